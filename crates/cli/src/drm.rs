@@ -72,8 +72,6 @@ enum Execute {
 
 pub(crate) fn run(args: &Drm) -> Result<Answer> {
     let board = board(&args.chip)?;
-    let needs = [("--capture", args.capture.is_some()), ("--patch", args.patch.is_some())];
-    needs.into_iter().try_for_each(|(option, given)| if given { observes(board, option) } else { Ok(()) })?;
     if args.execute == Execute::None {
         let given = [("--capture", args.capture.is_some()), ("--patch", args.patch.is_some())];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
@@ -95,17 +93,6 @@ fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
 #[cfg(not(target_os = "linux"))]
 fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
     bail!("drm: only on Linux, whose graphics drivers these are")
-}
-
-/// Checks that draws of a board can be looked at, which an option needs.
-///
-/// # Errors
-/// They cannot: names the option and the chip.
-pub(crate) fn observes(board: &Board, option: &str) -> Result<()> {
-    if !board.driver.observes() {
-        bail!("{option}: not yet for {}: only draws of the R600 and R700 chips can be looked at", board.chip);
-    }
-    Ok(())
 }
 
 /// The board that a name means, also one that only the machine's table of chips has.

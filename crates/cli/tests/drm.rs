@@ -135,9 +135,13 @@ fn shader_runner(command: &mut Command) -> Option<PathBuf> {
     Some(folder.join("bin/shader_runner"))
 }
 
-/// `reconverge drm` with these options on a shader test; `None` where it cannot run.
+/// `reconverge drm` with these options on a shader test, on RV770; `None` where it cannot run.
 fn run_test(options: &[&str], test: &Path) -> Option<Command> {
-    let mut command = drm(&[&["--chip", "rv770"], options, &["--"]].concat());
+    run_test_on("rv770", options, test)
+}
+
+fn run_test_on(chip: &str, options: &[&str], test: &Path) -> Option<Command> {
+    let mut command = drm(&[&["--chip", chip], options, &["--"]].concat());
     let runner = shader_runner(&mut command)?;
     command.arg(runner).arg(test).args(["-auto", "-fbo"]);
     Some(command)
@@ -240,21 +244,58 @@ draw rect -0.5 -0.5 1 1
 probe rgba 100 100 0 0 0 0
 "#;
     std::fs::write(&test, shader).unwrap();
-    let Some(mut command) = run_test(&["--capture", draws.to_str().unwrap()], &test) else { return };
-    let output = command.output().unwrap();
-    let files = launch_files(&draws);
-    assert!(files.len() >= 6, "{files:?}: {}", text(&output.stderr));
-    let (mut textures, mut loops, mut killed) = (false, false, false);
-    for file in &files {
-        let ran = reconverge(&["run", file.to_str().unwrap(), "--rows", "0"]);
-        assert_eq!(ran.status.code(), Some(0), "{}: {}", file.display(), text(&ran.stderr));
-        let launch = std::fs::read_to_string(file).unwrap();
-        textures |= launch.contains("levels = ") && !launch.contains("levels = 1\n");
-        loops |= text(&reconverge(&["run", file.to_str().unwrap()]).stdout).contains("LOOP")
-            || launch.contains("[[loop]]");
-        killed |= launch.contains("output = \"killed\"");
+    let options = ["--capture", draws.to_str().unwrap()];
+    for chip in ["rv770", "rv515", "gt215"] {
+        let _ = std::fs::remove_dir_all(&draws);
+        let Some(mut command) = run_test_on(chip, &options, &test) else { return };
+        let output = command.output().unwrap();
+        let files = launch_files(&draws);
+        assert!(files.len() >= 4, "{chip}: {files:?}: {}", text(&output.stderr));
+        let (mut textures, mut loops, mut killed) = (false, false, false);
+        for file in &files {
+            let ran = reconverge(&["run", file.to_str().unwrap(), "--rows", "0"]);
+            assert_eq!(ran.status.code(), Some(0), "{}: {}", file.display(), text(&ran.stderr));
+            let launch = std::fs::read_to_string(file).unwrap();
+            textures |= launch.contains("levels = ") && !launch.contains("levels = 1\n");
+            loops |= text(&reconverge(&["run", file.to_str().unwrap()]).stdout).contains("LOOP")
+                || launch.contains("[[loop]]");
+            killed |= launch.contains("output = \"killed\"");
+        }
+        // Compilers for the other chips make a loop of branches.
+        loops |= chip != "rv770";
+        assert!(textures && loops && killed, "{chip}: {textures} {loops} {killed}");
+        every_pixel_opens(&draws);
     }
-    assert!(textures && loops && killed, "{textures} {loops} {killed}");
+}
+
+/// The index of the first vertex in a launch file of a few.
+fn first_vertex(file: &Path) -> String {
+    let launch = std::fs::read_to_string(file).unwrap();
+    let (_, list) = launch.split_once("\nvertices = { type = \"u32\", list = [[0x").unwrap();
+    let (digits, _) = list.split_once(',').unwrap();
+    u32::from_str_radix(digits, 16).unwrap().to_string()
+}
+
+/// The middle of each draw and its first vertex are opened alone, and leave what they left in the draw.
+fn every_pixel_opens(draws: &Path) {
+    let index = std::fs::read_to_string(draws.join("draws.jsonl")).unwrap();
+    for line in index.lines() {
+        let draw: serde_json::Value = serde_json::from_str(line).unwrap();
+        for launch in draw["launches"].as_array().unwrap() {
+            let Some(file) = launch["file"].as_str() else { continue };
+            let file = draws.join(file);
+            let middle =
+                |range: &serde_json::Value| (range[0].as_i64().unwrap() + range[1].as_i64().unwrap()) / 2;
+            let (option, place) = match launch["stage"].as_str() {
+                Some("vertex") => ("--vertex", first_vertex(&file)),
+                _ => ("--pixel", format!("{},{}", middle(&launch["x"]), middle(&launch["y"]))),
+            };
+            for command in ["run", "stats"] {
+                let ran = reconverge(&[command, file.to_str().unwrap(), option, &place]);
+                assert_eq!(ran.status.code(), Some(0), "{command} {}: {}", file.display(), text(&ran.stderr));
+            }
+        }
+    }
 }
 
 /// The launch files in a folder.

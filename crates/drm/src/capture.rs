@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process;
 
 use reconverge_gpu::launch_file::{LaunchText, Store};
-use reconverge_gpu::observe::{Captured, Lanes, Launched, Machine, Output};
+use reconverge_gpu::observe::{Captured, Lanes, Launched};
 
 use crate::json;
 
@@ -158,15 +158,15 @@ impl Folder {
             return Err(Refused::Launch(why.clone()));
         }
         let mut files = Files { folder: self, new: Vec::new(), bytes: 0, failed: None };
-        let text = text(launched, draw, &mut files);
+        let text = LaunchText::captured(launched, draw.trap.as_deref(), &mut files);
         let Files { new, failed, .. } = files;
         if let Some(why) = failed {
             return Err(Refused::All(why));
         }
         match text {
-            Ok(text) => {
-                self.write(name, text.as_bytes()).map_err(|error| Refused::All(self.failed(name, &error)))
-            }
+            Ok(text) => self
+                .write(name, text.text().as_bytes())
+                .map_err(|error| Refused::All(self.failed(name, &error))),
             Err(why) => {
                 // What only this launch would have named.
                 for (digest, name) in new {
@@ -241,32 +241,6 @@ impl Store for Files<'_> {
     }
 }
 
-/// The text of a launch file.
-fn text(launched: &Launched, draw: &Captured, store: &mut dyn Store) -> Result<String, String> {
-    let Launched { program, machine, options, lanes, outputs, .. } = launched;
-    let mut text = match machine {
-        Machine::R700(launch) => LaunchText::r700(program, launch, options, store)?,
-    };
-    match lanes {
-        Lanes::Vertices(vertices) => text.vertices(vertices, store)?,
-        Lanes::Pixels(pixels) => text.pixels(pixels, store)?,
-    }
-    if launched.integers {
-        text.output_type("u32");
-    }
-    // Without results it is what trapped, if anything did.
-    if let Some(trap) = draw.trap.as_deref().filter(|_| outputs.is_empty()) {
-        text.trap(trap.rsplit(": ").next().unwrap_or(trap));
-    }
-    for (name, output) in outputs {
-        match output {
-            Output::Vectors(values) => text.expect(name, values, store)?,
-            Output::Flags(flags) => text.expect_flags(name, flags, store)?,
-        }
-    }
-    Ok(text.text())
-}
-
 /// How many lanes there are, and where pixels are: JSON fields, each behind a comma.
 fn described(lanes: &Lanes) -> String {
     match lanes {
@@ -289,8 +263,9 @@ fn described(lanes: &Lanes) -> String {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_gpu::observe::Target;
-    use reconverge_isa::Program;
+    use reconverge_gpu::observe::{ChipProgram, Machine, Output, Target};
+    use reconverge_isa::Isa;
+    use reconverge_isa::program::Stage as Any;
     use reconverge_r700::chip::Chip;
     use reconverge_r700::launch::{Input, Launch, Stage};
     use reconverge_simt::Options;
@@ -312,7 +287,14 @@ mod tests {
         launch.resources.constant_buffers[0] = vec![7; 400];
         let launched = Launched {
             stage: "fragment",
-            program: Program::from_words(vec![0xc000_0000, 0x9420_0688]),
+            program: ChipProgram {
+                isa: Isa::R700,
+                chip: "RV770",
+                stage: Any::Pixel,
+                words: vec![0xc000_0000, 0x9420_0688],
+                base: 0,
+                state: Vec::new(),
+            },
             machine: Machine::R700(Box::new(launch)),
             options: Options::default(),
             lanes: Lanes::Pixels(vec![[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 1]]),
@@ -376,7 +358,7 @@ mod tests {
         let mut large = draw(1);
         large.launches[0].too_large = Some("more than 2097152 lanes".to_owned());
         let mut wide = draw(2);
-        let Machine::R700(launch) = &mut wide.launches[0].machine;
+        let Machine::R700(launch) = &mut wide.launches[0].machine else { panic!("of R700") };
         launch.inputs[0].values = vec![[1; 4]; 256].into();
         capture.bound = 4096;
         for (draw, why) in

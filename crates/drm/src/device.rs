@@ -99,13 +99,8 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     let mut gpu = device.board.gpu()?;
     gpu.use_engine(device.engine);
-    if let Some(watcher) = device.watch.watcher()
-        && !gpu.observe(watcher)
-    {
-        say_once(&format!(
-            "{}: draws are not captured, and programs neither patched nor written, yet",
-            device.board.chip
-        ));
+    if let Some(watcher) = device.watch.watcher() {
+        gpu.observe(watcher);
     }
     Some(gpu)
 }

@@ -1,11 +1,10 @@
 //! Shaders as files: each program that the chip runs, once, for the other commands to read.
 //!
-//! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER.hex, of which the number is made from its
-//! words. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
+//! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER, of which the number is made from its
+//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
 //! buffer, and nothing says where one ends.
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::fs::OpenOptions;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -39,13 +38,9 @@ impl Programs {
             return Ok(());
         }
         self.known.insert(program.clone());
-        let ChipProgram { isa, chip, stage, words } = program;
-        let (isa, stage) = (isa.name(), stage.name());
-        let path = self.folder.join(format!("{chip}-{stage}-{:016x}.hex", number(words)));
-        let mut text = format!("# isa {isa}, chip {chip}, stage {stage}\n");
-        for word in words {
-            let _ = writeln!(text, "{word:08x}"); // A string never refuses.
-        }
+        let (ending, text) = program.file();
+        let (chip, stage) = (program.chip, program.stage.name());
+        let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
         match OpenOptions::new().write(true).create_new(true).open(path) {
             Ok(mut file) => file.write_all(text.as_bytes()),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
@@ -54,10 +49,10 @@ impl Programs {
     }
 }
 
-/// FNV-1a over the words, 64 bits.
-fn number(words: &[u32]) -> u64 {
-    let bytes = words.iter().flat_map(|word| word.to_le_bytes());
-    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+/// FNV-1a over the content, 64 bits.
+fn number(text: &str) -> u64 {
+    text.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -72,8 +67,10 @@ mod tests {
         std::fs::create_dir_all(&folder).unwrap();
         let mut programs = Programs::new(&folder);
         for stage in [Stage::Pixel, Stage::Pixel, Stage::Vertex, Stage::Fetch] {
-            let words = vec![0xc000_0000, 0x9420_0688];
-            programs.write(&ChipProgram { isa: Isa::R700, chip: "rv770", stage, words }).unwrap();
+            let (words, base, state) = (vec![0xc000_0000, 0x9420_0688], 0, Vec::new());
+            programs
+                .write(&ChipProgram { isa: Isa::R700, chip: "rv770", stage, words, base, state })
+                .unwrap();
         }
         let mut files: Vec<_> =
             std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();

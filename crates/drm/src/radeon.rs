@@ -194,6 +194,7 @@ mod tests {
     use std::ops::Range;
 
     use reconverge_gpu::device::Board;
+    use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;
 
@@ -216,6 +217,8 @@ mod tests {
         }
 
         fn use_engine(&mut self, _engine: Engine) {}
+
+        fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
         fn unknown(&self) -> Vec<(String, u64)> {
             Vec::new()

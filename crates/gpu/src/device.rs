@@ -42,11 +42,6 @@ impl Driver {
         }
     }
 
-    /// Whether its chips call an [`Observer`](crate::observe::Observer).
-    pub const fn observes(self) -> bool {
-        matches!(self, Driver::R600)
-    }
-
     /// The machine that executes its programs.
     pub const fn isa(self) -> Isa {
         match self {

@@ -3,6 +3,7 @@
 //! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
+mod capture;
 pub mod device;
 pub mod launch_file;
 pub mod nv50;
@@ -51,10 +52,8 @@ pub trait Gpu: Send {
     /// Runs programs on an engine from now on.
     fn use_engine(&mut self, engine: Engine);
 
-    /// Has an observer look at everything from now on; `false` where this chip calls none.
-    fn observe(&mut self, _observer: Box<dyn Observer>) -> bool {
-        false
-    }
+    /// Has an observer look at everything from now on.
+    fn observe(&mut self, observer: Box<dyn Observer>);
 
     /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
     /// segment is read when it is reached, since commands before it may write it.

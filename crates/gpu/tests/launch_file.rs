@@ -1,10 +1,15 @@
 //! A launch that is written as a launch file is the same launch when it is read.
 
+mod shelf;
+
 use std::any::Any;
 use std::collections::BTreeMap;
 
-use reconverge_gpu::launch_file::{LaunchText, Store};
+use reconverge_gpu::launch_file::LaunchText;
+use reconverge_gpu::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
+use reconverge_isa::program::Stage as Any_;
 use reconverge_isa::{Image, Isa, Program};
+use reconverge_r500::launch as r500;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{FetchProgram, Input, Launch, Stage};
@@ -12,48 +17,50 @@ use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_simt::texture::{Compare, Filter, Level, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::{Mode, Options};
+use reconverge_tesla::launch::{self as tesla, Varying};
+use reconverge_tesla::texture as tesla_texture;
 use reconverge_workbench::choose::Asked;
 use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::r500::launch::Pixels;
 use reconverge_workbench::r700::launch::Waves;
-use reconverge_workbench::values::Files;
+use reconverge_workbench::tesla::launch::Grid;
+use shelf::Shelf;
 
-/// Files in memory, by name.
-#[derive(Default)]
-struct Shelf(BTreeMap<String, Vec<u8>>);
-
-impl Store for Shelf {
-    fn put(&mut self, kind: &str, ending: &str, bytes: Vec<u8>) -> Result<String, String> {
-        let name = format!("{kind}-{}.{ending}", self.0.len());
-        self.0.insert(name.clone(), bytes);
-        Ok(name)
-    }
+/// A program of R700 that exports register 0 to colour 0, and ends.
+fn program() -> ChipProgram {
+    of_r700(Any_::Pixel)
 }
 
-impl Files for Shelf {
-    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        self.0.get(name).cloned().ok_or_else(|| "no such file".to_owned())
-    }
+fn of_r700(stage: Any_) -> ChipProgram {
+    let words = vec![0xc000_0000, 0x9420_0688];
+    ChipProgram { isa: Isa::R700, chip: "RV610", stage, words, base: 0, state: Vec::new() }
 }
 
-/// A program that exports register 0 to colour 0, and ends.
-fn program() -> Program {
-    Program::from_words(vec![0xc000_0000, 0x9420_0688])
-}
-
-/// The launch that a text describes.
-fn read(text: &str, shelf: &Shelf) -> Launch {
+/// What a launch file is when it is ready.
+fn ready<T: Any>(text: &str, program: &ChipProgram, shelf: &Shelf) -> T {
     let file = LaunchFile::parse(text).unwrap_or_else(|why| panic!("{why}\n{text}"));
-    let session = file.prepare(&Image::default(), &program(), shelf);
+    let session = file.prepare(&Image::default(), &program.program(), shelf);
     let session = session.unwrap_or_else(|why| panic!("{why}\n{text}"));
-    let waves: Box<dyn Any> = session.into_ready();
-    waves.downcast::<Waves>().unwrap().launch
+    let ready: Box<dyn Any> = session.into_ready();
+    *ready.downcast::<T>().unwrap()
+}
+
+/// The launch of R700 that a text describes.
+fn read(text: &str, shelf: &Shelf) -> Launch {
+    ready::<Waves>(text, &program(), shelf).launch
+}
+
+fn text_of(program: &ChipProgram, machine: &Machine, shelf: &mut Shelf) -> Result<String, String> {
+    let options = Options { mode: Mode::Lenient, watchdog: 77, ..Options::default() };
+    Ok(LaunchText::of(program, machine, &options, shelf)?.text())
 }
 
 fn written(launch: &Launch) -> (String, Shelf) {
     let mut shelf = Shelf::default();
-    let options = Options { mode: Mode::Lenient, watchdog: 77, ..Options::default() };
-    let text = LaunchText::r700(&program(), launch, &options, &mut shelf).unwrap();
-    (text.text(), shelf)
+    let stage = if launch.stage == Stage::Vertex { Any_::Vertex } else { Any_::Pixel };
+    let program = ChipProgram { chip: launch.chip.name, ..of_r700(stage) };
+    let text = text_of(&program, &Machine::R700(Box::new(launch.clone())), &mut shelf).unwrap();
+    (text, shelf)
 }
 
 /// `count` words that are no numbers in particular: NaNs with payloads and denormals among them.
@@ -102,6 +109,7 @@ fn everything() -> Launch {
         (3, Shape::Cube, vec![level(4, 4, 6), level(2, 2, 6)], false, Component::Word(0)),
         (4, Shape::D1Array, vec![level(4, 1, 3), level(2, 1, 3)], false, Component::Texel(0)),
         (5, Shape::D2Array, vec![level(4, 4, 3), level(2, 2, 3)], false, Component::Texel(1)),
+        (6, Shape::CubeArray, vec![level(4, 4, 12), level(2, 2, 12)], false, Component::Texel(1)),
     ] {
         let select = [Component::Texel(2), Component::Texel(1), Component::Texel(0), last];
         all.textures.insert(
@@ -118,7 +126,7 @@ fn everything() -> Launch {
         min_lod: 0.1,
         max_lod: 15.,
         lod_bias: -0.015_625,
-        unnormalised: false,
+        unnormalised: true,
     };
     all.samplers.insert(4, TextureSampler { sampler, compare: Compare::NotEqual });
     all.samplers.insert(17, TextureSampler::default());
@@ -152,29 +160,44 @@ fn what_no_launch_file_can_say_is_named() {
     let mut refused = |change: fn(&mut Launch)| {
         let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
         change(&mut launch);
-        LaunchText::r700(&program(), &launch, &Options::default(), &mut shelf).unwrap_err()
+        text_of(&program(), &Machine::R700(Box::new(launch)), &mut shelf).unwrap_err()
     };
     assert!(refused(|launch| launch.first_lane = 4).starts_with("a first lane other than 0: "));
     assert!(refused(|launch| launch.call_limit = 1).starts_with("the limit of calls: "));
-    let texels = refused(|launch| {
-        let sampler = Sampler { unnormalised: true, ..Sampler::default() };
-        launch.resources.samplers.insert(2, TextureSampler { sampler, compare: Compare::Never });
-    });
-    assert!(texels.starts_with("sampler 2 counts texels: "), "{texels}");
+    let scratch = refused(|launch| launch.scratch_dwords += 1);
+    assert!(scratch.starts_with("the size of scratch memory: "), "{scratch}");
+}
+
+/// A launch of these lanes, of which lane n gives n + 1.
+fn numbered(lanes: Lanes) -> (LaunchFile, Shelf) {
+    let count = match &lanes {
+        Lanes::Pixels(pixels) => pixels.len() as u32,
+        Lanes::Vertices(vertices) => vertices.len() as u32,
+    };
+    let colors: Vec<[u32; 4]> = (0..count).map(|lane| [lane + 1, 0, 0, 0]).collect();
+    let mut launch = Launch::new(Chip::RV770, Stage::Pixel, count as usize);
+    launch.inputs = vec![Input { gpr: 0, values: colors.clone().into() }];
+    let words = colors.as_flattened().to_vec();
+    let launched = Launched {
+        stage: "fragment",
+        program: program(),
+        machine: Machine::R700(Box::new(launch)),
+        options: Options::default(),
+        lanes,
+        outputs: vec![("pixel0".to_owned(), Output::Words(Rows { width: 4, words }))],
+        integers: false,
+        too_large: None,
+    };
+    let mut shelf = Shelf::default();
+    let text = LaunchText::captured(&launched, None, &mut shelf).unwrap();
+    (LaunchFile::parse(&text.text()).unwrap(), shelf)
 }
 
 /// Two quads, the second of which covers the pixels of the first again.
 fn pixels() -> (LaunchFile, Shelf) {
-    let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 8);
-    launch.inputs = vec![Input { gpr: 0, values: (0..8).map(|lane| [lane + 1, 0, 0, 0]).collect() }];
-    let mut shelf = Shelf::default();
-    let mut text = LaunchText::r700(&program(), &launch, &Options::default(), &mut shelf).unwrap();
     let quad = [[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 1]];
     let second = [[2, 4, 1], [3, 4, 1], [2, 5, 0], [3, 5, 0]];
-    text.pixels([quad, second].as_flattened(), &mut shelf).unwrap();
-    let colors: Vec<[u32; 4]> = (0..8).map(|lane| [lane + 1, 0, 0, 0]).collect();
-    text.expect("pixel0", &colors, &mut shelf).unwrap();
-    (LaunchFile::parse(&text.text()).unwrap(), shelf)
+    numbered(Lanes::Pixels([quad, second].as_flattened().to_vec()))
 }
 
 #[test]
@@ -186,8 +209,9 @@ fn a_pixel_is_the_last_covered_fragment_and_its_quad_alone_gives_the_same() {
         let piece = file.choose(Asked::Pixel { x, y, fragment }, &shelf).unwrap();
         let quad = lane / 4 * 4;
         assert_eq!((piece.lane, piece.lanes, piece.fragments), (lane, quad..quad + 4, fragments));
-        let image = Image { programs: vec![program()], ..Image::default() };
-        let result = file.run(&image, &program(), &Options::default(), &shelf).unwrap();
+        let program = program().program();
+        let image = Image { programs: vec![program.clone()], ..Image::default() };
+        let result = file.run(&image, &program, &Options::default(), &shelf).unwrap();
         let (_, colors) = &result.outputs[0];
         assert_eq!(
             colors.words().step_by(4).collect::<Vec<_>>(),
@@ -209,19 +233,15 @@ fn a_pixel_or_vertex_that_is_not_there_is_named_with_what_is() {
     assert_eq!(refused(pixel(2, 4, Some(2))), "pixel 2,4: 2 fragments cover it, from 0 on");
     let vertex = Asked::Vertex { index: 0, instance: 0 };
     assert_eq!(refused(vertex), "the launch does not say what its lanes are: it has no `vertices`");
-    let launch = Launch::new(Chip::RV770, Stage::Vertex, 2);
-    let mut shelf = Shelf::default();
-    let mut text = LaunchText::r700(&program(), &launch, &Options::default(), &mut shelf).unwrap();
-    text.vertices(&[[7, 0], [7, 1]], &mut shelf).unwrap();
-    let mut file = LaunchFile::parse(&text.text()).unwrap();
+    let (mut file, shelf) = numbered(Lanes::Vertices(vec![[7, 0], [7, 1]]));
     assert_eq!(file.choose(Asked::Vertex { index: 7, instance: 1 }, &shelf).unwrap().lanes, 1..2);
     let refused = file.choose(Asked::Vertex { index: 8, instance: 1 }, &shelf).unwrap_err().to_string();
     assert_eq!(refused, "vertex 8 of instance 1: no lane is it; indices are from 7 to 7");
 }
 
-/// The fields of textures that only R700 has.
+/// The fields of textures that R500 does not have.
 #[test]
-fn other_machines_refuse_what_is_of_r700_only() {
+fn r500_refuses_what_is_of_the_other_machines() {
     let text =
         "isa = \"r500\"\nlanes = 1\n[[texture]]\nunit = 0\nsize = [1]\ntexels = [1.0]\nselect = \"xyz1\"\n";
     let file = LaunchFile::parse(text).unwrap();
@@ -229,4 +249,100 @@ fn other_machines_refuse_what_is_of_r700_only() {
     let error = file.prepare(&Image::default(), &program, &Shelf::default());
     let error = error.err().map(|error| error.to_string());
     assert_eq!(error.as_deref(), Some(&*format!("texture 0: `select` is not for {} programs", Isa::R500)));
+}
+
+/// A sampler with something in every field.
+fn sampler() -> Sampler {
+    Sampler {
+        wrap: [Wrap::Clamp, Wrap::MirrorOnceToBorder, Wrap::Repeat],
+        mag: Filter::Linear,
+        min: Filter::Nearest,
+        mip: MipFilter::Linear,
+        border: [0x7fc0_0001, 1, 0x8000_0000, 0],
+        min_lod: 0.1,
+        max_lod: 15.,
+        lod_bias: -0.015_625,
+        unnormalised: true,
+    }
+}
+
+fn image() -> reconverge_simt::texture::Image {
+    let level = |width, height| Level { width, height, depth: 1, texels: texels(width * height) };
+    reconverge_simt::texture::Image::new(Shape::D2, vec![level(6, 5), level(3, 2), level(1, 1)]).unwrap()
+}
+
+#[test]
+fn a_launch_of_r500_that_is_written_is_read_as_the_same() {
+    let launch = r500::Launch {
+        lanes: 20,
+        inputs: vec![r500::Input { temp: 3, values: texels(20).into() }],
+        constants: vec![(0, [1, 2, 3, 0x7fa0_0000]), (255, [0, 0, 0, 7])],
+        textures: vec![
+            (0, reconverge_r500::texture::Texture { image: image().into(), sampler: sampler() }),
+            (9, reconverge_r500::texture::Texture { image: image().into(), sampler: Sampler::default() }),
+        ],
+        hardware: r500::Hardware { group_width: 48, ..r500::Hardware::default() },
+    };
+    let program = ChipProgram {
+        isa: Isa::R500,
+        chip: "R580",
+        stage: Any_::Fragment,
+        words: vec![0x0007_8005, 0x0802_0000, 0x0802_00a8, 0x00db_0420, 0x00c1_0000, 0x3039_0000],
+        base: 4,
+        state: vec![("US_CODE_OFFSET".to_owned(), 4)],
+    };
+    let mut shelf = Shelf::default();
+    let text = text_of(&program, &Machine::R500(Box::new(launch.clone())), &mut shelf).unwrap();
+    let mut read = ready::<Pixels>(&text, &program, &shelf).launch;
+    // Sizes of stacks are those that are recommended, said or not.
+    read.hardware.limits = None;
+    assert_eq!((read.lanes, &read.inputs), (launch.lanes, &launch.inputs), "{text}");
+    assert_eq!((&read.constants, read.hardware), (&launch.constants, launch.hardware), "{text}");
+    assert_eq!(read.textures, launch.textures, "{text}");
+}
+
+#[test]
+fn a_launch_of_tesla_that_is_written_is_read_as_the_same() {
+    let mut setup = tesla::Setup::new(reconverge_tesla::inst::Chip::Gt215);
+    (setup.registers, setup.local_bytes, setup.modes.mul_zero_wins) = (9, 64, true);
+    assert!(setup.constants.place(0, 0, &[1; 200]) && setup.constants.place(15, 4, &[9, 0, 8]));
+    let share = tesla_texture::Component::Share;
+    let components = [share, tesla_texture::Component::Zero, share, tesla_texture::Component::One];
+    let compared = tesla_texture::Compared { components, clamps: true };
+    let texture = tesla_texture::Texture { image: image().into(), integer: true, compared };
+    setup.textures.textures.insert(5, texture);
+    let compare = Some(Compare::Less);
+    setup.textures.samplers.insert(2, tesla_texture::TextureSampler { sampler: sampler(), compare });
+    setup.textures.samplers.insert(5, tesla_texture::TextureSampler::default());
+    let mut launch = tesla::Fragment::new(setup, 20);
+    (launch.helpers, launch.kept) = (true, Some(5));
+    launch.covered = (0..20).map(|lane| lane % 3 != 0).collect();
+    launch.varyings = [(0, words(20)), (255, words(20))]
+        .map(|(word, values)| (word, Varying::Lanes(values)))
+        .into_iter()
+        .collect::<BTreeMap<_, _>>();
+    let program = ChipProgram {
+        isa: Isa::Tesla,
+        chip: "GT215",
+        stage: Any_::Fragment,
+        words: vec![0xf000_0001, 0xe000_0001],
+        base: 0x40,
+        state: Vec::new(),
+    };
+    let mut shelf = Shelf::default();
+    let text = text_of(&program, &Machine::TeslaFragment(Box::new(launch.clone())), &mut shelf).unwrap();
+    let Grid { launch: read, .. } = ready::<Grid>(&text, &program, &shelf);
+    let tesla::Launch::Fragment(read) = read else { panic!("{text}") };
+    let (setup, known) = (&read.setup, &launch.setup);
+    assert_eq!((setup.registers, setup.local_bytes, setup.code_base), (9, 64, 0x40), "{text}");
+    assert_eq!((setup.chip, setup.modes), (known.chip, known.modes), "{text}");
+    // Zeros at the end of a bank are those that lie beyond it.
+    assert!(setup.constants.bank(0).starts_with(&[1; 200]) && setup.constants.read(0, 200, 4) == 0);
+    assert_eq!(setup.constants.read(15, 4, 4), 0x0008_0009);
+    assert_eq!(setup.textures.samplers, known.textures.samplers, "{text}");
+    let (read_texture, texture) = (&setup.textures.textures[&5], &known.textures.textures[&5]);
+    assert_eq!((read_texture.integer, read_texture.compared), (true, texture.compared), "{text}");
+    assert_eq!(read_texture.image, texture.image);
+    assert_eq!((read.lanes, read.helpers, read.kept), (20, true, Some(5)), "{text}");
+    assert_eq!((&read.covered, &read.varyings), (&launch.covered, &launch.varyings), "{text}");
 }

@@ -1,6 +1,10 @@
 //! Streams as Mesa's driver sends them to a GT215: a strip of four vertices with one varying, queries, copies, and programs
 //! that go wrong.
 
+mod kept;
+mod shelf;
+
+use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
 use reconverge_tesla::inst::Chip;
@@ -55,7 +59,7 @@ impl Stream {
     }
 
     /// Executes it, with its words at [`PUSH`].
-    fn push(&self, gpu: &mut Nv50, memory: &mut [u8]) -> Result<(), Fault> {
+    fn push(&self, gpu: &mut dyn Gpu, memory: &mut [u8]) -> Result<(), Fault> {
         for (number, word) in self.0.iter().enumerate() {
             memory[PUSH + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
         }
@@ -190,6 +194,46 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
         }
     }
     assert_eq!((gpu.draws(), gpu.unknown()), (1, vec![]));
+}
+
+/// The launches of both programs give every stored pixel, and the surface after the draw is what the driver reads.
+#[test]
+fn a_captured_draw_runs_again_from_its_launch_files() {
+    let (mut gpu, mut memory) = gpu();
+    let mut stream = prepared();
+    strip(&mut stream);
+    let seen = seen(&mut gpu, true, [0; 2], |gpu| stream.push(gpu, &mut memory).unwrap());
+    let [draw] = &seen.draws[..] else { panic!("{} draws", seen.draws.len()) };
+    assert_eq!((draw.number, &*draw.primitive, draw.indices), (1, "TriangleStrip", 4));
+    let [vertex, fragment] = &draw.launches[..] else { panic!("{} launches", draw.launches.len()) };
+    let outputs: Vec<[u32; 6]> = Kept::new(vertex).run("outputs");
+    assert_eq!(outputs[3].map(f32::from_bits), [1., 1., 0., 1., 1., 1.]);
+    let rows: Vec<Vec<[u8; 4]>> = (0..250).map(|y| pixels(&mut gpu, &mut memory, y)).collect();
+    every_pixel_is_that_of_its_launch(fragment, "color0", 62_500, |x, y| rows[y as usize][x as usize]);
+
+    let [(1, surfaces)] = &seen.surfaces[..] else { panic!("{:?}", seen.surfaces) };
+    let [(target, content)] = &surfaces[..] else { panic!("{} surfaces", surfaces.len()) };
+    assert_eq!((&*target.name, target.bytes, target.rows), ("color0", 4, 250));
+    assert_eq!(content[4 * (7 * target.pitch + 3)..][..4], rows[7][3]);
+    // Branches name addresses: the text says where the words lie.
+    let file = seen.programs[1].file();
+    assert!(file.0 == "s" && file.1.contains(".base 0x7ffc0\n"), "{}", file.1);
+}
+
+/// A word that is replaced decides what is read with it.
+#[test]
+fn a_replaced_word_runs_and_is_captured() {
+    let (mut gpu, mut memory) = gpu();
+    let mut stream = prepared();
+    strip(&mut stream);
+    // Blue is 1 instead of 1/2.
+    let [old, new] = [0x03f0_0003, 0x03f8_0003];
+    let seen = seen(&mut gpu, true, [old, new], |gpu| stream.push(gpu, &mut memory).unwrap());
+    assert_eq!(pixels(&mut gpu, &mut memory, 9)[9][2], 255);
+    let fragment = &seen.draws[0].launches[1];
+    assert!(fragment.program.words.contains(&new));
+    let colors: Vec<[u32; 4]> = Kept::new(fragment).run("color0");
+    assert_eq!(f32::from_bits(colors[0][2]), 1.);
 }
 
 /// Captured: the first clear of a context comes while the scissor is empty.

@@ -1,7 +1,11 @@
 //! Streams as Mesa's r300 driver sends them, past the vertex unit and through it: every pixel is where it is.
 
+mod kept;
+mod shelf;
+
 use std::ops::Range;
 
+use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
@@ -288,6 +292,51 @@ fn a_captured_draw_with_a_vertex_program_gives_the_same_pixels() {
     with_a_vertex_program(&mut stream, &VERTEX);
     executed(&stream, &mut memory);
     drawn_over(&memory);
+}
+
+/// The launches of both units give every stored pixel, and the surface after the draw is what is in memory.
+#[test]
+fn a_captured_draw_runs_again_from_its_launch_files() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    with_a_vertex_program(&mut stream, &VERTEX);
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let seen = seen(&mut gpu, true, [0; 2], |gpu| {
+        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    });
+    let [draw] = &seen.draws[..] else { panic!("{} draws", seen.draws.len()) };
+    assert_eq!((draw.number, &*draw.primitive, draw.indices), (1, "TriangleStrip", 4));
+    let [vertex, fragment] = &draw.launches[..] else { panic!("{} launches", draw.launches.len()) };
+    let positions: Vec<[u32; 4]> = Kept::new(vertex).run("o0");
+    assert_eq!(positions[2].map(f32::from_bits), [-1., 1., 0., 1.]);
+    every_pixel_is_that_of_its_launch(fragment, "color0", 62_500, |x, y| {
+        pixel(&memory, x as usize, y as usize)
+    });
+
+    let [(1, surfaces)] = &seen.surfaces[..] else { panic!("{:?}", seen.surfaces) };
+    let [(target, content)] = &surfaces[..] else { panic!("{} surfaces", surfaces.len()) };
+    assert_eq!((&*target.name, &*target.format, target.rows), ("color0", "8_8_8_8 unorm", 250));
+    assert_eq!(*content, memory[TARGET.start..][..250 * PITCH * 4]);
+    // Registers go with the words: flow control of the vertex unit is nowhere else.
+    let file = seen.programs[0].file();
+    assert!(file.0 == "s" && file.1.contains(".state VAP_PVS_CODE_CNTL_0"), "{}", file.1);
+}
+
+#[test]
+fn a_replaced_word_runs_and_is_captured() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.draw(STRIP, &strip([0., 250.], [0., 250.], 0.5));
+    // Colour 0 gets r, g and one half, rather than a quarter.
+    let [old, new] = [COLORS[2], COLORS[2] + 0x8];
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let seen = seen(&mut gpu, true, [old, new], |gpu| {
+        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    });
+    assert_eq!(pixel(&memory, 7, 7)[2], 128);
+    // Vertices that come past the vertex unit have no launch.
+    let [fragment] = &seen.draws[0].launches[..] else { panic!("{:?}", seen.draws) };
+    assert!(fragment.program.words.contains(&new));
+    let colors: Vec<[u32; 4]> = Kept::new(fragment).run("color0");
+    assert_eq!(f32::from_bits(colors[0][2]), 0.5);
 }
 
 /// Six user planes lie behind the constants; plane 0 keeps x >= 0.

@@ -7,7 +7,7 @@ use crate::cause::TextureError;
 use crate::words::TexOp;
 
 /// A texture unit: what it reads and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Texture {
     /// The texels.
     pub image: Arc<Image>,

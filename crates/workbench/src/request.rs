@@ -129,21 +129,22 @@ pub struct TextureValues {
     pub filter: Option<String>,
     /// One of [`WRAPS`].
     pub wrap: Option<String>,
-    /// Texels are integers, which are not filtered (R700).
+    /// Texels are integers, which are not filtered (R700, Tesla).
     #[serde(default)]
     pub integer: bool,
-    /// Texels are fractions: the reference of a comparison is clamped to [0, 1] (R700).
+    /// Texels are fractions: the reference of a comparison is clamped to [0, 1] (R700, Tesla).
     #[serde(default)]
     pub fractions: bool,
-    /// DST_SEL: of each of four components a letter of `xyzw01`, 1 being of the texels' type (R700).
+    /// DST_SEL: of each of four components a letter of `xyzw01`, 1 being of the texels' type (R700). What a comparison gives:
+    /// of each component a letter of `x01`, x being the share of texels that pass (Tesla).
     pub select: Option<String>,
 }
 
-/// A sampler apart from textures (R700).
+/// A sampler apart from textures.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SamplerValues {
-    /// Its number.
+    /// Its number; of R500 that of the texture's unit.
     pub number: u8,
     /// For s, t and r, one of [`WRAPS`] each.
     pub wrap: Option<[String; 3]>,
@@ -163,6 +164,9 @@ pub struct SamplerValues {
     pub lod_bias: Option<f32>,
     /// One of [`COMPARES`].
     pub compare: Option<String>,
+    /// Coordinates count texels.
+    #[serde(default)]
+    pub unnormalised: bool,
 }
 
 impl SamplerValues {
@@ -172,7 +176,7 @@ impl SamplerValues {
     /// Names that are unknown, and a border that is not four numbers.
     pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
         let place = format!("sampler {}", self.number);
-        let mut sampler = Sampler::default();
+        let mut sampler = Sampler { unnormalised: self.unnormalised, ..Sampler::default() };
         if let Some(names) = &self.wrap {
             for (wrap, name) in sampler.wrap.iter_mut().zip(names) {
                 *wrap = choose(&place, name, &WRAPS)?;
@@ -240,7 +244,7 @@ impl TextureValues {
         let place = format!("texture {}", self.unit);
         let typed =
             [("integer", self.integer), ("fractions", self.fractions), ("select", self.select.is_some())];
-        if let Some((field, _)) = typed.iter().find(|(_, stated)| *stated && isa != Isa::R700) {
+        if let Some((field, _)) = typed.iter().find(|(_, stated)| *stated && isa == Isa::R500) {
             return Err(Error::Machine(format!("{place}: `{field}` is not for {isa} programs")));
         }
         let array = self.texels.load_as(&place, Dtype::F32, files)?;
@@ -251,6 +255,7 @@ impl TextureValues {
             ([width], true, false) => (Shape::Cube, [*width, *width, 6]),
             ([width, layers], false, true) => (Shape::D1Array, [*width, 1, *layers]),
             ([width, height, layers], false, true) => (Shape::D2Array, [*width, *height, *layers]),
+            ([width, cubes], true, true) => (Shape::CubeArray, [*width, *width, cubes.saturating_mul(6)]),
             (other, ..) => {
                 let wanted = "1 to 3 sizes (1 for a cube), 2 or 3 with layers".to_owned();
                 return Err(Error::Count { place, found: other.len(), wanted });

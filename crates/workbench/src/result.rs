@@ -131,7 +131,7 @@ impl Differences {
 pub(crate) const KILLED: &str = "killed";
 
 /// The names of outputs that have a row a lane, without their numbers.
-const BY_LANE: [&str; 7] = ["color", "depth", KILLED, "outputs", "param", "pixel", "pos"];
+const BY_LANE: [&str; 9] = ["color", "depth", KILLED, "o", "others", "outputs", "param", "pixel", "pos"];
 
 /// Where an element of an output is: `lane 5 .x`, or `element 7`.
 fn place(output: &str, array: &Array, index: usize) -> String {

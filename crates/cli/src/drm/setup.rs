@@ -94,9 +94,6 @@ impl Setup {
     /// # Errors
     /// The folder for them cannot be made.
     pub(crate) fn with(self, shaders: &Shaders) -> Result<Setup> {
-        if shaders.programs.is_some() {
-            super::observes(self.board, "--programs")?;
-        }
         let programs = shaders.programs.as_ref().map(|folder| {
             std::fs::create_dir_all(folder)
                 .and_then(|()| folder.canonicalize())

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Piglit;
 use super::tests::{Outcome, Runner, Test, chosen, progress, root};
 use crate::Answer;
+use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
-use crate::drm::{board, observes};
 use crate::messages::{answer_json, counted};
 
 /// Pixels of a difference that are named.
@@ -110,7 +110,6 @@ struct Paired {
 
 pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let board = board(&args.chip)?;
-    observes(board, "--compare")?;
     let root = root(args.piglit.as_deref())?;
     let tests = chosen(args, &root)?;
     let (mut setups, mut versions) = (Vec::new(), Vec::new());

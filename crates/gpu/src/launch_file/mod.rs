@@ -3,13 +3,18 @@
 //! What is written here `reconverge run` and the others read as the same launch (docs/launch-files.md). A few numbers are
 //! written in place, as bits; more of them go to a file, through a [`Store`].
 
+mod r500;
 mod r700;
+mod tesla;
 
 use std::fmt::Write;
 
-use reconverge_isa::{Isa, Program};
-use reconverge_r700::launch::Launch;
+use reconverge_isa::Isa;
+use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
 use reconverge_simt::Options;
+use reconverge_simt::texture::{Compare, Image, Sampler, Shape};
+
+use crate::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
 
 /// Takes the files that launch files name.
 pub trait Store {
@@ -33,34 +38,75 @@ pub struct LaunchText {
 }
 
 impl LaunchText {
-    /// A launch of R600 or R700, with its program.
+    /// A launch that was captured: its program, what it started from, what its lanes are, and what must come out. Of a draw
+    /// that `trap` has ended, a launch without results is what trapped.
     ///
     /// # Errors
     /// The store's, and what no launch file can say, by name.
-    pub fn r700(
-        program: &Program,
-        launch: &Launch,
+    pub fn captured(
+        launched: &Launched,
+        trap: Option<&str>,
+        store: &mut dyn Store,
+    ) -> Result<LaunchText, String> {
+        let Launched { program, machine, options, lanes, outputs, .. } = launched;
+        let mut text = LaunchText::of(program, machine, options, store)?;
+        match lanes {
+            Lanes::Vertices(vertices) => text.vertices(vertices, store)?,
+            Lanes::Pixels(pixels) => text.pixels(pixels, store)?,
+        }
+        if launched.integers && program.isa == Isa::R700 {
+            text.field("output_type", format_args!("\"u32\""));
+        }
+        if let Some(trap) = trap.filter(|_| outputs.is_empty()) {
+            text.field("trap", format_args!("{:?}", trap.rsplit(": ").next().unwrap_or(trap)));
+        }
+        for (name, output) in outputs {
+            match output {
+                Output::Words(rows) => text.expect(name, rows, store)?,
+                Output::Flags(flags) => text.expect_flags(name, flags, store)?,
+            }
+        }
+        Ok(text)
+    }
+
+    /// A launch with its program.
+    ///
+    /// # Errors
+    /// The store's, and what no launch file can say, by name.
+    pub fn of(
+        program: &ChipProgram,
+        machine: &Machine,
         options: &Options,
         store: &mut dyn Store,
     ) -> Result<LaunchText, String> {
         let mut text = LaunchText::default();
-        let words = program.words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let file = store.put("program", "bin", words)?;
-        text.field("isa", format_args!("{:?}", Isa::R700.to_string()));
+        let (ending, bytes) = match program.isa {
+            Isa::R700 => ("bin", program.words.iter().flat_map(|word| word.to_le_bytes()).collect()),
+            // Registers and addresses go with the words.
+            Isa::R500 | Isa::Tesla => {
+                let (ending, file) = program.file();
+                (ending, file.into_bytes())
+            }
+        };
+        let file = store.put("program", ending, bytes)?;
+        text.field("isa", format_args!("{:?}", program.isa.name()));
         text.field("program", format_args!("{file:?}"));
-        text.field("chip", format_args!("{:?}", launch.chip.name.to_uppercase()));
-        text.field("lanes", format_args!("{}", launch.lanes));
+        text.field("chip", format_args!("{:?}", program.chip.to_uppercase()));
+        text.field("stage", format_args!("{:?}", program.stage.name()));
         text.field("mode", format_args!("{:?}", options.mode.name()));
         text.field("watchdog", format_args!("{}", options.watchdog));
-        r700::fields(&mut text, launch, store)?;
+        match machine {
+            Machine::R700(launch) => r700::fields(&mut text, launch, store)?,
+            Machine::R500(launch) => r500::fragments(&mut text, launch, store)?,
+            Machine::Pvs(launch) => r500::vertices(&mut text, launch, store)?,
+            Machine::TeslaFragment(launch) => tesla::fragments(&mut text, launch, store)?,
+            Machine::TeslaVertex(launch) => tesla::vertices(&mut text, launch, store)?,
+        }
         Ok(text)
     }
 
     /// x, y and whether the primitive covers it (1), of the pixel of each lane.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn pixels(&mut self, pixels: &[[i32; 3]], store: &mut dyn Store) -> Result<(), String> {
+    fn pixels(&mut self, pixels: &[[i32; 3]], store: &mut dyn Store) -> Result<(), String> {
         let bytes = pixels.as_flattened().iter().flat_map(|number| number.to_le_bytes()).collect();
         let file = store.put("pixels", "bin", bytes)?;
         self.field("pixels", format_args!("\"{file}:i32\""));
@@ -68,48 +114,24 @@ impl LaunchText {
     }
 
     /// Index and instance of the vertex of each lane.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn vertices(&mut self, vertices: &[[u32; 2]], store: &mut dyn Store) -> Result<(), String> {
-        let values = typed("vertices", "u32", vertices, store)?;
+    fn vertices(&mut self, vertices: &[[u32; 2]], store: &mut dyn Store) -> Result<(), String> {
+        let values = typed("vertices", "u32", (2, vertices.as_flattened()), store)?;
         self.field("vertices", format_args!("{values}"));
         Ok(())
     }
 
-    /// The type of the outputs, where it is not `f32`.
-    pub fn output_type(&mut self, name: &str) {
-        self.field("output_type", format_args!("{name:?}"));
-    }
-
-    /// Four words a lane that must come out.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn expect(&mut self, output: &str, values: &[[u32; 4]], store: &mut dyn Store) -> Result<(), String> {
-        let values = bits(output, values, store)?;
+    /// Words that must come out.
+    fn expect(&mut self, output: &str, rows: &Rows, store: &mut dyn Store) -> Result<(), String> {
+        let values = typed(output, "bits", (rows.width, &rows.words), store)?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", values)]);
         Ok(())
     }
 
     /// A flag a lane that must come out.
-    ///
-    /// # Errors
-    /// The store's.
-    pub fn expect_flags(
-        &mut self,
-        output: &str,
-        flags: &[bool],
-        store: &mut dyn Store,
-    ) -> Result<(), String> {
+    fn expect_flags(&mut self, output: &str, flags: &[bool], store: &mut dyn Store) -> Result<(), String> {
         let file = store.put(output, "bin", flags.iter().map(|flag| u8::from(*flag)).collect())?;
         self.table("expect", &[("output", format!("{output:?}")), ("values", format!("\"{file}:u8\""))]);
         Ok(())
-    }
-
-    /// Part of the message of the trap that it must end with.
-    pub fn trap(&mut self, message: &str) {
-        self.field("trap", format_args!("{message:?}"));
     }
 
     /// The text.
@@ -131,21 +153,77 @@ impl LaunchText {
 
 /// Words by row, as bits: in place, or the name of a file of them.
 fn bits<const N: usize>(kind: &str, rows: &[[u32; N]], store: &mut dyn Store) -> Result<String, String> {
-    typed(kind, "bits", rows, store)
+    typed(kind, "bits", (N, rows.as_flattened()), store)
 }
 
-fn typed<const N: usize>(
+/// Words, so many a row.
+fn typed(
     kind: &str,
     dtype: &str,
-    rows: &[[u32; N]],
+    (width, words): (usize, &[u32]),
     store: &mut dyn Store,
 ) -> Result<String, String> {
-    if (1..=IN_PLACE).contains(&rows.as_flattened().len()) {
-        let words =
-            |row: &[u32; N]| row.iter().map(|word| format!("{word:#x}")).collect::<Vec<_>>().join(", ");
-        let rows: Vec<String> = rows.iter().map(|row| format!("[{}]", words(row))).collect();
+    if (1..=IN_PLACE).contains(&words.len()) {
+        let row = |row: &[u32]| row.iter().map(|word| format!("{word:#x}")).collect::<Vec<_>>().join(", ");
+        let rows: Vec<String> = words.chunks(width.max(1)).map(|words| format!("[{}]", row(words))).collect();
         return Ok(format!("{{ type = \"{dtype}\", list = [{}] }}", rows.join(", ")));
     }
-    let bytes = rows.as_flattened().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     Ok(format!("\"{}:{dtype}\"", store.put(kind, "bin", bytes)?))
+}
+
+/// The fields of `[[texture]]` that its image decides: sizes, levels and texels.
+fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static str, String)>, String> {
+    let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
+    let (width, height, depth) = (first.width, first.height, first.depth);
+    let (size, kinds): (Vec<u32>, &[&'static str]) = match image.shape() {
+        Shape::D1 => (vec![width], &[]),
+        Shape::D2 => (vec![width, height], &[]),
+        Shape::D3 => (vec![width, height, depth], &[]),
+        Shape::Cube => (vec![width], &["cube"]),
+        Shape::D1Array => (vec![width, depth], &["layers"]),
+        Shape::D2Array => (vec![width, height, depth], &["layers"]),
+        Shape::CubeArray => (vec![width, depth / 6], &["cube", "layers"]),
+    };
+    let texels = image.levels().iter().flat_map(|level| level.texels.iter().flatten());
+    let bytes = texels.flat_map(|word| word.to_le_bytes()).collect();
+    let file = store.put("texture", "bin", bytes)?;
+    let mut fields = vec![
+        ("unit", unit.to_string()),
+        ("size", format!("{size:?}")),
+        ("levels", image.levels().len().to_string()),
+        ("texels", format!("\"{file}:bits\"")),
+    ];
+    fields.extend(kinds.iter().map(|kind| (*kind, "true".to_owned())));
+    Ok(fields)
+}
+
+/// A `[[sampler]]`.
+fn sampler(
+    text: &mut LaunchText,
+    number: u8,
+    (sampler, compare): (&Sampler, Option<Compare>),
+    store: &mut dyn Store,
+) -> Result<(), String> {
+    let Sampler { wrap, mag, min, mip, border, min_lod, max_lod, lod_bias, unnormalised } = *sampler;
+    let mut fields = vec![
+        ("number", number.to_string()),
+        ("wrap", format!("{:?}", wrap.map(|wrap| named(&WRAPS, wrap)))),
+        ("mag", format!("{:?}", named(&FILTERS, mag))),
+        ("min", format!("{:?}", named(&FILTERS, min))),
+        ("mip", format!("{:?}", named(&MIP_FILTERS, mip))),
+        ("border", bits("border", &[border], store)?),
+        ("min_lod", format!("{min_lod:?}")),
+        ("max_lod", format!("{max_lod:?}")),
+        ("lod_bias", format!("{lod_bias:?}")),
+    ];
+    fields.extend(compare.map(|compare| ("compare", format!("{:?}", named(&COMPARES, compare)))));
+    fields.extend(unnormalised.then(|| ("unnormalised", "true".to_owned())));
+    text.table("sampler", &fields);
+    Ok(())
+}
+
+/// The name of a value in the list that has them all.
+fn named<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }

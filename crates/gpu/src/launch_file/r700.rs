@@ -1,8 +1,7 @@
 //! Launches of R600 and R700 as text.
 
-use reconverge_r700::launch::{Launch, Stage};
-use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, Texture, TextureSampler, WRAPS};
-use reconverge_simt::texture::{Sampler, Shape};
+use reconverge_r700::launch::Launch;
+use reconverge_r700::texture::Texture;
 
 use super::{LaunchText, Store, bits};
 
@@ -10,12 +9,7 @@ use super::{LaunchText, Store, bits};
 pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
     let whole = Launch::new(launch.chip, launch.stage, launch.lanes);
     let cannot = |what: &str| Err(format!("{what}: a launch file cannot say it"));
-    let stage = match launch.stage {
-        Stage::Pixel => "pixel",
-        Stage::Vertex => "vertex",
-        Stage::Geometry => "geometry",
-    };
-    text.field("stage", format_args!("{stage:?}"));
+    text.field("lanes", format_args!("{}", launch.lanes));
     text.field("gprs", format_args!("{}", launch.num_gprs));
     if let Some(entries) = launch.stack_size {
         text.field("stack", format_args!("{entries}"));
@@ -114,72 +108,19 @@ fn resources(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> R
         texture(text, *unit, found, store)?;
     }
     for (number, found) in &all.samplers {
-        sampler(text, *number, found, store)?;
+        super::sampler(text, *number, (&found.sampler, Some(found.compare)), store)?;
     }
     Ok(())
 }
 
 fn texture(text: &mut LaunchText, unit: u8, found: &Texture, store: &mut dyn Store) -> Result<(), String> {
     let Texture { image, integer, fractions, select } = found;
-    let Some(first) = image.levels().first() else { return Err(format!("texture {unit} has no level")) };
-    let (width, height, depth) = (first.width, first.height, first.depth);
-    let (size, kind) = match image.shape() {
-        Shape::D1 => (vec![width], None),
-        Shape::D2 => (vec![width, height], None),
-        Shape::D3 => (vec![width, height, depth], None),
-        Shape::Cube => (vec![width], Some("cube")),
-        Shape::D1Array => (vec![width, depth], Some("layers")),
-        Shape::D2Array => (vec![width, height, depth], Some("layers")),
-        Shape::CubeArray => {
-            return Err(format!("texture {unit}: an array of cubes: a launch file cannot say it"));
-        }
-    };
     let select: Option<String> = select.iter().map(|component| component.letter(*integer)).collect();
     let select = select.ok_or_else(|| format!("texture {unit}: its select: a launch file cannot say it"))?;
-    let texels = image.levels().iter().flat_map(|level| level.texels.iter().flatten());
-    let bytes = texels.flat_map(|word| word.to_le_bytes()).collect();
-    let file = store.put("texture", "bin", bytes)?;
-    let mut fields = vec![
-        ("unit", unit.to_string()),
-        ("size", format!("{size:?}")),
-        ("levels", image.levels().len().to_string()),
-        ("texels", format!("\"{file}:bits\"")),
-        ("select", format!("{select:?}")),
-    ];
-    fields.extend(kind.map(|kind| (kind, "true".to_owned())));
+    let mut fields = super::image(unit, image, store)?;
+    fields.push(("select", format!("{select:?}")));
     fields.extend(integer.then(|| ("integer", "true".to_owned())));
     fields.extend(fractions.then(|| ("fractions", "true".to_owned())));
     text.table("texture", &fields);
     Ok(())
-}
-
-fn sampler(
-    text: &mut LaunchText,
-    number: u8,
-    found: &TextureSampler,
-    store: &mut dyn Store,
-) -> Result<(), String> {
-    let Sampler { wrap, mag, min, mip, border, min_lod, max_lod, lod_bias, unnormalised } = found.sampler;
-    if unnormalised {
-        return Err(format!("sampler {number} counts texels: a launch file cannot say it"));
-    }
-    let fields = [
-        ("number", number.to_string()),
-        ("wrap", format!("{:?}", wrap.map(|wrap| named(&WRAPS, wrap)))),
-        ("mag", format!("{:?}", named(&FILTERS, mag))),
-        ("min", format!("{:?}", named(&FILTERS, min))),
-        ("mip", format!("{:?}", named(&MIP_FILTERS, mip))),
-        ("border", bits("border", &[border], store)?),
-        ("min_lod", format!("{min_lod:?}")),
-        ("max_lod", format!("{max_lod:?}")),
-        ("lod_bias", format!("{lod_bias:?}")),
-        ("compare", format!("{:?}", named(&COMPARES, found.compare))),
-    ];
-    text.table("sampler", &fields);
-    Ok(())
-}
-
-/// The name of a value in the list that has them all.
-fn named<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
-    names.iter().find(|(_, known)| *known == value).map_or("", |(name, _)| name)
 }

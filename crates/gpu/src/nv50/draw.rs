@@ -20,6 +20,8 @@ use super::shader::Shader;
 use super::state::{State, Unknown, fields};
 use super::surface::{Layout, Slices, TileMode};
 use crate::Fault;
+use crate::capture::Recording;
+use crate::observe::Captured;
 
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
 const BAND: f32 = 256.;
@@ -534,6 +536,8 @@ pub(super) struct FragmentStage<'a> {
     sample_mask: bool,
     /// By colour: whether it is clamped to [0, 1].
     clamps: [bool; 8],
+    /// What is captured of the stage, if it is.
+    pub(super) recording: Option<Recording>,
 }
 
 impl<'a> FragmentStage<'a> {
@@ -555,7 +559,13 @@ impl<'a> FragmentStage<'a> {
             results: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: state.flag(m::FP_MULTISAMPLE),
             clamps,
+            recording: None,
         }
+    }
+
+    /// Records the fragments of a draw from now on, if that is captured.
+    pub(super) fn record(&mut self, captured: Option<&mut Captured>, draw: &Draw) {
+        self.recording = captured.map(|captured| self.shader.fragments(self.results, captured, draw));
     }
 }
 
@@ -597,7 +607,7 @@ impl FragmentProgram for FragmentStage<'_> {
         }
         let facing = fragments.front.iter().map(|front| if *front { u32::MAX } else { 0 }).collect();
         launch.varyings.insert(FACING, Varying::Lanes(facing));
-        let outcome = self.shader.run(Launch::Fragment(launch))?;
+        let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let register = |lane: usize, number: usize| outcome.lanes.register(lane, number).unwrap_or(0);
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
         let colors = self.results.saturating_sub(others).div_ceil(4).min(8);

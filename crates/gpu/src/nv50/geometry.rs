@@ -15,6 +15,7 @@ use super::shader::{Bindings, GEOMETRY, Shader};
 use super::state::{State, Unknown};
 use super::vertex::Batch;
 use crate::Fault;
+use crate::capture::Watch;
 
 /// What a run depends on.
 pub(super) struct Context<'a> {
@@ -70,7 +71,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
 /// Runs the geometry program on the vertices that a vertex program left.
 pub(super) fn run(
     context: &Context<'_>,
-    unknown: &mut Unknown,
+    (unknown, watch): (&mut Unknown, &mut Watch),
     memory: &[u8],
     topology: Topology,
     batch: &Batch,
@@ -97,13 +98,10 @@ pub(super) fn run(
         inputs.insert(number as u16, found.iter().map(address).collect());
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
-    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options);
-    let outcome = shader.run(Launch::Geometry(Geometry {
-        setup: shader.setup.clone(),
-        lanes: found.len(),
-        inputs,
-        vertices: vertices.concat(),
-    }))?;
+    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options, watch);
+    let launch =
+        Geometry { setup: shader.setup.clone(), lanes: found.len(), inputs, vertices: vertices.concat() };
+    let outcome = shader.run(Launch::Geometry(launch), &mut None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
     let mut runs = Vec::new();

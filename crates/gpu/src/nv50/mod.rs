@@ -39,6 +39,8 @@ use reconverge_simt::{Engine, Mode, Options};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{self, Launch};
 
+use crate::capture::{self, Watch};
+use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
 use draw::{FragmentStage, Reads};
 use feedback::Feedback;
@@ -69,7 +71,7 @@ impl Setup {
 }
 
 /// A chip of the family.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Nv50 {
     chip: Chip,
     options: Options,
@@ -95,6 +97,7 @@ pub struct Nv50 {
     feedback: Feedback,
     draws: u64,
     fault: Option<Fault>,
+    watch: Watch,
 }
 
 impl Nv50 {
@@ -124,6 +127,7 @@ impl Nv50 {
             feedback: Feedback::default(),
             draws: 0,
             fault: None,
+            watch: Watch::default(),
         }
     }
 
@@ -360,30 +364,42 @@ impl Nv50 {
             return;
         }
         self.draws += 1;
-        if let Err(fault) = self.draw(memory, &batch) {
-            let number = self.draws;
-            let fault = match fault {
-                Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
-                other => other,
-            };
+        let number = self.draws;
+        let mut captured = self.watch.begin(number, batch.runs.iter().map(Vec::len).sum(), 1);
+        let drawn = self.draw(memory, &batch, &mut captured);
+        if let Err(fault) = self.watch.end(number, captured, drawn) {
             self.fault.get_or_insert(fault);
         }
     }
 
-    fn draw(&mut self, memory: &mut [u8], batch: &Batch) -> Result<(), Fault> {
-        let (state, unknown) = (&self.tesla, &mut self.unknown);
+    fn draw(
+        &mut self,
+        memory: &mut [u8],
+        batch: &Batch,
+        captured: &mut Option<Captured>,
+    ) -> Result<(), Fault> {
+        let (state, unknown, watch) = (&self.tesla, &mut self.unknown, &mut self.watch);
         let number = batch.begin & 0x0fff_ffff;
         let Some(mut topology) = draw::topology(number) else {
             unknown.note(format!("primitive {number:#x}"));
             return Ok(());
         };
-        let vertex =
-            Shader::new(VERTEX, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
-        let outcome = vertex.run(Launch::Vertex(launch::Vertex {
+        if let Some(captured) = captured {
+            captured.primitive = format!("{topology:?}");
+        }
+        let bound = (state, &self.bindings, &mut *unknown);
+        let vertex = Shader::new(VERTEX, self.chip, bound, memory, self.options, watch);
+        let launch = launch::Vertex {
             setup: vertex.setup.clone(),
             lanes: batch.lanes.len(),
             inputs: inputs(state, batch),
-        }))?;
+        };
+        let mut recording = captured
+            .as_ref()
+            .map(|_| vertex.vertices(batch.lanes.iter().map(|lane| [lane.id, lane.instance]).collect()));
+        let outcome = vertex.run(Launch::Vertex(launch), &mut recording, None);
+        capture::add(captured, recording);
+        let outcome = outcome?;
         self.counters.vertices += batch.lanes.len() as u64;
         let results: Vec<Vec<u32>> = outcome.lanes.iter().map(|lane| lane.outputs).collect();
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
@@ -399,13 +415,15 @@ impl Nv50 {
                     .collect()
             }
             true => {
+                let recording = captured.as_ref().map(|_| vertex.vertices(Vec::new()).of_geometry());
+                capture::add(captured, recording);
                 let context = geometry::Context {
                     chip: self.chip,
                     state,
                     bindings: &self.bindings,
                     options: self.options,
                 };
-                let made = geometry::run(&context, unknown, memory, topology, batch, &results)?;
+                let made = geometry::run(&context, (unknown, watch), memory, topology, batch, &results)?;
                 topology = made.topology;
                 made.runs
             }
@@ -430,7 +448,7 @@ impl Nv50 {
             layers.entry(layer as usize).or_default().push(run);
         }
         for (layer, runs) in layers {
-            self.raster(memory, topology, layer, &runs)?;
+            self.raster(memory, (topology, layer), &runs, captured)?;
         }
         Ok(())
     }
@@ -438,9 +456,9 @@ impl Nv50 {
     fn raster(
         &mut self,
         memory: &mut [u8],
-        topology: Topology,
-        layer: usize,
+        (topology, layer): (Topology, usize),
         runs: &[&Vec<Vec<u32>>],
+        captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
         let reads = Reads::new((state, &mut *unknown), topology);
@@ -450,11 +468,14 @@ impl Nv50 {
         };
         let runs: Vec<Vec<Vertex>> =
             runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
-        let shader =
-            Shader::new(FRAGMENT, self.chip, (state, &self.bindings, &mut *unknown), memory, self.options);
+        let bound = (state, &self.bindings, &mut *unknown);
+        let shader = Shader::new(FRAGMENT, self.chip, bound, memory, self.options, &mut self.watch);
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
+        stage.record(captured.as_mut(), &draw);
         slices.take(memory);
         let drawn = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage);
+        capture::add(captured, stage.recording);
+        self.watch.surfaces(self.draws, &draw, memory);
         slices.put(memory);
         let counts = drawn?;
         if state.flag(m::SAMPLECNT_ENABLE) {
@@ -546,6 +567,10 @@ impl Gpu for Nv50 {
             }
         }
         self.fault.take().map_or(Ok(()), Err)
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.watch = Watch::new(observer);
     }
 
     fn use_engine(&mut self, engine: Engine) {

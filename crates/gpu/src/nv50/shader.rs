@@ -1,12 +1,14 @@
 //! Runs programs: what a stage reads, from methods and memory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
-use reconverge_isa::Program;
+use reconverge_isa::{Isa, Program};
+use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_tesla::decode::{decode, length};
 use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage, TexOp};
-use reconverge_tesla::launch::{Launch, Outcome, RunError, Setup};
+use reconverge_tesla::launch::{Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex};
 use reconverge_tesla::run::run;
 use reconverge_tesla::uses::accesses;
 
@@ -14,6 +16,8 @@ use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
 use super::texture::{self, Read};
 use crate::Fault;
+use crate::capture::{Recording, Watch};
+use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// Bytes of the window of a stage's code.
 const WINDOW: u32 = 0x8_0000;
@@ -92,6 +96,8 @@ impl Default for Bindings {
 /// A stage's program with all that it reads.
 pub(super) struct Shader {
     unit: Unit,
+    /// The program as it is observed, and as it runs.
+    observed: ChipProgram,
     program: Program,
     /// What every launch of it has.
     pub(super) setup: Setup,
@@ -106,9 +112,24 @@ impl Shader {
         (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
         memory: &[u8],
         options: Options,
+        watch: &mut Watch,
     ) -> Shader {
         let (window, start) = (state.address(unit.window), state.word(unit.start) & (WINDOW - 8));
-        let found = Found::new(memory, window, start, (chip, unit.stage));
+        let in_memory = |at: u32| load(memory, window.saturating_add(at as usize));
+        let mut found = Found::new(in_memory, start, (chip, unit.stage));
+        let observed = watch.program(ChipProgram {
+            isa: Isa::Tesla,
+            chip: chip.name(),
+            stage: unit.stage.any(),
+            words: found.words.clone(),
+            base: start,
+            state: Vec::new(),
+        });
+        if observed.words != found.words {
+            let words = &observed.words;
+            let changed = |at: u32| words.get((at - start) as usize / 4).copied().unwrap_or(0);
+            found = Found::new(changed, start, (chip, unit.stage));
+        }
         let mut setup = Setup::new(chip);
         setup.registers = state.word(unit.registers).clamp(4, 128);
         setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).max(found.local_bytes);
@@ -122,19 +143,89 @@ impl Shader {
             setup.constants.place(slot, 0, memory.get(start..end).unwrap_or(&[]));
         }
         texture::bind(&mut setup.textures, unit, &found.reads, (state, bindings, unknown), memory);
-        Shader { unit, program: Program::from_words(found.words), setup, options }
+        Shader { unit, observed, program: Program::from_words(found.words), setup, options }
     }
 
-    /// Runs it.
+    /// A recording of vertices: index and instance of each.
+    pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
+        let launch = Vertex { setup: self.setup.clone(), lanes: 0, inputs: BTreeMap::new() };
+        Recording::vertices(&self.observed, Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
+    }
+
+    /// A recording of the fragments of a draw, of which so many registers are results.
+    pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
+        let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup.clone(), 0) };
+        let machine = Machine::TeslaFragment(Box::new(launch));
+        Recording::fragments(&self.observed, machine, self.options, (captured, draw))
+    }
+
+    /// Runs it, and adds that to what is captured; of fragments, with their pixels.
     ///
     /// # Errors
     /// It traps, or runs too long.
-    pub(super) fn run(&self, launch: Launch) -> Result<Outcome, Fault> {
-        run(launch, &self.program, &self.options).map_err(|error| match error {
+    pub(super) fn run(
+        &self,
+        launch: Launch,
+        recording: &mut Option<Recording>,
+        fragments: Option<&Fragments>,
+    ) -> Result<Outcome, Fault> {
+        if let Some(recording) = recording {
+            let (lanes, words) = words(&launch);
+            recording.start(lanes, words.into_iter().map(|(word, values)| (word, 1, values)), fragments);
+        }
+        let outcome = run(launch, &self.program, &self.options).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
-        })
+        })?;
+        if let Some(recording) = recording {
+            recording.end(outputs(self.unit.stage, &outcome), outcome.lanes.iter().map(|lane| lane.dead));
+        }
+        Ok(outcome)
     }
+}
+
+/// How many lanes a launch has, and the words that they start from.
+fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
+    match launch {
+        Launch::Fragment(Fragment { lanes, varyings, .. }) => {
+            let words = varyings.iter().filter_map(|(word, varying)| match varying {
+                Varying::Lanes(values) => Some((*word, &values[..])),
+                // Planes are made by nothing here.
+                Varying::Plane { .. } => None,
+            });
+            (*lanes, words.collect())
+        }
+        Launch::Vertex(Vertex { lanes, inputs, .. }) => {
+            (*lanes, inputs.iter().map(|(word, values)| (*word, &values[..])).collect())
+        }
+        Launch::Geometry(_) | Launch::Compute(_) => (0, Vec::new()),
+    }
+}
+
+/// What lanes have left, by the names that launches of the machine have for it.
+fn outputs(stage: Stage, outcome: &Outcome) -> impl Iterator<Item = (String, Rows)> {
+    let lanes = || outcome.lanes.iter();
+    let rows = |width: usize, words: Vec<u32>| Rows { width, words };
+    let mut found = Vec::new();
+    if stage == Stage::Fragment {
+        let count = lanes().map(|lane| lane.registers.len()).max().unwrap_or(0);
+        let of = |range: Range<usize>| {
+            let one = |lane: LaneResult| {
+                range.clone().map(move |number| lane.registers.get(number).copied().unwrap_or(0))
+            };
+            rows(range.len(), lanes().flat_map(one).collect())
+        };
+        found.extend((0..count / 4).map(|color| (format!("color{color}"), of(4 * color..4 * color + 4))));
+        if !count.is_multiple_of(4) {
+            found.push(("others".to_owned(), of(count / 4 * 4..count)));
+        }
+    } else {
+        let count = lanes().map(|lane| lane.outputs.len()).max().unwrap_or(0);
+        let one =
+            |lane: LaneResult| (0..count).map(move |number| lane.outputs.get(number).copied().unwrap_or(0));
+        found.push(("outputs".to_owned(), rows(count, lanes().flat_map(one).collect())));
+    }
+    found.into_iter()
 }
 
 /// What can be seen of a program in memory.
@@ -152,13 +243,12 @@ struct Found {
 const LOCAL: u32 = 0x4000;
 
 impl Found {
-    /// Reads as far as the program goes: to an end that no branch passes.
-    fn new(memory: &[u8], window: usize, start: u32, (chip, stage): (Chip, Stage)) -> Found {
+    /// Reads as far as the program goes: to an end that no branch passes. `word` gives the word at an address.
+    fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found { words: Vec::new(), reads: BTreeSet::new(), local_bytes: 0 };
         let (mut at, mut furthest) = (start, start);
         while at < WINDOW {
-            let word = |number: u32| load(memory, window.saturating_add((at + 4 * number) as usize));
-            let words = [word(0), word(1)];
+            let words = [word(at), word(at + 4)];
             let count = length(words[0]);
             found.words.extend(&words[..count as usize]);
             at += 4 * count;
@@ -174,11 +264,13 @@ impl Found {
                     found.local_bytes = found.local_bytes.max(LOCAL);
                 }
             }
+            let always = inst.guard == Guard::ALWAYS;
+            // The marker ends all lanes, whatever the instruction's own guard says.
             let mut ends = inst.end == End::Exit;
             match inst.op {
                 Op::Control(control) => {
                     furthest = furthest.max(control.target().unwrap_or(0));
-                    ends |= matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap);
+                    ends |= always && matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap);
                 }
                 Op::Group(Group::Tex(tex)) => {
                     let samples = !matches!(tex.op, TexOp::Fetch | TexOp::Size);
@@ -186,8 +278,7 @@ impl Found {
                 }
                 _ => {}
             }
-            let always = inst.guard == Guard::ALWAYS;
-            if ends && always && at > furthest {
+            if ends && at > furthest {
                 break;
             }
         }

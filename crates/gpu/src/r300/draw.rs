@@ -20,6 +20,7 @@ use super::shader::Shader;
 use super::state::{State, fields};
 use super::vertex::{COLORS, Layout, SETS};
 use crate::Fault;
+use crate::capture::Recording;
 
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
 const BAND: f32 = 256.;
@@ -98,16 +99,19 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         linear: 0,
     });
     let (routes, inputs) = Routes::new(state, layout, &shading);
-    let (depth, tests) = depth(state);
-    let (mut targets, outputs) = targets(state);
-    targets.extend(clear(state));
+    let scissor = scissor(state);
+    // The chip has no number of rows: the scissor bounds them.
+    let rows = usize::try_from(scissor.y1).unwrap_or(0);
+    let (depth, tests) = depth(state, rows);
+    let (mut targets, outputs) = targets(state, rows);
+    targets.extend(clear(state, rows));
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
     let draw = Draw {
         topology,
         last_provokes: shading.provoking_vertex == 3,
         viewport,
         clip,
-        scissor: scissor(state),
+        scissor,
         front_is_clockwise: cull.face,
         sides: sides(state, &cull),
         points: points(state, layout),
@@ -221,7 +225,7 @@ const STENCIL_OPS: [StencilOp; 8] = [
 ];
 
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
-fn depth(state: &mut State) -> (Option<DepthTarget>, Tests) {
+fn depth(state: &mut State, rows: usize) -> (Option<DepthTarget>, Tests) {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
         return (None, Tests::default());
@@ -251,11 +255,11 @@ fn depth(state: &mut State) -> (Option<DepthTarget>, Tests) {
         depth_write: control.zwriteenable,
         stencil: control.stencil_enable.then_some([front, back]),
     };
-    (depth_target(state), tests)
+    (depth_target(state, rows), tests)
 }
 
 /// The depth buffer.
-fn depth_target(state: &mut State) -> Option<DepthTarget> {
+fn depth_target(state: &mut State, rows: usize) -> Option<DepthTarget> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
     let Some(format) = format::depth(word.depthformat) else {
@@ -263,21 +267,20 @@ fn depth_target(state: &mut State) -> Option<DepthTarget> {
         return None;
     };
     let place = state.place(reg::ZB_DEPTHOFFSET, 0, (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize)?;
-    Some(DepthTarget { surface: surface(place, usize::from(pitch.depthpitch) * 4), format })
+    Some(DepthTarget { surface: surface(place, usize::from(pitch.depthpitch) * 4, rows), format })
 }
 
-fn surface(place: std::ops::Range<usize>, pitch: usize) -> Surface {
-    // The scissor bounds the rows.
-    Surface { start: place.start, end: place.end, pitch, rows: usize::MAX }
+fn surface(place: std::ops::Range<usize>, pitch: usize, rows: usize) -> Surface {
+    Surface { start: place.start, end: place.end, pitch, rows }
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
-fn clear(state: &mut State) -> Option<Target> {
+fn clear(state: &mut State, rows: usize) -> Option<Target> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
         return None;
     }
-    let DepthTarget { surface, format } = depth_target(state)?;
+    let DepthTarget { surface, format } = depth_target(state, rows)?;
     let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
     Some(Target {
         surface,
@@ -324,7 +327,7 @@ impl Alpha {
 }
 
 /// The colour targets, and what they get.
-fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
+fn targets(state: &mut State, rows: usize) -> (Vec<Target>, Outputs) {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
     if alpha.am_en {
@@ -366,7 +369,7 @@ fn targets(state: &mut State) -> (Vec<Target>, Outputs) {
         outputs.targets[number] = Some((output, select));
         let range = blend_range(color.format.numbers[0]);
         found.push(Target {
-            surface: surface(place, usize::from(pitch.colorpitch) * 2),
+            surface: surface(place, usize::from(pitch.colorpitch) * 2, rows),
             format: color.format,
             places: color.places,
             mask,
@@ -589,13 +592,15 @@ pub(super) struct PixelProgram<'a> {
     pub(super) shader: &'a Shader,
     pub(super) routes: &'a Routes,
     pub(super) outputs: &'a Outputs,
+    /// What is captured of the stage, if it is.
+    pub(super) recording: Option<Recording>,
 }
 
 impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        let outcome = self.shader.run(fragments.lanes, self.routes.temporaries(fragments))?;
+        let outcome = self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
         let left = &outcome.outputs;
         let mut killed = vec![false; fragments.lanes];
         if left.any_killed() {

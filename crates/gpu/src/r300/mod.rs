@@ -33,9 +33,12 @@ use reconverge_raster::draw::draw_with;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::{Engine, Mode, Options};
 
+use crate::capture::{self, Watch};
+use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
 use draw::{PixelProgram, Prepared};
 use packet::{Kind, Packet, op};
+use program::VertexProgram;
 use registers::{self as reg, VfCntl};
 use shader::Shader;
 use state::{State, fields};
@@ -61,7 +64,7 @@ struct Array {
 }
 
 /// A chip.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct R300 {
     chip: Chip,
     options: Options,
@@ -73,6 +76,7 @@ pub struct R300 {
     /// Pixels that passed since the counter was set.
     passed: u64,
     draws: u64,
+    watch: Watch,
 }
 
 impl R300 {
@@ -80,8 +84,17 @@ impl R300 {
     pub fn new(chip: Chip) -> R300 {
         let options =
             Options { mode: Mode::Lenient, engine: Engine::Fast, watchdog: WATCHDOG, ..Options::default() };
-        let (state, images) = (State::default(), Images::default());
-        R300 { chip, options, state, images, arrays: Vec::new(), waiting: None, passed: 0, draws: 0 }
+        R300 {
+            chip,
+            options,
+            state: State::default(),
+            images: Images::default(),
+            arrays: Vec::new(),
+            waiting: None,
+            passed: 0,
+            draws: 0,
+            watch: Watch::default(),
+        }
     }
 
     /// How many draws were executed.
@@ -174,7 +187,8 @@ impl R300 {
         let vectors: Vec<Vectors> =
             words.chunks(size).take(count).map(|vertex| stream.vectors(vertex)).collect();
         let places: Vec<usize> = (0..vectors.len()).collect();
-        self.draw(memory, &control, vectors, &places)
+        let numbers = (0..vectors.len() as u32).collect();
+        self.draw(memory, &control, Vertices { vectors, numbers, places })
     }
 
     /// A draw of indices: words of one or two of them.
@@ -200,8 +214,8 @@ impl R300 {
     /// A draw of these vertices of the arrays.
     fn draw_arrays(&mut self, memory: &mut [u8], control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
         let stream = Stream::new(&mut self.state);
-        let (mut vectors, mut known, mut places) = (Vec::new(), HashMap::new(), Vec::new());
-        let mut words = Vec::new();
+        let (mut vectors, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut known, mut words) = (HashMap::new(), Vec::new());
         for index in indices {
             let place = *known.entry(*index).or_insert_with(|| {
                 words.clear();
@@ -213,51 +227,71 @@ impl R300 {
                     }
                 }
                 vectors.push(stream.vectors(&words));
+                numbers.push(*index);
                 vectors.len() - 1
             });
             places.push(place);
         }
-        self.draw(memory, control, vectors, &places)
+        self.draw(memory, control, Vertices { vectors, numbers, places })
     }
 
-    /// Draws vertices, `places` in order.
-    fn draw(
-        &mut self,
-        memory: &mut [u8],
-        control: &VfCntl,
-        vectors: Vec<Vectors>,
-        places: &[usize],
-    ) -> Result<(), Fault> {
+    fn draw(&mut self, memory: &mut [u8], control: &VfCntl, vertices: Vertices) -> Result<(), Fault> {
         self.draws += 1;
         let number = self.draws;
-        self.draw_now(memory, control, vectors, places).map_err(|fault| match fault {
-            Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
-            other => other,
-        })
+        let mut captured = self.watch.begin(number, vertices.places.len(), 1);
+        let drawn = self.draw_now(memory, control, vertices, &mut captured);
+        self.watch.end(number, captured, drawn)
     }
 
     fn draw_now(
         &mut self,
         memory: &mut [u8],
         control: &VfCntl,
-        vectors: Vec<Vectors>,
-        places: &[usize],
+        vertices: Vertices,
+        captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
-        let state = &mut self.state;
-        let Some(topology) = draw::topology(state, control.prim_type) else { return Ok(()) };
-        let layout = Layout::new(state);
+        let Some(topology) = draw::topology(&mut self.state, control.prim_type) else { return Ok(()) };
+        if let Some(captured) = captured {
+            captured.primitive = format!("{topology:?}");
+        }
+        let layout = Layout::new(&mut self.state);
         let vectors = match layout.bypasses() {
-            true => vectors,
-            false => program::shade(state, &vectors, self.options)?,
+            true => vertices.vectors,
+            false => self.shade(&vertices, captured)?,
         };
+        let state = &mut self.state;
         let shaded = layout.vertices(state, &vectors);
-        let run: Vec<Vertex> = places.iter().map(|place| shaded[*place].clone()).collect();
+        let run: Vec<Vertex> = vertices.places.iter().map(|place| shaded[*place].clone()).collect();
         let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout);
-        let shader = Shader::new(self.chip, state, &mut self.images, memory, self.options)?;
-        let mut program = PixelProgram { shader: &shader, routes: &routes, outputs: &outputs };
-        self.passed += draw_with(&draw, coordinates, &[run], memory, &mut program)?.passed;
+        let (images, watch) = (&mut self.images, &mut self.watch);
+        let shader = Shader::new(self.chip, (state, images), memory, self.options, watch)?;
+        let recording = captured.as_mut().map(|captured| shader.fragments(captured, &draw));
+        let mut program = PixelProgram { shader: &shader, routes: &routes, outputs: &outputs, recording };
+        let drawn = draw_with(&draw, coordinates, &[run], memory, &mut program);
+        capture::add(captured, program.recording);
+        self.watch.surfaces(self.draws, &draw, memory);
+        self.passed += drawn?.passed;
         Ok(())
     }
+
+    /// What the vertex program leaves of vertices.
+    fn shade(&mut self, vertices: &Vertices, captured: &mut Option<Captured>) -> Result<Vec<Vectors>, Fault> {
+        let program = VertexProgram::new(self.chip, &mut self.state, self.options, &mut self.watch)?;
+        let mut recording = captured.as_ref().map(|_| program.vertices(&vertices.numbers));
+        let shaded = program.run(&vertices.vectors, &mut recording);
+        capture::add(captured, recording);
+        shaded
+    }
+}
+
+/// The vertices of a draw.
+struct Vertices {
+    /// What the arrays or the packet have of each.
+    vectors: Vec<Vectors>,
+    /// The index of each.
+    numbers: Vec<u32>,
+    /// Which of them primitives are made of.
+    places: Vec<usize>,
 }
 
 /// ZB_ZPASS_ADDR: the counter of the pipe that is selected goes to memory. The first pipe counts everything.
@@ -316,6 +350,10 @@ impl Gpu for R300 {
             self.execute(memory, &packet)?;
         }
         Ok(())
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.watch = Watch::new(observer);
     }
 
     fn use_engine(&mut self, engine: Engine) {

@@ -1,8 +1,13 @@
 //! Runs vertex programs: what the vertex unit has in its memory and registers, as a launch of the machine.
 
+use std::fmt::Display;
+use std::iter;
 use std::sync::Arc;
 
-use reconverge_isa::Program;
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
+use reconverge_r500::chip::Chip;
+use reconverge_r500::pvs::inst::OUTPUTS;
 use reconverge_r500::pvs::launch::{Input, Launch, RunError};
 use reconverge_r500::pvs::run::run;
 use reconverge_r500::pvs::setup::Setup;
@@ -12,43 +17,95 @@ use super::registers::{self as reg, *};
 use super::state::{PVS_CONSTANTS, State, fields};
 use super::vertex::{VECTORS, Vectors};
 use crate::Fault;
+use crate::capture::{Recording, Watch};
+use crate::observe::{ChipProgram, Machine, Rows};
 
 /// Descriptors of flow control, and constants.
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
-/// What the vertex program leaves of these vertices: vectors in the order of its output registers.
-///
-/// # Errors
-/// The registers name no program, or it traps.
-pub(super) fn shade(
-    state: &mut State,
-    vertices: &[Vectors],
+/// The vertex program with its constants; it runs on any number of vertices.
+pub(super) struct VertexProgram {
+    /// The program as it is observed, and as it runs.
+    observed: ChipProgram,
+    setup: Arc<Setup>,
+    constants: Vec<(u8, [u32; 4])>,
     options: Options,
-) -> Result<Vec<Vectors>, Fault> {
-    let fault = |what: String| Fault::Trap(format!("vertex program: {what}"));
-    let setup = Setup::new(&program(state)).map_err(|error| fault(error.to_string()))?;
-    let of = |register: usize| vertices.iter().map(|vectors| vectors[register]).collect::<Arc<[_]>>();
-    let used = (0..VECTORS).filter(|register| vertices.iter().any(|vectors| vectors[*register] != [0; 4]));
-    let launch = Launch {
-        vertices: vertices.len(),
-        inputs: used.map(|register| Input { register: register as u8, values: of(register) }).collect(),
-        constants: (0..CONSTANTS).map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect(),
-    };
-    let outcome = run(&Arc::new(setup), &launch, &options).map_err(|error| match error {
-        RunError::Trap(trap) => fault(trap.to_string()),
-        other => fault(other.to_string()),
-    })?;
-    let mut left = vec![[[0; 4]; VECTORS]; vertices.len()];
-    for output in 0..VECTORS {
-        let Some(values) = outcome.outputs.values(output) else { continue };
-        left.iter_mut().zip(values).for_each(|(vectors, value)| vectors[output] = *value);
-    }
-    Ok(left)
 }
 
-/// The program with the registers that it runs by.
-fn program(state: &mut State) -> Program {
+fn fault(what: impl Display) -> Fault {
+    Fault::Trap(format!("vertex program: {what}"))
+}
+
+impl VertexProgram {
+    /// The program that the unit holds.
+    ///
+    /// # Errors
+    /// The registers name no program.
+    pub(super) fn new(
+        chip: Chip,
+        state: &mut State,
+        options: Options,
+        watch: &mut Watch,
+    ) -> Result<VertexProgram, Fault> {
+        let (words, registers) = program(state);
+        let (isa, stage) = (Isa::R500, Stage::Vertex);
+        let program = ChipProgram { isa, chip: chip.name, stage, words, base: 0, state: registers };
+        let observed = watch.program(program);
+        let setup = Arc::new(Setup::new(&observed.program()).map_err(fault)?);
+        let constants = (0..CONSTANTS).map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect();
+        Ok(VertexProgram { observed, setup, constants, options })
+    }
+
+    /// A recording of vertices of these indices.
+    pub(super) fn vertices(&self, numbers: &[u32]) -> Recording {
+        let launch = Launch { constants: self.constants.clone(), ..Launch::default() };
+        let vertices = numbers.iter().map(|number| [*number, 0]).collect();
+        Recording::vertices(&self.observed, Machine::Pvs(Box::new(launch)), self.options, vertices)
+    }
+
+    /// What it leaves of these vertices: vectors in the order of its output registers.
+    ///
+    /// # Errors
+    /// It traps, or runs too long.
+    pub(super) fn run(
+        &self,
+        vertices: &[Vectors],
+        recording: &mut Option<Recording>,
+    ) -> Result<Vec<Vectors>, Fault> {
+        let of = |register: usize| vertices.iter().map(|vectors| vectors[register]).collect::<Arc<[_]>>();
+        let used =
+            (0..VECTORS).filter(|register| vertices.iter().any(|vectors| vectors[*register] != [0; 4]));
+        let launch = Launch {
+            vertices: vertices.len(),
+            inputs: used.map(|register| Input { register: register as u8, values: of(register) }).collect(),
+            constants: self.constants.clone(),
+        };
+        if let Some(recording) = recording {
+            let inputs = launch.inputs.iter();
+            let inputs = inputs.map(|input| (input.register.into(), 4, input.values.as_flattened()));
+            recording.start(vertices.len(), inputs, None);
+        }
+        let outcome = run(&self.setup, &launch, &self.options).map_err(|error| match error {
+            RunError::Trap(trap) => fault(trap),
+            other => fault(other),
+        })?;
+        let outputs = || (0..OUTPUTS).filter_map(|at| Some((at, outcome.outputs.values(at)?)));
+        if let Some(recording) = recording {
+            let rows = |values: &[[u32; 4]]| Rows { width: 4, words: values.as_flattened().to_vec() };
+            let outputs = outputs().map(|(output, values)| (format!("o{output}"), rows(values)));
+            recording.end(outputs, iter::repeat_n(false, vertices.len()));
+        }
+        let mut left = vec![[[0; 4]; VECTORS]; vertices.len()];
+        for (output, values) in outputs().filter(|(output, _)| *output < VECTORS) {
+            left.iter_mut().zip(values).for_each(|(vectors, value)| vectors[output] = *value);
+        }
+        Ok(left)
+    }
+}
+
+/// The words of the program, and the registers that it runs by.
+fn program(state: &mut State) -> (Vec<u32>, Vec<(String, u32)>) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);
     let addresses =
@@ -69,6 +126,5 @@ fn program(state: &mut State) -> Program {
         // Subroutines may lie behind the end.
         last = last.max((high & 0x3ff) as usize);
     }
-    let words = (0..=last).flat_map(|slot| state.pvs(slot)).collect();
-    Program { words, state: registers, ..Program::default() }
+    ((0..=last).flat_map(|slot| state.pvs(slot)).collect(), registers)
 }

@@ -2,18 +2,23 @@
 
 use std::sync::Arc;
 
-use reconverge_isa::Program;
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
+use reconverge_r500::inst::TARGETS;
 use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::Outcome;
 use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
+use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 
 use super::registers as reg;
 use super::state::State;
 use super::texture::{self, Images};
 use crate::Fault;
+use crate::capture::{Recording, Watch};
+use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// State registers of the fragment unit that its programs run by, with their names in the machine.
 const REGISTERS: [(u32, &str); 6] = [
@@ -27,6 +32,8 @@ const REGISTERS: [(u32, &str); 6] = [
 
 /// The fragment program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
+    /// The program as it is observed, and as it runs.
+    observed: ChipProgram,
     setup: Arc<Setup>,
     launch: Launch,
     options: Options,
@@ -39,24 +46,29 @@ impl Shader {
     /// The registers name no program.
     pub(super) fn new(
         chip: Chip,
-        state: &mut State,
-        images: &mut Images,
+        (state, images): (&mut State, &mut Images),
         memory: &[u8],
         options: Options,
+        watch: &mut Watch,
     ) -> Result<Shader, Fault> {
         let range = state.word(reg::US_CODE_RANGE);
         let (first, size) = ((range & 0x1ff) as usize, (range >> 16 & 0x1ff) as usize + 1);
-        let mut program = Program::from_words(state.us_code(first..(first + size).min(512)).to_vec());
-        program.base = first as u32;
-        program
-            .state
-            .extend(REGISTERS.iter().map(|(address, name)| ((*name).to_owned(), state.word(*address))));
+        let mut registers: Vec<(String, u32)> =
+            REGISTERS.iter().map(|(address, name)| ((*name).to_owned(), state.word(*address))).collect();
         let loops =
             (0..32).map(|at| (format!("US_FC_INT_CONST_{at}"), state.nth(reg::US_FC_INT_CONST_0, at)));
-        program.state.extend(loops);
-        program.state.push(("US_FC_BOOL_CONST".to_owned(), state.word(reg::US_FC_BOOL_CONST)));
-        program.state.push(("FG_DEPTH_SRC".to_owned(), state.word(reg::FG_DEPTH_SRC)));
-        let setup = Setup::new(&program);
+        registers.extend(loops);
+        registers.push(("US_FC_BOOL_CONST".to_owned(), state.word(reg::US_FC_BOOL_CONST)));
+        registers.push(("FG_DEPTH_SRC".to_owned(), state.word(reg::FG_DEPTH_SRC)));
+        let observed = watch.program(ChipProgram {
+            isa: Isa::R500,
+            chip: chip.name,
+            stage: Stage::Fragment,
+            words: state.us_code(first..(first + size).min(512)).to_vec(),
+            base: first as u32,
+            state: registers,
+        });
+        let setup = Setup::new(&observed.program());
         let setup = Arc::new(setup.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?);
         let hardware = Hardware { group_width: chip.group_width, ..Hardware::default() };
         let constants = state.us_constants().collect();
@@ -69,19 +81,56 @@ impl Shader {
             }
         }
         let launch = Launch { lanes: 0, inputs: Vec::new(), constants, textures, hardware };
-        Ok(Shader { setup, launch, options })
+        Ok(Shader { observed, setup, launch, options })
     }
 
-    /// Runs the program on lanes with these temporaries.
+    /// A recording of the fragments of a draw.
+    pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
+        let machine = Machine::R500(Box::new(self.launch.clone()));
+        Recording::fragments(&self.observed, machine, self.options, (captured, draw))
+    }
+
+    /// Runs the program on lanes with these temporaries, and adds that to what is captured.
     ///
     /// # Errors
     /// It traps, or runs too long.
-    pub(super) fn run(&self, lanes: usize, temps: Vec<(u8, Vec<[u32; 4]>)>) -> Result<Outcome, Fault> {
+    pub(super) fn run(
+        &self,
+        fragments: &Fragments,
+        temps: Vec<(u8, Vec<[u32; 4]>)>,
+        recording: &mut Option<Recording>,
+    ) -> Result<Outcome, Fault> {
         let inputs = temps.into_iter().map(|(temp, values)| Input { temp, values: Arc::from(values) });
-        let launch = Launch { lanes, inputs: inputs.collect(), ..self.launch.clone() };
-        run(&self.setup, &launch, &self.options).map_err(|error| match error {
+        let launch = Launch { lanes: fragments.lanes, inputs: inputs.collect(), ..self.launch.clone() };
+        if let Some(recording) = recording {
+            let inputs = launch.inputs.iter();
+            let inputs = inputs.map(|input| (input.temp.into(), 4, input.values.as_flattened()));
+            recording.start(launch.lanes, inputs, Some(fragments));
+        }
+        let outcome = run(&self.setup, &launch, &self.options).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("fragment program: {trap}")),
             other => Fault::Trap(format!("fragment program: {other}")),
-        })
+        })?;
+        if let Some(recording) = recording {
+            recording.end(outputs(&outcome).into_iter(), outcome.outputs.iter().map(|lane| lane.killed));
+        }
+        Ok(outcome)
     }
+}
+
+/// What lanes have left, by the names that launches of the machine have for it.
+fn outputs(outcome: &Outcome) -> Vec<(String, Rows)> {
+    let left = &outcome.outputs;
+    let mut found = Vec::new();
+    for target in 0..TARGETS {
+        let channels = [0, 1, 2, 3].map(|channel| left.color(target, channel));
+        if channels.iter().any(Option::is_some) {
+            let of = |lane: usize| channels.map(|words| words.map_or(0, |words| words[lane]));
+            let words = (0..left.len()).flat_map(of).collect();
+            found.push((format!("color{target}"), Rows { width: 4, words }));
+        }
+    }
+    let depth = left.depth().map(|words| Rows { width: 1, words: words.to_vec() });
+    found.extend(depth.map(|rows| ("depth".to_owned(), rows)));
+    found
 }

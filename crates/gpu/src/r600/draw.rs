@@ -18,12 +18,12 @@ use reconverge_raster::primitive::{self, Topology, assemble};
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
 
-use super::capture::Recording;
 use super::format;
 use super::registers::{self as reg, *};
 use super::shader::Shader;
 use super::state::{State, fields};
 use crate::Fault;
+use crate::capture::Recording;
 
 /// ARRAY_BASE of the position and of what goes with it.
 const POSITION: u16 = 60;

@@ -10,12 +10,11 @@
 use reconverge_r700::outcome::{Emission, Outcome};
 use reconverge_raster::primitive::{Topology, assemble};
 
-use super::capture::Recording;
 use super::registers as reg;
 use super::shader::{EXPORT, GEOMETRY, VERTEX, input};
 use super::state::State;
 use super::{Machine, Shaded};
-use crate::Fault;
+use crate::{Fault, capture};
 
 /// VGT_GS_MODE.MODE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,10 +133,10 @@ pub(super) fn run(
     let last = machine.state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
     let dwords = |state: &State, register: u32| (state.word(register) & 0x7fff) as usize;
     let mut export = machine.shader(EXPORT)?;
-    if let Some(captured) = &mut machine.captured {
-        let mut recording = Recording::vertices(&export, &[]);
+    if machine.captured.is_some() {
+        let mut recording = export.vertices(&[]);
         recording.refuse("what runs before and in geometry shaders is not captured");
-        captured.launches.extend(recording.finish());
+        capture::add(machine.captured, Some(recording));
     }
     let exported = export.run(vertices.len(), vec![input(0, vertices)], &mut None, None)?;
     let item = dwords(machine.state, reg::SQ_ESGS_RING_ITEMSIZE);

@@ -9,11 +9,9 @@
 //! | `shader`, `texture`, `format` | programs, and what they read |
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | what vertex programs write |
-//! | `capture` | draws for an observer |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
 
-mod capture;
 mod draw;
 mod format;
 mod geometry;
@@ -34,9 +32,9 @@ use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::{Engine, Mode, Options};
 
+use crate::capture::{self, Watch};
 use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
-use capture::Recording;
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use registers as reg;
@@ -77,7 +75,7 @@ pub struct R600 {
     passed: u64,
     streams: Streams,
     draws: u64,
-    observer: Option<Box<dyn Observer>>,
+    watch: Watch,
 }
 
 impl R600 {
@@ -96,7 +94,7 @@ impl R600 {
             passed: 0,
             streams: Streams::default(),
             draws: 0,
-            observer: None,
+            watch: Watch::default(),
         }
     }
 
@@ -283,21 +281,9 @@ impl R600 {
     fn draw(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
         self.draws += 1;
         let number = self.draws;
-        let mut captured = self.observer.as_ref().filter(|observer| observer.captures()).map(|_| Captured {
-            number,
-            indices: indices.len(),
-            instances: self.instances.max(1),
-            ..Captured::default()
-        });
-        let drawn = self.draw_now(memory, indices, &mut captured).map_err(|fault| match fault {
-            Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
-            other => other,
-        });
-        if let (Some(observer), Some(mut captured)) = (&mut self.observer, captured) {
-            captured.trap = drawn.as_ref().err().map(ToString::to_string);
-            observer.draw(&captured);
-        }
-        drawn
+        let mut captured = self.watch.begin(number, indices.len(), self.instances.max(1));
+        let drawn = self.draw_now(memory, indices, &mut captured);
+        self.watch.end(number, captured, drawn)
     }
 
     fn draw_now(
@@ -318,7 +304,7 @@ impl R600 {
             options: self.options,
             state,
             memory,
-            observer: &mut self.observer,
+            watch: &mut self.watch,
             captured,
         };
         if let Some(captured) = machine.captured {
@@ -364,23 +350,13 @@ impl R600 {
         captured: &mut Option<Captured>,
     ) -> Result<u64, Fault> {
         let mut pixel =
-            Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.observer)?;
-        let mut recording = captured.as_ref().map(|_| Recording::fragments(&pixel, draw));
-        if let (Some(recording), Some(captured)) = (&mut recording, captured.as_ref())
-            && captured.launches.iter().any(|launched| launched.stage == capture::FRAGMENT)
-        {
-            recording.refuse("of a draw into several layers or viewports the first is captured");
-        }
+            Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.watch)?;
+        let recording = pixel.fragments(captured.as_mut(), draw);
         let mut program = PixelProgram::new(&mut pixel, &mut self.state);
         program.recording = recording;
         let counts = reconverge_raster::draw::draw(draw, runs, memory, &mut program);
-        if let Some(captured) = captured {
-            captured.targets = capture::targets(draw);
-            captured.launches.extend(program.recording.and_then(Recording::finish));
-        }
-        if let Some(observer) = self.observer.as_mut().filter(|observer| observer.looks()) {
-            observer.surfaces(self.draws, &capture::targets(draw), memory);
-        }
+        capture::add(captured, program.recording);
+        self.watch.surfaces(self.draws, draw, memory);
         Ok(counts?.passed)
     }
 }
@@ -391,7 +367,7 @@ struct Machine<'a> {
     options: Options,
     state: &'a mut State,
     memory: &'a [u8],
-    observer: &'a mut Option<Box<dyn Observer>>,
+    watch: &'a mut Watch,
     captured: &'a mut Option<Captured>,
 }
 
@@ -410,7 +386,7 @@ struct Shaded {
 impl Machine<'_> {
     /// A stage's program.
     fn shader(&mut self, unit: Unit) -> Result<Shader, Fault> {
-        Shader::new(unit, self.chip, self.state, self.memory, self.options, self.observer)
+        Shader::new(unit, self.chip, self.state, self.memory, self.options, self.watch)
     }
 
     /// Runs the vertex program alone.
@@ -422,11 +398,9 @@ impl Machine<'_> {
     ) -> Result<Shaded, Fault> {
         let mut program = self.shader(VERTEX)?;
         let lanes = values.len();
-        let mut recording = self.captured.as_ref().map(|_| Recording::vertices(&program, &values));
+        let mut recording = self.captured.as_ref().map(|_| program.vertices(&values));
         let outcome = program.run(lanes, vec![shader::input(0, values)], &mut recording, None);
-        if let Some(captured) = self.captured {
-            captured.launches.extend(recording.and_then(Recording::finish));
-        }
+        capture::add(self.captured, recording);
         let outcome = outcome?;
         Ok(Shaded { program, outcome, lanes, topology, runs })
     }
@@ -548,9 +522,8 @@ impl Gpu for R600 {
         Ok(())
     }
 
-    fn observe(&mut self, observer: Box<dyn Observer>) -> bool {
-        self.observer = Some(observer);
-        true
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        self.watch = Watch::new(observer);
     }
 
     fn use_engine(&mut self, engine: Engine) {

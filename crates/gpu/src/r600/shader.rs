@@ -11,15 +11,15 @@ use reconverge_r700::launch::{FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{RunError, run};
-use reconverge_raster::draw::Fragments;
+use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 
-use super::capture::Recording;
 use super::registers as reg;
 use super::state::State;
 use super::texture;
 use crate::Fault;
-use crate::observe::{ChipProgram, Observer};
+use crate::capture::{Recording, Watch};
+use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// A stage of the pipeline: where its registers and resources begin.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +100,8 @@ fn words(memory: &[u8], place: &Range<usize>) -> Vec<u32> {
 /// A stage's program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
     unit: Unit,
+    /// The program as it is observed, and as it runs.
+    observed: ChipProgram,
     program: Program,
     launch: Launch,
     options: Options,
@@ -116,7 +118,7 @@ impl Shader {
         state: &mut State,
         memory: &[u8],
         options: Options,
-        observer: &mut Option<Box<dyn Observer>>,
+        watch: &mut Watch,
     ) -> Result<Shader, Fault> {
         let place = state.place(unit.start, 0);
         let Some(place) = place else {
@@ -124,18 +126,16 @@ impl Shader {
         };
         let mut observed = |place: &Range<usize>, stage| {
             let words = words(memory, place);
-            let mut program = ChipProgram { isa: Isa::R700, chip: chip.name, stage, words };
-            if let Some(observer) = observer {
-                observer.program(&mut program);
-            }
-            program.words
+            let (base, state) = (0, Vec::new());
+            watch.program(ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base, state })
         };
         let stage = match unit.stage {
             Stage::Pixel => program::Stage::Pixel,
             Stage::Vertex => program::Stage::Vertex,
             Stage::Geometry => program::Stage::Geometry,
         };
-        let program = Program::from_words(observed(&place, stage));
+        let found = observed(&place, stage);
+        let program = found.program();
         let mut launch = Launch::new(chip, unit.stage, 0);
         launch.set_pgm_resources(state.word(unit.resources));
         launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
@@ -144,26 +144,32 @@ impl Shader {
         if unit.stage == Stage::Vertex {
             launch.fetch_program = state
                 .place(reg::SQ_PGM_START_FS, 0)
-                .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch), start: 0 });
+                .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch).words, start: 0 });
         }
         let code = Code::new(&program.words, 0, launch.code_options());
         let fetch = launch.fetch_code();
         let codes = [Some(&code), fetch.as_deref()];
         launch.resources = resources(unit, state, memory, codes.into_iter().flatten());
-        Ok(Shader { unit, program, launch, options })
-    }
-
-    pub(super) fn program(&self) -> &Program {
-        &self.program
+        Ok(Shader { unit, observed: found, program, launch, options })
     }
 
     /// What a run starts from, but for its lanes and their registers.
-    pub(super) fn launch(&self) -> &Launch {
-        &self.launch
+    fn machine(&self) -> Machine {
+        let mut launch = self.launch.clone();
+        launch.resources.vertex_buffers.values_mut().for_each(shorten);
+        Machine::R700(Box::new(launch))
     }
 
-    pub(super) fn options(&self) -> Options {
-        self.options
+    /// A recording of vertices, each with what its first register holds: index, zero, number of the primitive, instance.
+    pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
+        let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
+        Recording::vertices(&self.observed, self.machine(), self.options, vertices)
+    }
+
+    /// A recording of the fragments of a draw, if that is captured.
+    pub(super) fn fragments(&self, captured: Option<&mut Captured>, draw: &Draw) -> Option<Recording> {
+        let captured = captured?;
+        Some(Recording::fragments(&self.observed, self.machine(), self.options, (captured, draw)))
     }
 
     /// Makes these bytes the ring that the program reads.
@@ -193,7 +199,8 @@ impl Shader {
         fragments: Option<&Fragments>,
     ) -> Result<Outcome, Fault> {
         if let Some(recording) = recording {
-            recording.start(lanes, &inputs, fragments);
+            let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
+            recording.start(lanes, inputs, fragments);
         }
         (self.launch.lanes, self.launch.inputs) = (lanes, inputs);
         let outcome = run(&self.program, &self.launch, &self.options).map_err(|error| match error {
@@ -201,9 +208,22 @@ impl Shader {
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })?;
         if let Some(recording) = recording {
-            recording.end(&outcome);
+            let exports = outcome.exports.iter().map(|export| {
+                (export.name(), Rows { width: 4, words: export.values.as_flattened().to_vec() })
+            });
+            recording.end(exports, outcome.killed.iter().copied());
         }
         Ok(outcome)
+    }
+}
+
+/// Drops zeros at the end of a buffer, which reads as zero behind its end: drivers put the vertices of many draws into
+/// one large buffer. An element, of 16 bytes at most, that is not zero stays whole.
+fn shorten(buffer: &mut VertexBuffer) {
+    const KEPT: usize = 16;
+    if !buffer.nan_outside {
+        let used = buffer.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        buffer.bytes.truncate(used + KEPT);
     }
 }
 

@@ -34,7 +34,9 @@ use serde::Deserialize;
 use super::vertex::AttributeValues;
 use crate::array::{Array, Dtype};
 use crate::launch::{MachineLaunch, Request};
-use crate::request::{Error, assignment, channels, choose, killed, lanes, number, per_lane, sizes};
+use crate::request::{
+    Error, SamplerValues, assignment, channels, choose, killed, lanes, number, per_lane, sizes,
+};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace};
 use crate::trace::{Recorded, Sink, observed, stepped};
 use crate::trapped;
@@ -63,6 +65,9 @@ pub struct Launch {
     /// Float constants.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
+    /// Samplers, by the units of their textures.
+    #[serde(default)]
+    pub sampler: Vec<SamplerValues>,
     /// The CTM model.
     pub ctm: Option<CtmValues>,
 }
@@ -292,7 +297,17 @@ impl Launch {
             let (image, sampler) = values.image(Isa::R500, *files)?;
             Ok((values.unit, Texture { image, sampler }))
         };
-        let textures = common.texture.iter().map(texture).collect::<Result<Vec<_>, Error>>()?;
+        let mut textures = common.texture.iter().map(texture).collect::<Result<Vec<_>, Error>>()?;
+        for values in &self.sampler {
+            let (number, (sampler, _)) = (values.number, values.sampler(*files)?);
+            if values.compare.is_some() {
+                return Err(Error::Machine(format!("sampler {number}: `compare` is not for r500 programs")));
+            }
+            let bound = textures.iter_mut().find(|(unit, _)| *unit == number);
+            let (_, texture) =
+                bound.ok_or_else(|| Error::Machine(format!("sampler {number}: no texture has this unit")))?;
+            texture.sampler = sampler;
+        }
         let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
         check_units(
             setup,
@@ -432,6 +447,19 @@ impl Ready for Pixels {
             run::run_observed(&self.setup, &self.launch, options, observer)
         })?;
         Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
+    }
+
+    /// Lanes are numbered from 0 on again: no instruction reads the number.
+    fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
+        if lanes.is_empty() || lanes.end > self.launch.lanes {
+            return None;
+        }
+        let mut launch = self.launch.clone();
+        launch.lanes = lanes.len();
+        for input in &mut launch.inputs {
+            input.values = input.values.get(lanes.clone()).unwrap_or(&[]).into();
+        }
+        Some(Box::new(Pixels { setup: Arc::clone(&self.setup), launch }))
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {

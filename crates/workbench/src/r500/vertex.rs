@@ -85,6 +85,19 @@ impl Ready for Vertices {
         Ok(Box::new(VerticesOutcome(outcome)))
     }
 
+    /// Vertices are numbered from 0 on again: no instruction reads the number.
+    fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
+        if lanes.is_empty() || lanes.end > self.launch.vertices {
+            return None;
+        }
+        let mut launch = self.launch.clone();
+        launch.vertices = lanes.len();
+        for input in &mut launch.inputs {
+            input.values = input.values.get(lanes.clone()).unwrap_or(&[]).into();
+        }
+        Some(Box::new(Vertices { setup: Arc::clone(&self.setup), launch }))
+    }
+
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
         let run = Run::new(&self.setup, self.launch.clone(), options);
         Ok(Box::new(VertexSteps(run.map_err(|error| Error::Machine(error.to_string()))?)))

@@ -13,10 +13,12 @@ use reconverge_isa::source::parse_number;
 use reconverge_tesla::inst::{Chip, Stage};
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{self as machine, Fragment, Geometry, LaunchError, Setup, Varying, Vertex};
+use reconverge_tesla::texture::{Component, Texture, TextureSampler};
 use serde::Deserialize;
 
+use crate::array::Dtype;
 use crate::launch::{MachineLaunch, Request};
-use crate::request::{Error, assignment, lanes, number};
+use crate::request::{Error, SamplerValues, assignment, lanes, number};
 use crate::session::Session;
 use crate::values::{Files, Loaded, Stated, Values};
 use grid::{Outputs, impossible};
@@ -61,6 +63,17 @@ pub struct Launch {
     pub helpers: bool,
     /// Colours that a fragment program gives, four registers each from $r0 on: 1 to 8, 1 when absent.
     pub colors: Option<u32>,
+    /// Instead, the registers that a fragment program gives, from $r0 on: 0 to 128. Those behind whole colours are the
+    /// output `others`.
+    pub results: Option<u32>,
+    /// Which lanes of a fragment program the primitive covers; all when absent. The others only help with differences.
+    pub covered: Option<Values>,
+    /// 0 times anything is 0.
+    #[serde(default)]
+    pub mul_zero_wins: bool,
+    /// Samplers. With one of these, only textures that state a filter or a wrap mode have samplers of their own.
+    #[serde(default)]
+    pub sampler: Vec<SamplerValues>,
     /// p[] of a geometry program, by word.
     pub vertices: Option<Values>,
 }
@@ -230,9 +243,30 @@ impl Launch {
         for block in image.constants_of(program) {
             place_constants(&mut setup, block.bank, block.offset, &block.bytes)?;
         }
-        for texture in &common.texture {
-            let (image, sampler) = texture.image(Isa::Tesla, files)?;
-            setup.textures.bind(texture.unit, image, sampler);
+        setup.modes.mul_zero_wins = self.mul_zero_wins;
+        for values in &common.texture {
+            let (image, sampler) = values.image(Isa::Tesla, files)?;
+            let mut texture = Texture::new(image, values.integer);
+            texture.compared.clamps = values.fractions;
+            if let Some(letters) = &values.select {
+                texture.compared.components = compared(letters).ok_or_else(|| {
+                    let unit = values.unit;
+                    Error::Machine(format!(
+                        "texture {unit}: select `{letters}`: four letters of x01 fit here"
+                    ))
+                })?;
+            }
+            setup.textures.textures.insert(values.unit, texture);
+            let states = values.sampler.is_some() || values.filter.is_some() || values.wrap.is_some();
+            if states || self.sampler.is_empty() {
+                let sampler = TextureSampler { sampler, compare: None };
+                setup.textures.samplers.insert(values.sampler.unwrap_or(values.unit), sampler);
+            }
+        }
+        for values in &self.sampler {
+            let (sampler, compare) = values.sampler(files)?;
+            let compare = values.compare.as_ref().map(|_| compare);
+            setup.textures.samplers.insert(values.number, TextureSampler { sampler, compare });
         }
         Ok(setup)
     }
@@ -246,6 +280,18 @@ impl Launch {
         }
         Ok(())
     }
+}
+
+/// What a comparison gives, by a letter a component.
+fn compared(letters: &str) -> Option<[Component; 4]> {
+    let component = |letter: char| match letter {
+        'x' => Some(Component::Share),
+        '0' => Some(Component::Zero),
+        '1' => Some(Component::One),
+        _ => None,
+    };
+    let all: Option<Vec<Component>> = letters.chars().map(component).collect();
+    all?.try_into().ok()
 }
 
 fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> Result<(), Error> {
@@ -272,11 +318,7 @@ impl Launch {
         let Request { common, files, .. } = *request;
         let mut setup = self.setup(request)?;
         self.own_constants(&mut setup, files)?;
-        let colors = self.colors.unwrap_or(1);
-        if !(1..=8).contains(&colors) {
-            let (place, help) = ("colors".to_owned(), "1 to 8 fits here".to_owned());
-            return Err(Error::Name { place, found: colors.to_string(), help });
-        }
+        let results = self.results()?;
         let mut loaded: Vec<(u16, String, Loaded)> = Vec::new();
         let mut planes = Vec::new();
         for InputValues { word, values, plane, flat } in &self.input {
@@ -315,8 +357,16 @@ impl Launch {
         let launch = match stage {
             Stage::Fragment => {
                 let mut fragment = Fragment::new(setup, lanes);
-                fragment.kept = Some(4 * colors as usize);
+                fragment.kept = Some(results);
                 fragment.helpers = self.helpers;
+                if let Some(values) = &self.covered {
+                    let array = values.load_as("covered", Dtype::U8, files)?;
+                    if array.len() != lanes {
+                        let (place, found) = ("covered".to_owned(), array.len());
+                        return Err(Error::Count { place, found, wanted: format!("{lanes}, one a lane,") });
+                    }
+                    fragment.covered = array.bytes.iter().map(|byte| *byte != 0).collect();
+                }
                 fragment.varyings =
                     words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values))).collect();
                 fragment.varyings.extend(planes);
@@ -338,7 +388,22 @@ impl Launch {
                 machine::Launch::Vertex(Vertex { setup, lanes, inputs: words.into_iter().collect() })
             }
         };
-        Ok((launch, Outputs::Lanes { stage, colors: colors as usize }))
+        Ok((launch, Outputs::Lanes { stage, results }))
+    }
+
+    /// How many registers a fragment program gives.
+    fn results(&self) -> Result<usize, Error> {
+        let out = |place: &str, found: u32, help: &str| {
+            Err(Error::Name { place: place.to_owned(), found: found.to_string(), help: help.to_owned() })
+        };
+        match (self.colors, self.results) {
+            (Some(_), Some(results)) => out("results", results, "one of colors and results fits here"),
+            (None, Some(results @ 0..=128)) => Ok(results as usize),
+            (None, Some(results)) => out("results", results, "0 to 128 fits here"),
+            (None, None) => Ok(4),
+            (Some(colors @ 1..=8), None) => Ok(4 * colors as usize),
+            (Some(colors), None) => out("colors", colors, "1 to 8 fits here"),
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use reconverge_simt::{Event, FlowView, Lane, Machine, Options, Shares, Statistic
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
-    self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Vertex,
+    self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run, run_observed};
 use reconverge_tesla::state::{Emitted, Warp};
@@ -27,8 +27,8 @@ use crate::trapped::{self, Access, Trapped};
 pub(super) enum Outputs {
     /// Of a kernel.
     Buffers(Vec<Placed>),
-    /// Of the other programs; `colors` of a fragment program.
-    Lanes { stage: Stage, colors: usize },
+    /// Of the other programs; `results` are the registers that a fragment program gives.
+    Lanes { stage: Stage, results: usize },
 }
 
 /// A grid, or lanes of another program type.
@@ -83,6 +83,46 @@ impl Ready for Grid {
         let outcome =
             observed!(recorded, sink, |observer| run_observed(launch, &program, options, observer))?;
         Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
+    }
+
+    /// Lanes are numbered from 0 on again.
+    fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
+        let part = |values: &mut Vec<u32>| {
+            *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
+        };
+        let mut grid = self.clone();
+        let all = match &mut grid.launch {
+            machine::Launch::Compute(_) => return None,
+            machine::Launch::Fragment(fragment) => {
+                fragment.varyings.values_mut().for_each(|varying| match varying {
+                    Varying::Lanes(values) => part(values),
+                    Varying::Plane { .. } => {}
+                });
+                fragment.covered = fragment.covered.get(lanes.clone()).unwrap_or(&[]).to_vec();
+                // Without centres of its own, a fragment's place is its number's.
+                let numbered = fragment.centres.len() < lanes.end
+                    && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
+                if numbered {
+                    return None;
+                }
+                fragment.centres = fragment.centres.get(lanes.clone()).unwrap_or(&[]).to_vec();
+                fragment.centroids = fragment.centroids.get(lanes.clone()).unwrap_or(&[]).to_vec();
+                &mut fragment.lanes
+            }
+            machine::Launch::Vertex(vertex) => {
+                vertex.inputs.values_mut().for_each(part);
+                &mut vertex.lanes
+            }
+            machine::Launch::Geometry(geometry) => {
+                geometry.inputs.values_mut().for_each(part);
+                &mut geometry.lanes
+            }
+        };
+        if lanes.is_empty() || lanes.end > *all {
+            return None;
+        }
+        *all = lanes.len();
+        Some(Box::new(grid))
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
@@ -337,7 +377,7 @@ impl Outcome for GridOutcome {
     fn outputs(&self) -> Vec<(String, Array)> {
         match &self.outputs {
             Outputs::Buffers(placed) => placed.iter().map(|placed| contents(placed, &self.outcome)).collect(),
-            Outputs::Lanes { stage, colors } => lane_outputs(&self.outcome, *stage, *colors),
+            Outputs::Lanes { stage, results } => lane_outputs(&self.outcome, *stage, *results),
         }
     }
 }
@@ -348,19 +388,21 @@ fn contents(placed: &Placed, outcome: &machine::Outcome) -> (String, Array) {
     (name, Array { dtype, shape, bytes })
 }
 
-fn lane_outputs(outcome: &machine::Outcome, stage: Stage, colors: usize) -> Vec<(String, Array)> {
+fn lane_outputs(outcome: &machine::Outcome, stage: Stage, results: usize) -> Vec<(String, Array)> {
     let (mut outputs, lanes) = (Vec::new(), outcome.lanes.len());
     let word = |words: &[u32], number: usize| words.get(number).copied().unwrap_or(0);
     match stage {
         Stage::Fragment => {
-            for target in 0..colors {
-                let of = |lane| {
-                    (4 * target..4 * target + 4)
-                        .map(move |number| outcome.lanes.register(lane, number).unwrap_or(0))
+            let of = |numbers: Range<usize>| {
+                let one = |lane| {
+                    numbers.clone().map(move |number| outcome.lanes.register(lane, number).unwrap_or(0))
                 };
-                let words = (0..lanes).flat_map(of);
-                let array = Array::from_words(Dtype::F32, vec![lanes, 4], words);
-                outputs.push((format!("color{target}"), array));
+                Array::from_words(Dtype::F32, vec![lanes, numbers.len()], (0..lanes).flat_map(one))
+            };
+            let colors = results / 4;
+            outputs.extend((0..colors).map(|color| (format!("color{color}"), of(4 * color..4 * color + 4))));
+            if results > 4 * colors {
+                outputs.push(("others".to_owned(), of(4 * colors..results)));
             }
             outputs.extend(killed(outcome.lanes.iter().map(|lane| lane.dead)));
         }

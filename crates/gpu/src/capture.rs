@@ -1,0 +1,250 @@
+//! Draws for an [`Observer`]: what each stage ran, batch after batch.
+
+use reconverge_raster::draw::{Draw, Fragments};
+use reconverge_simt::Options;
+
+use crate::Fault;
+use crate::observe::{
+    Captured, ChipProgram, Lanes, Launched, MOST_LANES, Machine, Observer, Output, Rows, Target,
+};
+
+/// What looks at a chip, if anything does.
+#[derive(Debug, Default)]
+pub(crate) struct Watch(Option<Box<dyn Observer>>);
+
+impl Watch {
+    pub(crate) fn new(observer: Box<dyn Observer>) -> Watch {
+        Watch(Some(observer))
+    }
+
+    /// A program as the observer gives it back.
+    pub(crate) fn program(&mut self, mut program: ChipProgram) -> ChipProgram {
+        if let Some(observer) = &mut self.0 {
+            observer.program(&mut program);
+        }
+        program
+    }
+
+    /// A draw that begins; `None` where draws are not wanted.
+    pub(crate) fn begin(&self, number: u64, indices: usize, instances: u32) -> Option<Captured> {
+        self.0.as_ref().filter(|observer| observer.captures())?;
+        Some(Captured { number, indices, instances, ..Captured::default() })
+    }
+
+    /// Hands over a draw, with how it ended; gives that back.
+    ///
+    /// # Errors
+    /// That of the draw, with its number.
+    pub(crate) fn end(
+        &mut self,
+        number: u64,
+        captured: Option<Captured>,
+        drawn: Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let drawn = drawn.map_err(|fault| match fault {
+            Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
+            other => other,
+        });
+        if let (Some(observer), Some(mut captured)) = (&mut self.0, captured) {
+            captured.trap = drawn.as_ref().err().map(ToString::to_string);
+            observer.draw(&captured);
+        }
+        drawn
+    }
+
+    /// Shows what a draw has left in its surfaces.
+    pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: &[u8]) {
+        if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
+            observer.surfaces(number, &targets(draw), memory);
+        }
+    }
+}
+
+/// The stage of vertices.
+pub(crate) const VERTEX: &str = "vertex";
+/// The stage of fragments.
+pub(crate) const FRAGMENT: &str = "fragment";
+
+/// A stage that is captured while it runs.
+pub(crate) struct Recording {
+    launched: Launched,
+    /// Lanes that were started, and those of them that have ended.
+    started: usize,
+    ended: usize,
+    /// Registers or words at the start, of all batches so far.
+    inputs: Vec<(u16, Rows)>,
+    killed: Vec<bool>,
+}
+
+impl Recording {
+    /// Of vertices: index and instance of each.
+    pub(crate) fn vertices(
+        program: &ChipProgram,
+        machine: Machine,
+        options: Options,
+        vertices: Vec<[u32; 2]>,
+    ) -> Recording {
+        Recording::new(VERTEX, program, machine, options, Lanes::Vertices(vertices))
+    }
+
+    /// Of the fragments of a draw, none so far.
+    pub(crate) fn fragments(
+        program: &ChipProgram,
+        machine: Machine,
+        options: Options,
+        (captured, draw): (&mut Captured, &Draw),
+    ) -> Recording {
+        captured.targets = targets(draw);
+        let mut recording = Recording::new(FRAGMENT, program, machine, options, Lanes::Pixels(Vec::new()));
+        recording.launched.integers = draw.targets.iter().any(|target| target.format.numbers[0].is_integer());
+        if captured.launches.iter().any(|launched| launched.stage == FRAGMENT) {
+            recording.refuse("of a draw into several layers or viewports the first is captured");
+        }
+        recording
+    }
+
+    fn new(
+        stage: &'static str,
+        program: &ChipProgram,
+        machine: Machine,
+        options: Options,
+        lanes: Lanes,
+    ) -> Recording {
+        let launched = Launched {
+            stage,
+            program: program.clone(),
+            machine,
+            options,
+            lanes,
+            outputs: Vec::new(),
+            integers: false,
+            too_large: None,
+        };
+        Recording { launched, started: 0, ended: 0, inputs: Vec::new(), killed: Vec::new() }
+    }
+
+    /// Says why the launch is not captured.
+    pub(crate) fn refuse(&mut self, why: &str) {
+        self.launched.too_large = Some(why.to_owned());
+    }
+
+    /// A launch of geometry instead, which no launch file says: it is named, and not captured.
+    pub(crate) fn of_geometry(mut self) -> Recording {
+        self.launched.stage = "geometry";
+        self.refuse("launches of geometry programs are not captured");
+        self
+    }
+
+    /// Takes what more lanes start from: by register or word, how many words a lane has of it, and the words. `fragments`
+    /// says which pixels they are.
+    pub(crate) fn start<'a>(
+        &mut self,
+        lanes: usize,
+        inputs: impl Iterator<Item = (u16, usize, &'a [u32])>,
+        fragments: Option<&Fragments>,
+    ) {
+        let all = self.started + lanes;
+        if self.launched.too_large.is_some() || all > MOST_LANES {
+            self.launched.too_large.get_or_insert(format!("more than {MOST_LANES} lanes"));
+            return;
+        }
+        self.started = all;
+        for (number, width, words) in inputs {
+            let place = self.inputs.iter().position(|(known, _)| *known == number).unwrap_or_else(|| {
+                self.inputs.push((number, Rows { width, words: Vec::new() }));
+                self.inputs.len() - 1
+            });
+            self.inputs[place].1.words.extend_from_slice(words);
+        }
+        if let (Lanes::Pixels(pixels), Some(fragments)) = (&mut self.launched.lanes, fragments) {
+            let places = fragments.positions.iter().zip(&fragments.covered);
+            let pixel = |x: f32| x.floor() as i32;
+            pixels.extend(places.map(|([x, y, ..], covered)| [pixel(*x), pixel(*y), i32::from(*covered)]));
+        }
+    }
+
+    /// Takes what the lanes that were started last have left: outputs by name, and which lanes were killed.
+    pub(crate) fn end(
+        &mut self,
+        outputs: impl Iterator<Item = (String, Rows)>,
+        killed: impl Iterator<Item = bool>,
+    ) {
+        if self.launched.too_large.is_some() {
+            return;
+        }
+        let (before, known) = (self.ended, &mut self.launched.outputs);
+        self.ended = self.started;
+        for (name, Rows { width, words }) in outputs {
+            let place = known.iter().position(|(known, _)| *known == name).unwrap_or_else(|| {
+                known.push((name, Output::Words(Rows { width, words: Vec::new() })));
+                known.len() - 1
+            });
+            if let Output::Words(rows) = &mut known[place].1 {
+                // A batch that did not write it has zeros.
+                rows.words.resize(before * width, 0);
+                rows.words.extend(words);
+            }
+        }
+        self.killed.extend(killed);
+    }
+
+    /// What was captured; `None` if nothing ran.
+    pub(crate) fn finish(self) -> Option<Launched> {
+        let Recording { mut launched, started, ended, inputs, killed } = self;
+        if started == 0 && launched.too_large.is_none() {
+            return None;
+        }
+        launched.machine.set_lanes(started, &launched.lanes, inputs);
+        // What a trap has cut short is no result.
+        if ended < started {
+            launched.outputs.clear();
+            return Some(launched);
+        }
+        for (_, output) in &mut launched.outputs {
+            if let Output::Words(rows) = output {
+                rows.words.resize(started * rows.width, 0);
+            }
+        }
+        if killed.contains(&true) {
+            launched.outputs.push(("killed".to_owned(), Output::Flags(killed)));
+        }
+        Some(launched)
+    }
+}
+
+/// What a draw stores into.
+fn targets(draw: &Draw) -> Vec<Target> {
+    let colors = draw.targets.iter().enumerate().map(|(number, target)| {
+        let kind = format!("{:?}", target.format.numbers[0]).to_lowercase();
+        let bits: Vec<String> =
+            target.format.bits.iter().filter(|bits| **bits > 0).map(u8::to_string).collect();
+        (
+            format!("color{number}"),
+            format!("{} {kind}", bits.join("_")),
+            usize::from(target.format.bytes),
+            &target.surface,
+        )
+    });
+    let depth = draw.depth.iter().map(|target| {
+        let format = format!("{:?}", target.format).to_lowercase();
+        ("depth".to_owned(), format, target.format.bytes(), &target.surface)
+    });
+    colors
+        .chain(depth)
+        .map(|(name, format, bytes, surface)| Target {
+            name,
+            format,
+            bytes,
+            start: surface.start,
+            pitch: surface.pitch,
+            rows: surface.rows,
+        })
+        .collect()
+}
+
+/// Adds what was recorded of a stage to a draw that is captured.
+pub(crate) fn add(captured: &mut Option<Captured>, recording: Option<Recording>) {
+    if let Some(captured) = captured {
+        captured.launches.extend(recording.and_then(Recording::finish));
+    }
+}

@@ -1,0 +1,104 @@
+//! Launches of Tesla as text.
+
+use reconverge_tesla::flow::Limits;
+use reconverge_tesla::launch::{Fragment, Setup, Varying, Vertex};
+use reconverge_tesla::meaning::Modes;
+use reconverge_tesla::texture::{Component, Texture};
+
+use super::{LaunchText, Store, image, sampler, typed};
+
+/// Writes what a launch of fragments has.
+pub(super) fn fragments(
+    text: &mut LaunchText,
+    launch: &Fragment,
+    store: &mut dyn Store,
+) -> Result<(), String> {
+    if !launch.centres.is_empty() || !launch.centroids.is_empty() {
+        return Err("centres of fragments: a launch file cannot say them".to_owned());
+    }
+    text.field("lanes", format_args!("{}", launch.lanes));
+    text.field("helpers", format_args!("{}", launch.helpers));
+    if let Some(results) = launch.kept {
+        text.field("results", format_args!("{results}"));
+    }
+    if !launch.covered.is_empty() {
+        let file =
+            store.put("covered", "bin", launch.covered.iter().map(|lane| u8::from(*lane)).collect())?;
+        text.field("covered", format_args!("\"{file}:u8\""));
+    }
+    setup(text, &launch.setup)?;
+    for (word, varying) in &launch.varyings {
+        match varying {
+            Varying::Lanes(values) => input(text, *word, values, store)?,
+            Varying::Plane { .. } => {
+                return Err(format!("input {word} is a plane: a launch file is not written with it"));
+            }
+        }
+    }
+    resources(text, &launch.setup, store)
+}
+
+/// Writes what a launch of vertices has.
+pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn Store) -> Result<(), String> {
+    text.field("lanes", format_args!("{}", launch.lanes));
+    setup(text, &launch.setup)?;
+    for (word, values) in &launch.inputs {
+        input(text, *word, values, store)?;
+    }
+    resources(text, &launch.setup, store)
+}
+
+fn input(text: &mut LaunchText, word: u16, values: &[u32], store: &mut dyn Store) -> Result<(), String> {
+    let values = typed("word", "bits", (1, values), store)?;
+    text.table("input", &[("word", word.to_string()), ("values", values)]);
+    Ok(())
+}
+
+/// The fields of what every stage has.
+fn setup(text: &mut LaunchText, setup: &Setup) -> Result<(), String> {
+    let Modes { mul_zero_wins, .. } = setup.modes;
+    if setup.limits != Limits::default() || setup.modes != (Modes { mul_zero_wins, ..Modes::default() }) {
+        return Err("limits and modes of the chip: a launch file cannot say them".to_owned());
+    }
+    text.field("registers", format_args!("{}", setup.registers));
+    text.field("local_bytes", format_args!("{}", setup.local_bytes));
+    text.field("mul_zero_wins", format_args!("{mul_zero_wins}"));
+    Ok(())
+}
+
+/// Constants, textures and samplers.
+fn resources(text: &mut LaunchText, setup: &Setup, store: &mut dyn Store) -> Result<(), String> {
+    for bank in 0..16 {
+        // What lies beyond reads as zero.
+        let bytes = setup.constants.bank(bank);
+        let used = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+        if used == 0 {
+            continue;
+        }
+        let mut padded = bytes[..used].to_vec();
+        padded.resize(used.next_multiple_of(16), 0);
+        let words = padded.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+        let values = typed("constants", "bits", (4, &words.collect::<Vec<_>>()), store)?;
+        text.table("constant", &[("bank", bank.to_string()), ("values", values)]);
+    }
+    for (unit, Texture { image: found, integer, compared }) in &setup.textures.textures {
+        let mut fields = image(*unit, found, store)?;
+        let select: String = compared
+            .components
+            .iter()
+            .map(|component| match component {
+                Component::Share => 'x',
+                Component::Zero => '0',
+                Component::One => '1',
+            })
+            .collect();
+        fields.push(("select", format!("{select:?}")));
+        fields.extend(integer.then(|| ("integer", "true".to_owned())));
+        fields.extend(compared.clamps.then(|| ("fractions", "true".to_owned())));
+        text.table("texture", &fields);
+    }
+    for (number, found) in &setup.textures.samplers {
+        sampler(text, *number, (&found.sampler, found.compare), store)?;
+    }
+    Ok(())
+}
