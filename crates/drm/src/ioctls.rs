@@ -130,6 +130,8 @@ requests! {
     NOUVEAU_NOTIFIEROBJ_ALLOC = 0x45, "NOUVEAU_NOTIFIEROBJ_ALLOC";
     /// Ends an object.
     NOUVEAU_GPUOBJ_FREE       = 0x46, "NOUVEAU_GPUOBJ_FREE";
+    /// Calls an object.
+    NOUVEAU_NVIF              = 0x47, "NOUVEAU_NVIF";
     /// Makes a buffer.
     NOUVEAU_GEM_NEW           = 0x80, "NOUVEAU_GEM_NEW";
     /// Submits commands.
@@ -201,6 +203,20 @@ layouts! {
     NotifierAlloc, 16 { channel: u32, handle: u32, size: u32, offset: u32, }
     /// The argument of [`NOUVEAU_GPUOBJ_FREE`].
     ObjectFree, 8 { channel: i32, handle: u32, }
+    /// How the argument of [`NOUVEAU_NVIF`] begins.
+    NvifCall, 24 { version: u8, kind: u8, padding: [u8; 4], owner: u8, route: u8, token: u64, object: u64, }
+    /// A call of [`NOUVEAU_NVIF`] that asks for the classes of an object: how many there is room for behind it.
+    NvifClasses, 32 { call: [u64; 3], version: u8, count: u8, padding: [u8; 6], }
+    /// A call of [`NOUVEAU_NVIF`] that makes an object. The object's own words are behind it.
+    NvifNew, 56 {
+        call: [u64; 3], version: u8, padding: [u8; 6], route: u8, token: u64, object: u64, handle: u32, class: i32,
+    }
+    /// A call of [`NOUVEAU_NVIF`] that asks a device what it is.
+    NvifDeviceInfo, 136 {
+        call: [u64; 3], call_version: u8, method: u8, call_padding: [u8; 6],
+        version: u8, platform: u8, chipset: u16, revision: u8, family: u8, padding: [u8; 2], ram: u64, ram_user: u64,
+        chip: [u8; 16], name: [[u8; 16]; 4],
+    }
     /// The argument of [`NOUVEAU_GEM_INFO`].
     NouveauBuffer, 40 {
         handle: u32, domain: u32, size: u64, offset: u64, map: u64, tile_mode: u32, tile_flags: u32,

@@ -3,7 +3,10 @@
 //! A buffer's address on the chip is where it is in the memory of all buffers, so that a driver's idea of an address never
 //! goes out of date. Submissions are executed before their request returns: no buffer is ever in use.
 //!
-//! Interface 1.0.1: channels and objects by requests of their own, before NVIF. libdrm_nouveau 2.4.114 takes it.
+//! Interface 1.3.1: the device, and objects on a channel, by [`nvif`]; channels and notifiers by requests of their own. It is
+//! the first that Mesa takes since it has the library's code in itself (24.3).
+
+mod nvif;
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -48,7 +51,7 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
     unsafe {
         match request.number() {
             VERSION => request.exchange(argument, |version| {
-                describe(node.device().board.driver, [1, 0, 1], "emulated GeForce", version)
+                describe(node.device().board.driver, [1, 3, 1], "emulated GeForce", version)
             }),
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
                 cap.value = 0;
@@ -75,6 +78,7 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
             NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
             // The class is part of the handle by which commands name an object.
             NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
+            NOUVEAU_NVIF => nvif::answer(node, request, argument),
             NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
                 notifier.offset = 0;
                 Ok(())
@@ -243,6 +247,7 @@ unsafe fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, 
 #[cfg(test)]
 mod tests {
     use reconverge_gpu::device::Board;
+    use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;
 
@@ -269,6 +274,8 @@ mod tests {
         }
 
         fn use_engine(&mut self, _engine: Engine) {}
+
+        fn observe(&mut self, _observer: Box<dyn Observer>) {}
 
         fn unknown(&self) -> Vec<(String, u64)> {
             Vec::new()
@@ -342,6 +349,35 @@ mod tests {
         assert_eq!([3, 4].map(|asked| parameter_of(&node, asked).unwrap()), [0x10de, 0x0ca3]);
         assert_eq!(parameter_of(&node, 77), Err(Errno(libc::EINVAL)));
         assert_eq!(node.lock().unanswered.get("NOUVEAU_GETPARAM 77"), Some(&1));
+    }
+
+    /// The calls by which Mesa 25.0 finds a chip and makes its objects.
+    #[test]
+    fn the_device_and_objects_are_made_by_calls() {
+        let node = node();
+        let call = |kind: u64| [kind << 8 | 0xff << 48, 0, 0];
+        let mut new = NvifNew { call: call(2), class: 0x80, ..NvifNew::default() };
+        assert_eq!(ask(&node, NOUVEAU_NVIF, &mut new), Ok(()));
+        let mut info = NvifDeviceInfo { call: call(4), ..NvifDeviceInfo::default() };
+        ask(&node, NOUVEAU_NVIF, &mut info).unwrap();
+        assert_eq!((info.chipset, info.platform, info.family, info.ram), (0xa3, 3, 6, VRAM));
+        assert!(
+            info.chip.starts_with(b"GT215\0") && info.name.as_flattened().starts_with(b"GeForce GT 240\0")
+        );
+        let mut list = NvifClasses { call: call(1), count: 16, ..NvifClasses::default() };
+        ask(&node, NOUVEAU_NVIF, &mut list).unwrap();
+        assert_eq!(list.count, 0);
+        let mut other = NvifDeviceInfo { method: 1, ..info };
+        assert_eq!(ask(&node, NOUVEAU_NVIF, &mut other), Err(Errno(libc::EINVAL)));
+        let mut map = NvifCall { kind: 7, ..NvifCall::default() };
+        assert_eq!(ask(&node, NOUVEAU_NVIF, &mut map), Err(Errno(libc::EINVAL)));
+        let mut newer = NvifCall { version: 1, ..NvifCall::default() };
+        assert_eq!(ask(&node, NOUVEAU_NVIF, &mut newer), Err(Errno(libc::ENOSYS)));
+        let state = node.lock();
+        assert_eq!(
+            state.unanswered.keys().collect::<Vec<_>>(),
+            ["NOUVEAU_NVIF: call of kind 7", "NOUVEAU_NVIF: method 1"]
+        );
     }
 
     #[test]

@@ -1,0 +1,84 @@
+//! Calls of objects, the part of `nouveau`'s interface that is called NVIF: one request whose argument says which object is
+//! meant, and what it is to do.
+//!
+//! ```text
+//! | version, kind, owner, route | token | object |   what the kind has   |
+//!   8 bytes                       8       8          from 24 on
+//! ```
+//!
+//! The device, and objects of classes on a channel, are made and ended; the device says what it is. Nothing is kept of an
+//! object: the class is part of the handle by which commands name it. A channel has no classes to list: drivers choose those
+//! of Tesla by the chip's number, and ask for the list where they look for video units, which are not there.
+//!
+//! Source: the kernel's `include/nvif/ioctl.h`, `cl0080.h` and `class.h`.
+
+use std::ffi::c_void;
+
+use super::VRAM;
+use crate::ioctls::*;
+use crate::node::Node;
+
+/// Kinds of calls. (`NVIF_IOCTL_V0_*`)
+const CLASSES: u8 = 1;
+const NEW: u8 = 2;
+const DELETE: u8 = 3;
+const METHOD: u8 = 4;
+
+/// The only method of a device. (`NV_DEVICE_V0_INFO`)
+const INFO_OF_DEVICE: u8 = 0;
+
+/// PCI Express, and the family of G80 to GT21x. (`NV_DEVICE_INFO_V0_PCIE`, `NV_DEVICE_INFO_V0_TESLA`)
+const PCI_EXPRESS: u8 = 3;
+const TESLA: u8 = 6;
+
+/// Answers a call.
+///
+/// # Errors
+/// `ENOSYS` for another version of the interface, and `EINVAL` for what is not answered.
+///
+/// # Safety
+/// The argument is null or as many bytes as the request says.
+pub(super) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
+    let mut call = NvifCall::default();
+    // SAFETY: the caller's promise, for every call below.
+    unsafe {
+        request.exchange(argument, |found: &mut NvifCall| {
+            call = *found;
+            Ok(())
+        })?;
+        if call.version != 0 {
+            return Err(Errno(libc::ENOSYS));
+        }
+        match call.kind {
+            CLASSES => request.exchange(argument, |list: &mut NvifClasses| {
+                list.count = 0;
+                Ok(())
+            }),
+            NEW => request.exchange(argument, |_: &mut NvifNew| Ok(())),
+            DELETE => Ok(()),
+            METHOD => request.exchange(argument, |info: &mut NvifDeviceInfo| match info.method {
+                INFO_OF_DEVICE => device(node, info),
+                method => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: method {method}"))),
+            }),
+            kind => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: call of kind {kind}"))),
+        }
+    }
+}
+
+/// What the device is.
+fn device(node: &Node, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
+    let board = node.device().board;
+    (info.platform, info.family) = (PCI_EXPRESS, TESLA);
+    info.chipset = board.chipset().ok_or(Errno(libc::ENODEV))?;
+    (info.ram, info.ram_user) = (VRAM, VRAM);
+    write(&mut info.chip, &board.chip.to_ascii_uppercase());
+    write(info.name.as_flattened_mut(), board.name);
+    Ok(())
+}
+
+/// Writes a text, with a zero behind it.
+fn write(place: &mut [u8], text: &str) {
+    place.fill(0);
+    let most = place.len().saturating_sub(1);
+    place.iter_mut().zip(text.bytes().take(most)).for_each(|(byte, letter)| *byte = letter);
+}
