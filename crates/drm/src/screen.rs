@@ -21,7 +21,7 @@ use crate::node::{Node, State};
 pub(crate) const CRTC: u32 = 1;
 const ENCODER: u32 = 2;
 const CONNECTOR: u32 = 3;
-/// The identifier of the object that an event or a mode asks for instead of another framebuffer.
+/// The framebuffer of a request that keeps the one that is shown.
 const UNCHANGED: u32 = u32::MAX;
 
 /// A digital output, and a connection that is there. (`DRM_MODE_ENCODER_TMDS`, `DRM_MODE_CONNECTOR_DVID`,
