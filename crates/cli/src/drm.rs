@@ -21,8 +21,8 @@ use crate::Answer;
 
 /// Run an OpenGL program on Mesa's driver and an emulated chip
 ///
-/// COMMAND finds a render node of the chip, /dev/dri/renderD128, which no other process sees. It needs no change and no
-/// special rights. Before it starts, an OpenGL context is made in the same surroundings: where its renderer is not the
+/// COMMAND finds a render node of the chip, /dev/dri/renderD128, which no other process sees, and by /dev/dri/card0 a
+/// screen. It needs no change and no special rights. Before it starts, an OpenGL context is made in the same surroundings: where its renderer is not the
 /// chip's, COMMAND is not run. The exit status is that of COMMAND, or 128 plus the number of the signal that ends it.
 /// EGL_PLATFORM and PIGLIT_PLATFORM ask for rendering without a window system, unless they are set.
 #[derive(clap::Args)]
@@ -39,6 +39,9 @@ pub(crate) struct Drm {
     /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
+    /// Write each frame that the program shows on the screen of /dev/dri/card0 into this folder, new or empty, as a picture
+    #[arg(long, value_name = "DIR")]
+    screen: Option<PathBuf>,
     /// Replace words of shaders on their way into the chip, wherever they are: 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
@@ -85,9 +88,16 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let driver = args.driver.as_deref().map(setup::Build::new).transpose()?.flatten();
     let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?.with(&args.shaders)?;
-    let capture = args.capture.as_deref().map(host::empty_folder).transpose()?;
+    let folder = |option: &str, path: &Option<PathBuf>| {
+        path.as_deref().map(|path| host::empty_folder(option, path)).transpose()
+    };
+    let wanted = host::Wanted {
+        capture: folder("--capture", &args.capture)?,
+        screen: folder("--screen", &args.screen)?,
+        patch: args.patch.as_ref(),
+    };
     setup.check_renderer()?;
-    host::run(&setup, &args.command, capture.as_deref(), args.patch.as_ref())
+    host::run(&setup, &args.command, &wanted)
 }
 
 #[cfg(not(target_os = "linux"))]

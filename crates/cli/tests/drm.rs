@@ -147,6 +147,27 @@ fn run_test_on(chip: &str, options: &[&str], test: &Path) -> Option<Command> {
     Some(command)
 }
 
+/// Piglit's programs that draw by way of geometry programs and read transform feedback back, on a Tesla chip and on an R700.
+#[test]
+fn geometry_programs_and_transform_feedback_do_what_programs_expect() {
+    let (strip, fan) = ("triangle_strip", "triangle_fan");
+    for (chip, test) in [
+        ("gt215", &["glsl-1.50-geometry-end-primitive", "9"][..]),
+        ("gt215", &["glsl-1.50-geometry-primitive-id-restart", "GL_TRIANGLE_STRIP", "ffs"]),
+        ("gt215", &["ext_transform_feedback-geometry-shaders-basic"]),
+        ("gt215", &["ext_transform_feedback-tessellation", strip, "flat_first"]),
+        ("gt215", &["ext_transform_feedback-tessellation", fan, "flat_first"]),
+        ("rv770", &["ext_transform_feedback-tessellation", strip, "flat_first"]),
+    ] {
+        let mut command = drm(&["--chip", chip, "--"]);
+        let Some(runner) = shader_runner(&mut command) else { return };
+        command.arg(runner.with_file_name(test[0])).args(&test[1..]).args(["-auto", "-fbo"]);
+        let output = command.output().unwrap();
+        let said = text(&output.stdout) + &text(&output.stderr);
+        assert!(said.contains("PIGLIT: {\"result\": \"pass\" }"), "{chip} {test:?}: {said}");
+    }
+}
+
 /// What `reconverge` answers.
 fn reconverge(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));

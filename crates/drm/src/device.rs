@@ -7,6 +7,7 @@
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
+//! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |
@@ -36,6 +37,8 @@ pub(crate) struct Device {
     pub(crate) engine: Engine,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
+    /// Where frames go that are shown.
+    pub(crate) screen: Option<PathBuf>,
     /// What looks at the chip.
     pub(crate) watch: Watch,
 }
@@ -67,7 +70,7 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 ..Watch::default()
             };
             let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
-            Ok(Device { engine, watch, ..device })
+            Ok(Device { engine, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
         });
         found.inspect_err(|why| say_once(why)).ok()
     };
@@ -83,7 +86,7 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Res
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, engine: Engine::Fast, report, watch: Watch::default() })
+    Ok(Device { board, execute, engine: Engine::Fast, report, screen: None, watch: Watch::default() })
 }
 
 /// The engine of a name.

@@ -16,9 +16,12 @@ use crate::node::{self, Node};
 use crate::nouveau;
 use crate::radeon;
 use crate::real;
+use crate::screen;
 
 /// The path of the node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
+/// The path by which programs open it that have a screen. It is the same node.
+pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 
 /// Whether a path is that of the node, and a node is asked for.
 ///
@@ -27,7 +30,7 @@ pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
 unsafe fn is_node(path: *const c_char) -> bool {
     // Without an allocation up to here: memory managers open files too.
     // SAFETY: not null, so a C string.
-    !path.is_null() && unsafe { CStr::from_ptr(path) } == PATH && device::chosen().is_some()
+    !path.is_null() && [PATH, CARD].contains(&unsafe { CStr::from_ptr(path) }) && device::chosen().is_some()
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -159,6 +162,9 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
 unsafe fn asked_of(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     // SAFETY: the caller's promise.
     let answer = AssertUnwindSafe(|| unsafe {
+        if let Some(answer) = screen::answer(node, request, argument) {
+            return answer;
+        }
         match node.device().board.driver {
             Driver::Nv50 => nouveau::answer(node, request, argument),
             _ => radeon::answer(node, request, argument),

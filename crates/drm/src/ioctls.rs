@@ -88,7 +88,7 @@ macro_rules! requests {
     };
 }
 
-// All drivers: below 0x40. Those of the driver begin there.
+// All drivers: below 0x40, and those of screens from 0xa0 on. Those of the driver are between.
 requests! {
     /// Name and version of the driver.
     VERSION           = 0x00, "VERSION";
@@ -96,6 +96,36 @@ requests! {
     GEM_CLOSE         = 0x09, "GEM_CLOSE";
     /// What the driver can do.
     GET_CAP           = 0x0c, "GET_CAP";
+    /// Takes and gives back control of the screen.
+    SET_MASTER        = 0x1e, "SET_MASTER";
+    /// See [`SET_MASTER`].
+    DROP_MASTER       = 0x1f, "DROP_MASTER";
+    /// What the board has of outputs.
+    MODE_GETRESOURCES = 0xa0, "MODE_GETRESOURCES";
+    /// What a screen shows.
+    MODE_GETCRTC      = 0xa1, "MODE_GETCRTC";
+    /// Sets the size of a screen and what it shows.
+    MODE_SETCRTC      = 0xa2, "MODE_SETCRTC";
+    /// What an encoder is.
+    MODE_GETENCODER   = 0xa6, "MODE_GETENCODER";
+    /// What a connector is, and the sizes of its screen.
+    MODE_GETCONNECTOR = 0xa7, "MODE_GETCONNECTOR";
+    /// Makes a framebuffer.
+    MODE_ADDFB        = 0xae, "MODE_ADDFB";
+    /// Ends a framebuffer.
+    MODE_RMFB         = 0xaf, "MODE_RMFB";
+    /// Shows another framebuffer.
+    MODE_PAGE_FLIP    = 0xb0, "MODE_PAGE_FLIP";
+    /// Says that a framebuffer has changed.
+    MODE_DIRTYFB      = 0xb1, "MODE_DIRTYFB";
+    /// Makes a buffer of plain pixels.
+    MODE_CREATE_DUMB  = 0xb2, "MODE_CREATE_DUMB";
+    /// Where it is mapped from.
+    MODE_MAP_DUMB     = 0xb3, "MODE_MAP_DUMB";
+    /// Closes it.
+    MODE_DESTROY_DUMB = 0xb4, "MODE_DESTROY_DUMB";
+    /// Makes a framebuffer of a format.
+    MODE_ADDFB2       = 0xb8, "MODE_ADDFB2";
     /// Sizes of the memories.
     GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
     /// Makes a buffer.
@@ -169,6 +199,48 @@ layouts! {
     GemClose, 8 { handle: u32, padding: u32, }
     /// The argument of [`GET_CAP`].
     GetCap, 16 { capability: u64, value: u64, }
+    /// A size of a screen: the clock in kHz; of each direction the pixels that are seen, where the pulse begins and ends, and all.
+    ModeInfo, 68 {
+        clock: u32, horizontal: [u16; 5], vertical: [u16; 5], refresh: u32, flags: u32, kind: u32, name: [u8; 32],
+    }
+    /// The argument of [`MODE_GETRESOURCES`]: addresses of identifiers, and how many there are.
+    ModeResources, 64 {
+        framebuffers: u64, crtcs: u64, connectors: u64, encoders: u64,
+        framebuffer_count: u32, crtc_count: u32, connector_count: u32, encoder_count: u32,
+        width: [u32; 2], height: [u32; 2],
+    }
+    /// The argument of [`MODE_GETCRTC`] and of [`MODE_SETCRTC`].
+    ModeCrtc, 104 {
+        connectors: u64, connector_count: u32, crtc: u32, framebuffer: u32, place: [u32; 2], gamma_size: u32,
+        valid: u32, mode: ModeInfo,
+    }
+    /// The argument of [`MODE_GETENCODER`].
+    ModeEncoder, 20 { encoder: u32, kind: u32, crtc: u32, crtcs: u32, clones: u32, }
+    /// The argument of [`MODE_GETCONNECTOR`].
+    ModeConnector, 80 {
+        encoders: u64, modes: u64, properties: u64, values: u64, mode_count: u32, property_count: u32,
+        encoder_count: u32, encoder: u32, connector: u32, kind: u32, number: u32, connection: u32,
+        millimetres: [u32; 2], subpixel: u32, padding: u32,
+    }
+    /// The argument of [`MODE_ADDFB`].
+    ModeFramebuffer, 28 {
+        framebuffer: u32, width: u32, height: u32, pitch: u32, bits: u32, depth: u32, handle: u32,
+    }
+    /// The argument of [`MODE_ADDFB2`]: of four planes handle, pitch, offset and modifier.
+    ModeFramebuffer2, 104 {
+        framebuffer: u32, width: u32, height: u32, format: u32, flags: u32, handles: [u32; 4], pitches: [u32; 4],
+        offsets: [u32; 4], padding: u32, modifiers: [u64; 4],
+    }
+    /// The argument of [`MODE_RMFB`].
+    ModeFramebufferId, 4 { framebuffer: u32, }
+    /// The argument of [`MODE_PAGE_FLIP`].
+    PageFlip, 24 { crtc: u32, framebuffer: u32, flags: u32, padding: u32, user: u64, }
+    /// The argument of [`MODE_CREATE_DUMB`].
+    DumbCreate, 32 { height: u32, width: u32, bits: u32, flags: u32, handle: u32, pitch: u32, size: u64, }
+    /// The argument of [`MODE_MAP_DUMB`].
+    DumbMap, 16 { handle: u32, padding: u32, offset: u64, }
+    /// The argument of [`MODE_DESTROY_DUMB`].
+    DumbDestroy, 4 { handle: u32, }
     /// The argument of [`GEM_INFO`], in bytes.
     GemInfo, 24 { gart: u64, vram: u64, vram_visible: u64, }
     /// The argument of [`GEM_CREATE`].
@@ -267,6 +339,17 @@ mod tests {
             (0xc00c_6469, GEM_GET_TILING, size_of::<GemTiling>(), "RADEON_GEM_GET_TILING"),
             (0xc008_646a, GEM_BUSY, size_of::<GemBusy>(), "RADEON_GEM_BUSY"),
             (0xc010_646c, GEM_OP, size_of::<GemOp>(), "RADEON_GEM_OP"),
+            (0xc040_64a0, MODE_GETRESOURCES, size_of::<ModeResources>(), "MODE_GETRESOURCES"),
+            (0xc068_64a2, MODE_SETCRTC, size_of::<ModeCrtc>(), "MODE_SETCRTC"),
+            (0xc014_64a6, MODE_GETENCODER, size_of::<ModeEncoder>(), "MODE_GETENCODER"),
+            (0xc050_64a7, MODE_GETCONNECTOR, size_of::<ModeConnector>(), "MODE_GETCONNECTOR"),
+            (0xc01c_64ae, MODE_ADDFB, size_of::<ModeFramebuffer>(), "MODE_ADDFB"),
+            (0xc004_64af, MODE_RMFB, size_of::<ModeFramebufferId>(), "MODE_RMFB"),
+            (0xc018_64b0, MODE_PAGE_FLIP, size_of::<PageFlip>(), "MODE_PAGE_FLIP"),
+            (0xc020_64b2, MODE_CREATE_DUMB, size_of::<DumbCreate>(), "MODE_CREATE_DUMB"),
+            (0xc010_64b3, MODE_MAP_DUMB, size_of::<DumbMap>(), "MODE_MAP_DUMB"),
+            (0xc004_64b4, MODE_DESTROY_DUMB, size_of::<DumbDestroy>(), "MODE_DESTROY_DUMB"),
+            (0xc068_64b8, MODE_ADDFB2, size_of::<ModeFramebuffer2>(), "MODE_ADDFB2"),
         ] {
             let request = Request(word);
             assert!(request.of_drm());

@@ -1,7 +1,8 @@
 //! A library to preload: an OpenGL program finds a render node of a graphics chip that is not there.
 //!
 //! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. Of what the program and its
-//! OpenGL driver ask of the system, only what concerns `/dev/dri/renderD128` is answered here; everything else goes on
+//! OpenGL driver ask of the system, only what concerns `/dev/dri/renderD128` and `/dev/dri/card0`, the
+//! same node, is answered here; everything else goes on
 //! to the function that would have been called. Without the variables, so does everything.
 //!
 //! ```text
@@ -13,6 +14,7 @@
 //!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs, nouveau.rs: what each does
 //!    v
 //! buffers.rs: which handle is where              memory.rs: all buffers, one sparse file in memory
+//!    |                                           screen.rs: the board's screen, and frames that are shown
 //!    |
 //!    v
 //! reconverge_gpu::Gpu: executes submissions before the ioctl returns
@@ -54,6 +56,7 @@ mod programs;
 mod radeon;
 mod real;
 mod report;
+mod screen;
 mod submit;
 mod surfaces;
 mod watch;

@@ -4,14 +4,15 @@
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
 use crate::device;
-use crate::files::PATH;
+use crate::files::{CARD, PATH};
 use crate::node;
 use crate::real::{Symbol, call};
+use crate::screen::{self, Flip};
 
 /// libdrm's description of a device on a PCI bus. (`drmDevice`)
 #[repr(C)]
@@ -46,6 +47,8 @@ struct Ids {
 
 /// Kinds of node: card, control, render.
 const NODES: usize = 3;
+/// The kind of the node that has the screen. (`DRM_NODE_PRIMARY`)
+const PRIMARY: usize = 0;
 /// The kind of the render node. (`DRM_NODE_RENDER`)
 const RENDER: usize = 2;
 /// `DRM_BUS_PCI`
@@ -70,7 +73,7 @@ fn description(device: &device::Device) -> *mut Device {
     let made = unsafe { libc::calloc(1, size_of::<Description>()) }.cast::<Description>();
     // SAFETY: null, or new and ours alone.
     let Some(description) = (unsafe { made.as_mut() }) else { return null_mut() };
-    let paths = [&b"/dev/dri/card0"[..], &[], PATH.to_bytes()];
+    let paths = [CARD.to_bytes(), &[], PATH.to_bytes()];
     for (kind, path) in paths.into_iter().enumerate() {
         description.paths[kind][..path.len()].copy_from_slice(path);
         description.nodes[kind] = description.paths[kind].as_mut_ptr().cast();
@@ -80,7 +83,7 @@ fn description(device: &device::Device) -> *mut Device {
     description.ids.device = device.board.pci;
     description.device = Device {
         nodes: description.nodes.as_mut_ptr(),
-        available_nodes: 1 << RENDER,
+        available_nodes: 1 << PRIMARY | 1 << RENDER,
         bus_type: PCI,
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
@@ -249,6 +252,61 @@ pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
 }
 
+/// What a program wants to be notified of. (`drmEventContext`; its later members are there from a version on)
+#[repr(C)]
+pub struct EventContext {
+    version: c_int,
+    vblank: Option<FlipHandler>,
+    flip: Option<FlipHandler>,
+    flip_of: Option<FlipOfHandler>,
+}
+
+/// Descriptor, number of the frame, seconds and microseconds, and what the program has given.
+type FlipHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, *mut c_void);
+/// The same with the identifier of the screen.
+type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint, *mut c_void);
+
+/// The version of an [`EventContext`] that has `flip`, and that which has `flip_of`.
+const FLIP: c_int = 2;
+const FLIP_OF: c_int = 3;
+/// Frames of a second, by which the time of a flip counts.
+const RATE: u64 = 60;
+
+/// `drmHandleEvent`: notifies the program of the page flips that are done. The node's descriptor has nothing to read.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmHandleEvent");
+    let Some(node) = node::of(descriptor) else {
+        return call!(
+            REAL.address_in_libdrm(),
+            fn(c_int, *mut EventContext) -> c_int,
+            (descriptor, context), else -1
+        );
+    };
+    if context.is_null() {
+        return -1;
+    }
+    // Not while the node is locked: what is notified may ask for the next flip.
+    let flips = node.lock().screen.flips();
+    for Flip { frame, user } in flips {
+        let (seconds, micros) = ((frame / RATE) as c_uint, (frame % RATE * 1_000_000 / RATE) as c_uint);
+        let user = std::ptr::with_exposed_provenance_mut(user as usize);
+        // SAFETY: the context is not null and has the members of its version; the handlers are the program's.
+        unsafe {
+            let version = (*context).version;
+            if let Some(handler) = if version >= FLIP_OF { (*context).flip_of } else { None } {
+                handler(descriptor, frame as c_uint, seconds, micros, screen::CRTC, user);
+            } else if let Some(handler) = if version >= FLIP { (*context).flip } else { None } {
+                handler(descriptor, frame as c_uint, seconds, micros, user);
+            }
+        }
+    }
+    0
+}
+
 const _: () = assert!(size_of::<*mut c_void>() == 8, "the layouts are those of 64-bit systems");
 // libdrm 2.4.114, as its header lays them out.
 const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size_of::<Ids>() == 10);
@@ -270,13 +328,15 @@ mod tests {
             execute: false,
             engine: Default::default(),
             report: None,
+            screen: None,
             watch,
         });
         // SAFETY: `description` gave a valid address, which is used until it is freed.
         unsafe {
             let device = &*made;
-            assert_eq!(CStr::from_ptr(*device.nodes.add(RENDER)), PATH);
-            assert_eq!((device.available_nodes, device.bus_type, (*device.bus).bus), (4, PCI, 1));
+            let paths = [PRIMARY, RENDER].map(|kind| CStr::from_ptr(*device.nodes.add(kind)));
+            assert_eq!(paths, [CARD, PATH]);
+            assert_eq!((device.available_nodes, device.bus_type, (*device.bus).bus), (5, PCI, 1));
             assert_eq!(((*device.ids).vendor, (*device.ids).device), (0x1002, 0x9490));
             drmFreeDevices(&raw mut made, 1);
             assert!(made.is_null() && !free(made));

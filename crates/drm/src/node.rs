@@ -13,6 +13,7 @@ use crate::ioctls::Errno;
 use crate::memory::{BYTES, Identity, Memory};
 use crate::messages::say_once;
 use crate::report;
+use crate::screen::Screen;
 
 /// The node. There is one in a process, from when it is first opened to the end.
 pub(crate) struct Node {
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     /// Where the buffers are. Offset 0 belongs to none, so that an address that was never set is not one by chance.
     pub(crate) buffers: Buffers,
+    /// What is shown.
+    pub(crate) screen: Screen,
     /// What executes submissions; absent where they are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
     /// How many submissions were taken.
@@ -84,6 +87,7 @@ impl Node {
         let state = State {
             memory,
             buffers: Buffers::new(UNIT..BYTES),
+            screen: Screen::new(device.screen.clone()),
             gpu,
             submissions: 0,
             resets: 0,

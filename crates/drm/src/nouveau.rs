@@ -53,10 +53,6 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
             VERSION => request.exchange(argument, |version| {
                 describe(node.device().board.driver, [1, 3, 1], "emulated GeForce", version)
             }),
-            GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
-                cap.value = 0;
-                Ok(())
-            }),
             GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| {
                 let state = &mut *node.lock();
                 let range = state.buffers.close(close.handle)?;
@@ -285,7 +281,8 @@ mod tests {
     fn node() -> Node {
         let board = Board::named("gt215").unwrap();
         let (engine, watch) = (Engine::Fast, Watch::default());
-        let device = Box::leak(Box::new(Device { board, execute: true, engine, report: None, watch }));
+        let device =
+            Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
         Node::new(device, Some(Box::new(Storing))).unwrap()
     }
 

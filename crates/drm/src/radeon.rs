@@ -37,10 +37,6 @@ pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void
             VERSION => request.exchange(argument, |version| {
                 describe(node.device().board.driver, [2, 50, 0], "emulated Radeon", version)
             }),
-            GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
-                cap.value = 0;
-                Ok(())
-            }),
             GEM_INFO => request.exchange(argument, |info| {
                 *info = GemInfo { gart: VRAM, vram: VRAM, vram_visible: VRAM };
                 Ok(())
@@ -228,7 +224,8 @@ mod tests {
     fn node() -> Node {
         let board = Board::named("rv730").unwrap();
         let (engine, watch) = (Default::default(), Watch::default());
-        let device = Box::leak(Box::new(Device { board, execute: true, engine, report: None, watch }));
+        let device =
+            Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
         Node::new(device, Some(Box::new(Storing))).unwrap()
     }
 

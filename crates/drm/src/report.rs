@@ -12,6 +12,7 @@
 //! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
 //! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
 //! | `patched` | places in programs where words were replaced, each time that one was started |
+//! | `frames` | how many frames were shown |
 //! | `unanswered` | requests that the node has no answer for, with how often they came up |
 
 use std::fs::OpenOptions;
@@ -66,12 +67,13 @@ fn fields(device: &Device, state: &State) -> String {
     let uncaptured = json::counts(counts.uncaptured.iter().map(|(name, count)| (name.as_str(), *count)));
     format!(
         "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \
-         \"captured\": {}, \"uncaptured\": {uncaptured}, \"patched\": {}, \
+         \"frames\": {}, \"captured\": {}, \"uncaptured\": {uncaptured}, \"patched\": {}, \
          \"unknown\": {unknown}, \"unanswered\": {unanswered}",
         json::string(device.board.chip),
         state.gpu.is_some(),
         state.submissions,
         state.resets,
+        state.screen.frames,
         counts.captured,
         counts.patched,
     )

@@ -108,11 +108,21 @@ fn strip([x0, x1]: [f32; 2], [y0, y1]: [f32; 2], z: f32) -> [[f32; 8]; 4] {
 }
 
 const STRIP: u32 = 6;
+const LINE: u32 = 2;
 const POINT: u32 = 1;
 
-fn executed(stream: &Stream, memory: &mut [u8]) -> R300 {
+/// TX_FILTER0_0: nearest texels, clamped to the edge.
+const NEAREST: u32 = 0x0000_0a92;
+
+fn submitted(stream: &Stream, memory: &mut [u8]) -> R300 {
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     gpu.submit(memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    gpu
+}
+
+/// The same, of commands all of which are known.
+fn executed(stream: &Stream, memory: &mut [u8]) -> R300 {
+    let gpu = submitted(stream, memory);
     assert_eq!(gpu.unknown(), vec![]);
     gpu
 }
@@ -193,22 +203,18 @@ fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
     }
 }
 
-/// A copy: a point with coordinates of its own, from (S0, T0) at the left and lower edge, reads texels.
-#[test]
-fn a_point_is_stretched_over_a_texture() {
-    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    let texels: Vec<u32> = (0..32).map(|texel| 0xff00_0000 | texel).collect();
-    put(&mut memory, TEXTURE.start, &texels);
+/// A point with coordinates of its own, from (S0, T0) at the left and lower edge, reads eight texels across and four down
+/// with the filters of TX_FILTER0_0.
+fn textured(stream: &mut Stream, filters: u32) {
     stream.set(0x2150, &[0x2003]);
     stream.set(0x20b4, &[4]);
     stream.set(0x2090, &[1, 0]);
     stream.set(0x4008, &[0x0002_0001]);
     stream.set(0x4074, &[0x00ff_e040]);
-    // Eight texels across, four down.
     stream.set(0x421c, &[(8 * 6) << 16 | (4 * 6)]);
     stream.set(0x4200, &[0f32, 1., 1., 0.].map(f32::to_bits));
     stream.set(0x4104, &[1]);
-    stream.set(0x4400, &[0x0000_0a92]);
+    stream.set(0x4400, &[filters]);
     stream.set(0x4440, &[0x8000_0000]);
     stream.set(0x4480, &[3 << 11 | 7]);
     stream.set(0x44c0, &[0x0008_860c]);
@@ -221,11 +227,44 @@ fn a_point_is_stretched_over_a_texture() {
     stream.program(&[fetch, out].concat());
     let center = [10f32 + 4., 20. + 2., 0., 1.].map(f32::to_bits);
     stream.packet(0x35, &[&[1 << 16 | 3 << 4 | POINT][..], &center].concat());
+}
+
+/// A copy.
+#[test]
+fn a_point_is_stretched_over_a_texture() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    let texels: Vec<u32> = (0..32).map(|texel| 0xff00_0000 | texel).collect();
+    put(&mut memory, TEXTURE.start, &texels);
+    textured(&mut stream, NEAREST);
     executed(&stream, &mut memory);
     for (x, y) in (0..8).flat_map(|x| (0..4).map(move |y| (x, y))) {
         assert_eq!(pixel(&memory, 10 + x, 20 + y), [(8 * y + x) as u8, 0, 0, 255], "{x} {y}");
     }
     assert_eq!([pixel(&memory, 9, 20), pixel(&memory, 18, 20), pixel(&memory, 10, 24)], [[0; 4]; 3]);
+}
+
+/// An anisotropic filter reads as a linear one, and says so for each draw.
+#[test]
+fn an_anisotropic_filter_is_named() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    for max_aniso in [0, 1, 4] {
+        textured(&mut stream, NEAREST | 3 << 11 | 3 << 9 | max_aniso << 21);
+    }
+    let named = submitted(&stream, &mut memory).unknown();
+    assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
+}
+
+/// Lines are solid, and a stipple is named where lines are drawn.
+#[test]
+fn a_line_stipple_is_named() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    let corners = strip([0., 250.], [0., 250.], 0.5);
+    stream.draw(LINE, &corners);
+    stream.set(0x4238, &[1f32.to_bits() | 1]);
+    stream.draw(STRIP, &corners);
+    stream.draw(LINE, &corners);
+    let named = submitted(&stream, &mut memory).unknown();
+    assert_eq!(named, [("GA_LINE_STIPPLE_CONFIG: line stipple".to_owned(), 1)]);
 }
 
 /// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.

@@ -22,16 +22,22 @@ use super::setup::Setup;
 use crate::messages::{counted, note};
 use crate::{Answer, messages};
 
+/// What is wanted of a program besides that it runs.
+pub(super) struct Wanted<'a> {
+    /// The folder for captured draws.
+    pub(super) capture: Option<PathBuf>,
+    /// The folder for frames that are shown.
+    pub(super) screen: Option<PathBuf>,
+    /// Words of shaders to replace.
+    pub(super) patch: Option<&'a Patch>,
+}
+
 /// Runs a program and ends as it does.
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn run(
-    setup: &Setup,
-    command: &[OsString],
-    capture: Option<&Path>,
-    patch: Option<&Patch>,
-) -> Result<Answer> {
+pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> Result<Answer> {
+    let Wanted { capture, screen, patch } = wanted;
     let [name, arguments @ ..] = command else { unreachable!("the arguments ask for a command") };
     let mut report = Report::new()?;
     let mut program = Command::new(name);
@@ -39,6 +45,9 @@ pub(super) fn run(
     program.args(arguments).env("RECONVERGE_DRM_REPORT", &report.path);
     if let Some(folder) = capture {
         program.env("RECONVERGE_DRM_CAPTURE", folder);
+    }
+    if let Some(folder) = screen {
+        program.env("RECONVERGE_DRM_SCREEN", folder);
     }
     if let Some(patch) = patch {
         program.env("RECONVERGE_DRM_PATCH", patch.to_string());
@@ -57,18 +66,21 @@ pub(super) fn run(
             tell!("warning: not captured, {}: {why}", counted(*count, "time"));
         }
     }
+    if let Some(folder) = screen {
+        note(&format!("{}: {}", folder.display(), counted(seen.frames, "frame")));
+    }
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
         tell!("warning: --patch {patch}: no shader that was drawn with has these words");
     }
     Ok(Answer::Status(status_of(name, status)))
 }
 
-/// The folder for captured draws, from the root: new, or empty.
+/// The folder of an option, from the root: new, or empty.
 ///
 /// # Errors
 /// It is neither, or cannot be made.
-pub(super) fn empty_folder(path: &Path) -> Result<PathBuf> {
-    let named = || format!("--capture {}", path.display());
+pub(super) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
+    let named = || format!("{option} {}", path.display());
     if path.exists() && !path.is_dir() {
         bail!("{}: it is no folder; name one that is empty, or a new one", named());
     }
@@ -115,6 +127,7 @@ fn status_of(name: &OsString, status: ExitStatus) -> u8 {
 #[derive(Default)]
 struct Seen {
     processes: usize,
+    frames: u64,
     captured: u64,
     uncaptured: BTreeMap<String, u64>,
     patched: u64,
@@ -158,6 +171,7 @@ impl Report {
         }
         let mut seen = Seen { processes: last.len(), ..Seen::default() };
         for line in last.values() {
+            seen.frames += line["frames"].as_u64().unwrap_or(0);
             seen.captured += line["captured"].as_u64().unwrap_or(0);
             seen.patched += line["patched"].as_u64().unwrap_or(0);
             for (why, count) in line["uncaptured"].as_object().into_iter().flatten() {

@@ -441,15 +441,16 @@ impl Reads {
             let first = usize::from(colors.ffc0);
             let color = slot.checked_sub(first).filter(|place| *place < usize::from(colors.count));
             let linear = state.nth(m::NOPERSPECTIVE_BITMAP, (slot / 32).min(3)) >> (slot % 32) & 1 != 0;
+            let by_program = number >= usize::from(control.count_nonflat);
             let how = match () {
-                () if number >= usize::from(control.count_nonflat) => How::Flat,
+                () if by_program => How::Flat,
                 () if flat_colors && color.is_some() => How::Flat,
                 () if linear => How::Linear,
                 () => How::Perspective,
             };
             // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
             // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
-            let divided = how == How::Flat && number < usize::from(control.count_nonflat) && !linear;
+            let divided = how == How::Flat && !by_program && !linear;
             let replaced = if sprites {
                 state.nth(m::POINT_COORD_REPLACE_MAP, (slot / 8).min(7)) >> (4 * (slot % 8)) & 0xf
             } else {
@@ -459,6 +460,9 @@ impl Reads {
                 1..=4 => (reads.sprite(state), replaced as usize - 1),
                 _ => (reads.input(slot / 4, how, divided), slot % 4),
             };
+            // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
+            // tests of such a gl_Back*Color with a smooth model, and none with a flat one.
+            let two_sided = two_sided && (!by_program || flat_colors);
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
                 let slot = usize::from(colors.bfc0) + place;
                 (reads.input(slot / 4, how, divided), slot % 4)

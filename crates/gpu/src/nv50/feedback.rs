@@ -1,7 +1,7 @@
 //! Transform feedback: slots of the vertices of whole primitives, into buffers. Source: Mesa `nv50_program.c`
 //! (`nv50_program_create_strmout_state`) and `nv50_shader_state.c`.
 
-use reconverge_raster::primitive::{Topology, assemble};
+use reconverge_raster::primitive::{Topology, list};
 
 use super::methods::tesla as m;
 use super::query::Counters;
@@ -26,7 +26,8 @@ impl Feedback {
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, each the words of its slots.
+    /// Writes the primitives of runs of vertices, each the words of its slots. The vertex that provokes is the first or the
+    /// last, as of a list of the primitives.
     pub(super) fn write(
         &mut self,
         state: &State,
@@ -60,9 +61,8 @@ impl Feedback {
         }
         let limit = state.word(m::STRMOUT_PRIMITIVE_LIMIT);
         for run in runs {
-            for primitive in assemble(topology, run.len(), last_provokes) {
+            for vertices in list(topology, run.len(), last_provokes) {
                 counters.generated += 1;
-                let vertices = &primitive.vertices[..usize::from(primitive.count)];
                 let fits = |buffer: usize| {
                     let end =
                         u64::from(self.offsets[buffer]) + vertices.len() as u64 * u64::from(stride(buffer));
@@ -79,7 +79,7 @@ impl Feedback {
                 self.primitives += 1;
                 for vertex in vertices {
                     for (slot, buffer, offset) in &written {
-                        let value = run[*vertex].get(*slot).copied().unwrap_or(0);
+                        let value = run[vertex].get(*slot).copied().unwrap_or(0);
                         let place = state.address(at(*buffer)) + (self.offsets[*buffer] + offset) as usize;
                         store(memory, place, &value.to_le_bytes());
                     }
@@ -89,5 +89,33 @@ impl Feedback {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::methods::Object;
+    use super::*;
+
+    /// EXT_transform_feedback: a list of what is written has the same flat colours.
+    #[test]
+    fn a_strip_is_written_with_the_vertex_that_provokes_in_its_place() {
+        const BUFFER: usize = 0x1000;
+        let written = |last_provokes: bool| {
+            let (mut state, mut memory) = (State::new(Object::Tesla), vec![0; 0x2000]);
+            // Slot 0 of each vertex, one word a vertex, into one buffer.
+            state.set(m::STRMOUT_BUFFERS_CTRL, 0x10 | 2 | 4 << 8);
+            state.set(m::STRMOUT_ADDRESS_HIGH + 4, BUFFER as u32);
+            state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);
+            state.set(m::STRMOUT_ADDRESS_HIGH + 12, 0x1000);
+            state.set(m::STRMOUT_MAP, 0x80);
+            let run: Vec<Vec<u32>> = (0..5).map(|vertex| vec![vertex]).collect();
+            let (mut feedback, mut counters) = (Feedback::default(), Counters::default());
+            let how = (Topology::TriangleStrip, last_provokes);
+            feedback.write(&state, &mut counters, &mut memory, how, &[run]);
+            (0..9).map(|at| memory[BUFFER + 4 * at]).collect::<Vec<u8>>()
+        };
+        assert_eq!(written(true), [0, 1, 2, 2, 1, 3, 2, 3, 4]);
+        assert_eq!(written(false), [0, 1, 2, 1, 3, 2, 2, 3, 4]);
     }
 }

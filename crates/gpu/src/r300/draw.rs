@@ -98,6 +98,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         band: [BAND; 2],
         linear: 0,
     });
+    let sides = sides(state, &cull);
+    name_stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
     // The chip has no number of rows: the scissor bounds them.
@@ -113,7 +115,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         clip,
         scissor,
         front_is_clockwise: cull.face,
-        sides: sides(state, &cull),
+        sides,
         points: points(state, layout),
         line_width: (state.word(reg::GA_LINE_CNTL) & 0xffff) as f32 / 6.,
         inputs,
@@ -177,6 +179,16 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
             offset: enable.back_enable.then(|| offset(1)),
         },
     ]
+}
+
+/// Names a stipple of lines, which are drawn solid. So are those of an RV530: Mesa's list of what fails there has
+/// `linestipple`.
+fn name_stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) {
+    let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
+    let stipple = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
+    if (of_lines || sides.iter().any(|side| side.fill == Fill::Lines)) && stipple.line_reset != 0 {
+        state.unknown.note("GA_LINE_STIPPLE_CONFIG: line stipple");
+    }
 }
 
 fn points(state: &State, layout: &Layout) -> Points {

@@ -40,6 +40,7 @@ addresses! {
     GA_POINT_SIZE = 0x421c * 1;
     GA_POINT_MINMAX = 0x4230 * 1;
     GA_LINE_CNTL = 0x4234 * 1;
+    GA_LINE_STIPPLE_CONFIG = 0x4238 * 1;
     GA_US_VECTOR_INDEX = 0x4250 * 1;
     GA_US_VECTOR_DATA = 0x4254 * 1;
     GA_COLOR_CONTROL = 0x4278 * 1;
@@ -101,7 +102,7 @@ const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
 const SAMPLES: &str = "multisampling, which is named where a draw uses it";
 const REDUNDANT: &str = "another register says the same";
-const STIPPLE: &str = "line stipple, which is not drawn";
+const STIPPLE: &str = "line stipple, which is named where a draw asks for it";
 
 /// The registers that change no result.
 const IGNORED: &[Register] = &[
@@ -117,7 +118,6 @@ const IGNORED: &[Register] = &[
     ignored("GB_Z_PEQ_CONFIG", 0x4028, 1, SPEED),
     ignored("TX_INVALTAGS", 0x4100, 1, SPEED),
     ignored("SU_TEX_WRAP_PS3", 0x4114, 1, FIXED),
-    ignored("GA_LINE_STIPPLE_CONFIG", 0x4238, 1, STIPPLE),
     ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated, whatever it says"),
     ignored("GA_LINE_STIPPLE_VALUE", 0x4260, 1, STIPPLE),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
@@ -239,6 +239,13 @@ word! {
         shading: u16 [15:0],
         /// 0 the first vertex, 1 the second, 2 the third, 3 the last.
         provoking_vertex: u8 [17:16],
+    }
+    /// Line stipple.
+    pub(super) struct LineStippleConfig(u32) = "GA_LINE_STIPPLE_CONFIG" {
+        /// Where the pattern begins again: 0 nowhere, 1 with each line, 2 with each packet.
+        line_reset: u8 [1:0],
+        /// Upper bits of a float.
+        stipple_scale: u32 [31:2],
     }
     /// What is drawn of polygons.
     pub(super) struct PolyMode(u32) = "GA_POLY_MODE" {
@@ -401,6 +408,7 @@ word! {
         clamp_s: u8 [2:0],
         clamp_t: u8 [5:3],
         clamp_r: u8 [8:6],
+        /// 1 nearest, 2 linear, 3 anisotropic.
         mag_filter: u8 [10:9],
         min_filter: u8 [12:11],
         mip_filter: u8 [14:13],

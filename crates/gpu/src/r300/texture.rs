@@ -17,6 +17,9 @@ use super::state::{State, fields};
 /// Bytes by which the padding of a texture may lie behind the end of its buffer.
 const SLACK: usize = 1 << 20;
 
+/// The code of an anisotropic filter, which is read as a linear one.
+const ANISOTROPIC: u8 = 3;
+
 /// How many images are kept.
 const KEPT: usize = 32;
 
@@ -199,6 +202,9 @@ pub(super) fn texture(
 ) -> Result<Texture, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
+    if filter0.max_aniso > 0 && [filter0.mag_filter, filter0.min_filter].contains(&ANISOTROPIC) {
+        state.unknown.note("TX_FILTER0_0.MAX_ANISO: anisotropic filter");
+    }
     let format0 = fields!(state, TxFormat0, state.nth(reg::TX_FORMAT0_0, unit));
     let format1 = fields!(state, TxFormat1, state.nth(reg::TX_FORMAT1_0, unit));
     let format2 = fields!(state, TxFormat2, state.nth(reg::TX_FORMAT2_0, unit));
@@ -297,7 +303,6 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         6 => Wrap::ClampToBorder,
         _ => Wrap::MirrorOnceToBorder,
     };
-    // Anisotropic filters read as bilinear ones.
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     Sampler {
         wrap: [wrap(filter0.clamp_s), wrap(filter0.clamp_t), wrap(filter0.clamp_r)],

@@ -113,6 +113,7 @@ const SPEED: &str = "speed only";
 const SHARES: &str = "how stages share registers, threads and stack";
 const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
+const SCRATCH: &str = "where the scratch memory of lanes lies: each lane has its own here";
 const RINGS: &str = "where records of vertices lie between stages: each stage gets them as it asks for them";
 
 /// The registers that change no result.
@@ -135,6 +136,14 @@ const IGNORED: &[Register] = &[
     ignored("SQ_ESGS_RING_SIZE", 0x8c44, 1, RINGS),
     ignored("SQ_GSVS_RING_BASE", 0x8c48, 1, RINGS).relocated(),
     ignored("SQ_GSVS_RING_SIZE", 0x8c4c, 1, RINGS),
+    ignored("SQ_ESTMP_RING_BASE", 0x8c50, 1, SCRATCH).relocated(),
+    ignored("SQ_ESTMP_RING_SIZE", 0x8c54, 1, SCRATCH),
+    ignored("SQ_GSTMP_RING_BASE", 0x8c58, 1, SCRATCH).relocated(),
+    ignored("SQ_GSTMP_RING_SIZE", 0x8c5c, 1, SCRATCH),
+    ignored("SQ_VSTMP_RING_BASE", 0x8c60, 1, SCRATCH).relocated(),
+    ignored("SQ_VSTMP_RING_SIZE", 0x8c64, 1, SCRATCH),
+    ignored("SQ_PSTMP_RING_BASE", 0x8c68, 1, SCRATCH).relocated(),
+    ignored("SQ_PSTMP_RING_SIZE", 0x8c6c, 1, SCRATCH),
     ignored("SQ_DYN_GPR_CNTL_PS_FLUSH_REQ", 0x8d8c, 1, SHARES),
     ignored("SPI_CONFIG_CNTL", 0x9100, 1, SPEED),
     ignored("SPI_CONFIG_CNTL_1", 0x913c, 1, SPEED),

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use reconverge_r700::code::{CfOp, Code};
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::words::ExportInst;
-use reconverge_raster::primitive::{Topology, assemble};
+use reconverge_raster::primitive::{Topology, list};
 
 use super::registers as reg;
 use super::state::State;
@@ -65,7 +65,8 @@ pub(super) fn dwords(code: &Code) -> [BTreeSet<usize>; BUFFERS] {
 }
 
 impl Streams {
-    /// Writes the primitives of runs of vertices, each a place in the outcome.
+    /// Writes the primitives of runs of vertices, each a place in the outcome. The vertex that provokes is the first or the last,
+    /// as of a list of the primitives.
     pub(super) fn write(
         &mut self,
         memory: &mut [u8],
@@ -81,21 +82,20 @@ impl Streams {
         let used: Vec<usize> =
             (0..BUFFERS).filter(|buffer| enabled >> buffer & 1 != 0 && size(*buffer) != 0).collect();
         for run in runs {
-            for primitive in assemble(topology, run.len(), last_provokes) {
+            for vertices in list(topology, run.len(), last_provokes) {
                 self.needed += 1;
-                let count = u32::from(primitive.count);
+                let count = vertices.len() as u64;
                 let fits = |buffer: &usize| {
-                    let end =
-                        u64::from(self.offsets[*buffer]) + u64::from(count) * u64::from(stride(*buffer));
+                    let end = u64::from(self.offsets[*buffer]) + count * u64::from(stride(*buffer));
                     end <= u64::from(size(*buffer))
                 };
                 if used.is_empty() || !used.iter().all(fits) {
                     continue;
                 }
                 self.written += 1;
-                for place in &primitive.vertices[..count as usize] {
+                for place in vertices {
                     for buffer in &used {
-                        let record = outcome.memory.streams[*buffer].get(run[*place]);
+                        let record = outcome.memory.streams[*buffer].get(run[place]);
                         let Some(start) = state.place(BASES[*buffer], 0) else {
                             continue;
                         };

@@ -5,7 +5,8 @@
 //!
 //! * operands are flushed when they are read, results when they are made: denormals are zeros of the same sign;
 //! * each addition and each multiplication rounds to nearest even, those of a multiply-add and of a dot product too;
-//! * transcendentals are rounded once;
+//! * a product of zero and anything is zero;
+//! * reciprocals are rounded toward zero, other transcendentals once to nearest;
 //! * every NaN that arithmetic makes is [`NAN`].
 //!
 //! Operands of the functions here are flushed already ([`operand`]).
@@ -45,10 +46,11 @@ pub fn add(a: f32, b: f32) -> f32 {
     result(a + b)
 }
 
-/// a * b; zero times infinity is a NaN. (docs/r500-vertex.md, Q16)
+/// a * b; zero, of the sign of a product, where an operand is zero, whatever the other is. (docs/r500-vertex.md, Q16)
 #[inline(always)]
 pub fn multiply(a: f32, b: f32) -> f32 {
-    result(a * b)
+    let sign = (a.to_bits() ^ b.to_bits()) & 0x8000_0000;
+    if a == 0.0 || b == 0.0 { f32::from_bits(sign) } else { result(a * b) }
 }
 
 /// a * b + c, rounded twice.
@@ -230,9 +232,13 @@ pub fn recip_dx(a: f32) -> f32 {
     if a == 0.0 { f32::MAX } else { finite(recip_ieee(a)) }
 }
 
-/// 1 / a
+/// 1 / a, rounded toward zero. (docs/r500-vertex.md, Q16)
 pub fn recip_ieee(a: f32) -> f32 {
-    rounded(1.0 / f64::from(a))
+    // No reciprocal that is not a float is as close to one as a double's error.
+    let exact = 1.0 / f64::from(a);
+    let nearest = exact as f32;
+    let beyond = f64::from(nearest).abs() > exact.abs() && nearest.is_finite();
+    result(if beyond { f32::from_bits(nearest.to_bits() - 1) } else { nearest })
 }
 
 /// 1 / sqrt(|a|), 0 at zeros.
@@ -380,8 +386,39 @@ mod tests {
         let a = 1.0 + f32::EPSILON;
         assert_eq!(multiply_add(a, a, -1.0 - 2.0 * f32::EPSILON), 0.0);
         assert_eq!(multiply_x2_add(2.0, 3.0, 1.0), 13.0);
-        assert_eq!(bits(multiply(0.0, INF)), bits(NAN));
         assert_eq!(bits(multiply(1e-30, -1e-30)), 0x8000_0000);
+    }
+
+    /// Mesa: PIPE_CAP_LEGACY_MATH_RULES.
+    #[test]
+    fn zero_times_anything_is_zero() {
+        for (a, b, product) in [(0.0, INF, 0.0), (-INF, 0.0, -0.0), (-0.0, f32::NAN, -0.0), (0.0, -3.0, -0.0)]
+        {
+            assert_eq!(bits(multiply(a, b)), bits(product), "{a} {b}");
+        }
+        // A choice of two by a factor of 0 or 1, as compilers write it.
+        assert_eq!(multiply_add(-0.0, INF, INF), INF);
+        assert_eq!(bits(multiply(INF, f32::NAN)), bits(NAN));
+    }
+
+    /// The divisions of integers by way of reciprocals that RV530 gets wrong, 76 / 38 among them, and those that it gets
+    /// right. (docs/r500-vertex.md, Q16)
+    #[test]
+    fn reciprocals_are_rounded_toward_zero() {
+        let quotient = |a: f32, b: f32| multiply(a, recip_dx(b));
+        for (a, b) in [(76.0, 38.0), (76.0, 76.0), (35.0, 35.0), (-12.0, 12.0), (36.0, -6.0)] {
+            assert!(quotient(a, b).abs() < (a / b).abs(), "{a} / {b}");
+        }
+        for (a, b) in [(64.0, -32.0), (-32.0, 32.0), (64.0, 64.0)] {
+            assert_eq!(quotient(a, b), a / b);
+        }
+        for at in 1..100_000u32 {
+            let a = f32::from_bits(0x3f80_0000 + at * 83);
+            let exact = f64::from(a) * f64::from(recip_ieee(a));
+            let next = f64::from(a) * f64::from(f32::from_bits(bits(recip_ieee(a)) + 1));
+            assert!(exact <= 1.0 && next > 1.0, "{a:e}");
+        }
+        assert_eq!((bits(recip_ieee(-INF)), recip_ieee(f32::MIN_POSITIVE)), (bits(-0.0), 2f32.powi(126)));
     }
 
     #[test]
