@@ -1,10 +1,9 @@
 //! A program with what it starts from: runs, counts, reports.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -49,13 +48,13 @@ pub(crate) struct Launch {
 }
 
 /// Files and arrays that a launch names.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 struct Beside {
     folder: PathBuf,
     /// Whether a file names them, which may name files of its folder only.
     inside: bool,
     arrays: HashMap<String, (Array, Stated)>,
-    typed: RefCell<Vec<String>>,
+    typed: Mutex<Vec<String>>,
 }
 
 impl Beside {
@@ -86,8 +85,9 @@ impl Files for Beside {
 
     fn typed(&self, place: &str, dtype: Dtype) {
         let text = format!("{place} {dtype}");
-        if !self.typed.borrow().contains(&text) {
-            self.typed.borrow_mut().push(text);
+        let mut typed = self.typed.lock().unwrap_or_else(PoisonError::into_inner);
+        if !typed.contains(&text) {
+            typed.push(text);
         }
     }
 }
@@ -184,6 +184,7 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, La
 impl Launch {
     fn new(program: &Program, launch: LaunchFile, beside: Beside, title: String) -> PyResult<Launch> {
         let session = launch.prepare(&program.opened.image, program.program(), &beside).map_err(errors::run)?;
+        let typed = std::mem::take(&mut *beside.typed.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Launch {
             session,
             opened: program.opened.clone(),
@@ -191,7 +192,7 @@ impl Launch {
             source: program.source.clone(),
             options: launch.options(&Options::default()).map_err(errors::run)?,
             title,
-            typed: beside.typed.take(),
+            typed,
             expects: launch.expects_something().then_some((launch, beside)),
         })
     }
