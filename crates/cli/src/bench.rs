@@ -89,6 +89,9 @@ struct Measured {
     /// The longest that compiling took before a run, in seconds; absent for engines that do not.
     #[serde(skip_serializing_if = "Option::is_none")]
     compile_s: Option<f64>,
+    /// What the first code of this process took besides, in seconds; absent where it was made before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compile_once_s: Option<f64>,
     /// Bytes of the code.
     #[serde(skip_serializing_if = "Option::is_none")]
     code_bytes: Option<u64>,
@@ -228,9 +231,11 @@ impl Runs {
         self.cpu.push(cpu_start.elapsed());
         self.wall.push(wall_start.elapsed());
         let compiled = compiling::spent().since(before);
+        let once = self.compiled.once + compiled.once;
         if compiled.time > self.compiled.time {
             self.compiled = compiled;
         }
+        self.compiled.once = once;
         self.trace_steps = args.trace.then_some(trace.count);
         self.statistics = outcome.statistics();
         let verdict = kernel.judge(&*outcome)?;
@@ -260,6 +265,7 @@ impl Runs {
             lane_instructions: self.statistics.lane_instructions,
             divergent_branches: self.statistics.divergent_branches,
             compile_s: (self.compiled.programs > 0).then_some(self.compiled.time.as_secs_f64()),
+            compile_once_s: (!self.compiled.once.is_zero()).then_some(self.compiled.once.as_secs_f64()),
             code_bytes: (self.compiled.programs > 0).then_some(self.compiled.bytes),
             trace_steps: self.trace_steps,
             golden: format!("{:08x}", self.hash),
@@ -411,7 +417,11 @@ fn print(measured: &Measured, golden_is: &str) {
         measured.warp_instructions as f64 / cpu_s.max(1e-9) / 1e6
     );
     if let (Some(seconds), Some(bytes)) = (measured.compile_s, measured.code_bytes) {
-        say!("  compiled in {:.2} ms at most: {} of code", 1e3 * seconds, counted(bytes, "byte"));
+        let once = match measured.compile_once_s {
+            Some(once) => format!("; {:.2} ms before the first in this process", 1e3 * once),
+            None => String::new(),
+        };
+        say!("  compiled in {:.2} ms at most: {} of code{once}", 1e3 * seconds, counted(bytes, "byte"));
     }
     if let Some(steps) = measured.trace_steps {
         say!("  a trace of {}", counted(steps, "piece"));

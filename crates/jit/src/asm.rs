@@ -28,6 +28,13 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
     at(base, Register::None, displacement)
 }
 
+/// Makes one instruction with a number and its bytes: the library makes its tables with the first of each.
+pub(crate) fn prepare() {
+    let mut asm = Assembler::default();
+    asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RAX), 1);
+    asm.bytes().expect("an addition has bytes");
+}
+
 /// Instructions so far. The first error is kept for the end.
 #[derive(Debug, Default)]
 pub(crate) struct Assembler {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::level::{Kind, Level};
@@ -99,6 +99,7 @@ impl Extent {
 
 static PROGRAMS: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
+static ONCE: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static REFUSED: OnceLock<String> = OnceLock::new();
 
@@ -109,6 +110,8 @@ pub struct Spent {
     pub programs: u64,
     /// The time for all of them.
     pub time: Duration,
+    /// The time for what a process makes once, before its first code: [`once`].
+    pub once: Duration,
     /// Bytes of code that they run.
     pub bytes: u64,
 }
@@ -119,6 +122,7 @@ impl Spent {
         Spent {
             programs: self.programs - before.programs,
             time: self.time.saturating_sub(before.time),
+            once: self.once.saturating_sub(before.once),
             bytes: self.bytes - before.bytes,
         }
     }
@@ -129,6 +133,7 @@ pub fn spent() -> Spent {
     Spent {
         programs: PROGRAMS.load(Relaxed),
         time: Duration::from_nanos(NANOSECONDS.load(Relaxed)),
+        once: Duration::from_nanos(ONCE.load(Relaxed)),
         bytes: BYTES.load(Relaxed),
     }
 }
@@ -141,6 +146,17 @@ pub fn refusal() -> Option<&'static str> {
 /// Notes why the fast engine takes the place of the compiled one.
 pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
+}
+
+/// Makes what a process needs once for all its code, while its first program is compiled; does nothing later. The time is not the
+/// program's.
+pub fn once(make: impl FnOnce()) {
+    static MADE: Once = Once::new();
+    MADE.call_once(|| {
+        let start = Instant::now();
+        make();
+        ONCE.store(start.elapsed().as_nanos() as u64, Relaxed);
+    });
 }
 
 /// Compiles a program of so many instructions for a level: `make` gives what runs and its bytes of code, or `None` where nothing is
@@ -160,10 +176,11 @@ pub fn compile<T, E: Display>(
         ));
         return None;
     }
-    let start = Instant::now();
+    let (start, before) = (Instant::now(), ONCE.load(Relaxed));
     let made = make();
+    let once = ONCE.load(Relaxed) - before;
     PROGRAMS.fetch_add(1, Relaxed);
-    NANOSECONDS.fetch_add(start.elapsed().as_nanos() as u64, Relaxed);
+    NANOSECONDS.fetch_add((start.elapsed().as_nanos() as u64).saturating_sub(once), Relaxed);
     match made {
         Ok(made) => made.map(|(made, bytes)| {
             BYTES.fetch_add(bytes as u64, Relaxed);

@@ -36,6 +36,7 @@ fn row<'a, const N: usize>(lanes: &'a Lanes<'_>, place: Place) -> &'a [u32; N] {
     lanes.row(place).first_chunk().expect("no group has more lanes than a row")
 }
 
+#[inline(always)]
 fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, fetching: u64) {
     let [s, t, r, q] = fetch.src.map(|place| row::<N>(lanes, place));
     let mut projected = [[0; N]; 3];

@@ -85,6 +85,7 @@ impl Body for Textured {
     }
 }
 
+#[inline(always)]
 fn textured<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) {
     let mut values = [[0; WARP]; 4];
     match &tex.work {
@@ -111,6 +112,7 @@ fn textured<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) 
     }
 }
 
+#[inline(always)]
 fn sampled<W: Wide>(
     wide: W,
     lanes: &Lanes<'_>,

@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH_OPERANDS, MASK, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::{Extent, compile};
+use reconverge_simt::compiling::{Extent, compile, once};
 use reconverge_simt::level::Level;
 
 use super::Fast;
@@ -118,6 +118,7 @@ impl Compiled {
         }
         let plans: Vec<Plan> = found.iter().map(|(_, found)| found.plan.clone()).collect();
         let Some(level) = reconverge_jit::Level::from_name(level.name()) else { return Ok(None) };
+        once(reconverge_jit::prepare);
         let passes = Passes::shared(plans, level, LANES, FLUSH_OPERANDS)?;
         let size = passes.size();
         let mut starts = vec![NONE; lowered.nodes.len()];

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::{Extent, compile};
+use reconverge_simt::compiling::{Extent, compile, once};
 use reconverge_simt::level::Level;
 
 use super::Fast;
@@ -182,6 +182,7 @@ impl Compiled {
         // Two vectors of sixteen lanes hide less of what instructions wait for than four of eight: mandel gains 4 %, collatz
         // loses 8 % (an AMD EPYC).
         let level = level.min(reconverge_jit::Level::Avx2);
+        once(reconverge_jit::prepare);
         let passes = Passes::shared(plans, level, WARP, FLUSH)?;
         let size = passes.size();
         let mut starts = vec![NONE; lowered.blocks.len()];
