@@ -49,7 +49,9 @@ mod tests {
 
     #[test]
     fn quantiles_are_those_of_tables() {
-        for (confidence, z) in [(0.5, 0.674_489_75), (0.9, 1.644_853_63), (0.95, 1.959_963_98), (0.99, 2.575_829_3)] {
+        for (confidence, z) in
+            [(0.5, 0.674_489_75), (0.9, 1.644_853_63), (0.95, 1.959_963_98), (0.99, 2.575_829_3)]
+        {
             assert!((quantile(confidence) - z).abs() < 1e-7, "{confidence}");
         }
     }

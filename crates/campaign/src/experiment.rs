@@ -205,11 +205,8 @@ impl Experiment {
         let after = faulted(self.model, before, (1 << bits) - 1, false, random);
         let others = if self.model == Model::WarpWide { 0..held.len() } else { lane..lane + 1 };
         for lane in others {
-            let value = if self.model == Model::WarpWide {
-                u64::from(held[lane]) ^ before ^ after
-            } else {
-                after
-            };
+            let value =
+                if self.model == Model::WarpWide { u64::from(held[lane]) ^ before ^ after } else { after };
             if !stepping.set(group, register, Lane(lane as u8), value as u32) {
                 return None;
             }
@@ -218,7 +215,11 @@ impl Experiment {
         let class = classes.iter().find(|class| class.name == register.class)?;
         let channel = class.channels.get(register.channel..register.channel + 1).filter(|it| !it.is_empty());
         let channel = channel.map_or_else(String::new, |channel| format!(".{channel}"));
-        let number = if register.class == "temp" { format!("[{}]", register.number) } else { register.number.to_string() };
+        let number = if register.class == "temp" {
+            format!("[{}]", register.number)
+        } else {
+            register.number.to_string()
+        };
         let place = format!("{}{number}{channel}", register.class);
         Some(Change { lane: Some(lane as u32), place, before, after })
     }
@@ -268,7 +269,12 @@ impl Experiment {
         let before = u64::from(*program.words.get(word)?);
         let after = faulted(self.model, before, u32::MAX.into(), false, random);
         program.words[word] = after as u32;
-        stepping.set_program(&program).then(|| Change { lane: None, place: format!("word {word}"), before, after })
+        stepping.set_program(&program).then(|| Change {
+            lane: None,
+            place: format!("word {word}"),
+            before,
+            after,
+        })
     }
 
     /// Every bit of the words of a kind is as likely as every other.
@@ -358,7 +364,8 @@ fn difference<'a>(
     rows: Option<std::ops::Range<usize>>,
 ) -> (f64, u32) {
     let (mut largest, mut hits) = (0f64, 0);
-    let names = golden.iter().chain(found.iter().filter(|(name, _)| golden.iter().all(|(known, _)| known != name)));
+    let names =
+        golden.iter().chain(found.iter().filter(|(name, _)| golden.iter().all(|(known, _)| known != name)));
     for (name, shape) in names {
         let of = |outputs: &'a [(String, Array)]| {
             outputs.iter().find(|(known, _)| known == name).map_or(&[][..], |(_, array)| &array.bytes)
@@ -388,7 +395,13 @@ fn difference<'a>(
                 let (one, other) = (golden.number(element), found.number(element));
                 let off = (one - other).abs();
                 // The same infinity on both sides is no difference.
-                let off = if one == other { 0. } else if off.is_nan() { f64::INFINITY } else { off };
+                let off = if one == other {
+                    0.
+                } else if off.is_nan() {
+                    f64::INFINITY
+                } else {
+                    off
+                };
                 largest = largest.max(off);
             }
         }

@@ -211,7 +211,8 @@ impl CampaignFile {
     /// # Errors
     /// What is wrong, with line, key and what would fit.
     pub fn parse(text: &str) -> Result<CampaignFile, String> {
-        let file: CampaignFile = toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
+        let file: CampaignFile =
+            toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())?;
         let line = |key: &str| {
             let has = |line: &str| line.split('=').next().is_some_and(|name| name.trim() == key);
             let line = text.lines().position(has).map_or(0, |line| line + 1);
@@ -219,7 +220,9 @@ impl CampaignFile {
         };
         let wrong = |key: &str, why: String| Err(format!("{}: {why}", line(key)));
         match (&file.launch, &file.kernel) {
-            (Some(_), Some(_)) => return wrong("kernel", "give a launch file or a kernel, not both".to_owned()),
+            (Some(_), Some(_)) => {
+                return wrong("kernel", "give a launch file or a kernel, not both".to_owned());
+            }
             (None, None) => {
                 let why = "the file names no launch: add launch = \"FILE.toml\", or kernel and isa";
                 return Err(why.to_owned());
@@ -290,17 +293,28 @@ mod tests {
         let kernel = "kernel = \"mandel\"\nisa = \"r500\"\ninjections = 10\n";
         assert!(CampaignFile::parse(kernel).is_ok());
         let site = wrong(&format!("{kernel}sites = [\"registers\"]\n"));
-        assert!(site.contains("line 4") && site.contains("unknown site `registers`: did you mean `register`?"), "{site}");
+        assert!(
+            site.contains("line 4") && site.contains("unknown site `registers`: did you mean `register`?"),
+            "{site}"
+        );
         let model = wrong(&format!("{kernel}models = [\"twist\"]\n"));
         assert!(model.contains("flip, double, random, zero, warp-wide"), "{model}");
         let field = wrong(&format!("{kernel}sheds = 1\n"));
         assert!(field.contains("unknown field `sheds`") && field.contains("line 4"), "{field}");
         assert_eq!(wrong(&format!("{kernel}fuel = 0.5\n")), "line 4, fuel: 0.5: 1 to 1000000 fits here");
-        assert_eq!(wrong(&format!("{kernel}margin = 0.5\n")), "line 4, margin: give injections or a margin, not both");
+        assert_eq!(
+            wrong(&format!("{kernel}margin = 0.5\n")),
+            "line 4, margin: give injections or a margin, not both"
+        );
         assert!(wrong("injections = 1\n").contains("names no launch"));
-        assert!(wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: add the machine"));
+        assert!(
+            wrong("kernel = \"mandel\"\ninjections = 1\n").starts_with("line 1, kernel: add the machine")
+        );
         assert!(wrong("launch = \"a\"\n").starts_with("how many experiments?"));
         assert!(wrong(&format!("{kernel}models = []\n")).starts_with("line 4, models: at least one"));
-        assert!(wrong(&format!("{kernel}[sweep]\nlanes = 4\n")).starts_with("line 5, lanes: a sweep is over a list"));
+        assert!(
+            wrong(&format!("{kernel}[sweep]\nlanes = 4\n"))
+                .starts_with("line 5, lanes: a sweep is over a list")
+        );
     }
 }

@@ -351,7 +351,8 @@ impl Campaign {
         while left > 0 {
             let shard = there[random.below(there.len() as u32) as usize];
             let Range { start, end } = self.shard(shard).range;
-            left -= u64::from(chosen.entry(shard).or_default().insert(start + random.next_u64() % (end - start)));
+            left -=
+                u64::from(chosen.entry(shard).or_default().insert(start + random.next_u64() % (end - start)));
         }
         let mut recheck = Recheck { checked: 0, differ: Vec::new() };
         for (index, experiments) in chosen {
@@ -462,7 +463,8 @@ impl Campaign {
             engine,
         };
         let point = Point::new(&source).map_err(|error| {
-            let keys: Vec<String> = parameters.iter().map(|(key, value)| format!(" {key} = {value}")).collect();
+            let keys: Vec<String> =
+                parameters.iter().map(|(key, value)| format!(" {key} = {value}")).collect();
             let message = format!("the run without a fault{}: {error}", keys.join(","));
             Error::Campaign { file: self.path.display().to_string(), message }
         })?;
@@ -502,7 +504,9 @@ impl Campaign {
             let stem = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-'));
             let number = stem.filter(|(campaign, _)| *campaign == self.description.campaign);
             let number = number.and_then(|(_, number)| number.parse::<usize>().ok());
-            match number.filter(|number| *number < self.description.shards && self.shard(*number).name == *name) {
+            match number
+                .filter(|number| *number < self.description.shards && self.shard(*number).name == *name)
+            {
                 Some(number) => finished.insert(number),
                 None => return Err(self.foreign(&folder.join(name))),
             };
@@ -533,7 +537,9 @@ impl Campaign {
         let path = folder.join(&shard.name);
         let damaged = |why: String| Error::File {
             file: path.display().to_string(),
-            why: format!("{why}: the file is damaged; remove it and run the campaign again, which makes it anew"),
+            why: format!(
+                "{why}: the file is damaged; remove it and run the campaign again, which makes it anew"
+            ),
         };
         let records = Table::open(&path).and_then(|table| match table.note(CAMPAIGN) {
             Some(campaign) if campaign == self.description.campaign => table.records(),
@@ -580,7 +586,11 @@ fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
     let fits = names.join(", ");
     if !site.machines().contains(&point.isa) {
         let machines: Vec<&str> = site.machines().iter().map(|isa| Isa::name(*isa)).collect();
-        return format!("sites: {} has no {site}, which {} has; {fits} fit here", point.isa, machines.join(" and "));
+        return format!(
+            "sites: {} has no {site}, which {} has; {fits} fit here",
+            point.isa,
+            machines.join(" and ")
+        );
     }
     format!("sites: the run without a fault never has a {site} that can be changed; {fits} fit here")
 }

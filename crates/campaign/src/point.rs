@@ -166,12 +166,18 @@ impl Point {
         self.areas = areas(&stepping);
         let steps = self.course.stages().len();
         let every = steps.div_ceil(SNAPSHOTS).max(APART);
-        let mut instants: Vec<(Site, Vec<u32>)> =
-            [Site::Predicate, Site::StackEntry, Site::BranchCounter, Site::Token, Site::LoopCounter, Site::Instruction]
-                .into_iter()
-                .filter(|site| site.machines().contains(&self.isa))
-                .map(|site| (site, Vec::new()))
-                .collect();
+        let mut instants: Vec<(Site, Vec<u32>)> = [
+            Site::Predicate,
+            Site::StackEntry,
+            Site::BranchCounter,
+            Site::Token,
+            Site::LoopCounter,
+            Site::Instruction,
+        ]
+        .into_iter()
+        .filter(|site| site.machines().contains(&self.isa))
+        .map(|site| (site, Vec::new()))
+        .collect();
         let mut masks = 0;
         for step in 0..steps {
             if step % every == 0 {

@@ -84,11 +84,16 @@ impl Sources {
             return Sources::of_launch(&launch).map_err(|why| (launch.display().to_string(), why));
         }
         let kernel = || {
-            let isa: Isa = file.isa.as_deref().unwrap_or_default().parse().map_err(|error| format!("isa: {error}"))?;
+            let isa: Isa =
+                file.isa.as_deref().unwrap_or_default().parse().map_err(|error| format!("isa: {error}"))?;
             let kernel = file.kernel.as_deref().unwrap_or_default();
             let kernel = kernels::find(isa, kernel).ok_or_else(|| {
-                let fits = kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
-                format!("kernel: {isa} has no kernel `{kernel}`: {} fits here", fits.collect::<Vec<_>>().join(" or "))
+                let fits =
+                    kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
+                format!(
+                    "kernel: {isa} has no kernel `{kernel}`: {} fits here",
+                    fits.collect::<Vec<_>>().join(" or ")
+                )
             })?;
             let opened = kernel.open().map_err(|error| error.to_string())?;
             let launch = Launch::Kernel(kernel, file.lanes.unwrap_or(kernels::ROW));
@@ -108,7 +113,8 @@ impl Sources {
             toml::from_str(&text).map_err(|error| error.to_string())?
         };
         let program = launch.common.program.as_deref();
-        let program = program.ok_or("the launch file names no program: add a line such as program = \"shader.s\"")?;
+        let program =
+            program.ok_or("the launch file names no program: add a line such as program = \"shader.s\"")?;
         let known = Known {
             isa: Some(launch.isa),
             chip: launch.common.chip.clone(),
@@ -116,7 +122,8 @@ impl Sources {
             endian: None,
         };
         let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
-        let opened = open(&bytes, is_source(program), &known).map_err(|error| format!("program {program}: {error}"))?;
+        let opened = open(&bytes, is_source(program), &known)
+            .map_err(|error| format!("program {program}: {error}"))?;
         files.known().insert(String::new(), text.into_bytes());
         Ok(Sources { launch: Launch::Table(table), files, opened })
     }
@@ -125,7 +132,10 @@ impl Sources {
     ///
     /// # Errors
     /// The key and what is wrong with its value.
-    pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<(LaunchFile, Vec<(String, String)>)>, String> {
+    pub(crate) fn launches(
+        &self,
+        file: &CampaignFile,
+    ) -> Result<Vec<(LaunchFile, Vec<(String, String)>)>, String> {
         let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
         for (key, values) in &file.sweep {
             let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
@@ -146,9 +156,11 @@ impl Sources {
         points
             .into_iter()
             .map(|point| {
-                let named = point.iter().map(|(key, value)| ((*key).to_owned(), plain(value))).collect::<Vec<_>>();
+                let named =
+                    point.iter().map(|(key, value)| ((*key).to_owned(), plain(value))).collect::<Vec<_>>();
                 let launch = self.launch(file, &point).map_err(|why| {
-                    let keys: Vec<String> = named.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                    let keys: Vec<String> =
+                        named.iter().map(|(key, value)| format!("{key} = {value}")).collect();
                     if keys.is_empty() { why } else { format!("sweep, {}: {why}", keys.join(", ")) }
                 })?;
                 Ok((launch, named))
@@ -183,9 +195,12 @@ impl Sources {
                         "lanes" => continue,
                         "chip" => &mut launch.common.chip,
                         "mode" => &mut launch.common.mode,
-                        other => return Err(format!("{other}: a kernel has lanes, chip and mode to sweep over")),
+                        other => {
+                            return Err(format!("{other}: a kernel has lanes, chip and mode to sweep over"));
+                        }
                     };
-                    *place = Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
+                    *place =
+                        Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
                 }
                 launch
             }
@@ -199,7 +214,8 @@ impl Sources {
             Launch::Table(_) => Vec::new(),
             Launch::Kernel(kernel, _) => vec![kernel.source.as_bytes().to_vec()],
         };
-        contents.extend(self.files.known().iter().flat_map(|(name, bytes)| [name.clone().into(), bytes.clone()]));
+        contents
+            .extend(self.files.known().iter().flat_map(|(name, bytes)| [name.clone().into(), bytes.clone()]));
         contents
     }
 }
@@ -218,9 +234,11 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
     match table.get_mut(first) {
         Some(toml::Value::Table(inner)) => set(inner, rest, value),
         Some(toml::Value::Array(list)) => {
-            let named = |entry: &&mut toml::Value| entry.get("name").and_then(toml::Value::as_str) == Some(rest);
+            let named =
+                |entry: &&mut toml::Value| entry.get("name").and_then(toml::Value::as_str) == Some(rest);
             let entry = list.iter_mut().find(named).and_then(toml::Value::as_table_mut);
-            let entry = entry.ok_or_else(|| format!("{key}: the launch file has no {first} of the name {rest}"))?;
+            let entry =
+                entry.ok_or_else(|| format!("{key}: the launch file has no {first} of the name {rest}"))?;
             entry.insert("value".to_owned(), value.clone());
             Ok(())
         }
@@ -231,7 +249,8 @@ fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), St
 /// FNV-1a of some pieces, 128 bits.
 pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> u128 {
     let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let mut byte = |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    let mut byte =
+        |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
     for piece in pieces {
         // So that pieces do not run into each other.
         (piece.len() as u64).to_le_bytes().into_iter().for_each(&mut byte);

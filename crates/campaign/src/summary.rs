@@ -115,9 +115,8 @@ impl Tallies {
         let sites = self.sites.into_iter();
         let sites = sites.map(|((point, site), tally)| tally.counts((point, site, None), confidence));
         let models = self.models.into_iter().filter(|_| by_model);
-        let models = models.map(|((point, site, model), tally)| {
-            tally.counts((point, site, Some(model)), confidence)
-        });
+        let models =
+            models.map(|((point, site, model), tally)| tally.counts((point, site, Some(model)), confidence));
         (sites.collect(), models.collect())
     }
 }

@@ -142,7 +142,8 @@ fn record(row: &Row) -> Result<Record, ParquetError> {
     let named = |column: usize| row.get_string(column).map(String::as_str);
     let unknown = |name: &str| ParquetError::General(format!("unknown name `{name}`"));
     let (site, model, outcome) = (named(2)?, named(3)?, named(11)?);
-    let there = |column: usize| !matches!(row.get_column_iter().nth(column), Some((_, parquet::record::Field::Null)));
+    let there =
+        |column: usize| !matches!(row.get_column_iter().nth(column), Some((_, parquet::record::Field::Null)));
     Ok(Record {
         index: row.get_ulong(0)?,
         point: row.get_uint(1)?,
@@ -187,7 +188,8 @@ mod tests {
             error: None,
             hits: 0,
         };
-        let sdc = Record { outcome: Outcome::Sdc, lane: Some(3), error: Some(0.1), hits: 9, ..masked.clone() };
+        let sdc =
+            Record { outcome: Outcome::Sdc, lane: Some(3), error: Some(0.1), hits: 9, ..masked.clone() };
         let trap = Some("Flow.StackMismatch".to_owned());
         let trap = Record { outcome: Outcome::Trap, trap, flow_step: Some(0), ..masked.clone() };
         let records = [masked, sdc, trap];

@@ -83,7 +83,8 @@ impl<'a> Follower<'a> {
 
     /// Takes note that a group has ended, in a run in which no other issues anything between.
     pub fn end_group(&mut self, group: usize) {
-        if self.left.is_none() && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)
+        if self.left.is_none()
+            && self.course.stages.get(self.next).is_some_and(|it| it.group as usize == group)
         {
             self.left = Some(self.next);
         }

@@ -15,8 +15,8 @@ use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares, Silent, StackRow,
-    Statistics, Step, Trap, Why,
+    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares, Silent,
+    StackRow, Statistics, Step, Trap, Why,
 };
 
 use crate::block::{Block, Executor};

@@ -29,11 +29,7 @@ impl States {
 
     fn with_breaks(self, lanes: Mask) -> States {
         let States { active, inactive_continue, .. } = self;
-        States {
-            active: active - lanes,
-            inactive_continue: inactive_continue - lanes,
-            inactive_break: lanes,
-        }
+        States { active: active - lanes, inactive_continue: inactive_continue - lanes, inactive_break: lanes }
     }
 }
 

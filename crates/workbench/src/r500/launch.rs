@@ -8,9 +8,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::Stage;
-use reconverge_isa::{Isa, Program};
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
+use reconverge_isa::{Isa, Program};
 use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, DispatchOutcome, Domain, Format, Surface,
