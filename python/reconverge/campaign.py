@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -43,13 +44,13 @@ def _opened(path: str, changed: int) -> _native.Campaign:
 
 def run_task(task: Task) -> str:
     """Runs a shard in this process, and gives the path of its file."""
-    if task.version != _native.__version__:
-        raise Error(
-            f"shard {task.shard}: this worker has reconverge {_native.__version__}, the campaign was begun with "
-            f"{task.version}: install that version on every worker"
-        )
     campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns)
-    found = json.loads(campaign.describe())["campaign"]
+    version, found = campaign.names()
+    if version != task.version:
+        raise Error(
+            f"shard {task.shard}: this worker has reconverge {version}, the campaign was begun with {task.version}: "
+            "install that version on every worker"
+        )
     if found != task.hash:
         raise Error(f"{task.campaign}: this worker reads campaign {found}, not {task.hash}: give all workers one file")
     return campaign.run_shard(task.shard, task.folder)
@@ -62,7 +63,8 @@ def over(engine: Any = 1) -> Map:
     """A map over so many processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
 
     def processes(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:
-        with ProcessPoolExecutor(engine) as pool:
+        # Spawned: a fork would have this process's threads by name only.
+        with ProcessPoolExecutor(engine, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
             try:
                 for future in as_completed(futures):
@@ -74,7 +76,8 @@ def over(engine: Any = 1) -> Map:
     def dask(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:
         from distributed import as_completed as completed
 
-        for future in completed(engine.map(function, tasks, pure=False, batch_size=64)):
+        futures = engine.map(function, tasks, pure=False, batch_size=64)
+        for future in completed(futures):  # type: ignore[no-untyped-call, unused-ignore]
             yield future.result()
 
     def ray(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:

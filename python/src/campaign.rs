@@ -41,6 +41,12 @@ impl Campaign {
         json!(self.0.describe()).to_string()
     }
 
+    /// The version that reads the campaign, and the campaign's hash.
+    fn names(&self) -> (&str, &str) {
+        let description = self.0.describe();
+        (&description.version, &description.campaign)
+    }
+
     /// The names of the shards' files, in order.
     fn shards(&self) -> Vec<String> {
         self.0.shards().iter().map(|shard| shard.name().to_owned()).collect()
