@@ -96,7 +96,7 @@ class Program(Sequence[Instruction]):
     >>> len(p), p[0].text
     (2, 'mov b32 $r0 0x2')
     >>> p[0].explain().meaning[0]
-    '$r0 becomes 0x2.'
+    '$r0 becomes 0x2, 32 bits.'
     """
 
     def __init__(self, native: _native.Program, title: str) -> None:
@@ -356,7 +356,7 @@ def explain(
 
     >>> import reconverge
     >>> reconverge.explain("add b32 $r0 $r1 $r2", isa="tesla").fields[0].name
-    'long'
+    'opcode'
     """
     text = instruction if isinstance(instruction, str) else None
     words = [] if text is not None else [int(word) for word in instruction]

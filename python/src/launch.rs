@@ -64,7 +64,10 @@ impl Beside {
             let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
             let (found, folder) = (real(&path)?, real(&self.folder)?);
             if !found.starts_with(&folder) {
-                return Err(format!("it is outside {}; outside=True reads it all the same", folder.display()));
+                return Err(format!(
+                    "it is outside {}; outside=True reads it all the same",
+                    folder.display()
+                ));
             }
             if !found.is_file() {
                 return Err("it is no regular file".to_owned());
@@ -133,7 +136,8 @@ pub(crate) fn launch_file(path: PathBuf, outside: bool) -> PyResult<(Program, La
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let beside = Beside { folder, inside: !outside, ..Beside::default() };
     let name = launch.common.program.clone();
-    let name = name.ok_or_else(|| wrong("it names no program: add a line such as program = \"a.s\"".to_owned()))?;
+    let name =
+        name.ok_or_else(|| wrong("it names no program: add a line such as program = \"a.s\"".to_owned()))?;
     let file = beside.path(&name).map_err(|why| wrong(format!("{name}: {why}")))?;
     let bytes = std::fs::read(&file).map_err(|error| wrong(format!("{name}: {error}")))?;
     let stage = launch.stage().map_err(errors::run)?;
@@ -183,7 +187,8 @@ pub(crate) fn kernel(name: &str, isa: &str, lanes: u32) -> PyResult<(Program, La
 
 impl Launch {
     fn new(program: &Program, launch: LaunchFile, beside: Beside, title: String) -> PyResult<Launch> {
-        let session = launch.prepare(&program.opened.image, program.program(), &beside).map_err(errors::run)?;
+        let session =
+            launch.prepare(&program.opened.image, program.program(), &beside).map_err(errors::run)?;
         let typed = std::mem::take(&mut *beside.typed.lock().unwrap_or_else(PoisonError::into_inner));
         Ok(Launch {
             session,
@@ -262,8 +267,9 @@ impl Launch {
             }
         }
         let operations = result.report.operations.iter();
-        let fidelity: serde_json::Map<String, Value> =
-            operations.map(|(name, (grade, times))| ((*name).to_owned(), json!([grade.name(), times]))).collect();
+        let fidelity: serde_json::Map<String, Value> = operations
+            .map(|(name, (grade, times))| ((*name).to_owned(), json!([grade.name(), times])))
+            .collect();
         let rest = json!({
             "instructions": result.statistics.instructions,
             "lane_instructions": result.statistics.lane_instructions,

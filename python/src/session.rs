@@ -37,18 +37,15 @@ impl Session {
 
     fn group(&self, stepping: &Stepping, group: usize) -> PyResult<()> {
         if group >= stepping.groups() {
-            return Err(wrong(format!("group {group}: the launch has {} groups, from 0 on", stepping.groups())));
+            return Err(wrong(format!(
+                "group {group}: the launch has {} groups, from 0 on",
+                stepping.groups()
+            )));
         }
         Ok(())
     }
 
-    fn register(
-        &self,
-        stepping: &Stepping,
-        name: &str,
-        number: usize,
-        channel: usize,
-    ) -> PyResult<Register> {
+    fn register(&self, stepping: &Stepping, name: &str, number: usize, channel: usize) -> PyResult<Register> {
         let classes = stepping.registers();
         let known = classes.iter().find(|known| known.name == name);
         let known = known.ok_or_else(|| wrong(format!("no registers are called {name}")))?;
