@@ -65,11 +65,13 @@ class Result(Mapping[str, npt.NDArray[Any]]):
 class Launch:
     """A program with what it starts from, ready to run any number of times."""
 
-    def __init__(self, program: Program, native: _native.Launch) -> None:
+    def __init__(self, program: Program, native: _native.Launch, plain: frozenset[str] = frozenset()) -> None:
         self.program = program
         self._native = native
-        if native.typed:
-            read = ", ".join(native.typed)
+        # A number that is passed to a kernel has the type that its value has.
+        typed = [each for each in native.typed if each.rsplit(" ", 1)[0] not in plain]
+        if typed:
+            read = ", ".join(typed)
             message = f"numbers without a type are read as: {read}; an array of that type states it"
             warnings.warn(message, TypeChosen, stacklevel=4)
 
@@ -199,7 +201,8 @@ def prepare(
     except TypeError as error:
         raise Error(f"fields of the launch: {error}; numbers, texts, lists, dicts and arrays fit here") from None
     title = program.name or program.title
-    return Launch(program, _native.launch(program._native, title, text, options, arrays.native))
+    plain = frozenset(f"param {name}" for name, value in params.items() if isinstance(value, (bool, int, float)))
+    return Launch(program, _native.launch(program._native, title, text, options, arrays.native), plain)
 
 
 def launch(path: Source, *, outside: bool = False) -> Launch:

@@ -321,7 +321,7 @@ def assemble(
 
     >>> import reconverge
     >>> [hex(word) for word in reconverge.assemble("exit nop", isa="tesla").words]
-    ['0xf0000001', '0xe0000001']
+    ['0xf0000001', '0xe0000781']
     """
     known = {"isa": isa, "chip": chip, "stage": stage, "endian": None}
     return _one(_open(text.encode(), "source", True, known), "source", kernel)
@@ -338,7 +338,7 @@ def disassemble(
     """The program of words in memory order, or of a file's bytes.
 
     >>> import reconverge
-    >>> print(reconverge.disassemble([0xf0000001, 0xe0000001], isa="tesla")[0].text)
+    >>> print(reconverge.disassemble([0xf0000001, 0xe0000781], isa="tesla")[0].text)
     exit nop
     """
     if not isinstance(words, bytes):

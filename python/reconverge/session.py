@@ -68,7 +68,8 @@ def named(text: str, classes: Classes) -> Chosen:
         if found[2] is None:
             return Chosen(name, number, None)
         if found[2] not in channels:
-            raise Error(f"{text}: {f'one of {", ".join(channels)}' if channels else 'no channel'} fits behind {name}{number}")
+            fits = f"one of {', '.join(channels)}" if channels else "no channel"
+            raise Error(f"{text}: {fits} fits behind {name}{number}")
         return Chosen(name, number, channels.index(found[2]))
     examples = ", ".join(f"{name}0.{channels[0]}" if channels else f"{name}0" for name, _, channels in classes)
     raise Error(f"{text}: no such register; there are {examples} and so on")
@@ -225,7 +226,7 @@ class Session:
     """A launch while it is stepped, in the fixed order of its groups.
 
     >>> import reconverge
-    >>> s = reconverge.kernel("mandel", "r700", lanes=64).session()
+    >>> s = reconverge.kernel("collatz", "r700", lanes=64).session()
     >>> s.run_until(parted=True)
     'there'
     >>> place = s.snapshot()
@@ -386,10 +387,11 @@ class Session:
         self._native.restore(place)
 
     def __repr__(self) -> str:
+        title = self.program.name or self.program.title
         if self.pc is None:
-            return f"<Session of {self.program.title}: at its end, {self.instructions} instructions>"
+            return f"<Session of {title}: at its end, {self.instructions} instructions>"
         letters = "".join(each.letter for each in self.why())
-        return f"<Session of {self.program.title}: group {self.group} at {self.program._native.spelled(self.pc)} {letters}>"
+        return f"<Session of {title}: group {self.group} at {self.program._native.spelled(self.pc)} {letters}>"
 
     def _repr_html_(self) -> str:
         return html.session(self)

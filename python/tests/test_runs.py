@@ -138,7 +138,7 @@ def test_a_trap_says_where_and_what() -> None:
     with pytest.raises(reconverge.Trap) as caught:
         program.run(block=4)
     trap = caught.value
-    assert (trap.pc, trap.lanes, trap.line) == (8, [0, 1, 2, 3], 7)
+    assert (trap.pc, trap.lanes, trap.line) == (8, [0], 7)
     assert trap.address == 16 and trap.registers["$r0"] == [16]
 
 
