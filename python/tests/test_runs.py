@@ -143,7 +143,7 @@ def test_a_trap_says_where_and_what() -> None:
 
 
 def test_a_run_releases_the_lock_of_the_interpreter() -> None:
-    launch = reconverge.kernel("mandel", "tesla", lanes=1 << 18)
+    launch = reconverge.kernel("mandel", "tesla", lanes=1 << 15)
     alive, ticks = threading.Event(), []
 
     def tick() -> None:
