@@ -47,7 +47,9 @@ fn every_site_and_model_is_injected_on_every_machine() {
         (Isa::Tesla, "collatz", 256),
         (Isa::Tesla, "mandel", 256),
     ] {
-        let text = format!("kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 160\n{ALL_MODELS}");
+        let text = format!(
+            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 160\n{ALL_MODELS}"
+        );
         let campaign = open(&format!("all-{isa}-{kernel}"), &text);
         let has: BTreeSet<Site> = campaign.describe().sites.iter().copied().collect();
         let wanted: BTreeSet<Site> =
@@ -68,7 +70,10 @@ fn every_site_and_model_is_injected_on_every_machine() {
             assert!(record.before != record.after || record.model == Model::Zero, "{record:?}");
         }
         let ended: BTreeSet<Outcome> = records.iter().map(|it| it.outcome).collect();
-        assert!(ended.contains(&Outcome::Sdc) && ended.contains(&Outcome::Masked), "{isa} {kernel}: {ended:?}");
+        assert!(
+            ended.contains(&Outcome::Sdc) && ended.contains(&Outcome::Masked),
+            "{isa} {kernel}: {ended:?}"
+        );
     }
 }
 
@@ -111,8 +116,7 @@ fn memory_is_injected_over_a_domain_of_r500() {
     assert!(found.iter().any(|it| it.site == Site::Memory && it.outcome == Outcome::Sdc));
 }
 
-const SHARDED: &str =
-    "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 128\ninjections = 60\nshard = 16\nseed = 3\nmodels = [\"flip\", \"random\"]\n";
+const SHARDED: &str = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 128\ninjections = 60\nshard = 16\nseed = 3\nmodels = [\"flip\", \"random\"]\n";
 
 fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
@@ -160,7 +164,9 @@ fn one_thread_two_threads_and_a_resumed_run_leave_the_same_bytes() {
 
 #[test]
 fn the_reference_engine_agrees_with_what_is_stored() {
-    for (isa, kernel, lanes) in [(Isa::R500, "mandel", 16), (Isa::R700, "collatz", 64), (Isa::Tesla, "collatz", 256)] {
+    for (isa, kernel, lanes) in
+        [(Isa::R500, "mandel", 16), (Isa::R700, "collatz", 64), (Isa::Tesla, "collatz", 256)]
+    {
         let text = format!(
             "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 80\nshard = 40\nfuel = 3\n{ALL_MODELS}"
         );
@@ -177,7 +183,8 @@ fn the_reference_engine_agrees_with_what_is_stored() {
 #[test]
 fn outcomes_have_their_names() {
     let header = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 3\n.shared 20\n.param 0 4\n";
-    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [32]\n[[param]]\nname = \"out\"\nbuffer = \"u32[32]\"\n";
+    let launch =
+        "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [32]\n[[param]]\nname = \"out\"\nbuffer = \"u32[32]\"\n";
     let outcomes = |name: &str, code: &str, campaign: &str| {
         let files = [("p.s", &*format!("{header}{code}")), ("l.toml", launch), ("c.toml", campaign)];
         let campaign = Campaign::open(&folder(name, &files).join("c.toml")).unwrap();
@@ -191,7 +198,8 @@ fn outcomes_have_their_names() {
     let lanes = outcomes("diverged", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("active-mask"));
     assert!(lanes.iter().all(|it| it.outcome == Outcome::Diverged && it.flow_step == Some(it.step)));
     // The value that a lane stores, at the store.
-    let store = "shl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nmov b32 $r1 0x0\nexit st b32 g14[$r0] $r1\n";
+    let store =
+        "shl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nmov b32 $r1 0x0\nexit st b32 g14[$r0] $r1\n";
     let stored = outcomes("sdc", store, &of("register"));
     let sdc: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Sdc && it.step == 3).collect();
     assert!(!sdc.is_empty());
@@ -200,7 +208,10 @@ fn outcomes_have_their_names() {
     }
     // An address far away.
     let trapped: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Trap).collect();
-    assert!(!trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")), "{trapped:?}");
+    assert!(
+        !trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")),
+        "{trapped:?}"
+    );
     // A count that does not come to its end.
     let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nadd b32 $r1 $r1 neg $r2\nand b32 $c0 # $r1 $r1\n(e $c0) break\nbra again\nout:\nexit nop\n";
     let hung = outcomes("hang", endless, &of("register"));
@@ -256,13 +267,29 @@ fn what_cannot_be_is_refused_with_what_fits() {
         let why = refused(&[("c.toml", text)], name);
         assert!(parts.iter().all(|part| why.contains(part)), "{why}");
     };
-    case("token", &kernel("r500", &format!("{one}sites = [\"token\"]\n")), &["r500 has no token, which tesla has", "active-mask"]);
-    case("memory", &kernel("r700", &format!("{one}sites = [\"memory\"]\n")), &["never has a memory", "fit here"]);
-    case("kernel", "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n", &["r500 has no kernel `mandle`: mandel fits here"]);
+    case(
+        "token",
+        &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
+        &["r500 has no token, which tesla has", "active-mask"],
+    );
+    case(
+        "memory",
+        &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
+        &["never has a memory", "fit here"],
+    );
+    case(
+        "kernel",
+        "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
+        &["r500 has no kernel `mandle`: mandel fits here"],
+    );
     case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
     case("lanes", &kernel("tesla", one).replace("256", "100"), &["a launch of 100 lanes is not possible"]);
     case("none", "launch = \"no.toml\"\ninjections = 1\n", &["no.toml: ", "No such file"]);
-    case("chip", &kernel("r500", &format!("{one}chip = \"rv770\"\n")), &["rv770 is a chip of r700, not of r500"]);
+    case(
+        "chip",
+        &kernel("r500", &format!("{one}chip = \"rv770\"\n")),
+        &["rv770 is a chip of r700, not of r500"],
+    );
     case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";
     let loops = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 1\nagain:\nbra again\n";
