@@ -207,6 +207,9 @@ pub struct Campaign {
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
 
+/// Shards of a campaign at most: a folder has to be listed.
+const MOST_SHARDS: u64 = 1_000_000;
+
 /// Points that are kept ready.
 const READY: usize = 4;
 
@@ -421,6 +424,13 @@ impl Campaign {
         }
         if sites.is_empty() && injections > 0 {
             return Err(wrong("the program has no site for faults".to_owned()));
+        }
+        if injections.div_ceil(file.shard) > MOST_SHARDS {
+            let shard = injections.div_ceil(MOST_SHARDS);
+            return Err(wrong(format!(
+                "shard: {} experiments make more than {MOST_SHARDS} files: {shard} or more fit here",
+                file.shard
+            )));
         }
         let canonical = serde_json::to_vec(file).map_err(|error| wrong(error.to_string()))?;
         let contents = self.sources.contents();

@@ -213,7 +213,8 @@ fn outcomes_have_their_names() {
         "{trapped:?}"
     );
     // A count that does not come to its end.
-    let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nadd b32 $r1 $r1 neg $r2\nand b32 $c0 # $r1 $r1\n(e $c0) break\nbra again\nout:\nexit nop\n";
+    let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nsub b32 $c0 $r1 $r1 $r2\n(e $c0) break\n\
+        bra again\nout:\nexit nop\n";
     let hung = outcomes("hang", endless, &of("register"));
     assert!(hung.iter().any(|it| it.outcome == Outcome::Hang && it.trap.is_none() && it.flow_step.is_some()));
 }
@@ -289,6 +290,11 @@ fn what_cannot_be_is_refused_with_what_fits() {
         "chip",
         &kernel("r500", &format!("{one}chip = \"rv770\"\n")),
         &["rv770 is a chip of r700, not of r500"],
+    );
+    case(
+        "shards",
+        &kernel("r500", "injections = 10000000\nshard = 1\n"),
+        &["shard: 1 experiments", "10 or more fit here"],
     );
     case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
     let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";

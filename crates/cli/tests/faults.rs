@@ -178,7 +178,7 @@ fn ctrl_c_keeps_the_shards_of_a_campaign_that_are_finished() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-interrupted");
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
-    let campaign = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 1000000000\nshard = 50\n";
+    let campaign = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 10000000\nshard = 50\n";
     std::fs::write(folder.join("a.toml"), campaign).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     command.current_dir(&folder).args(["campaign", "a.toml"]);
