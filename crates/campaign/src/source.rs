@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::{self, Kernel};
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::open::{Known, Opened, is_source, open};
+use reconverge_workbench::open::{Known, OpenError, Opened, is_source, open};
 use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
