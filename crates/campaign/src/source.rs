@@ -122,8 +122,13 @@ impl Sources {
             endian: None,
         };
         let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
-        let opened = open(&bytes, is_source(program), &known)
-            .map_err(|error| format!("program {program}: {error}"))?;
+        let opened = open(&bytes, is_source(program), &known).map_err(|error| match &error {
+            OpenError::Source(errors) if !errors.is_empty() => {
+                let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));
+                format!("program {program}, line {line}, column {column}: {}", errors[0])
+            }
+            _ => format!("program {program}: {error}"),
+        })?;
         files.known().insert(String::new(), text.into_bytes());
         Ok(Sources { launch: Launch::Table(table), files, opened })
     }
