@@ -44,7 +44,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
-use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -52,7 +51,7 @@ use estimate::sample_size;
 use experiment::{Experiment, Record};
 use file::{CampaignFile, MOST_INJECTIONS, Model, Site};
 use point::{Point, Source};
-use source::{Sources, hash};
+use source::{PointLaunch, Sources, hash};
 pub use summary::Summary;
 use summary::Tallies;
 use table::{CAMPAIGN, Table, VERSION};
@@ -201,7 +200,7 @@ pub struct Campaign {
     path: PathBuf,
     file: CampaignFile,
     sources: Sources,
-    launches: Vec<(LaunchFile, Vec<(String, String)>)>,
+    launches: Vec<PointLaunch>,
     description: Description,
     /// The points that were used last: they take memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,

@@ -66,6 +66,9 @@ pub(crate) struct Sources {
     pub(crate) opened: Opened,
 }
 
+/// The launch of a point, and the keys that the sweep sets with their values.
+pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
+
 enum Launch {
     /// A launch file's fields.
     Table(toml::Table),
@@ -137,10 +140,7 @@ impl Sources {
     ///
     /// # Errors
     /// The key and what is wrong with its value.
-    pub(crate) fn launches(
-        &self,
-        file: &CampaignFile,
-    ) -> Result<Vec<(LaunchFile, Vec<(String, String)>)>, String> {
+    pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<PointLaunch>, String> {
         let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
         for (key, values) in &file.sweep {
             let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
