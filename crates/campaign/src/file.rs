@@ -275,7 +275,7 @@ impl CampaignFile {
             return wrong("models", "at least one, each once".to_owned());
         }
         for (key, values) in &file.sweep {
-            if !values.as_array().is_some_and(|values| !values.is_empty()) {
+            if values.as_array().is_none_or(|values| values.is_empty()) {
                 return wrong(key, "a sweep is over a list of values, such as [1, 2]".to_owned());
             }
         }

@@ -44,7 +44,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
-use reconverge_workbench::launch::LaunchFile;
 use serde::Serialize;
 use thiserror::Error;
 
@@ -52,7 +51,7 @@ use estimate::sample_size;
 use experiment::{Experiment, Record};
 use file::{CampaignFile, MOST_INJECTIONS, Model, Site};
 use point::{Point, Source};
-use source::{Sources, hash};
+use source::{PointLaunch, Sources, hash};
 pub use summary::Summary;
 use summary::Tallies;
 use table::{CAMPAIGN, Table, VERSION};
@@ -201,11 +200,14 @@ pub struct Campaign {
     path: PathBuf,
     file: CampaignFile,
     sources: Sources,
-    launches: Vec<(LaunchFile, Vec<(String, String)>)>,
+    launches: Vec<PointLaunch>,
     description: Description,
     /// The points that were used last: they take memory.
     ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
 }
+
+/// Shards of a campaign at most: a folder has to be listed.
+const MOST_SHARDS: u64 = 1_000_000;
 
 /// Points that are kept ready.
 const READY: usize = 4;
@@ -421,6 +423,13 @@ impl Campaign {
         }
         if sites.is_empty() && injections > 0 {
             return Err(wrong("the program has no site for faults".to_owned()));
+        }
+        if injections.div_ceil(file.shard) > MOST_SHARDS {
+            let shard = injections.div_ceil(MOST_SHARDS);
+            return Err(wrong(format!(
+                "shard: {} experiments make more than {MOST_SHARDS} files: {shard} or more fit here",
+                file.shard
+            )));
         }
         let canonical = serde_json::to_vec(file).map_err(|error| wrong(error.to_string()))?;
         let contents = self.sources.contents();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::{self, Kernel};
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::open::{Known, Opened, is_source, open};
+use reconverge_workbench::open::{Known, OpenError, Opened, is_source, open};
 use reconverge_workbench::values::Files;
 
 use crate::file::CampaignFile;
@@ -66,6 +66,9 @@ pub(crate) struct Sources {
     pub(crate) opened: Opened,
 }
 
+/// The launch of a point, and the keys that the sweep sets with their values.
+pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
+
 enum Launch {
     /// A launch file's fields.
     Table(toml::Table),
@@ -122,8 +125,13 @@ impl Sources {
             endian: None,
         };
         let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
-        let opened = open(&bytes, is_source(program), &known)
-            .map_err(|error| format!("program {program}: {error}"))?;
+        let opened = open(&bytes, is_source(program), &known).map_err(|error| match &error {
+            OpenError::Source(errors) if !errors.is_empty() => {
+                let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));
+                format!("program {program}, line {line}, column {column}: {}", errors[0])
+            }
+            _ => format!("program {program}: {error}"),
+        })?;
         files.known().insert(String::new(), text.into_bytes());
         Ok(Sources { launch: Launch::Table(table), files, opened })
     }
@@ -132,10 +140,7 @@ impl Sources {
     ///
     /// # Errors
     /// The key and what is wrong with its value.
-    pub(crate) fn launches(
-        &self,
-        file: &CampaignFile,
-    ) -> Result<Vec<(LaunchFile, Vec<(String, String)>)>, String> {
+    pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<PointLaunch>, String> {
         let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
         for (key, values) in &file.sweep {
             let values = values.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -150,7 +150,8 @@ fn progress(experiments: u64) -> ProgressBar {
 
 fn table(head: &[&str], text_columns: usize) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(head.iter().copied());
+    table.load_style(presets::NOTHING);
+    table.set_header(head.iter().copied());
     for column in table.column_iter_mut().skip(text_columns) {
         column.set_cell_alignment(CellAlignment::Right);
     }

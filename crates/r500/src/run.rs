@@ -238,6 +238,8 @@ impl Run {
     /// The program trapped; the group stays at the instruction that did.
     pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let end = self.statistics().instructions.saturating_add(most);
+        // Made by the first call, for all copies.
+        let fast = self.lowered();
         while !self.done {
             let left = end.saturating_sub(self.statistics().instructions);
             if left == 0 {
@@ -246,7 +248,7 @@ impl Run {
             if O::ENABLED {
                 observer.group(self.first_lane / self.launch.hardware.group_width);
             }
-            match self.lowered() {
+            match &fast {
                 Some(fast) => {
                     let mut runs = vec![0; fast.blocks()];
                     let ended = fast.run(&mut self.group, &mut runs, left, observer);

@@ -240,6 +240,8 @@ impl Run {
     /// The program trapped; the wavefront stays at the instruction that did.
     pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let end = self.statistics().instructions.saturating_add(most);
+        // Made by the first call, for all copies.
+        let fast = self.lowered();
         while !self.done {
             let left = end.saturating_sub(self.statistics().instructions);
             if left == 0 {
@@ -248,9 +250,9 @@ impl Run {
             if O::ENABLED {
                 observer.group(self.wave.place / self.origin.width());
             }
-            match self.lowered() {
+            match &fast {
                 Some(fast) => {
-                    if fast::advance(&fast, &mut self.wave, left, observer)? == Step::Done {
+                    if fast::advance(fast, &mut self.wave, left, observer)? == Step::Done {
                         self.next_wave();
                     }
                 }

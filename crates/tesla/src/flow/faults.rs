@@ -1,9 +1,11 @@
 //! Changes to the flow state from outside, for fault injection: what a particle that hits a latch or an entry of the token
 //! stack does.
+//!
+//! A lane that executes is running: it has neither broken out, returned nor exited, as after every instruction.
 
 use reconverge_simt::Mask;
 
-use super::{Flow, INDIRECT_TARGET_BITS, WARP};
+use super::{Flow, INDIRECT_TARGET_BITS, TokenType, WARP};
 
 /// Bits of an entry's address. (9.1, 9.3)
 pub const ADDRESS_BITS: u32 = INDIRECT_TARGET_BITS;
@@ -14,15 +16,25 @@ impl Flow {
         self.launched
     }
 
-    /// Changes which lanes execute now. With none, the warp has finished, whatever waits on its stack.
+    /// Changes which lanes execute now. Those that come on are running again, whatever had ended them. With none, the warp
+    /// has finished, whatever waits on its stack.
     pub fn set_active(&mut self, lanes: Mask) {
-        self.active = lanes & Mask::first(WARP);
+        // Those that only run for their quad stay.
+        let lanes = (lanes & self.launched) | (self.active - self.launched);
+        let on = lanes - self.active;
+        (self.brk, self.ret, self.exited) = (self.brk - on, self.ret - on, self.exited - on);
+        self.active = lanes;
     }
 
     /// Changes the lanes of an entry of the stack, counted from the outermost; nothing changes where there is none.
+    ///
+    /// Lanes that are not running do not come back by a QUADON entry; the others look at that themselves.
     pub fn set_token_mask(&mut self, entry: usize, lanes: Mask) {
+        let run = self.run();
         if let Some(token) = self.stack.get_mut(entry) {
-            token.mask = lanes & Mask::first(WARP);
+            let added = (lanes & Mask::first(WARP)) - token.mask;
+            let stays = if token.token == TokenType::Quadon { added & run } else { added };
+            token.mask = (lanes & token.mask) | stays;
         }
     }
 
@@ -52,5 +64,18 @@ mod tests {
         assert_eq!((flow.pc(), flow.active()), (0x18, Mask(0b010)));
         flow.set_active(Mask::NONE);
         assert_eq!((flow.finished(), flow.issue()), (true, None));
+    }
+
+    #[test]
+    fn a_lane_that_comes_on_is_running() {
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+        flow.break_(Mask(0b001), 0x10, &mut Silent).unwrap();
+        flow.set_active(Mask(0b1011));
+        // Lane 3 was never launched, and lane 2 is off without waiting for anything but the BREAK entry.
+        assert_eq!(flow.active(), Mask(0b011));
+        flow.break_(Mask(0b001), 0x18, &mut Silent).unwrap();
+        flow.break_(Mask(0b010), 0x18, &mut Silent).unwrap();
+        assert_eq!((flow.pc(), flow.active()), (0x40, Mask(0b111)));
     }
 }

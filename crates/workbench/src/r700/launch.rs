@@ -677,7 +677,10 @@ impl Steps for WaveSteps {
                     wave.set_predicate(with(held));
                 }
             }
-            Kind::ActiveMask => wave.flow_mut().set_active(Mask(value)),
+            Kind::ActiveMask => {
+                let active = with(wave.flow().active());
+                wave.flow_mut().set_active(active);
+            }
             Kind::StackEntry => {
                 if let Some(held) = wave.flow().entry_mask(word.number, part(word)) {
                     wave.flow_mut().set_entry_mask(word.number, part(word), with(held));

@@ -1,6 +1,7 @@
 //! A launch that is ready, stepped or run, and what it leaves.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
@@ -99,7 +100,8 @@ impl Ready for Grid {
             | machine::Launch::Geometry(Geometry { lanes, .. }) => (lanes.div_ceil(WARP), usize::MAX, *lanes),
         };
         let graphics = !matches!(self.launch, machine::Launch::Compute(_));
-        let steps = GridSteps { grid: self.clone(), run, done: false, warps, blocks, width, lanes, graphics };
+        let grid = Arc::new(self.clone());
+        let steps = GridSteps { grid, run, done: false, warps, blocks, width, lanes, graphics };
         Ok(Box::new(steps))
     }
 }
@@ -107,7 +109,8 @@ impl Ready for Grid {
 /// A grid while it is stepped.
 #[derive(Clone)]
 struct GridSteps {
-    grid: Grid,
+    /// Shared: it has the memory of the start.
+    grid: Arc<Grid>,
     run: Run,
     done: bool,
     /// Warps of a block.
