@@ -25,6 +25,7 @@ mod asm;
 mod bench;
 mod beside;
 mod builtin;
+mod campaign;
 mod cfg;
 mod check;
 mod compare;
@@ -106,6 +107,8 @@ enum Command {
     Check(check::Check),
     /// Run the two divergent kernels and time them
     Bench(bench::Bench),
+    /// Inject faults into a launch, many times, and count what becomes of them
+    Campaign(campaign::CampaignArgs),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
@@ -128,6 +131,7 @@ impl Command {
             Command::Stats(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
+            Command::Campaign(args) => args.json,
             Command::Piglit(args) => args.json,
             Command::Dis(_)
             | Command::Asm(_)
@@ -302,6 +306,7 @@ fn main() -> ExitCode {
         Command::Debug(args) => debug::run(&args, chosen(&matches)),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        Command::Campaign(args) => campaign::run(&args),
         Command::Drm(args) => drm::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Completions(args) => man::completions(&args),

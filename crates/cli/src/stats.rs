@@ -13,7 +13,7 @@ use reconverge_workbench::listing::{Lines, Style};
 use reconverge_workbench::machine::Machine;
 use reconverge_workbench::stats::{InstructionCounts, Profile};
 use reconverge_workbench::trace::{Recorded, Sink};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
@@ -176,35 +176,11 @@ struct Counts<'a> {
 
 impl Counts<'_> {
     fn json(&self, declared: Option<u32>, ended: &Ended) {
-        let instructions = self.profile.instructions().map(|(pc, counts)| {
-            let mut entry = serde_json::to_value(counts).unwrap_or_default();
-            entry["pc"] = json!(pc);
-            entry["text"] = json!(self.lines.code(pc));
-            entry["class"] = json!(self.profile.class(pc).name());
-            if let Some(memory) = self.profile.memory(pc) {
-                entry["memory"] = json!(memory);
-            }
-            entry
-        });
-        let instructions: Vec<Value> = instructions.collect();
-        let mut memory = json!({ "rule": self.rule });
-        if self.memory {
-            memory = json!(self.profile.memory_totals());
-            memory["rule"] = json!(self.rule);
-        }
-        say!(
-            "{}",
-            json!({
-                "instructions": instructions,
-                "totals": self.profile.totals(),
-                "mix": self.profile.mix(),
-                "stacks": self.profile.stacks(),
-                "stack_declared": declared,
-                "memory": memory,
-                "trap": ended.trap(),
-                "interrupted": *ended == Ended::Interrupted,
-            })
-        );
+        let mut object = self.profile.to_json(self.lines, self.memory, self.rule);
+        object["stack_declared"] = json!(declared);
+        object["trap"] = json!(ended.trap());
+        object["interrupted"] = json!(*ended == Ended::Interrupted);
+        say!("{object}");
     }
 
     fn csv(&self) {

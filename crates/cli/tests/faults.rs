@@ -139,3 +139,68 @@ fn the_readme_names_the_kernels_of_each_machine() {
         assert!(stated.iter().any(|stated| readme.contains(stated)), "README does not say `{}`", stated[0]);
     }
 }
+
+/// Of a campaign file: line, key and what fits; of a folder: whose it is and the remedy.
+#[test]
+fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
+    let kernel = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 20\nshard = 10\n";
+    let files = [
+        ("a.toml", kernel),
+        ("b.toml", &kernel.replace("20", "30")),
+        ("c.toml", &format!("{kernel}sites = [\"tokens\"]\n")),
+    ];
+    let output = run("campaign", &files, "campaign c.toml --json");
+    assert_eq!(output.status.code(), Some(2));
+    let why = text(&output.stdout);
+    assert!(
+        why.starts_with("{\"error\":") && why.contains("line 6") && why.contains("did you mean `token`?"),
+        "{why}"
+    );
+    let output = run("campaign", &files, "campaign a.toml -o results --json --jobs 2");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&found["summary"]["finished"], &found["campaign"]["shards"]), (&20.into(), &2.into()));
+    let output = run("campaign", &files, "campaign b.toml -o results");
+    assert_eq!(output.status.code(), Some(2));
+    let why = text(&output.stderr);
+    assert!(why.contains("of another campaign") && why.contains("use another folder"), "{why}");
+    let output = run("campaign", &files, "campaign a.toml -o results --recheck 20");
+    assert_eq!(
+        (output.status.code(), text(&output.stdout)),
+        (Some(0), "20 experiments run again on the reference engine: 0 differ\n".to_owned())
+    );
+}
+
+/// Ctrl-C: the shards that are finished are there, and the same command goes on with the others.
+#[test]
+#[cfg(unix)]
+fn ctrl_c_keeps_the_shards_of_a_campaign_that_are_finished() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-interrupted");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let campaign = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 10000000\nshard = 50\n";
+    std::fs::write(folder.join("a.toml"), campaign).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    command.current_dir(&folder).args(["campaign", "a.toml"]);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let child = command.spawn().unwrap();
+    let shards = || {
+        let entries = std::fs::read_dir(folder.join("a.results")).into_iter().flatten();
+        entries
+            .filter(|entry| entry.as_ref().unwrap().path().extension().is_some_and(|it| it == "parquet"))
+            .count()
+    };
+    while shards() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let why = text(&output.stderr);
+    assert!(why.contains("interrupted: ") && why.contains("the same command goes on from here"), "{why}");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    let output =
+        command.current_dir(&folder).args(["campaign", "a.toml", "--summary", "--json"]).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["summary"]["finished"].as_u64(), Some(50 * shards() as u64));
+}

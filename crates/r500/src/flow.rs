@@ -750,6 +750,7 @@ impl FlowView for Flow {
 }
 
 mod counters;
+mod faults;
 use counters::Counters;
 
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]

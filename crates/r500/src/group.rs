@@ -156,6 +156,26 @@ impl Group {
     pub fn flow(&self) -> &Flow {
         &self.flow
     }
+
+    /// The flow state, for changing: fault injection.
+    pub fn flow_mut(&mut self) -> &mut Flow {
+        &mut self.flow
+    }
+
+    /// Lanes that were launched.
+    pub fn lanes(&self) -> Mask {
+        self.lanes
+    }
+
+    /// The predicate bits of a channel (0 red to 3 alpha), then, as channel 4, the ALU result.
+    pub fn flags(&self, channel: usize) -> Mask {
+        self.predicate.get(channel).copied().unwrap_or(self.alu_result)
+    }
+
+    /// Changes what [`Group::flags`] gives. Whether an ALU result is valid stays.
+    pub fn set_flags(&mut self, channel: usize, lanes: Mask) {
+        *self.predicate.get_mut(channel).unwrap_or(&mut self.alu_result) = lanes;
+    }
 }
 
 impl FlowView for Group {

@@ -3,14 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_simt::{Engine, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap};
+use reconverge_isa::Program;
+use reconverge_simt::{Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap};
 
 use crate::cause::Cause;
-use crate::fast::parallel;
+use crate::fast::{Fast, parallel};
 use crate::group::{Group, OUTPUTS};
+use crate::inst::WORDS;
 use crate::launch::{Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Finding, Outcome, Outputs, Totals};
-use crate::setup::Setup;
+use crate::setup::{Setup, SetupError};
 
 /// Runs every lane of a launch.
 ///
@@ -128,16 +130,20 @@ pub fn run_observed<O: Observer>(
     Ok(totals.with(outputs))
 }
 
-/// A launch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
-/// interpreter's.
+/// A launch as a machine: one instruction a step, group after group, or many at once with [`Run::advance`]. A copy is a
+/// snapshot. Steps are the reference interpreter's.
 #[derive(Clone)]
 pub struct Run {
     setup: Arc<Setup>,
     launch: Arc<Launch>,
     options: Options,
+    /// The program lowered, from the first [`Run::advance`] on the fast engine on.
+    fast: Option<Arc<Fast>>,
     /// The group that runs, and its first lane; the last one at the end.
     group: Group,
     first_lane: usize,
+    /// Whether the group has been changed from outside, so that no other can be made of it.
+    touched: bool,
     done: bool,
     totals: Totals,
     /// What the groups that have ended left. Shared between copies until one of them adds to it.
@@ -155,7 +161,19 @@ impl Run {
         let outputs = Arc::new(Outputs::new(launch.lanes, 0..OUTPUTS));
         let (setup, done, launch) = (setup.clone(), launch.lanes == 0, Arc::new(launch));
         let totals = Totals::default();
-        Ok(Run { setup, launch, options: *options, group, first_lane: 0, done, totals, outputs })
+        let (fast, touched) = (None, false);
+        Ok(Run {
+            setup,
+            launch,
+            options: *options,
+            fast,
+            group,
+            first_lane: 0,
+            touched,
+            done,
+            totals,
+            outputs,
+        })
     }
 
     fn lanes_of(launch: &Launch, first_lane: usize) -> Mask {
@@ -172,8 +190,9 @@ impl Run {
         &self.group
     }
 
-    /// The group that runs, for changing: a debugger's hand on registers.
+    /// The group that runs, for changing: a debugger's hand on registers, fault injection.
     pub fn group_mut(&mut self) -> &mut Group {
+        self.touched = true;
         &mut self.group
     }
 
@@ -209,6 +228,82 @@ impl Run {
         if self.done || self.group.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
+        Ok(self.next_group())
+    }
+
+    /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), at most
+    /// `most`, fewer only at the end. The observer takes no data.
+    ///
+    /// # Errors
+    /// The program trapped; the group stays at the instruction that did.
+    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        let end = self.statistics().instructions.saturating_add(most);
+        // Made by the first call, for all copies.
+        let fast = self.lowered();
+        while !self.done {
+            let left = end.saturating_sub(self.statistics().instructions);
+            if left == 0 {
+                return Ok(Step::Running);
+            }
+            if O::ENABLED {
+                observer.group(self.first_lane / self.launch.hardware.group_width);
+            }
+            match &fast {
+                Some(fast) => {
+                    let mut runs = vec![0; fast.blocks()];
+                    let ended = fast.run(&mut self.group, &mut runs, left, observer);
+                    fast.settle(&mut self.group, &mut runs);
+                    ended?;
+                    if self.group.issue().is_none() {
+                        self.next_group();
+                    }
+                }
+                None => {
+                    self.step(observer)?;
+                }
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    /// The program lowered; `None` where the options name the reference interpreter.
+    fn lowered(&mut self) -> Option<Arc<Fast>> {
+        if self.options.engine == Engine::Reference {
+            return None;
+        }
+        let Run { setup, launch, options, fast, group, .. } = self;
+        let made = fast.get_or_insert_with(|| {
+            let options = Options { engine: Engine::Fast, ..*options };
+            let fast = Arc::new(Fast::new(setup, launch, &options));
+            fast.prepare(group);
+            fast
+        });
+        Some(made.clone())
+    }
+
+    /// The words of the program that the next instruction has, by number; `None` at the end, and where no instruction was
+    /// loaded.
+    pub fn next_words(&self) -> Option<Range<usize>> {
+        let pc = self.group.issue().filter(|_| !self.done)?.pc as u16;
+        let place = self.setup.slots().position(|(slot, _)| slot == pc)?;
+        Some(place * WORDS..(place + 1) * WORDS)
+    }
+
+    /// Replaces the program of the group that runs and of those behind it. Instructions without a meaning trap when they
+    /// are reached. Counts by instruction are those of both programs.
+    ///
+    /// # Errors
+    /// The words are no program.
+    pub fn set_program(&mut self, program: &Program) -> Result<(), SetupError> {
+        self.setup = Arc::new(Setup::new(program)?);
+        self.group.setup = self.setup.clone();
+        self.group.rows.remove_room();
+        (self.fast, self.touched) = (None, true);
+        Ok(())
+    }
+
+    /// The group has ended: adds what it left, and begins the next.
+    fn next_group(&mut self) -> Step {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);
         let outputs = Arc::make_mut(&mut self.outputs);
@@ -216,10 +311,21 @@ impl Run {
         let next = self.first_lane + self.launch.hardware.group_width;
         if next >= self.launch.lanes {
             self.done = true;
-            return Ok(Step::Done);
+            return Step::Done;
         }
         self.first_lane = next;
-        self.group = self.launch.group(&self.setup, &self.options, next, Run::lanes_of(&self.launch, next));
-        Ok(Step::Running)
+        let lanes = Run::lanes_of(&self.launch, next);
+        match &self.fast {
+            Some(fast) if !self.touched => {
+                self.launch.restart(&mut self.group, next, lanes, fast.written());
+                self.group.issued.fill(0);
+            }
+            fast => {
+                self.group = self.launch.group(&self.setup, &self.options, next, lanes);
+                fast.iter().for_each(|fast| fast.prepare(&mut self.group));
+                self.touched = false;
+            }
+        }
+        Step::Running
     }
 }

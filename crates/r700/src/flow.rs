@@ -21,12 +21,14 @@
 //! which orders clauses that an in-order machine runs in order anyway.
 
 mod events;
+mod faults;
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod passes;
 mod state;
 mod view;
 
 pub(crate) use events::{Before, Changes};
+pub use faults::{Part, TRIP_BITS};
 pub use state::{
     Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters, Open,
     StackUse, State, States,

@@ -151,11 +151,13 @@ impl Running {
     }
 }
 
-/// A launch as a machine: one instruction a step, wavefront after wavefront. A copy is a snapshot. All steps are the
-/// reference interpreter's.
+/// A launch as a machine: one instruction a step, wavefront after wavefront, or many at once with [`Run::advance`]. A copy
+/// is a snapshot. Steps are the reference interpreter's.
 #[derive(Clone, Debug)]
 pub struct Run {
     origin: Arc<Origin>,
+    /// The program lowered, from the first [`Run::advance`] on the fast engine on.
+    fast: Option<Arc<Fast>>,
     /// The wavefront that runs; the last one at the end.
     wave: Wave,
     done: bool,
@@ -175,7 +177,7 @@ impl Run {
         let mut wave = origin.wave(0, &[]);
         wave.set_simd(Simd { scatter, global, ..Simd::default() });
         let done = origin.launch.lanes == 0;
-        Ok(Run { origin, wave, done, outcome: Arc::default() })
+        Ok(Run { origin, fast: None, wave, done, outcome: Arc::default() })
     }
 
     /// The launch.
@@ -228,13 +230,78 @@ impl Run {
         if self.done || self.wave.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
+        Ok(self.next_wave())
+    }
+
+    /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), at most
+    /// `most`, fewer only at the end. The observer takes no data.
+    ///
+    /// # Errors
+    /// The program trapped; the wavefront stays at the instruction that did.
+    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        let end = self.statistics().instructions.saturating_add(most);
+        // Made by the first call, for all copies.
+        let fast = self.lowered();
+        while !self.done {
+            let left = end.saturating_sub(self.statistics().instructions);
+            if left == 0 {
+                return Ok(Step::Running);
+            }
+            if O::ENABLED {
+                observer.group(self.wave.place / self.origin.width());
+            }
+            match &fast {
+                Some(fast) => {
+                    if fast::advance(fast, &mut self.wave, left, observer)? == Step::Done {
+                        self.next_wave();
+                    }
+                }
+                None => {
+                    self.step(observer)?;
+                }
+            }
+        }
+        Ok(Step::Done)
+    }
+
+    /// The program lowered; `None` where the options name the reference interpreter.
+    fn lowered(&mut self) -> Option<Arc<Fast>> {
+        if self.origin.options.engine == Engine::Reference {
+            return None;
+        }
+        let Run { origin, fast, wave, .. } = self;
+        let made = fast.get_or_insert_with(|| {
+            let fast = Arc::new(Fast::new(origin));
+            fast.prepare(wave);
+            fast
+        });
+        Some(made.clone())
+    }
+
+    /// Replaces the program of the wavefront that runs, which must be at a control-flow instruction
+    /// ([`Wave::next_words`]), and of those behind it. Words without a meaning trap when they are reached.
+    pub fn set_program(&mut self, program: &Program) {
+        let Origin { launch, options, .. } = &*self.origin;
+        self.origin = Arc::new(Origin::new(program, Launch::clone(launch), options));
+        self.wave.code = self.origin.code.clone();
+        self.fast = None;
+    }
+
+    /// Whether wavefronts are known to see nothing of what those before them have done: after [`Run::advance`] on the fast
+    /// engine.
+    pub fn is_independent(&self) -> bool {
+        self.fast.as_ref().is_some_and(|fast| !fast.shares(self.wave.simd()))
+    }
+
+    /// The wavefront has ended: adds what it left, and begins the next.
+    fn next_wave(&mut self) -> Step {
         self.wave.add_to(Arc::make_mut(&mut self.outcome), self.origin.launch.lanes);
         let next = self.wave.place + self.origin.width();
         if next >= self.origin.launch.lanes {
             self.done = true;
-            return Ok(Step::Done);
+            return Step::Done;
         }
         self.wave.restart(next);
-        Ok(Step::Running)
+        Step::Running
     }
 }

@@ -290,6 +290,47 @@ impl Wave {
         &self.flow
     }
 
+    /// The flow state, for changing: fault injection.
+    pub fn flow_mut(&mut self) -> &mut Flow {
+        &mut self.flow
+    }
+
+    /// Lanes of the wavefront.
+    pub fn lanes(&self) -> Mask {
+        Mask::first(self.count)
+    }
+
+    /// The predicate bits, which an ALU clause has; `None` where the next instruction is not in one.
+    pub fn predicate(&self) -> Option<Mask> {
+        matches!(self.at, At::Group(_)).then_some(self.clause.predicate)
+    }
+
+    /// Changes the predicate bits; outside an ALU clause nothing changes.
+    pub fn set_predicate(&mut self, lanes: Mask) {
+        if let At::Group(_) = self.at {
+            self.clause.predicate = lanes;
+        }
+    }
+
+    /// The words of the program that the next instruction is in, where it is a control-flow instruction: the word itself,
+    /// and those of its clause, as numbers of 32-bit words. `None` inside a clause, whose word has been read, and in a
+    /// fetch program.
+    pub fn next_words(&self) -> Option<Vec<usize>> {
+        if self.at != At::ControlFlow || self.flow.in_fetch_program() || self.flow.done() {
+            return None;
+        }
+        let pc = self.flow.pc();
+        let clause = match &self.code.cf(pc).ok()?.op {
+            CfOp::Alu(clause) => clause.slots.clone(),
+            CfOp::Fetch(_, _, fetches) => match (fetches.first(), fetches.last()) {
+                (Some(first), Some(last)) => first.addr..last.addr + 2,
+                _ => 0..0,
+            },
+            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => 0..0,
+        };
+        Some((pc..pc + 1).chain(clause).flat_map(|word| [2 * word as usize, 2 * word as usize + 1]).collect())
+    }
+
     /// A register component of one lane; `None` where the program has no such register.
     pub fn register(&self, register: u8, chan: usize, lane: Lane) -> Option<u32> {
         let row = self.row(register.into(), chan)?;

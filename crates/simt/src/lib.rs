@@ -2,7 +2,8 @@
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: what a front end can do with a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are off.
+//! * [`observe`]: events, and observers that cost nothing when they are off; [`course`]: what a launch issued, and where
+//!   another run leaves it.
 //! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
 //! * [`uses`]: what an instruction reads and writes, as data.
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
@@ -18,6 +19,7 @@
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
 pub mod compiling;
+pub mod course;
 pub mod engine;
 pub mod error;
 pub mod fidelity;

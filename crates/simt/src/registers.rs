@@ -75,6 +75,11 @@ impl<const W: usize> Registers<W> {
         self.rows.extend_from_slice(rows);
     }
 
+    /// Takes the room away.
+    pub fn remove_room(&mut self) {
+        self.rows.truncate(self.count);
+    }
+
     /// The registers and behind them the room, for engines that keep both under one numbering.
     pub fn with_room_mut(&mut self) -> &mut [Row<W>] {
         &mut self.rows

@@ -82,6 +82,16 @@ impl Block {
         &self.warps[self.current]
     }
 
+    /// The warp whose turn it is, for changing: fault injection. [`Block::yield_turn`] must follow a change to its flow.
+    pub fn current_mut(&mut self) -> &mut Warp {
+        &mut self.warps[self.current]
+    }
+
+    /// Gives the turn on where a change from outside has ended the warp whose turn it is.
+    pub fn yield_turn(&mut self) {
+        self.pass_turn();
+    }
+
     /// The name of the current warp in messages.
     pub fn group(&self) -> GroupId {
         GroupId::Warp { block: self.common.index, warp: self.current().number }

@@ -747,6 +747,9 @@ impl FlowView for Flow {
     }
 }
 
+mod faults;
+pub use faults::ADDRESS_BITS;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -77,6 +77,13 @@ impl Grid {
         &self.launch
     }
 
+    /// The launch with other words in place of the program's, as many.
+    pub(crate) fn with_words(&self, words: &[u32]) -> Grid {
+        let Context { code, stage, chip, .. } = &self.context;
+        let code = Code::new(words, code.base(), *stage, *chip);
+        Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
+    }
+
     /// How many blocks there are; graphics: how many warps.
     pub fn blocks(&self) -> usize {
         self.launch.blocks()

@@ -15,8 +15,8 @@ use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Machine, Observer, Options, Shares, Silent, StackRow,
-    Statistics, Step, Trap, Why,
+    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares, Silent,
+    StackRow, Statistics, Step, Trap, Why,
 };
 
 use crate::block::{Block, Executor};
@@ -123,7 +123,8 @@ fn in_lockstep<O: Observer>(
     Ok(totals.outcome(grid.context(), memory))
 }
 
-/// A launch as a machine: one instruction a step, in the guaranteed order. A copy is a snapshot.
+/// A launch as a machine: one instruction a step, or many at once with [`Run::advance`], in the guaranteed order. A copy is
+/// a snapshot.
 ///
 /// Steps without data events are the fast engine's unless the options name the reference interpreter; the others are
 /// always the reference interpreter's. ([`run`] compares the two in lockstep.)
@@ -131,6 +132,7 @@ fn in_lockstep<O: Observer>(
 pub struct Run {
     grid: Arc<Grid>,
     fast: Option<Arc<Fast>>,
+    level: Level,
     memory: Memory,
     block: Block,
     number: usize,
@@ -158,7 +160,7 @@ impl Run {
         };
         let block = new_block(&grid, fast.as_deref(), 0);
         let (grid, finished) = (Arc::new(grid), Totals::default());
-        Ok(Run { grid, fast, memory, block, number: 0, done: false, finished })
+        Ok(Run { grid, fast, level: options.level(), memory, block, number: 0, done: false, finished })
     }
 
     /// What all blocks share.
@@ -205,6 +207,58 @@ impl Run {
         statistics
     }
 
+    /// Executes instructions on the engine of the options, at most `most`, fewer only at the end. The observer takes no data.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        let mut left = most;
+        while left > 0 && !self.done {
+            let (grid, memory) = (&*self.grid, &mut self.memory);
+            let most = u32::try_from(left).unwrap_or(u32::MAX);
+            let before = self.block.common.statistics.instructions;
+            let ran = match self.fast.as_deref() {
+                Some(fast) => self.block.advance(fast, grid.context(), memory, observer, most),
+                None => self.block.advance(&Reference, grid.context(), memory, observer, most),
+            };
+            // An instruction that its join skips has been tried, and counts when it executes.
+            left -= self.block.common.statistics.instructions - before;
+            if ran.end? == Step::Done {
+                self.next_block();
+            }
+        }
+        Ok(if self.done { Step::Done } else { Step::Running })
+    }
+
+    /// Replaces the words of the program, by as many. Those without a meaning trap when they are reached.
+    pub fn set_words(&mut self, words: &[u32]) {
+        if let Some(fast) = &self.fast {
+            fast.settle(&mut self.block.common);
+        }
+        let grid = self.grid.with_words(words);
+        self.block.warps.iter_mut().for_each(|warp| warp.file_mut().remove_room());
+        if let Some(fast) = &mut self.fast {
+            *fast = Arc::new(Fast::of(&grid, self.level));
+            fast.prepare(&mut self.block);
+        }
+        self.grid = Arc::new(grid);
+    }
+
+    /// The block has ended: adds what it left, and begins the next.
+    fn next_block(&mut self) -> Step {
+        if let Some(fast) = &self.fast {
+            fast.settle(&mut self.block.common);
+        }
+        self.finished.retire(&self.grid, &self.block);
+        self.number += 1;
+        if self.number == self.grid.blocks() {
+            self.done = true;
+            return Step::Done;
+        }
+        self.block = new_block(&self.grid, self.fast.as_deref(), self.number);
+        Step::Running
+    }
+
     /// The results; complete once a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
@@ -249,16 +303,6 @@ impl Machine for Run {
         if ran.end? == Step::Running {
             return Ok(Step::Running);
         }
-        if let Some(fast) = &self.fast {
-            fast.settle(&mut self.block.common);
-        }
-        self.finished.retire(grid, &self.block);
-        self.number += 1;
-        if self.number == grid.blocks() {
-            self.done = true;
-            return Ok(Step::Done);
-        }
-        self.block = new_block(grid, self.fast.as_deref(), self.number);
-        Ok(Step::Running)
+        Ok(self.next_block())
     }
 }

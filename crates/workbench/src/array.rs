@@ -277,6 +277,14 @@ impl Array {
         row * each..(row + 1) * each
     }
 
+    /// An element as a number; integers beyond 2^53 are rounded.
+    pub fn number(&self, index: usize) -> f64 {
+        match self.element(index) {
+            Element::Integer(value) => value as f64,
+            Element::Float(value) => value,
+        }
+    }
+
     /// An element as text: floats with a point, as JSON has them.
     pub fn text(&self, index: usize) -> String {
         match self.element(index) {

@@ -117,11 +117,19 @@ impl Kernel {
     /// A number of lanes that cannot be, or a source that does not assemble, which is a mistake in this crate.
     pub fn prepare(&self, lanes: u32) -> Result<Session, KernelError> {
         let opened = self.open()?;
+        let launch = self.launch(lanes)?;
+        Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
+    }
+
+    /// The launch of the first `lanes` lanes.
+    ///
+    /// # Errors
+    /// A number of lanes that cannot be.
+    pub fn launch(&self, lanes: u32) -> Result<LaunchFile, KernelError> {
         if !(1..=LANES).contains(&lanes) || !lanes.is_multiple_of(self.unit) {
             return Err(KernelError::Lanes(lanes));
         }
-        let launch = LaunchFile { isa: self.isa, common: Common::default(), machine: (self.own)(lanes) };
-        Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
+        Ok(LaunchFile { isa: self.isa, common: Common::default(), machine: (self.own)(lanes) })
     }
 
     /// The program.

@@ -12,6 +12,7 @@
 //! * [`graph`]: the control flow of a program, drawn.
 //! * [`taint`]: how exact the values are that decide.
 //! * [`mod@lint`]: where a program breaks a rule of its machine.
+//! * [`faults`]: the words of a group's flow state that a fault can change.
 //! * [`trapped`]: what is to be seen where a program trapped.
 //! * [`kernels`]: the divergent kernels that `bench` runs.
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
@@ -23,6 +24,7 @@ pub mod choose;
 pub mod contents;
 pub mod debugger;
 pub mod edit;
+pub mod faults;
 pub mod formats;
 pub mod graph;
 pub mod kernels;

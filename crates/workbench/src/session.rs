@@ -15,7 +15,11 @@ use reconverge_simt::{
     Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
 };
 
+use reconverge_isa::Program;
+use reconverge_simt::observe::Observer as _;
+
 use crate::array::Array;
+use crate::faults::{Kind, Watch, Word, watched};
 use crate::request::Error;
 use crate::trace::{Recorded, Sink};
 
@@ -82,7 +86,7 @@ pub trait Ready: Any + Send + Sync {
 }
 
 /// A launch of one machine while it is stepped in its fixed order.
-pub trait Steps: Send {
+pub trait Steps: Send + Sync {
     /// Another one, as this one is: a snapshot. What has not changed since is shared.
     fn copy(&self) -> Box<dyn Steps>;
 
@@ -130,6 +134,52 @@ pub trait Steps: Send {
     /// lane is that of the one given.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
+    }
+
+    /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
+    /// that can, else one after another.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+        let end = self.statistics().instructions.saturating_add(most);
+        watched!(watch, |observer| {
+            while self.statistics().instructions < end
+                && let Some(group) = self.current()
+            {
+                observer.group(group);
+                self.step(&mut |event| observer.event(event))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The words of flow state of a kind that the group that runs next has just now.
+    fn words(&self, _kind: Kind) -> Vec<Word> {
+        Vec::new()
+    }
+
+    /// What a word holds.
+    fn word(&self, _word: &Word) -> u64 {
+        0
+    }
+
+    /// Changes a word. Bits that the word does not have are ignored.
+    fn set_word(&mut self, _word: &Word, _value: u64) {}
+
+    /// The words of the program that the next instruction is in, where the program can be replaced just now.
+    fn next_words(&self) -> Option<Vec<usize>> {
+        None
+    }
+
+    /// Replaces the program, by one with as many words, from the next instruction on; `false` where that cannot be.
+    fn set_program(&mut self, _program: &Program) -> bool {
+        false
+    }
+
+    /// Whether groups are known to see nothing of what those before them have done.
+    fn is_independent(&self) -> bool {
+        false
     }
 
     /// Counts so far.
@@ -291,6 +341,11 @@ impl Stepping {
         self.0.current()
     }
 
+    /// The groups that are in memory: those before it have ended, those after it wait.
+    pub fn running(&self) -> Range<usize> {
+        self.0.running()
+    }
+
     /// Where a group is.
     pub fn state(&self, group: usize) -> GroupState {
         let running = self.0.running();
@@ -369,6 +424,45 @@ impl Stepping {
         self.0.buffers(space, group, lane)
     }
 
+    /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
+    /// that can, else one after another.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    pub fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+        self.0.advance(most, watch)
+    }
+
+    /// The words of flow state of a kind that the group that runs next has just now.
+    pub fn words(&self, kind: Kind) -> Vec<Word> {
+        self.0.words(kind)
+    }
+
+    /// What a word of flow state holds.
+    pub fn word(&self, word: &Word) -> u64 {
+        self.0.word(word)
+    }
+
+    /// Changes a word of flow state. Bits that the word does not have are ignored.
+    pub fn set_word(&mut self, word: &Word, value: u64) {
+        self.0.set_word(word, value);
+    }
+
+    /// The words of the program that the next instruction is in, by number, where the program can be replaced just now.
+    pub fn next_words(&self) -> Option<Vec<usize>> {
+        self.0.next_words()
+    }
+
+    /// Replaces the program, by one with as many words, from the next instruction on; `false` where that cannot be.
+    pub fn set_program(&mut self, program: &Program) -> bool {
+        self.0.set_program(program)
+    }
+
+    /// Whether groups are known to see nothing of what those before them have done.
+    pub fn is_independent(&self) -> bool {
+        self.0.is_independent()
+    }
+
     /// Counts so far.
     pub fn statistics(&self) -> Statistics {
         self.0.statistics()
@@ -429,6 +523,11 @@ impl Stepping {
             }
         }
         Ok(Stop::Budget)
+    }
+
+    /// Another one, as this one is.
+    pub fn copy(&self) -> Stepping {
+        Stepping(self.0.copy())
     }
 
     /// The place where the launch is.

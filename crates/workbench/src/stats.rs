@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 
 use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use self::memory::{Access, Accesses, Coalescing, MemoryCounts};
+use crate::listing::Lines;
 use crate::trace::Sink;
 
 /// What an instruction is for.
@@ -250,6 +252,31 @@ impl Profile {
         let places = self.totals.instructions as f64 * f64::from(self.width);
         let simd_efficiency = if places == 0.0 { 0.0 } else { self.totals.lane_instructions as f64 / places };
         Totals { simd_efficiency, groups: self.groups.len() as u64, ..self.totals }
+    }
+
+    /// All counts as one object, with the text of each instruction. `memory` says whether accesses were recorded, `rule`
+    /// how they come together or why that is not known.
+    pub fn to_json(&self, lines: &Lines, memory: bool, rule: &str) -> Value {
+        let instructions = self.instructions().map(|(pc, counts)| {
+            let mut entry = json!(counts);
+            entry["pc"] = json!(pc);
+            entry["text"] = json!(lines.code(pc));
+            entry["class"] = json!(self.class(pc).name());
+            if let Some(memory) = self.memory(pc) {
+                entry["memory"] = json!(memory);
+            }
+            entry
+        });
+        let instructions: Vec<Value> = instructions.collect();
+        let mut accesses = if memory { json!(self.memory_totals()) } else { json!({}) };
+        accesses["rule"] = json!(rule);
+        json!({
+            "instructions": instructions,
+            "totals": self.totals(),
+            "mix": self.mix(),
+            "stacks": self.stacks(),
+            "memory": accesses,
+        })
     }
 
     fn count(&mut self, pc: u32) -> &mut InstructionCounts {

@@ -27,7 +27,7 @@ pub struct Access {
 }
 
 /// A cause that may be an access to memory.
-pub trait Cause: fmt::Display {
+pub trait Cause: fmt::Display + fmt::Debug {
     /// The access, if it is one.
     fn access(&self) -> Option<Access> {
         None
@@ -45,6 +45,8 @@ pub struct Trapped {
     pub lanes: Mask,
     /// What happened.
     pub cause: String,
+    /// The name of what happened, without its particulars: `Memory`, `Flow.StackMismatch`.
+    pub name: String,
     /// The access that was refused, if the cause is one.
     pub access: Option<Access>,
     /// The instruction as the disassembler prints it.
@@ -82,6 +84,7 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
             pc: trap.trap.pc,
             lanes: trap.trap.lanes,
             cause: trap.trap.cause.to_string(),
+            name: name(&trap.trap.cause),
             access: trap.trap.cause.access(),
             instruction: None,
             line: None,
@@ -89,6 +92,23 @@ impl<C: Cause> From<&GroupTrap<C>> for Trapped {
             nearest: None,
         }
     }
+}
+
+/// The names of a cause's variants, outermost first, without what they hold.
+fn name(cause: &impl fmt::Debug) -> String {
+    let text = format!("{cause:?}");
+    let variants = text.split('(').map_while(|part| {
+        let end = part.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(part.len());
+        part.starts_with(|letter: char| letter.is_uppercase()).then_some((&part[..end], end == part.len()))
+    });
+    let mut names = Vec::new();
+    for (name, goes_on) in variants {
+        names.push(name);
+        if !goes_on {
+            break;
+        }
+    }
+    names.join(".")
 }
 
 /// Words as bits and as numbers.
@@ -231,6 +251,19 @@ fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trap_is_named_by_its_variants() {
+        use reconverge_tesla::flow::Fault;
+        use reconverge_tesla::trap::{Access, Cause, Space};
+
+        let (space, access) = (Space::Global(14), Access::Read);
+        let memory = Cause::Memory { space, access, address: 4, bytes: 4 };
+        assert_eq!(name(&memory), "Memory");
+        assert_eq!(name(&Cause::Flow(Fault::StackMismatch)), "Flow.StackMismatch");
+        assert_eq!(name(&Cause::Undecodable("Row (x)".to_owned())), "Undecodable");
+        assert_eq!(name(&Cause::Timeout(9)), "Timeout");
+    }
 
     #[test]
     fn registers_are_found_in_the_texts_of_all_machines() {

@@ -15,6 +15,14 @@ impl Counters {
         (0..8).fold(0, |value, bit| value | u8::from(self.bits[bit].has(lane)) << bit)
     }
 
+    /// Changes a lane's counter.
+    pub(super) fn set(&mut self, lane: Lane, value: u8) {
+        for (place, bit) in self.bits.iter_mut().enumerate() {
+            let lane = Mask::only(lane);
+            *bit = if value >> place & 1 != 0 { *bit | lane } else { *bit - lane };
+        }
+    }
+
     /// Lanes whose counter is 0.
     pub(super) fn zero(&self) -> Mask {
         !self.bits.iter().fold(Mask::NONE, |any, bit| any | *bit)

@@ -41,14 +41,14 @@ use std::mem::take;
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Level, Observer};
+use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::{CfOp, Code, FetchOp};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
-use crate::wave::Origin;
+use crate::wave::{Origin, PREVIOUS, Wave};
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use compiled::Passer;
 use lower::Lowered;
@@ -104,8 +104,14 @@ impl Fast {
         &self.lowered.room
     }
 
+    /// Gives a wavefront the rows that operations need, in place of those it has.
+    pub(crate) fn prepare(&self, wave: &mut Wave) {
+        wave.registers.truncate(wave.launch.register_rows() + PREVIOUS);
+        wave.registers.extend_from_slice(self.room());
+    }
+
     /// Whether wavefronts see each other's writes: to the scatter buffer, global registers, local data share.
-    fn shares(&self, simd: &Simd) -> bool {
+    pub(crate) fn shares(&self, simd: &Simd) -> bool {
         self.data_share || !simd.scatter.is_empty() || !simd.global.is_empty()
     }
 }
@@ -142,6 +148,19 @@ pub(crate) fn run<O: Observer>(
     };
     counts.settle(fast, &mut outcome.fidelity);
     Ok(outcome)
+}
+
+/// Runs a wavefront that was [prepared](Fast::prepare) for at most `most` instructions.
+pub(crate) fn advance<O: Observer>(
+    fast: &Fast,
+    wave: &mut Wave,
+    most: u64,
+    observer: &mut O,
+) -> Result<Step, Trap<Cause>> {
+    let mut runner = Runner::new(fast);
+    let end = runner.run(wave, most, observer);
+    runner.counts().settle(fast, &mut wave.fidelity);
+    end
 }
 
 /// Runs the first wavefronts of the launch, `lanes` lanes together, one after another.

@@ -7,10 +7,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
+use reconverge_isa::{Isa, Program};
 use reconverge_r500::cause::Cause;
 use reconverge_r500::ctm::{
     self, CondLoc, CondTest, Conditional, Dispatch, DispatchError, DispatchOutcome, Domain, Format, Surface,
@@ -28,11 +28,12 @@ use reconverge_r500::words::TexOp;
 use reconverge_r500::{outputs, run};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use super::vertex::AttributeValues;
 use crate::array::{Array, Dtype};
+use crate::faults::{Kind, Watch, Word, watched};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{
     Error, SamplerValues, assignment, channels, choose, killed, lanes, number, per_lane, sizes,
@@ -584,6 +585,37 @@ impl Steps for PixelSteps {
         false
     }
 
+    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+        let step = watched!(watch, |observer| self.0.advance(most, observer));
+        step.map(drop).map_err(|trap| self.0.locate(trap).into())
+    }
+
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        words(self.0.group(), kind)
+    }
+
+    fn word(&self, word: &Word) -> u64 {
+        self::word(self.0.group(), word)
+    }
+
+    fn set_word(&mut self, word: &Word, value: u64) {
+        set_word(self.0.group_mut(), word, value);
+    }
+
+    /// An instruction is six words.
+    fn next_words(&self) -> Option<Vec<usize>> {
+        self.0.next_words().map(Iterator::collect)
+    }
+
+    fn set_program(&mut self, program: &Program) -> bool {
+        self.0.set_program(program).is_ok()
+    }
+
+    /// Pixels write nothing that others read.
+    fn is_independent(&self) -> bool {
+        true
+    }
+
     fn statistics(&self) -> Statistics {
         self.0.statistics()
     }
@@ -619,6 +651,50 @@ fn read(group: &Group, count: usize, Register { class, number, channel }: Regist
 /// Changes a temporary of a lane. Outputs are what instructions have written, and stay.
 fn set(group: &mut Group, Register { class, number, channel }: Register, lane: Lane, value: u32) -> bool {
     class == "temp" && u8::try_from(number).is_ok_and(|number| group.set_temp(number, channel, lane, value))
+}
+
+/// The words of a group's flow state.
+fn words(group: &Group, kind: Kind) -> Vec<Word> {
+    let (flow, lanes) = (group.flow(), group.lanes());
+    match kind {
+        Kind::Predicate => (0..=4).map(|channel| Word::of_lanes(kind, channel, 0, lanes)).collect(),
+        Kind::ActiveMask => vec![Word::of_lanes(kind, 0, 0, lanes)],
+        Kind::BranchCounter => {
+            let bits = flow.counter_bits();
+            flow.counting().lanes().map(|lane| Word::number(kind, 0, Some(lane), bits)).collect()
+        }
+        Kind::LoopCounter => {
+            (0..flow.frames().len()).map(|frame| Word::number(kind, frame, None, u8::BITS)).collect()
+        }
+        Kind::StackEntry | Kind::Token => Vec::new(),
+    }
+}
+
+/// What a word of a group's flow state holds.
+fn word(group: &Group, word: &Word) -> u64 {
+    let flow = group.flow();
+    match word.kind {
+        Kind::Predicate => group.flags(word.number).0 & word.bits,
+        Kind::ActiveMask => flow.active().0,
+        Kind::BranchCounter => word.lane.map_or(0, |lane| flow.counter(lane).into()),
+        Kind::LoopCounter => flow.frames().get(word.number).map_or(0, |frame| frame.count.into()),
+        Kind::StackEntry | Kind::Token => 0,
+    }
+}
+
+/// Changes a word of a group's flow state.
+fn set_word(group: &mut Group, word: &Word, value: u64) {
+    let value = value & word.bits;
+    match (word.kind, word.lane) {
+        (Kind::Predicate, _) => {
+            let others = group.flags(word.number) - Mask(word.bits);
+            group.set_flags(word.number, others | Mask(value));
+        }
+        (Kind::ActiveMask, _) => group.flow_mut().set_active(Mask(value)),
+        (Kind::BranchCounter, Some(lane)) => group.flow_mut().set_counter(lane, value as u8),
+        (Kind::LoopCounter, _) => group.flow_mut().set_loop_count(word.number, value as u8),
+        (Kind::BranchCounter, None) | (Kind::StackEntry | Kind::Token, _) => {}
+    }
 }
 
 /// What a run over a domain leaves, with the buffers that are outputs.
@@ -735,6 +811,20 @@ impl Steps for PairSteps {
 
     fn store(&mut self, space: &str, _: usize, _: Lane, address: u32, bytes: &[u8]) -> bool {
         space == "memory" && replace(self.run.memory_mut(), address, bytes)
+    }
+
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        self.run.group().map_or_else(Vec::new, |(_, group)| words(group, kind))
+    }
+
+    fn word(&self, word: &Word) -> u64 {
+        self.run.group().map_or(0, |(_, group)| self::word(group, word))
+    }
+
+    fn set_word(&mut self, word: &Word, value: u64) {
+        if let Some((_, group)) = self.run.group_mut() {
+            set_word(group, word, value);
+        }
     }
 
     fn statistics(&self) -> Statistics {

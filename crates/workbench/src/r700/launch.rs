@@ -7,7 +7,7 @@ use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
-use reconverge_r700::flow::LoopConstant;
+use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
@@ -16,10 +16,11 @@ use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
+use crate::faults::{Kind, Watch, Word, watched};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{
     Error, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes, per_lane,
@@ -499,6 +500,11 @@ impl Ready for Waves {
     }
 }
 
+/// The part of an entry of the stack that a word is.
+fn part(word: &Word) -> Part {
+    if word.part == 0 { Part::Active } else { Part::Breaks }
+}
+
 /// Wavefronts while they are stepped.
 #[derive(Clone)]
 struct WaveSteps {
@@ -614,6 +620,88 @@ impl Steps for WaveSteps {
             words[place / 4] = u32::from_le_bytes(word);
         }
         true
+    }
+
+    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+        let step = watched!(watch, |observer| self.run.advance(most, observer));
+        step.map(drop).map_err(|trap| self.run.locate(trap).into())
+    }
+
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        let (wave, lanes) = (self.run.wave(), self.run.wave().lanes());
+        match kind {
+            Kind::Predicate => {
+                let there = wave.predicate().is_some();
+                there.then(|| Word::of_lanes(kind, 0, 0, lanes)).into_iter().collect()
+            }
+            Kind::ActiveMask => vec![Word::of_lanes(kind, 0, 0, lanes)],
+            Kind::StackEntry => {
+                let parts = |(number, entry): (usize, &Entry)| {
+                    let parts = match entry {
+                        Entry::Branch { .. } => 0..1,
+                        Entry::Loop { .. } => 0..2,
+                        Entry::Return { .. } => 0..0,
+                    };
+                    parts.map(move |part| Word::of_lanes(kind, number, part, lanes))
+                };
+                wave.flow().entries().iter().enumerate().flat_map(parts).collect()
+            }
+            Kind::LoopCounter => {
+                let trips = wave.flow().trips().len();
+                (0..trips).map(|place| Word::number(kind, place, None, TRIP_BITS)).collect()
+            }
+            Kind::BranchCounter | Kind::Token => Vec::new(),
+        }
+    }
+
+    fn word(&self, word: &Word) -> u64 {
+        let (wave, flow) = (self.run.wave(), self.run.wave().flow());
+        let held = match word.kind {
+            Kind::Predicate => wave.predicate().map_or(0, |lanes| lanes.0),
+            Kind::ActiveMask => flow.active().0,
+            Kind::StackEntry => flow.entry_mask(word.number, part(word)).map_or(0, |lanes| lanes.0),
+            Kind::LoopCounter => flow.trips().get(word.number).copied().unwrap_or(0).into(),
+            Kind::BranchCounter | Kind::Token => 0,
+        };
+        held & word.bits
+    }
+
+    fn set_word(&mut self, word: &Word, value: u64) {
+        let wave = self.run.wave_mut();
+        // Lanes that are not there stay as they are.
+        let value = value & word.bits;
+        let with = |held: Mask| (held - Mask(word.bits)) | Mask(value);
+        match word.kind {
+            Kind::Predicate => {
+                if let Some(held) = wave.predicate() {
+                    wave.set_predicate(with(held));
+                }
+            }
+            Kind::ActiveMask => {
+                let active = with(wave.flow().active());
+                wave.flow_mut().set_active(active);
+            }
+            Kind::StackEntry => {
+                if let Some(held) = wave.flow().entry_mask(word.number, part(word)) {
+                    wave.flow_mut().set_entry_mask(word.number, part(word), with(held));
+                }
+            }
+            Kind::LoopCounter => wave.flow_mut().set_trip(word.number, value as u32),
+            Kind::BranchCounter | Kind::Token => {}
+        }
+    }
+
+    fn next_words(&self) -> Option<Vec<usize>> {
+        self.run.place().and_then(|_| self.run.wave().next_words())
+    }
+
+    fn set_program(&mut self, program: &Program) -> bool {
+        self.run.set_program(program);
+        true
+    }
+
+    fn is_independent(&self) -> bool {
+        self.run.is_independent()
     }
 
     fn statistics(&self) -> Statistics {

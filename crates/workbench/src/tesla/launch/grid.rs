@@ -1,22 +1,24 @@
 //! A launch that is ready, stepped or run, and what it leaves.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Machine, Options, Shares, Statistics, Step};
-use reconverge_tesla::flow::WARP;
+use reconverge_simt::{Event, FlowView, Lane, Machine, Mask, Options, Shares, Statistics, Step};
+use reconverge_tesla::flow::{ADDRESS_BITS, Token, TokenType, WARP};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
     self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run, run_observed};
-use reconverge_tesla::state::{Emitted, Warp};
+use reconverge_tesla::state::{CONDITION_REGISTERS, Emitted, Warp};
 use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 
 use super::kernel::Placed;
 use crate::array::{Array, Dtype};
+use crate::faults::{Kind, Watch, Word, watched};
 use crate::request::{Error, killed};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
 use crate::trace::{Recorded, Sink, observed};
@@ -138,7 +140,8 @@ impl Ready for Grid {
             | machine::Launch::Geometry(Geometry { lanes, .. }) => (lanes.div_ceil(WARP), usize::MAX, *lanes),
         };
         let graphics = !matches!(self.launch, machine::Launch::Compute(_));
-        let steps = GridSteps { grid: self.clone(), run, done: false, warps, blocks, width, lanes, graphics };
+        let grid = Arc::new(self.clone());
+        let steps = GridSteps { grid, run, done: false, warps, blocks, width, lanes, graphics };
         Ok(Box::new(steps))
     }
 }
@@ -146,7 +149,8 @@ impl Ready for Grid {
 /// A grid while it is stepped.
 #[derive(Clone)]
 struct GridSteps {
-    grid: Grid,
+    /// Shared: it has the memory of the start.
+    grid: Arc<Grid>,
     run: Run,
     done: bool,
     /// Warps of a block.
@@ -331,6 +335,83 @@ impl Steps for GridSteps {
             }
             _ => Vec::new(),
         }
+    }
+
+    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+        match watched!(watch, |observer| self.run.advance(most, observer)) {
+            Ok(step) => self.done = step == Step::Done,
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
+        }
+        Ok(())
+    }
+
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        let flow = &self.run.block().current().flow;
+        let lanes = flow.launched();
+        match kind {
+            Kind::Predicate => {
+                let registers = 0..CONDITION_REGISTERS;
+                let of = |number| lanes.lanes().map(move |lane| Word::number(kind, number, Some(lane), 4));
+                registers.flat_map(of).collect()
+            }
+            Kind::ActiveMask => vec![Word::of_lanes(kind, 0, 0, lanes)],
+            Kind::Token => {
+                let parts = |(number, token): (usize, &Token)| {
+                    // QUADON has lanes and no address.
+                    let address = Word::of_lanes(kind, number, 1, Mask(ADDRESS_BITS.into()));
+                    let address = (token.token != TokenType::Quadon).then_some(address);
+                    std::iter::once(Word::of_lanes(kind, number, 0, lanes)).chain(address)
+                };
+                flow.tokens().iter().enumerate().flat_map(parts).collect()
+            }
+            Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter => Vec::new(),
+        }
+    }
+
+    fn word(&self, word: &Word) -> u64 {
+        let warp = self.run.block().current();
+        let token = warp.flow.tokens().get(word.number);
+        let held = match (word.kind, word.lane, token) {
+            (Kind::Predicate, Some(lane), _) => warp.c(lane, word.number as u8).into(),
+            (Kind::ActiveMask, ..) => warp.flow.active().0,
+            (Kind::Token, _, Some(token)) if word.part == 0 => token.mask.0,
+            (Kind::Token, _, Some(token)) => token.pc.into(),
+            (Kind::Predicate | Kind::Token, ..) => 0,
+            (Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter, ..) => 0,
+        };
+        held & word.bits
+    }
+
+    fn set_word(&mut self, word: &Word, value: u64) {
+        let block = self.run.block_mut();
+        let warp = block.current_mut();
+        let value = value & word.bits;
+        match (word.kind, word.lane) {
+            (Kind::Predicate, Some(lane)) => warp.set_c(lane, word.number as u8, value as u8),
+            (Kind::ActiveMask, _) => {
+                warp.flow.set_active(Mask(value));
+                block.yield_turn();
+            }
+            (Kind::Token, _) if word.part == 0 => warp.flow.set_token_mask(word.number, Mask(value)),
+            (Kind::Token, _) => warp.flow.set_token_pc(word.number, value as u32),
+            (Kind::Predicate, None) => {}
+            (Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter, _) => {}
+        }
+    }
+
+    fn next_words(&self) -> Option<Vec<usize>> {
+        let (code, pc) = (&self.run.context().code, self.run.block().current().flow.pc());
+        let words = code.at(pc).ok().filter(|_| !self.done)?.form.words() as usize;
+        let first = code.place(pc)?;
+        Some((first..first + words).collect())
+    }
+
+    fn set_program(&mut self, program: &Program) -> bool {
+        let same = program.words.len() == self.grid.program.words.len();
+        if same {
+            self.run.set_words(&program.words);
+        }
+        same
     }
 
     fn statistics(&self) -> Statistics {

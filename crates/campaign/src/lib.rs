@@ -1,0 +1,637 @@
+//! Fault injection and sweeps: many runs of one launch, each with one change to the machine's state.
+//!
+//! A [`Campaign`] is a file: a launch, which faults, how many. It is divided into [`Shard`]s, each of which becomes one
+//! Parquet file, whose bytes depend on the campaign and on nothing else: not on the order of the shards, nor on which
+//! process or how many threads run them.
+//!
+//! * [`mod@file`]: the campaign file; `source`: the files that it names, and their hash.
+//! * `point`: a launch with its golden run, where faults can be, places to start from.
+//! * [`experiment`]: one change and what became of it.
+//! * `table`: shards as Parquet files. [`summary`], [`estimate`]: counts, and how sure they are.
+//!
+//! Results are files, so that this crate reads and writes them.
+//!
+//! ```no_run
+//! use std::path::Path;
+//!
+//! use reconverge_campaign::Campaign;
+//!
+//! let campaign = Campaign::open(Path::new("campaign.toml"))?;
+//! let folder = Path::new("results");
+//! for shard in campaign.missing(folder)? {
+//!     campaign.run_shard(&shard, folder)?;
+//! }
+//! println!("{}", serde_json::to_string(&campaign.summary(folder)?)?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod estimate;
+pub mod experiment;
+pub mod file;
+mod point;
+mod source;
+pub mod summary;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use reconverge_isa::Isa;
+use reconverge_simt::Engine;
+use reconverge_simt::random::Random;
+use serde::Serialize;
+use thiserror::Error;
+
+use estimate::sample_size;
+use experiment::{Experiment, Record};
+use file::{CampaignFile, MOST_INJECTIONS, Model, Site};
+use point::{Point, Source};
+use source::{PointLaunch, Sources, hash};
+pub use summary::Summary;
+use summary::Tallies;
+use table::{CAMPAIGN, Table, VERSION};
+
+/// What decides which results are comparable: the package's version and that of the choices made by a seed.
+const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+1");
+
+/// Why a campaign cannot go on.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// A file of the campaign is wrong, or what it asks for cannot be.
+    #[error("{file}: {message}")]
+    Campaign {
+        /// The file.
+        file: String,
+        /// Line, key, what is wrong, what would fit.
+        message: String,
+    },
+    /// A file that cannot be read or written. What was finished stays.
+    #[error("{file}: {why}")]
+    File {
+        /// The file.
+        file: String,
+        /// Why, and the remedy.
+        why: String,
+    },
+    /// The folder has results of another campaign, or of another version.
+    #[error("{file}: {why}")]
+    Folder {
+        /// The file in it.
+        file: String,
+        /// Whose it is, and the remedy.
+        why: String,
+    },
+    /// An experiment cannot run: a mistake of an engine.
+    #[error(transparent)]
+    Launch(#[from] reconverge_workbench::request::Error),
+}
+
+/// A range of experiments whose results are one file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Shard {
+    /// Its number, from 0 on.
+    pub index: usize,
+    /// The experiments.
+    pub range: Range<u64>,
+    name: String,
+}
+
+impl Shard {
+    /// The name of its file: the hash of program, data and campaign, then the shard's number.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// When a site exists.
+#[derive(Clone, Debug, Serialize)]
+pub struct SiteProfile {
+    /// The site.
+    pub site: Site,
+    /// Instructions of the golden run before which it exists: as many instants as faults have to choose from.
+    pub instants: u64,
+}
+
+/// One launch of a campaign, as it is without a fault.
+#[derive(Clone, Debug, Serialize)]
+pub struct PointDescription {
+    /// What the sweep sets.
+    pub parameters: BTreeMap<String, String>,
+    /// The machine.
+    pub isa: String,
+    /// The chip, if something states it.
+    pub chip: Option<String>,
+    /// `strict` or `lenient`.
+    pub mode: String,
+    /// Groups of lanes.
+    pub groups: usize,
+    /// Instructions issued to groups.
+    pub instructions: u64,
+    /// The same summed over lanes.
+    pub lane_instructions: u64,
+    /// Flow decisions on which lanes did not agree.
+    pub divergent_branches: u64,
+    /// Instructions after which a group (Tesla: a block) hangs.
+    pub fuel: u64,
+    /// A hash of the outputs.
+    pub outputs: String,
+    /// The sites that it has.
+    pub sites: Vec<SiteProfile>,
+}
+
+/// What [`Campaign::describe`] gives.
+#[derive(Clone, Debug, Serialize)]
+pub struct Description {
+    /// The hash of program, data and campaign: 32 hexadecimal digits.
+    pub campaign: String,
+    /// The version of the program that runs it.
+    pub version: String,
+    /// What chooses instants, places and bits.
+    pub seed: u64,
+    /// Experiments altogether.
+    pub injections: u64,
+    /// Experiments of a point: [`Description::size_of_site`] for each site, or what the file states.
+    pub injections_of_point: u64,
+    /// Experiments a site that the confidence and the margin take, where the file states a margin.
+    pub size_of_site: Option<u64>,
+    /// How sure rates are to be.
+    pub confidence: f64,
+    /// How far rates may be off, where the file states it.
+    pub margin: Option<f64>,
+    /// The sites that faults are at.
+    pub sites: Vec<Site>,
+    /// The fault models.
+    pub models: Vec<Model>,
+    /// Experiments of a shard.
+    pub shard_size: u64,
+    /// Shards.
+    pub shards: usize,
+    /// The launches: one, or those of the sweep.
+    pub points: Vec<PointDescription>,
+}
+
+/// An experiment that gave something else on the reference engine.
+#[derive(Clone, Debug, Serialize)]
+pub struct Disagreement {
+    /// Its number.
+    pub index: u64,
+    /// What the shard has.
+    pub stored: String,
+    /// What the reference engine gives.
+    pub reference: String,
+}
+
+/// What [`Campaign::recheck`] gives.
+#[derive(Clone, Debug, Serialize)]
+pub struct Recheck {
+    /// Experiments that were run again on the reference engine.
+    pub checked: u64,
+    /// Those that gave something else.
+    pub differ: Vec<Disagreement>,
+}
+
+/// A campaign that is ready to run. It is `Send` and `Sync`: threads may run its shards at the same time.
+pub struct Campaign {
+    path: PathBuf,
+    file: CampaignFile,
+    sources: Sources,
+    launches: Vec<PointLaunch>,
+    description: Description,
+    /// The points that were used last: they take memory.
+    ready: Mutex<Vec<(usize, Engine, Arc<Point>)>>,
+}
+
+/// Shards of a campaign at most: a folder has to be listed.
+const MOST_SHARDS: u64 = 1_000_000;
+
+/// Points that are kept ready.
+const READY: usize = 4;
+
+impl Campaign {
+    /// Reads a campaign file and the files that it names, runs the launches without a fault, and looks where faults can be.
+    ///
+    /// # Errors
+    /// A file that is wrong or not there, a site that the program never has, a launch that does not run.
+    pub fn open(path: &Path) -> Result<Campaign, Error> {
+        let name = path.display().to_string();
+        let wrong = |message: String| Error::Campaign { file: name.clone(), message };
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Error::File { file: name.clone(), why: error.to_string() })?;
+        let file = CampaignFile::parse(&text).map_err(wrong)?;
+        let sources =
+            Sources::read(path, &file).map_err(|(file, message)| Error::Campaign { file, message })?;
+        let launches = sources.launches(&file).map_err(wrong)?;
+        let mut campaign = Campaign {
+            path: path.to_owned(),
+            file,
+            sources,
+            launches,
+            description: Description {
+                campaign: String::new(),
+                version: RELEASE.to_owned(),
+                seed: 0,
+                injections: 0,
+                injections_of_point: 0,
+                size_of_site: None,
+                confidence: 0.95,
+                margin: None,
+                sites: Vec::new(),
+                models: Vec::new(),
+                shard_size: 1,
+                shards: 0,
+                points: Vec::new(),
+            },
+            ready: Mutex::default(),
+        };
+        campaign.description = campaign.described()?;
+        Ok(campaign)
+    }
+
+    /// The golden runs, the profile, the sample size.
+    pub fn describe(&self) -> &Description {
+        &self.description
+    }
+
+    /// The shards, in order.
+    pub fn shards(&self) -> Vec<Shard> {
+        (0..self.description.shards).map(|index| self.shard(index)).collect()
+    }
+
+    /// The shards whose file is not in a folder. A folder that is not there has none.
+    ///
+    /// # Errors
+    /// A folder that cannot be read, or has results of another campaign or version.
+    pub fn missing(&self, folder: &Path) -> Result<Vec<Shard>, Error> {
+        let there = self.finished(folder)?;
+        Ok((0..self.description.shards).filter(|it| !there.contains(it)).map(|it| self.shard(it)).collect())
+    }
+
+    /// Runs the experiments of a shard and writes its file, whole or not at all. Several processes may do so at once,
+    /// of the same shard too. Gives the file's path.
+    ///
+    /// # Errors
+    /// The shard is of another campaign, or the file cannot be written; shards that are there stay.
+    pub fn run_shard(&self, shard: &Shard, folder: &Path) -> Result<PathBuf, Error> {
+        let path = self.run_shard_while(shard, folder, &|| true)?;
+        Ok(path.unwrap_or_else(|| folder.join(shard.name())))
+    }
+
+    /// [`Campaign::run_shard`] as long as `go_on`, asked before each experiment, is `true`; `None`, and no file, where it
+    /// is `false`.
+    ///
+    /// # Errors
+    /// As [`Campaign::run_shard`].
+    pub fn run_shard_while(
+        &self,
+        shard: &Shard,
+        folder: &Path,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Option<PathBuf>, Error> {
+        if *shard != self.shard(shard.index) || shard.index >= self.description.shards {
+            let why = format!(
+                "this shard is not of the campaign {}, as version {RELEASE} reads it: give all workers the same file and \
+                 the same version",
+                self.path.display()
+            );
+            return Err(Error::Folder { file: shard.name.clone(), why });
+        }
+        let mut records = Vec::with_capacity((shard.range.end - shard.range.start) as usize);
+        for index in shard.range.clone() {
+            if !go_on() {
+                return Ok(None);
+            }
+            records.push(self.experiment(index, Engine::Fast)?);
+        }
+        self.write(shard, folder, &records).map(Some)
+    }
+
+    /// Counts by site and outcome of the shards that a folder has.
+    ///
+    /// # Errors
+    /// Those of [`Campaign::missing`], and shards that cannot be read.
+    pub fn summary(&self, folder: &Path) -> Result<Summary, Error> {
+        let mut tallies = Tallies::default();
+        let there = self.finished(folder)?;
+        for index in &there {
+            self.read(&self.shard(*index), folder)?.iter().for_each(|record| tallies.add(record));
+        }
+        let Description { campaign, injections, shards, confidence, models, .. } = &self.description;
+        let finished = tallies.count;
+        let (sites, models) = tallies.counts(*confidence, models.len() > 1);
+        Ok(Summary {
+            campaign: campaign.clone(),
+            injections: *injections,
+            finished,
+            shards: *shards,
+            missing: shards - there.len(),
+            confidence: *confidence,
+            sites,
+            models,
+        })
+    }
+
+    /// Runs `count` experiments of the shards that a folder has again, on the reference engine, and compares. `seed` chooses
+    /// them.
+    ///
+    /// # Errors
+    /// Those of [`Campaign::summary`]; a folder without shards.
+    pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
+        let there: Vec<usize> = self.finished(folder)?.into_iter().collect();
+        if there.is_empty() {
+            let why = "there is no shard to check: run the campaign first".to_owned();
+            return Err(Error::File { file: folder.display().to_string(), why });
+        }
+        let mut random = Random::new(seed);
+        let mut chosen: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
+        let all: u64 = there.iter().map(|index| self.shard(*index).range).map(|it| it.end - it.start).sum();
+        let mut left = count.min(all);
+        while left > 0 {
+            let shard = there[random.below(there.len() as u32) as usize];
+            let Range { start, end } = self.shard(shard).range;
+            left -=
+                u64::from(chosen.entry(shard).or_default().insert(start + random.next_u64() % (end - start)));
+        }
+        let mut recheck = Recheck { checked: 0, differ: Vec::new() };
+        for (index, experiments) in chosen {
+            let shard = self.shard(index);
+            let records = self.read(&shard, folder)?;
+            for experiment in experiments {
+                let stored = &records[(experiment - shard.range.start) as usize];
+                let reference = self.experiment(experiment, Engine::Reference)?;
+                recheck.checked += 1;
+                if *stored != reference {
+                    recheck.differ.push(Disagreement {
+                        index: experiment,
+                        stored: format!("{stored:?}"),
+                        reference: format!("{reference:?}"),
+                    });
+                }
+            }
+        }
+        Ok(recheck)
+    }
+
+    /// One experiment, on an engine.
+    ///
+    /// # Errors
+    /// There is no such experiment, or an engine makes a mistake.
+    pub fn experiment(&self, index: u64, engine: Engine) -> Result<Record, Error> {
+        let Description { injections, injections_of_point, sites, models, .. } = &self.description;
+        if index >= *injections {
+            let message = format!("there is no experiment {index}: the campaign has {injections}");
+            return Err(Error::Campaign { file: self.path.display().to_string(), message });
+        }
+        let (point, number) = (index / injections_of_point, index % injections_of_point);
+        // In turn, so that every stretch of experiments has all of them.
+        let site = sites[(number % sites.len() as u64) as usize];
+        let model = models[(number / sites.len() as u64 % models.len() as u64) as usize];
+        let experiment = Experiment { index, seed: self.file.seed, point: point as u32, site, model };
+        Ok(experiment.run(&*self.point(point as usize, engine)?)?)
+    }
+}
+
+impl Campaign {
+    fn described(&self) -> Result<Description, Error> {
+        let wrong = |message: String| Error::Campaign { file: self.path.display().to_string(), message };
+        let file = &self.file;
+        let mut points = Vec::with_capacity(self.launches.len());
+        let mut common: Option<Vec<Site>> = None;
+        for number in 0..self.launches.len() {
+            let point = self.point(number, Engine::Fast)?;
+            let has: Vec<Site> = point.instants.iter().map(|(site, _)| *site).collect();
+            if let Some(site) = file.sites.iter().flatten().find(|site| !has.contains(site)) {
+                return Err(wrong(no_site(*site, &point, &has)));
+            }
+            common = Some(match common {
+                None => has,
+                Some(common) => common.into_iter().filter(|site| has.contains(site)).collect(),
+            });
+            points.push(described(&point));
+        }
+        let sites = file.sites.clone().or(common).unwrap_or_default();
+        let confidence = file.confidence.unwrap_or(0.95);
+        let size_of_site = file.margin.map(|margin| sample_size(confidence, margin));
+        let of_point = size_of_site.map_or(file.injections.unwrap_or(0), |size| size * sites.len() as u64);
+        let injections = of_point.saturating_mul(points.len() as u64);
+        if injections > MOST_INJECTIONS {
+            return Err(wrong(format!("{injections} experiments altogether: {MOST_INJECTIONS} at most fit")));
+        }
+        if sites.is_empty() && injections > 0 {
+            return Err(wrong("the program has no site for faults".to_owned()));
+        }
+        if injections.div_ceil(file.shard) > MOST_SHARDS {
+            let shard = injections.div_ceil(MOST_SHARDS);
+            return Err(wrong(format!(
+                "shard: {} experiments make more than {MOST_SHARDS} files: {shard} or more fit here",
+                file.shard
+            )));
+        }
+        let canonical = serde_json::to_vec(file).map_err(|error| wrong(error.to_string()))?;
+        let contents = self.sources.contents();
+        let pieces = [RELEASE.as_bytes(), &canonical].into_iter().chain(contents.iter().map(Vec::as_slice));
+        Ok(Description {
+            campaign: format!("{:032x}", hash(pieces)),
+            version: RELEASE.to_owned(),
+            seed: file.seed,
+            injections,
+            injections_of_point: of_point,
+            size_of_site,
+            confidence,
+            margin: file.margin,
+            sites,
+            models: file.models.clone(),
+            shard_size: file.shard,
+            shards: injections.div_ceil(file.shard) as usize,
+            points,
+        })
+    }
+
+    /// A point, ready.
+    fn point(&self, number: usize, engine: Engine) -> Result<Arc<Point>, Error> {
+        let known = |ready: &[(usize, Engine, Arc<Point>)]| {
+            let found = ready.iter().find(|(known, of, _)| (*known, *of) == (number, engine));
+            found.map(|(_, _, point)| point.clone())
+        };
+        // Made while others wait: they would make the same.
+        let mut ready = self.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(point) = known(&ready) {
+            return Ok(point);
+        }
+        let (launch, parameters) = &self.launches[number];
+        let source = Source {
+            launch,
+            opened: &self.sources.opened,
+            files: &self.sources.files,
+            parameters: parameters.clone(),
+            fuel: self.file.fuel,
+            engine,
+        };
+        let point = Point::new(&source).map_err(|error| {
+            let keys: Vec<String> =
+                parameters.iter().map(|(key, value)| format!(" {key} = {value}")).collect();
+            let message = format!("the run without a fault{}: {error}", keys.join(","));
+            Error::Campaign { file: self.path.display().to_string(), message }
+        })?;
+        let point = Arc::new(point);
+        if ready.len() >= READY {
+            ready.remove(0);
+        }
+        ready.push((number, engine, point.clone()));
+        Ok(point)
+    }
+
+    fn shard(&self, index: usize) -> Shard {
+        let Description { campaign, injections, shard_size, .. } = &self.description;
+        let start = index as u64 * shard_size;
+        let range = start..(start + shard_size).min(*injections);
+        Shard { index, range, name: format!("{campaign}-{index:06}.parquet") }
+    }
+
+    /// The numbers of the shards that a folder has.
+    fn finished(&self, folder: &Path) -> Result<BTreeSet<usize>, Error> {
+        let failed = |error: std::io::Error| Error::File {
+            file: folder.display().to_string(),
+            why: error.to_string(),
+        };
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) => return Err(failed(error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            names.extend(entry.map_err(failed)?.file_name().into_string());
+        }
+        names.sort_unstable();
+        let mut finished = BTreeSet::new();
+        for name in names.iter().filter(|name| name.ends_with(".parquet")) {
+            let stem = name.strip_suffix(".parquet").and_then(|stem| stem.split_once('-'));
+            let number = stem.filter(|(campaign, _)| *campaign == self.description.campaign);
+            let number = number.and_then(|(_, number)| number.parse::<usize>().ok());
+            match number
+                .filter(|number| *number < self.description.shards && self.shard(*number).name == *name)
+            {
+                Some(number) => finished.insert(number),
+                None => return Err(self.foreign(&folder.join(name))),
+            };
+        }
+        Ok(finished)
+    }
+
+    /// What a file is that is none of this campaign's.
+    fn foreign(&self, path: &Path) -> Error {
+        let table = Table::open(path);
+        let note = |key| table.as_ref().ok().and_then(|table| table.note(key));
+        let why = match (note(CAMPAIGN), note(VERSION)) {
+            (Some(_), Some(version)) if version != RELEASE => format!(
+                "it is of version {version}, and this is {RELEASE}: use one version for the whole campaign, or another folder"
+            ),
+            (Some(campaign), _) => format!(
+                "it is of another campaign ({campaign}, not {}): the campaign file, the program or its data have changed; \
+                 use another folder, or remove its files",
+                self.description.campaign
+            ),
+            _ => "it is no result of a campaign: use a folder for the results alone".to_owned(),
+        };
+        Error::Folder { file: path.display().to_string(), why }
+    }
+
+    /// The records of a shard that is there.
+    fn read(&self, shard: &Shard, folder: &Path) -> Result<Vec<Record>, Error> {
+        let path = folder.join(&shard.name);
+        let damaged = |why: String| Error::File {
+            file: path.display().to_string(),
+            why: format!(
+                "{why}: the file is damaged; remove it and run the campaign again, which makes it anew"
+            ),
+        };
+        let records = Table::open(&path).and_then(|table| match table.note(CAMPAIGN) {
+            Some(campaign) if campaign == self.description.campaign => table.records(),
+            _ => Ok(Vec::new()),
+        });
+        let records = records.map_err(|error| damaged(error.to_string()))?;
+        let whole = records.iter().map(|record| record.index).eq(shard.range.clone());
+        if whole { Ok(records) } else { Err(damaged("it does not have the shard's experiments".to_owned())) }
+    }
+
+    /// Writes a shard beside its place, and moves it there when it is whole.
+    fn write(&self, shard: &Shard, folder: &Path, records: &[Record]) -> Result<PathBuf, Error> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let path = folder.join(&shard.name);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let beside = folder.join(format!(".{}.{}.{number}.part", shard.name, std::process::id()));
+        let failed = |error: &dyn std::fmt::Display| Error::File {
+            file: path.display().to_string(),
+            why: format!(
+                "{error}: shards that are finished stay; make room or choose another folder, and run the campaign again"
+            ),
+        };
+        let notes = [(CAMPAIGN, self.description.campaign.as_str()), (VERSION, RELEASE)];
+        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+        let written = (|| -> Result<(), Box<dyn std::error::Error>> {
+            let out = table::write(BufWriter::new(File::create(&beside)?), records, &notes)?;
+            let mut file = out.into_inner().map_err(|error| error.into_error())?;
+            file.flush()?;
+            file.sync_all()?;
+            Ok(std::fs::rename(&beside, &path)?)
+        })();
+        if let Err(error) = written {
+            // It may not be there at all.
+            let _ = std::fs::remove_file(&beside);
+            return Err(failed(&error));
+        }
+        Ok(path)
+    }
+}
+
+/// Why a site cannot be had.
+fn no_site(site: Site, point: &Point, has: &[Site]) -> String {
+    let names: Vec<&str> = has.iter().map(|site| site.name()).collect();
+    let fits = names.join(", ");
+    if !site.machines().contains(&point.isa) {
+        let machines: Vec<&str> = site.machines().iter().map(|isa| Isa::name(*isa)).collect();
+        return format!(
+            "sites: {} has no {site}, which {} has; {fits} fit here",
+            point.isa,
+            machines.join(" and ")
+        );
+    }
+    format!("sites: the run without a fault never has a {site} that can be changed; {fits} fit here")
+}
+
+fn described(point: &Point) -> PointDescription {
+    let outputs = point.golden.iter().flat_map(|(name, array)| [name.as_bytes(), &array.bytes]);
+    PointDescription {
+        parameters: point.parameters.iter().cloned().collect(),
+        isa: point.isa.name().to_owned(),
+        chip: point.chip.clone(),
+        mode: point.mode.to_owned(),
+        groups: point.groups,
+        instructions: point.statistics.instructions,
+        lane_instructions: point.statistics.lane_instructions,
+        divergent_branches: point.statistics.divergent_branches,
+        fuel: point.fuel,
+        outputs: format!("{:032x}", hash(outputs)),
+        sites: point
+            .instants
+            .iter()
+            .map(|(site, instants)| SiteProfile { site: *site, instants: instants.count() })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_share_a_campaign() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Campaign>();
+    }
+}

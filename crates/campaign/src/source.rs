@@ -1,0 +1,291 @@
+//! The files of a campaign: what they are, the launches that they describe, and one hash of all of it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use reconverge_isa::Isa;
+use reconverge_workbench::kernels::{self, Kernel};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::open::{Known, OpenError, Opened, is_source, open};
+use reconverge_workbench::values::Files;
+
+use crate::file::CampaignFile;
+
+/// The most points of a sweep.
+const MOST_POINTS: usize = 10_000;
+
+/// Files beside one, and what was read of them.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    folder: PathBuf,
+    read: Mutex<BTreeMap<String, Vec<u8>>>,
+}
+
+impl Beside {
+    fn of(file: &Path) -> Beside {
+        let folder = file.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        Beside { folder, read: Mutex::default() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What was read, by name.
+    fn known(&self) -> MutexGuard<'_, BTreeMap<String, Vec<u8>>> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Files for Beside {
+    /// What a launch file names lies in its folder, as for `run`.
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        if let Some(bytes) = self.known().get(name) {
+            return Ok(bytes.clone());
+        }
+        let folder = if self.folder.as_os_str().is_empty() { Path::new(".") } else { &self.folder };
+        let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
+        let path = real(&self.path(name))?;
+        if !path.starts_with(real(folder)?) {
+            return Err("it is outside the folder of the launch file".to_owned());
+        }
+        if !path.is_file() {
+            return Err("it is no file".to_owned());
+        }
+        let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
+        self.known().insert(name.to_owned(), bytes.clone());
+        Ok(bytes)
+    }
+}
+
+/// What a campaign runs.
+pub(crate) struct Sources {
+    launch: Launch,
+    pub(crate) files: Beside,
+    pub(crate) opened: Opened,
+}
+
+/// The launch of a point, and the keys that the sweep sets with their values.
+pub(crate) type PointLaunch = (LaunchFile, Vec<(String, String)>);
+
+enum Launch {
+    /// A launch file's fields.
+    Table(toml::Table),
+    Kernel(&'static Kernel, u32),
+}
+
+impl Sources {
+    /// Reads what a campaign file names.
+    ///
+    /// # Errors
+    /// The file, and what is wrong with it.
+    pub(crate) fn read(path: &Path, file: &CampaignFile) -> Result<Sources, (String, String)> {
+        let name = path.display().to_string();
+        if let Some(launch) = &file.launch {
+            let launch = Beside::of(path).path(launch);
+            return Sources::of_launch(&launch).map_err(|why| (launch.display().to_string(), why));
+        }
+        let kernel = || {
+            let isa: Isa =
+                file.isa.as_deref().unwrap_or_default().parse().map_err(|error| format!("isa: {error}"))?;
+            let kernel = file.kernel.as_deref().unwrap_or_default();
+            let kernel = kernels::find(isa, kernel).ok_or_else(|| {
+                let fits =
+                    kernels::KERNELS.iter().filter(|kernel| kernel.isa == isa).map(|kernel| kernel.name);
+                format!(
+                    "kernel: {isa} has no kernel `{kernel}`: {} fits here",
+                    fits.collect::<Vec<_>>().join(" or ")
+                )
+            })?;
+            let opened = kernel.open().map_err(|error| error.to_string())?;
+            let launch = Launch::Kernel(kernel, file.lanes.unwrap_or(kernels::ROW));
+            Ok(Sources { launch, files: Beside::of(path), opened })
+        };
+        kernel().map_err(|why: String| (name, why))
+    }
+
+    fn of_launch(path: &Path) -> Result<Sources, String> {
+        let files = Beside::of(path);
+        let text = std::fs::read(path).map_err(|error| error.to_string())?;
+        let text = String::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
+        let launch = LaunchFile::parse(&text)?;
+        let table: toml::Table = if text.trim_start().starts_with('{') {
+            serde_json::from_str(&text).map_err(|error| error.to_string())?
+        } else {
+            toml::from_str(&text).map_err(|error| error.to_string())?
+        };
+        let program = launch.common.program.as_deref();
+        let program =
+            program.ok_or("the launch file names no program: add a line such as program = \"shader.s\"")?;
+        let known = Known {
+            isa: Some(launch.isa),
+            chip: launch.common.chip.clone(),
+            stage: launch.stage().map_err(|error| error.to_string())?,
+            endian: None,
+        };
+        let bytes = files.read(program).map_err(|why| format!("program {program}: {why}"))?;
+        let opened = open(&bytes, is_source(program), &known).map_err(|error| match &error {
+            OpenError::Source(errors) if !errors.is_empty() => {
+                let (line, column) = errors[0].span.line_column(&String::from_utf8_lossy(&bytes));
+                format!("program {program}, line {line}, column {column}: {}", errors[0])
+            }
+            _ => format!("program {program}: {error}"),
+        })?;
+        files.known().insert(String::new(), text.into_bytes());
+        Ok(Sources { launch: Launch::Table(table), files, opened })
+    }
+
+    /// The launches of the points, each with the keys that the sweep sets.
+    ///
+    /// # Errors
+    /// The key and what is wrong with its value.
+    pub(crate) fn launches(&self, file: &CampaignFile) -> Result<Vec<PointLaunch>, String> {
+        let mut points: Vec<Vec<(&str, &toml::Value)>> = vec![Vec::new()];
+        for (key, values) in &file.sweep {
+            let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
+            points = points
+                .into_iter()
+                .flat_map(|point| {
+                    values.iter().map(move |value| {
+                        let mut point = point.clone();
+                        point.push((key.as_str(), value));
+                        point
+                    })
+                })
+                .collect();
+            if points.len() > MOST_POINTS {
+                return Err(format!("sweep: more than {MOST_POINTS} points"));
+            }
+        }
+        points
+            .into_iter()
+            .map(|point| {
+                let named =
+                    point.iter().map(|(key, value)| ((*key).to_owned(), plain(value))).collect::<Vec<_>>();
+                let launch = self.launch(file, &point).map_err(|why| {
+                    let keys: Vec<String> =
+                        named.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+                    if keys.is_empty() { why } else { format!("sweep, {}: {why}", keys.join(", ")) }
+                })?;
+                Ok((launch, named))
+            })
+            .collect()
+    }
+
+    fn launch(&self, file: &CampaignFile, point: &[(&str, &toml::Value)]) -> Result<LaunchFile, String> {
+        let launch = match &self.launch {
+            Launch::Table(table) => {
+                let mut table = table.clone();
+                for (key, value) in [("chip", &file.chip), ("mode", &file.mode)] {
+                    if let Some(value) = value {
+                        table.insert(key.to_owned(), toml::Value::String(value.clone()));
+                    }
+                }
+                for (key, value) in point {
+                    set(&mut table, key, value)?;
+                }
+                LaunchFile::parse(&toml::to_string(&table).map_err(|error| error.to_string())?)?
+            }
+            Launch::Kernel(kernel, lanes) => {
+                let mut lanes = *lanes;
+                if let Some((_, value)) = point.iter().find(|(key, _)| *key == "lanes") {
+                    let number = value.as_integer().and_then(|lanes| u32::try_from(lanes).ok());
+                    lanes = number.ok_or_else(|| format!("lanes: {value} is no number of lanes"))?;
+                }
+                let mut launch = kernel.launch(lanes).map_err(|error| error.to_string())?;
+                (launch.common.chip, launch.common.mode) = (file.chip.clone(), file.mode.clone());
+                for (key, value) in point {
+                    let place = match *key {
+                        "lanes" => continue,
+                        "chip" => &mut launch.common.chip,
+                        "mode" => &mut launch.common.mode,
+                        other => {
+                            return Err(format!("{other}: a kernel has lanes, chip and mode to sweep over"));
+                        }
+                    };
+                    *place =
+                        Some(value.as_str().ok_or_else(|| format!("{key}: {value} is no name"))?.to_owned());
+                }
+                launch
+            }
+        };
+        Ok(launch)
+    }
+
+    /// Everything that was read, in a fixed order.
+    pub(crate) fn contents(&self) -> Vec<Vec<u8>> {
+        let mut contents = match &self.launch {
+            Launch::Table(_) => Vec::new(),
+            Launch::Kernel(kernel, _) => vec![kernel.source.as_bytes().to_vec()],
+        };
+        contents
+            .extend(self.files.known().iter().flat_map(|(name, bytes)| [name.clone().into(), bytes.clone()]));
+        contents
+    }
+}
+
+/// A value as a reader of results wants it: names without quotes.
+fn plain(value: &toml::Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// Sets a field of a launch file. `param.NAME` is the value of the parameter of this name, `a.b` a field of a table.
+fn set(table: &mut toml::Table, key: &str, value: &toml::Value) -> Result<(), String> {
+    let Some((first, rest)) = key.split_once('.') else {
+        table.insert(key.to_owned(), value.clone());
+        return Ok(());
+    };
+    match table.get_mut(first) {
+        Some(toml::Value::Table(inner)) => set(inner, rest, value),
+        Some(toml::Value::Array(list)) => {
+            let named =
+                |entry: &&mut toml::Value| entry.get("name").and_then(toml::Value::as_str) == Some(rest);
+            let entry = list.iter_mut().find(named).and_then(toml::Value::as_table_mut);
+            let entry =
+                entry.ok_or_else(|| format!("{key}: the launch file has no {first} of the name {rest}"))?;
+            entry.insert("value".to_owned(), value.clone());
+            Ok(())
+        }
+        _ => Err(format!("{key}: the launch file has no {first}")),
+    }
+}
+
+/// FNV-1a of some pieces, 128 bits.
+pub(crate) fn hash<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> u128 {
+    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    let mut byte =
+        |byte: u8| hash = (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+    for piece in pieces {
+        // So that pieces do not run into each other.
+        (piece.len() as u64).to_le_bytes().into_iter().for_each(&mut byte);
+        piece.iter().copied().for_each(&mut byte);
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sweep_sets_fields_by_their_path() {
+        let mut table: toml::Table =
+            "lanes = 1\n[ctm]\ndomain = [1]\n[[param]]\nname = \"n\"\nvalue = 1\n".parse().unwrap();
+        let value = toml::Value::Integer(7);
+        for key in ["lanes", "ctm.domain", "param.n", "grid"] {
+            set(&mut table, key, &value).unwrap();
+        }
+        assert_eq!(table["ctm"]["domain"], value);
+        assert_eq!((&table["param"][0]["value"], &table["lanes"], &table["grid"]), (&value, &value, &value));
+        let missing = set(&mut table, "param.m", &value).unwrap_err();
+        assert_eq!(missing, "param.m: the launch file has no param of the name m");
+    }
+
+    #[test]
+    fn pieces_do_not_run_into_each_other() {
+        let of = |pieces: &[&str]| hash(pieces.iter().map(|piece| piece.as_bytes()));
+        assert_ne!(of(&["ab", "c"]), of(&["a", "bc"]));
+        assert_ne!(of(&["a"]), of(&["a", ""]));
+    }
+}

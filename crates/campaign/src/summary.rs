@@ -1,0 +1,122 @@
+//! Counts by site and outcome, with how sure they are.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::estimate::wilson;
+use crate::experiment::{Outcome, Record};
+use crate::file::{Model, Site};
+
+/// Experiments of one outcome among those of a point, site and model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Rate {
+    /// The outcome.
+    pub outcome: &'static str,
+    /// How many.
+    pub count: u64,
+    /// Their share.
+    pub rate: f64,
+    /// The Wilson interval of the share.
+    pub interval: [f64; 2],
+}
+
+/// The experiments of a point, site and model.
+#[derive(Clone, Debug, Serialize)]
+pub struct Counts {
+    /// The point.
+    pub point: u32,
+    /// The site.
+    pub site: Site,
+    /// The fault model; absent where the counts are of all models.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<Model>,
+    /// How many there are.
+    pub injections: u64,
+    /// By outcome, every one of them.
+    pub outcomes: Vec<Rate>,
+    /// Traps by name.
+    pub traps: BTreeMap<String, u64>,
+    /// The largest error of an SDC; absent where a difference is no number, and where there is none.
+    pub largest_error: Option<f64>,
+}
+
+/// What [`Campaign::summary`](crate::Campaign::summary) gives.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// The hash of program, data and campaign.
+    pub campaign: String,
+    /// Experiments of the campaign.
+    pub injections: u64,
+    /// Experiments whose shard is there.
+    pub finished: u64,
+    /// Shards of the campaign.
+    pub shards: usize,
+    /// Shards that are not there.
+    pub missing: usize,
+    /// How sure it is that a share is inside its interval.
+    pub confidence: f64,
+    /// By point and site.
+    pub sites: Vec<Counts>,
+    /// By point, site and model, where there are several models.
+    pub models: Vec<Counts>,
+}
+
+#[derive(Default)]
+struct Tally {
+    outcomes: BTreeMap<Outcome, u64>,
+    traps: BTreeMap<String, u64>,
+    largest: Option<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, record: &Record) {
+        *self.outcomes.entry(record.outcome).or_default() += 1;
+        if let Some(trap) = &record.trap {
+            *self.traps.entry(trap.clone()).or_default() += 1;
+        }
+        if let Some(error) = record.error {
+            self.largest = Some(self.largest.map_or(error, |largest| largest.max(error)));
+        }
+    }
+
+    fn counts(self, (point, site, model): (u32, Site, Option<Model>), confidence: f64) -> Counts {
+        let injections = self.outcomes.values().sum();
+        let rate = |outcome: Outcome| {
+            let count = self.outcomes.get(&outcome).copied().unwrap_or(0);
+            let rate = count as f64 / injections as f64;
+            Rate { outcome: outcome.name(), count, rate, interval: wilson(count, injections, confidence) }
+        };
+        let outcomes = Outcome::ALL.map(rate).to_vec();
+        let largest_error = self.largest.filter(|largest| largest.is_finite());
+        Counts { point, site, model, injections, outcomes, traps: self.traps, largest_error }
+    }
+}
+
+/// Tallies of experiments.
+#[derive(Default)]
+pub(crate) struct Tallies {
+    sites: BTreeMap<(u32, Site), Tally>,
+    models: BTreeMap<(u32, Site, Model), Tally>,
+    /// How many experiments there are.
+    pub(crate) count: u64,
+}
+
+impl Tallies {
+    pub(crate) fn add(&mut self, record: &Record) {
+        let Record { point, site, model, .. } = *record;
+        self.sites.entry((point, site)).or_default().add(record);
+        self.models.entry((point, site, model)).or_default().add(record);
+        self.count += 1;
+    }
+
+    /// By site, then, where there are several models, by model.
+    pub(crate) fn counts(self, confidence: f64, by_model: bool) -> (Vec<Counts>, Vec<Counts>) {
+        let sites = self.sites.into_iter();
+        let sites = sites.map(|((point, site), tally)| tally.counts((point, site, None), confidence));
+        let models = self.models.into_iter().filter(|_| by_model);
+        let models =
+            models.map(|((point, site, model), tally)| tally.counts((point, site, Some(model)), confidence));
+        (sites.collect(), models.collect())
+    }
+}

@@ -1,0 +1,338 @@
+//! Campaigns from file to results: every site and model on every machine, the same bytes whoever runs them, resuming, and
+//! what is refused.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use reconverge_campaign::experiment::{Outcome, Record};
+use reconverge_campaign::file::{Model, Site};
+use reconverge_campaign::{Campaign, Error};
+use reconverge_isa::Isa;
+use reconverge_simt::Engine;
+
+/// A folder of this test's own, with files.
+fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaigns").join(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir_all(&path).unwrap();
+    files.iter().for_each(|(file, text)| std::fs::write(path.join(file), text).unwrap());
+    path
+}
+
+fn open(name: &str, text: &str) -> Campaign {
+    Campaign::open(&folder(name, &[("c.toml", text)]).join("c.toml")).unwrap()
+}
+
+fn refused(files: &[(&str, &str)], name: &str) -> String {
+    match Campaign::open(&folder(name, files).join("c.toml")) {
+        Ok(_) => panic!("it is accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn records(campaign: &Campaign) -> Vec<Record> {
+    (0..campaign.describe().injections).map(|it| campaign.experiment(it, Engine::Fast).unwrap()).collect()
+}
+
+const ALL_MODELS: &str = "models = [\"flip\", \"double\", \"random\", \"zero\", \"warp-wide\"]\n";
+
+/// Collatz and Mandelbrot of each machine: every site that the machine has, with every model. An experiment that finds
+/// nothing to change is an error, so none is not injected.
+#[test]
+fn every_site_and_model_is_injected_on_every_machine() {
+    for (isa, kernel, lanes) in [
+        (Isa::R500, "mandel", 32),
+        (Isa::R700, "collatz", 64),
+        (Isa::R700, "mandel", 64),
+        (Isa::Tesla, "collatz", 256),
+        (Isa::Tesla, "mandel", 256),
+    ] {
+        let text = format!(
+            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 160\n{ALL_MODELS}"
+        );
+        let campaign = open(&format!("all-{isa}-{kernel}"), &text);
+        let has: BTreeSet<Site> = campaign.describe().sites.iter().copied().collect();
+        let wanted: BTreeSet<Site> =
+            Site::ALL.into_iter().filter(|site| site.machines().contains(&isa)).collect();
+        let missing: Vec<Site> = wanted.difference(&has).copied().collect();
+        // Pixels have no memory. mandel of R500 has no branches, only a loop; the loops of R700's kernels do not count.
+        let expected: &[Site] = match isa {
+            Isa::R500 => &[Site::BranchCounter, Site::Memory],
+            Isa::R700 => &[Site::LoopCounter, Site::Memory],
+            Isa::Tesla => &[],
+        };
+        assert_eq!(missing, expected, "{isa} {kernel}");
+        let records = records(&campaign);
+        let of: BTreeSet<(Site, Model)> = records.iter().map(|it| (it.site, it.model)).collect();
+        assert_eq!(of.len(), has.len() * Model::ALL.len(), "{isa} {kernel}");
+        for record in &records {
+            // Zero may be what was there; everything else changes something.
+            assert!(record.before != record.after || record.model == Model::Zero, "{record:?}");
+        }
+        let ended: BTreeSet<Outcome> = records.iter().map(|it| it.outcome).collect();
+        assert!(
+            ended.contains(&Outcome::Sdc) && ended.contains(&Outcome::Masked),
+            "{isa} {kernel}: {ended:?}"
+        );
+    }
+}
+
+/// A campaign over a program and a launch file.
+fn over(name: &str, program: &str, launch: &str, more: &str) -> Vec<Record> {
+    let text = format!("launch = \"l.toml\"\n{more}");
+    let files = [("p.s", program), ("l.toml", launch), ("c.toml", &text)];
+    records(&Campaign::open(&folder(name, &files).join("c.toml")).unwrap())
+}
+
+/// Branches on R500, counted loops on R500 and R700: the sites that the kernels do not have.
+#[test]
+fn branch_counters_and_loop_counters_are_injected() {
+    let unlike = |records: &[Record], model: Model| {
+        records.iter().any(|it| it.model == model && it.outcome != Outcome::Masked)
+    };
+    let launch = "isa = \"r500\"\nprogram = \"p.s\"\ninput = [{ temp = 0, values = \"0..16:f32\" }]\n";
+    let nested = include_str!("../../../docs/samples/nested-if.r500.s");
+    let sites = |site: &str| format!("injections = 60\nsites = [\"{site}\"]\n{ALL_MODELS}");
+    let found = over("counters-r500", nested, launch, &sites("branch-counter"));
+    assert!(Model::ALL.iter().all(|model| *model == Model::Zero || unlike(&found, *model)), "{found:#?}");
+    let counted = include_str!("../../../docs/samples/loop-break.r500.s");
+    let found = over("loops-r500", counted, launch, &sites("loop-counter"));
+    assert!(unlike(&found, Model::Zero) && unlike(&found, Model::Random), "{found:#?}");
+
+    let rounds = ".isa r700\n.chip rv770\n.stage pixel\n.gprs 2\n.stack 1\nALU:\n 0 x: MOV R1.x, 0\n\
+        LOOP_START: ADDR(@done) CF_CONST(0)\n@body:\nALU:\n 1 x: ADD R1.x, R1.x, 1.0f\nLOOP_END: ADDR(@body)\n\
+        @done:\nEXPORT_DONE: PIXEL[0], R1.x___ END_OF_PROGRAM\n";
+    let launch = "isa = \"r700\"\nprogram = \"p.s\"\nlanes = 64\nloop = [{ number = 0, count = 5, init = 0, inc = 1 }]\n";
+    let found = over("loops-r700", rounds, launch, &sites("loop-counter"));
+    assert!(unlike(&found, Model::Zero) && unlike(&found, Model::Random), "{found:#?}");
+}
+
+/// Words of the memory of a CTM run.
+#[test]
+fn memory_is_injected_over_a_domain_of_r500() {
+    let program = include_str!("../../../corpus/r500/ctm-scale.s");
+    let launch = include_str!("../../../corpus/r500/ctm-scale.toml").replace("ctm-scale.s", "p.s");
+    let found = over("ctm", program, &launch, "injections = 200\nsites = [\"memory\", \"register\"]\n");
+    assert!(found.iter().any(|it| it.site == Site::Memory && it.outcome == Outcome::Sdc));
+}
+
+const SHARDED: &str = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 128\ninjections = 60\nshard = 16\nseed = 3\nmodels = [\"flip\", \"random\"]\n";
+
+fn bytes(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let file = |path: PathBuf| {
+        (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap())
+    };
+    let mut all: Vec<_> = entries.map(file).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn one_thread_two_threads_and_a_resumed_run_leave_the_same_bytes() {
+    let path = folder("bytes", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let shards = campaign.shards();
+    assert_eq!(shards.iter().map(|it| it.range.clone()).collect::<Vec<_>>(), [0..16, 16..32, 32..48, 48..60]);
+    let [one, two, resumed] = ["one", "two", "resumed"].map(|name| path.join(name));
+    for shard in &shards {
+        campaign.run_shard(shard, &one).unwrap();
+    }
+    std::thread::scope(|scope| {
+        for half in [[0, 2], [3, 1]] {
+            let (campaign, shards, two) = (&campaign, &shards, &two);
+            scope.spawn(move || half.map(|shard| campaign.run_shard(&shards[shard], two).unwrap()));
+        }
+    });
+    // Another process begins, runs one shard, and stops in the middle of the next.
+    campaign.run_shard(&shards[2], &resumed).unwrap();
+    let left = std::cell::Cell::new(5);
+    let go_on = || left.replace(left.get() - 1) > 0;
+    assert_eq!(campaign.run_shard_while(&shards[0], &resumed, &go_on).unwrap(), None);
+    let again = Campaign::open(&path.join("c.toml")).unwrap();
+    let missing = again.missing(&resumed).unwrap();
+    assert_eq!(missing.iter().map(|shard| shard.index).collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(again.summary(&resumed).unwrap().finished, 16);
+    missing.iter().for_each(|shard| drop(again.run_shard(shard, &resumed).unwrap()));
+    assert_eq!(bytes(&one).len(), 4);
+    assert!(bytes(&one) == bytes(&two) && bytes(&one) == bytes(&resumed));
+    let summary = again.summary(&resumed).unwrap();
+    assert_eq!((summary.finished, summary.missing), (60, 0));
+    let counted: u64 = summary.sites.iter().map(|counts| counts.injections).sum();
+    assert_eq!(counted, 60);
+}
+
+#[test]
+fn the_reference_engine_agrees_with_what_is_stored() {
+    for (isa, kernel, lanes) in
+        [(Isa::R500, "mandel", 16), (Isa::R700, "collatz", 64), (Isa::Tesla, "collatz", 256)]
+    {
+        let text = format!(
+            "kernel = \"{kernel}\"\nisa = \"{isa}\"\nlanes = {lanes}\ninjections = 80\nshard = 40\nfuel = 3\n{ALL_MODELS}"
+        );
+        let path = folder(&format!("recheck-{isa}"), &[("c.toml", &text)]);
+        let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+        campaign.shards().iter().for_each(|shard| drop(campaign.run_shard(shard, &path).unwrap()));
+        let recheck = campaign.recheck(&path, 60, 1).unwrap();
+        assert_eq!(recheck.checked, 60);
+        assert!(recheck.differ.is_empty(), "{isa}: {:#?}", recheck.differ);
+    }
+}
+
+/// Programs in which a fault has one effect only.
+#[test]
+fn outcomes_have_their_names() {
+    let header = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 3\n.shared 20\n.param 0 4\n";
+    let launch =
+        "isa = \"tesla\"\nprogram = \"p.s\"\nblock = [32]\n[[param]]\nname = \"out\"\nbuffer = \"u32[32]\"\n";
+    let outcomes = |name: &str, code: &str, campaign: &str| {
+        let files = [("p.s", &*format!("{header}{code}")), ("l.toml", launch), ("c.toml", campaign)];
+        let campaign = Campaign::open(&folder(name, &files).join("c.toml")).unwrap();
+        records(&campaign)
+    };
+    let of = |sites: &str| format!("launch = \"l.toml\"\ninjections = 64\nfuel = 4\nsites = [\"{sites}\"]\n");
+    // Registers that are written and never read.
+    let dead = outcomes("masked", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("register"));
+    assert!(dead.iter().all(|it| it.outcome == Outcome::Masked && it.flow_step.is_none()));
+    // Lanes that go off or come on while nothing depends on them: other lanes, the same outputs.
+    let lanes = outcomes("diverged", "mov b32 $r1 0x1\nmov b32 $r2 0x2\nexit nop\n", &of("active-mask"));
+    assert!(lanes.iter().all(|it| it.outcome == Outcome::Diverged && it.flow_step == Some(it.step)));
+    // The value that a lane stores, at the store.
+    let store =
+        "shl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nmov b32 $r1 0x0\nexit st b32 g14[$r0] $r1\n";
+    let stored = outcomes("sdc", store, &of("register"));
+    let sdc: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Sdc && it.step == 3).collect();
+    assert!(!sdc.is_empty());
+    for record in sdc.iter().filter(|it| it.place == "$r1") {
+        assert_eq!((record.hits, record.error), (1, Some(record.after as f64)), "{record:?}");
+    }
+    // An address far away.
+    let trapped: Vec<&Record> = stored.iter().filter(|it| it.outcome == Outcome::Trap).collect();
+    assert!(
+        !trapped.is_empty() && trapped.iter().all(|it| it.trap.as_deref() == Some("Memory")),
+        "{trapped:?}"
+    );
+    // A count that does not come to its end.
+    let endless = "mov b32 $r1 0x3\nmov b32 $r2 0x1\nbreakaddr out\nagain:\nsub b32 $c0 $r1 $r1 $r2\n(e $c0) break\n\
+        bra again\nout:\nexit nop\n";
+    let hung = outcomes("hang", endless, &of("register"));
+    assert!(hung.iter().any(|it| it.outcome == Outcome::Hang && it.trap.is_none() && it.flow_step.is_some()));
+}
+
+#[test]
+fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
+    let path = folder("other", &[("c.toml", SHARDED), ("d.toml", &SHARDED.replace("seed = 3", "seed = 4"))]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let other = Campaign::open(&path.join("d.toml")).unwrap();
+    let results = path.join("results");
+    let shard = &campaign.shards()[0];
+    let file = campaign.run_shard(shard, &results).unwrap();
+    let why = other.missing(&results).unwrap_err().to_string();
+    assert!(why.contains("it is of another campaign") && why.contains("use another folder"), "{why}");
+    let why = other.run_shard(shard, &results).unwrap_err().to_string();
+    assert!(why.contains("is not of the campaign") && why.contains("the same version"), "{why}");
+    // The version is kept in the file, where a reader of another one finds it.
+    let whole = std::fs::read(&file).unwrap();
+    let version = campaign.describe().version.as_bytes();
+    let mut older = whole.clone();
+    let at = older.windows(version.len()).position(|bytes| bytes == version).unwrap();
+    older[at] = b'9';
+    let foreign = results.join("00000000000000000000000000000000-000000.parquet");
+    std::fs::write(&foreign, older).unwrap();
+    let why = campaign.missing(&results).unwrap_err().to_string();
+    assert!(why.contains("it is of version 9") && why.contains("use one version"), "{why}");
+    std::fs::write(&foreign, "no table").unwrap();
+    assert!(campaign.missing(&results).unwrap_err().to_string().contains("it is no result of a campaign"));
+    std::fs::remove_file(&foreign).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    let why = campaign.summary(&results).unwrap_err().to_string();
+    assert!(why.contains("damaged; remove it and run the campaign again"), "{why}");
+}
+
+/// The folder of results is a file, as full disks and missing rights are: nothing that was there is lost.
+#[test]
+fn a_shard_that_cannot_be_written_says_what_to_do() {
+    let path = folder("unwritable", &[("c.toml", SHARDED), ("taken", "")]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let error = campaign.run_shard(&campaign.shards()[3], &path.join("taken")).unwrap_err();
+    assert!(matches!(error, Error::File { .. }));
+    let why = error.to_string();
+    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_what_fits() {
+    let kernel = |isa: &str, more: &str| format!("kernel = \"mandel\"\nisa = \"{isa}\"\nlanes = 256\n{more}");
+    let one = "injections = 1\n";
+    let case = |name: &str, text: &str, parts: &[&str]| {
+        let why = refused(&[("c.toml", text)], name);
+        assert!(parts.iter().all(|part| why.contains(part)), "{why}");
+    };
+    case(
+        "token",
+        &kernel("r500", &format!("{one}sites = [\"token\"]\n")),
+        &["r500 has no token, which tesla has", "active-mask"],
+    );
+    case(
+        "memory",
+        &kernel("r700", &format!("{one}sites = [\"memory\"]\n")),
+        &["never has a memory", "fit here"],
+    );
+    case(
+        "kernel",
+        "kernel = \"mandle\"\nisa = \"r500\"\ninjections = 1\n",
+        &["r500 has no kernel `mandle`: mandel fits here"],
+    );
+    case("isa", "kernel = \"mandel\"\nisa = \"r800\"\ninjections = 1\n", &["isa: ", "r800"]);
+    case("lanes", &kernel("tesla", one).replace("256", "100"), &["a launch of 100 lanes is not possible"]);
+    case("none", "launch = \"no.toml\"\ninjections = 1\n", &["no.toml: ", "No such file"]);
+    case(
+        "chip",
+        &kernel("r500", &format!("{one}chip = \"rv770\"\n")),
+        &["rv770 is a chip of r700, not of r500"],
+    );
+    case(
+        "shards",
+        &kernel("r500", "injections = 10000000\nshard = 1\n"),
+        &["shard: 1 experiments", "10 or more fit here"],
+    );
+    case("sweep", &kernel("r500", "[sweep]\ngrid = [1]\n"), &["sweep, grid = 1", "lanes, chip and mode"]);
+    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\n";
+    let loops = ".isa tesla\n.chip sm_10\n.type CP\n.kernel k\n.reg 1\nagain:\nbra again\n";
+    let text = "launch = \"l.toml\"\ninjections = 1\n";
+    let trapping = format!("{launch}watchdog = 100\n");
+    let why = refused(&[("p.s", loops), ("l.toml", &trapping), ("c.toml", text)], "golden-trap");
+    assert!(why.contains("the run without a fault: ") && why.contains("TIMEOUT"), "{why}");
+    let outside = "isa = \"tesla\"\nprogram = \"../p.s\"\n";
+    let why = refused(&[("l.toml", outside), ("c.toml", text)], "outside");
+    assert!(why.contains("program ../p.s: "), "{why}");
+}
+
+/// A sweep without injections is the golden runs of its points.
+#[test]
+fn a_sweep_runs_every_combination() {
+    let text = "kernel = \"mandel\"\nisa = \"r500\"\n[sweep]\nlanes = [16, 48]\nchip = [\"R520\", \"RV530\"]\nmode = [\"strict\", \"lenient\"]\n";
+    let campaign = open("sweep", text);
+    let points = &campaign.describe().points;
+    assert_eq!((points.len(), campaign.shards().len()), (8, 0));
+    let keys: Vec<&str> = points[0].parameters.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["chip", "lanes", "mode"]);
+    let groups: BTreeSet<usize> = points.iter().map(|point| point.groups).collect();
+    assert!(groups.len() > 1, "{groups:?}");
+    // Mode and chip do not change what mandel computes; the number of lanes does.
+    let outputs: BTreeSet<&str> = points.iter().map(|point| &*point.outputs).collect();
+    assert_eq!(outputs.len(), 2);
+    let text = format!("{text}\n").replace("isa = \"r500\"\n", "isa = \"r500\"\ninjections = 3\n");
+    let campaign = open("sweep-injected", &text);
+    assert_eq!(campaign.describe().injections, 24);
+    let points: BTreeSet<u32> = records(&campaign).iter().map(|it| it.point).collect();
+    assert_eq!(points.len(), 8);
+}
+
+#[test]
+fn a_margin_decides_how_many_experiments_there_are() {
+    let text = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\nmargin = 0.05\nsites = [\"register\", \"active-mask\"]\n";
+    let campaign = open("margin", text);
+    let described = campaign.describe();
+    assert_eq!((described.size_of_site, described.injections), (Some(385), 770));
+}

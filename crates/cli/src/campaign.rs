@@ -1,0 +1,284 @@
+//! `reconverge campaign`
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use comfy_table::{CellAlignment, Table, presets};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use reconverge_campaign::summary::{Counts, Rate};
+use reconverge_campaign::{Campaign, Description, Recheck, Summary};
+use serde_json::json;
+
+use crate::Answer;
+use crate::interrupt::STATUS;
+use crate::messages::{answer_json, counted, quiet};
+
+/// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
+///
+/// FILE is TOML: docs/campaigns.md has its fields. Results are Parquet files in a folder, one for each shard of experiments;
+/// what is there already is not run again. They do not depend on the number of jobs. Ctrl-C keeps the shards that are
+/// finished.
+#[derive(clap::Args)]
+pub(crate) struct CampaignArgs {
+    /// The campaign file
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where results are; when absent, FILE with the ending .results
+    #[arg(short, long, value_name = "FOLDER")]
+    output: Option<PathBuf>,
+    /// Shards at once; as many as there are processors when absent
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Only run without a fault, and print the profile and how many experiments there are
+    #[arg(long, conflicts_with_all = ["summary", "recheck"])]
+    describe: bool,
+    /// Run nothing, and print the summary of what is there
+    #[arg(long, conflicts_with = "recheck")]
+    summary: bool,
+    /// Run so many experiments of the folder again on the reference engine, and compare
+    #[arg(long, value_name = "N")]
+    recheck: Option<u64>,
+    /// Which experiments --recheck chooses
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "recheck")]
+    seed: u64,
+    /// One JSON object on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
+    let campaign = Campaign::open(&args.file)?;
+    let folder = args.output.clone().unwrap_or_else(|| args.file.with_extension("results"));
+    if args.describe {
+        match args.json {
+            true => answer_json(campaign.describe()),
+            false => describe(campaign.describe()),
+        }
+        return Ok(Answer::Yes);
+    }
+    if let Some(count) = args.recheck {
+        let recheck = campaign.recheck(&folder, count, args.seed)?;
+        match args.json {
+            true => answer_json(&recheck),
+            false => print_recheck(&recheck),
+        }
+        return Ok(if recheck.differ.is_empty() { Answer::Yes } else { Answer::No });
+    }
+    let missing = campaign.missing(&folder)?;
+    let stopped = !args.summary && !run_shards(&campaign, &missing, &folder, args)?;
+    let summary = campaign.summary(&folder)?;
+    match args.json {
+        true => answer_json(&json!({ "campaign": campaign.describe(), "summary": summary })),
+        false => {
+            if campaign.describe().points.len() > 1 || summary.injections == 0 {
+                print_points(campaign.describe());
+            }
+            print_summary(&summary, campaign.describe());
+        }
+    }
+    if stopped {
+        let left = counted(summary.missing as u64, "shard");
+        tell!("interrupted: {left} to go; the same command goes on from here");
+        return Ok(Answer::Status(STATUS as u8));
+    }
+    Ok(Answer::Yes)
+}
+
+/// Runs shards on threads; `false` where Ctrl-C has stopped them.
+fn run_shards(
+    campaign: &Campaign,
+    missing: &[reconverge_campaign::Shard],
+    folder: &Path,
+    args: &CampaignArgs,
+) -> Result<bool> {
+    static ASKED: AtomicBool = AtomicBool::new(false);
+    let _ = ctrlc::set_handler(|| {
+        if ASKED.swap(true, Ordering::Relaxed) {
+            std::process::exit(STATUS);
+        }
+    });
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let jobs = args.jobs.map_or(processors, usize::from).min(missing.len());
+    let bar = progress(missing.iter().map(|shard| shard.range.end - shard.range.start).sum());
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let errors = Mutex::new(Vec::new());
+    let go_on = || {
+        bar.inc(1);
+        !ASKED.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed)
+    };
+    let work = || {
+        while let Some(shard) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match campaign.run_shard_while(shard, folder, &go_on) {
+                Ok(Some(_)) => {}
+                Ok(None) => return,
+                Err(error) => {
+                    failed.store(true, Ordering::Relaxed);
+                    errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(error);
+                    return;
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+    bar.finish_and_clear();
+    let errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    if let Some(error) = errors.into_iter().next() {
+        bail!(error);
+    }
+    Ok(!ASKED.load(Ordering::Relaxed))
+}
+
+/// A bar on a terminal; nothing elsewhere.
+fn progress(experiments: u64) -> ProgressBar {
+    let target = if std::io::stderr().is_terminal() && !quiet() {
+        ProgressDrawTarget::stderr()
+    } else {
+        ProgressDrawTarget::hidden()
+    };
+    let bar = ProgressBar::with_draw_target(Some(experiments), target);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} experiments {elapsed}, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_secs(1));
+    bar
+}
+
+fn table(head: &[&str], text_columns: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(head.iter().copied());
+    for column in table.column_iter_mut().skip(text_columns) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+fn print(table: &Table) {
+    table.lines().for_each(|line| say!("{}", line.trim()));
+}
+
+fn describe(described: &Description) {
+    let Description { campaign, injections, size_of_site, confidence, margin, shards, shard_size, .. } =
+        described;
+    say!("campaign {campaign}");
+    if let (Some(size), Some(margin)) = (size_of_site, margin) {
+        say!(
+            "{} at each site bring a rate within {:.3} % at {:.1} %",
+            counted(*size, "experiment"),
+            100. * margin,
+            100. * confidence
+        );
+    }
+    say!("{} in {} of {shard_size}", counted(*injections, "experiment"), counted(*shards as u64, "shard"));
+    let names: Vec<&str> = described.models.iter().map(|model| model.name()).collect();
+    say!("sites: {}", described.sites.iter().map(|site| site.name()).collect::<Vec<_>>().join(", "));
+    say!("models: {}", names.join(", "));
+    print_points(described);
+    let mut rows = table(&["point", "site", "instants"], 2);
+    for (number, point) in described.points.iter().enumerate() {
+        for profile in &point.sites {
+            rows.add_row([number.to_string(), profile.site.name().to_owned(), profile.instants.to_string()]);
+        }
+    }
+    print(&rows);
+}
+
+fn print_points(described: &Description) {
+    let head = [
+        "point",
+        "launch",
+        "groups",
+        "instructions",
+        "lane instructions",
+        "divergent branches",
+        "fuel",
+        "outputs",
+    ];
+    let mut rows = table(&head, 2);
+    for (number, point) in described.points.iter().enumerate() {
+        let mut launch = vec![point.isa.clone()];
+        launch.extend(point.chip.clone().filter(|_| !point.parameters.contains_key("chip")));
+        launch.extend((!point.parameters.contains_key("mode")).then(|| point.mode.clone()));
+        launch.extend(point.parameters.iter().map(|(key, value)| format!("{key}={value}")));
+        rows.add_row([
+            number.to_string(),
+            launch.join(" "),
+            point.groups.to_string(),
+            point.instructions.to_string(),
+            point.lane_instructions.to_string(),
+            point.divergent_branches.to_string(),
+            point.fuel.to_string(),
+            point.outputs[..8].to_owned(),
+        ]);
+    }
+    print(&rows);
+}
+
+/// A share in percent, with half the width of its interval.
+fn percent(rate: &Rate) -> String {
+    let [low, high] = rate.interval;
+    format!("{:.2} ± {:.2}", 100. * rate.rate, 50. * (high - low))
+}
+
+fn print_summary(summary: &Summary, described: &Description) {
+    let Summary { injections, finished, confidence, .. } = summary;
+    if *injections == 0 {
+        return;
+    }
+    say!(
+        "{finished} of {}; shares in percent, with half of their {:.1} % intervals (Wilson)",
+        counted(*injections, "experiment"),
+        100. * confidence
+    );
+    let several = described.points.len() > 1;
+    let by_model = !summary.models.is_empty();
+    let mut head = vec!["site"];
+    head.extend(by_model.then_some("model"));
+    if several {
+        head.insert(0, "point");
+    }
+    let texts = head.len();
+    head.extend(["experiments", "masked", "diverged", "sdc", "trap", "hang"]);
+    let mut rows = table(&head, texts);
+    let mut row = |counts: &Counts| {
+        let mut cells = vec![counts.site.name().to_owned()];
+        cells.extend(by_model.then(|| counts.model.map_or("all", |model| model.name()).to_owned()));
+        if several {
+            cells.insert(0, counts.point.to_string());
+        }
+        cells.push(counts.injections.to_string());
+        cells.extend(counts.outcomes.iter().map(percent));
+        rows.add_row(cells);
+    };
+    for counts in &summary.sites {
+        row(counts);
+        let same = |other: &&Counts| (other.point, other.site) == (counts.point, counts.site);
+        summary.models.iter().filter(same).for_each(&mut row);
+    }
+    print(&rows);
+    let mut traps: Vec<(&str, u64)> = Vec::new();
+    for (name, count) in summary.sites.iter().flat_map(|counts| &counts.traps) {
+        match traps.iter_mut().find(|(known, _)| known == name) {
+            Some((_, total)) => *total += count,
+            None => traps.push((name, *count)),
+        }
+    }
+    if !traps.is_empty() {
+        traps.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
+        let list: Vec<String> = traps.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        say!("traps: {}", list.join(", "));
+    }
+}
+
+fn print_recheck(recheck: &Recheck) {
+    let Recheck { checked, differ } = recheck;
+    say!("{} run again on the reference engine: {} differ", counted(*checked, "experiment"), differ.len());
+    for one in differ {
+        say!("{}:\n  stored    {}\n  reference {}", one.index, one.stored, one.reference);
+    }
+}

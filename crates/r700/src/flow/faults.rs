@@ -1,0 +1,137 @@
+//! Changes to the flow state from outside, for fault injection: what a particle that hits a latch or a word of the stack
+//! does.
+//!
+//! The two bits of a lane stay a state: one that becomes active leaves inactive-continue and inactive-break, and one that
+//! was active and no longer is becomes inactive-branch.
+
+use reconverge_simt::Mask;
+
+use super::{Entry, Flow, LoopKind, LoopRegisters, States};
+
+/// The part of an entry of the stack that a change is to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The lanes that were active at the push.
+    Active,
+    /// Of a loop: the lanes that were inactive-break before it.
+    Breaks,
+}
+
+impl States {
+    fn with_active(self, lanes: Mask) -> States {
+        let States { inactive_continue, inactive_break, .. } = self;
+        States {
+            active: lanes,
+            inactive_continue: inactive_continue - lanes,
+            inactive_break: inactive_break - lanes,
+        }
+    }
+
+    fn with_breaks(self, lanes: Mask) -> States {
+        let States { active, inactive_continue, .. } = self;
+        States { active: active - lanes, inactive_continue: inactive_continue - lanes, inactive_break: lanes }
+    }
+}
+
+/// Bits of a loop's count: COUNT of SQ_LOOP_CONST.
+pub const TRIP_BITS: u32 = 12;
+
+/// Whether a loop counts; a DX10 loop without a limit does not.
+fn counts(registers: &LoopRegisters) -> bool {
+    registers.kind != LoopKind::Dx10 || registers.trip != 0
+}
+
+impl Flow {
+    /// Changes which lanes are active.
+    pub fn set_active(&mut self, lanes: Mask) {
+        self.states = self.states.with_active(lanes);
+    }
+
+    /// A mask of an entry of the stack, counted from the outermost; `None` where the entry has no such part.
+    pub fn entry_mask(&self, entry: usize, part: Part) -> Option<Mask> {
+        match (self.stack.get(entry)?, part) {
+            (Entry::Branch { active, .. }, Part::Active) => Some(*active),
+            (Entry::Loop { states, .. }, Part::Active) => Some(states.active),
+            (Entry::Loop { states, .. }, Part::Breaks) => Some(states.inactive_break),
+            (Entry::Branch { .. }, Part::Breaks) | (Entry::Return { .. }, _) => None,
+        }
+    }
+
+    /// Changes what [`Flow::entry_mask`] gives; nothing changes where that is `None`.
+    pub fn set_entry_mask(&mut self, entry: usize, part: Part, lanes: Mask) {
+        match (self.stack.get_mut(entry), part) {
+            (Some(Entry::Branch { active, .. }), Part::Active) => *active = lanes,
+            (Some(Entry::Loop { states, .. }), Part::Active) => *states = states.with_active(lanes),
+            (Some(Entry::Loop { states, .. }), Part::Breaks) => *states = states.with_breaks(lanes),
+            (Some(Entry::Branch { .. }), Part::Breaks) | (Some(Entry::Return { .. }) | None, _) => {}
+        }
+    }
+
+    /// The rounds that open loops have to go, innermost first; loops that do not count are left out.
+    pub fn trips(&self) -> Vec<u32> {
+        let saved = self.stack.iter().rev().filter_map(|entry| match entry {
+            Entry::Loop { registers, .. } => registers.as_ref(),
+            Entry::Branch { .. } | Entry::Return { .. } => None,
+        });
+        self.registers.iter().chain(saved).filter(|it| counts(it)).map(|it| it.trip).collect()
+    }
+
+    /// Changes the rounds of a loop, by its place in [`Flow::trips`]; nothing changes where there is no such loop.
+    pub fn set_trip(&mut self, place: usize, trip: u32) {
+        let saved = self.stack.iter_mut().rev().filter_map(|entry| match entry {
+            Entry::Loop { registers, .. } => registers.as_mut(),
+            Entry::Branch { .. } | Entry::Return { .. } => None,
+        });
+        if let Some(registers) = self.registers.iter_mut().chain(saved).filter(|it| counts(it)).nth(place) {
+            registers.trip = trip;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{Control, FlowSetup, LoopConstant};
+
+    #[test]
+    fn a_lane_is_in_one_state_after_a_change() {
+        let mut flow = Flow::new(FlowSetup::new(64, Mask(0xf)));
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        flow.push_(&Control::to(9)).unwrap();
+        flow.set_active(Mask(0b0011));
+        flow.loop_break(&Control::to(9)).unwrap();
+        assert_eq!(flow.states().inactive_break & Mask(0xf), Mask(0b0011));
+        flow.set_active(Mask(0b0110));
+        let States { active, inactive_break, .. } = flow.states();
+        assert_eq!((active, inactive_break & Mask(0xf)), (Mask(0b0110), Mask(0b0001)));
+    }
+
+    #[test]
+    fn entries_of_loops_have_two_masks_and_those_of_pushes_have_one() {
+        let mut flow = Flow::new(FlowSetup::new(64, Mask(0xf)));
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        flow.push_(&Control::to(9)).unwrap();
+        let masks = [(0, Part::Active), (0, Part::Breaks), (1, Part::Active), (1, Part::Breaks)]
+            .map(|(entry, part)| flow.entry_mask(entry, part));
+        assert_eq!(masks, [Some(Mask(0xf)), Some(Mask::NONE), Some(Mask(0xf)), None]);
+        flow.set_entry_mask(0, Part::Breaks, Mask(1));
+        assert_eq!(flow.entry_mask(0, Part::Active), Some(Mask(0xe)));
+        flow.set_entry_mask(1, Part::Active, Mask(5));
+        flow.pop(&Control::to(0).pop(1)).unwrap();
+        assert_eq!(flow.active(), Mask(5));
+        // A loop without a count has none to change.
+        assert_eq!(flow.trips(), []);
+    }
+
+    #[test]
+    fn the_counts_of_nested_loops_are_found_innermost_first() {
+        let mut setup = FlowSetup::new(64, Mask(0xf));
+        setup.loop_constants[..2].copy_from_slice(&[LoopConstant(7), LoopConstant(5)]);
+        let mut flow = Flow::new(setup);
+        flow.loop_start(&Control::to(9)).unwrap();
+        flow.loop_start_no_al(&Control { cf_const: 1, ..Control::to(9) }).unwrap();
+        assert_eq!(flow.trips(), [5, 7]);
+        flow.set_trip(1, 3);
+        assert_eq!(flow.trips(), [5, 3]);
+    }
+}

@@ -1,0 +1,81 @@
+//! Changes to the flow state from outside, for fault injection: what a particle that hits a latch or an entry of the token
+//! stack does.
+//!
+//! A lane that executes is running: it has neither broken out, returned nor exited, as after every instruction.
+
+use reconverge_simt::Mask;
+
+use super::{Flow, INDIRECT_TARGET_BITS, TokenType, WARP};
+
+/// Bits of an entry's address. (9.1, 9.3)
+pub const ADDRESS_BITS: u32 = INDIRECT_TARGET_BITS;
+
+impl Flow {
+    /// Lanes that were launched.
+    pub fn launched(&self) -> Mask {
+        self.launched
+    }
+
+    /// Changes which lanes execute now. Those that come on are running again, whatever had ended them. With none, the warp
+    /// has finished, whatever waits on its stack.
+    pub fn set_active(&mut self, lanes: Mask) {
+        // Those that only run for their quad stay.
+        let lanes = (lanes & self.launched) | (self.active - self.launched);
+        let on = lanes - self.active;
+        (self.brk, self.ret, self.exited) = (self.brk - on, self.ret - on, self.exited - on);
+        self.active = lanes;
+    }
+
+    /// Changes the lanes of an entry of the stack, counted from the outermost; nothing changes where there is none.
+    ///
+    /// Lanes that are not running do not come back by a QUADON entry; the others look at that themselves.
+    pub fn set_token_mask(&mut self, entry: usize, lanes: Mask) {
+        let run = self.run();
+        if let Some(token) = self.stack.get_mut(entry) {
+            let added = (lanes & Mask::first(WARP)) - token.mask;
+            let stays = if token.token == TokenType::Quadon { added & run } else { added };
+            token.mask = (lanes & token.mask) | stays;
+        }
+    }
+
+    /// Changes the address of an entry of the stack; nothing changes where there is none.
+    pub fn set_token_pc(&mut self, entry: usize, pc: u32) {
+        if let Some(token) = self.stack.get_mut(entry) {
+            token.pc = pc & ADDRESS_BITS;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::{FlowView, Mode, Silent};
+
+    use super::*;
+    use crate::flow::{Join, Limits};
+
+    #[test]
+    fn a_changed_token_decides_where_and_for_whom_the_warp_goes_on() {
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
+        flow.set_token_mask(1, Mask(0b010));
+        flow.set_token_pc(1, 0x19);
+        assert_eq!(flow.join(&mut Silent), Ok(Join::Away));
+        assert_eq!((flow.pc(), flow.active()), (0x18, Mask(0b010)));
+        flow.set_active(Mask::NONE);
+        assert_eq!((flow.finished(), flow.issue()), (true, None));
+    }
+
+    #[test]
+    fn a_lane_that_comes_on_is_running() {
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.breakaddr(0x40, 0x08, &mut Silent).unwrap();
+        flow.break_(Mask(0b001), 0x10, &mut Silent).unwrap();
+        flow.set_active(Mask(0b1011));
+        // Lane 3 was never launched, and lane 2 is off without waiting for anything but the BREAK entry.
+        assert_eq!(flow.active(), Mask(0b011));
+        flow.break_(Mask(0b001), 0x18, &mut Silent).unwrap();
+        flow.break_(Mask(0b010), 0x18, &mut Silent).unwrap();
+        assert_eq!((flow.pc(), flow.active()), (0x40, Mask(0b111)));
+    }
+}

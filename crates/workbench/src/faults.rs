@@ -1,0 +1,125 @@
+//! The words of a group's flow state, for fault injection: which there are just now, and what they hold.
+//!
+//! A [`Word`] is what [`Steps::words`](crate::session::Steps::words) lists and [`Stepping::word`] reads. It is a value of
+//! up to 64 bits, of which [`Word::bits`] exist: a bit a lane for masks, a number for counters.
+//!
+//! [`Stepping::word`]: crate::session::Stepping::word
+
+use std::fmt;
+
+use reconverge_simt::course::{Course, Follower};
+use reconverge_simt::{Lane, Mask};
+
+/// A kind of flow state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// Predicate bits: R500's four a lane and the ALU result, R700's inside an ALU clause, Tesla's `$c`.
+    Predicate,
+    /// The lanes that take part in the next instruction.
+    ActiveMask,
+    /// R700: an entry of the stack of PUSH and of loops.
+    StackEntry,
+    /// R500: the branch counter of a lane that is switched off.
+    BranchCounter,
+    /// Tesla: an entry of the token stack.
+    Token,
+    /// R500, R700: how often an open loop has to go.
+    LoopCounter,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 6] = [
+        Kind::Predicate,
+        Kind::ActiveMask,
+        Kind::StackEntry,
+        Kind::BranchCounter,
+        Kind::Token,
+        Kind::LoopCounter,
+    ];
+}
+
+/// A word of flow state of the group that runs next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// What it is.
+    pub kind: Kind,
+    /// Which one: a channel, an entry of a stack from the outermost on, a loop.
+    pub number: usize,
+    /// Its part: of an entry, the mask (0), and what else there is (1).
+    pub part: u8,
+    /// The lane that has it, where each has one.
+    pub lane: Option<Lane>,
+    /// The bits that exist.
+    pub bits: u64,
+}
+
+impl Word {
+    /// A word with a bit for each of some lanes.
+    pub(crate) fn of_lanes(kind: Kind, number: usize, part: u8, lanes: Mask) -> Word {
+        Word { kind, number, part, lane: None, bits: lanes.0 }
+    }
+
+    /// A number of so many bits.
+    pub(crate) fn number(kind: Kind, number: usize, lane: Option<Lane>, bits: u32) -> Word {
+        Word { kind, number, part: 0, lane, bits: (1 << bits) - 1 }
+    }
+
+    /// Whether its bits are lanes.
+    pub fn is_mask(&self) -> bool {
+        match self.kind {
+            Kind::ActiveMask | Kind::StackEntry => true,
+            Kind::Predicate => self.lane.is_none(),
+            Kind::Token => self.part == 0,
+            Kind::BranchCounter | Kind::LoopCounter => false,
+        }
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Word { kind, number, part, .. } = self;
+        match (kind, part) {
+            (Kind::Predicate, _) => write!(f, "predicate {number}"),
+            (Kind::ActiveMask, _) => f.write_str("active"),
+            (Kind::StackEntry, 0) => write!(f, "entry {number} active"),
+            (Kind::StackEntry, _) => write!(f, "entry {number} break"),
+            (Kind::BranchCounter, _) => f.write_str("counter"),
+            (Kind::Token, 0) => write!(f, "token {number} mask"),
+            (Kind::Token, _) => write!(f, "token {number} address"),
+            (Kind::LoopCounter, _) => write!(f, "loop {number}"),
+        }
+    }
+}
+
+/// What [`Stepping::advance`](crate::session::Stepping::advance) notifies of what is issued.
+#[derive(Debug)]
+pub enum Watch<'a, 'c> {
+    /// Nothing.
+    Nothing,
+    /// A record.
+    Record(&'a mut Course),
+    /// A comparison.
+    Follow(&'a mut Follower<'c>),
+}
+
+/// Runs with the observer of a [`Watch`]: `$run` is a function of an observer.
+macro_rules! watched {
+    ($watch:expr, |$observer:ident| $run:expr) => {
+        match $watch {
+            $crate::faults::Watch::Nothing => {
+                let $observer = &mut reconverge_simt::Silent;
+                $run
+            }
+            $crate::faults::Watch::Record(course) => {
+                let $observer = course;
+                $run
+            }
+            $crate::faults::Watch::Follow(follower) => {
+                let $observer = follower;
+                $run
+            }
+        }
+    };
+}
+pub(crate) use watched;

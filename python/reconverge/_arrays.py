@@ -1,0 +1,58 @@
+"""numpy arrays on their way in."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import ArrayCopied, Error
+
+#: An array for the native half: name, type, whether the user chose the type, shape, bytes.
+Native = tuple[str, str, bool, list[int], npt.NDArray[np.uint8]]
+
+_KINDS = {"u": "u", "i": "i", "f": "f"}
+
+
+def _kind(dtype: np.dtype[Any]) -> str | None:
+    """The name of a type in launch files: ``u8`` for numpy's ``uint8``, ``f32`` for its ``float32``."""
+    name = f"{_KINDS.get(dtype.kind, '?')}{dtype.itemsize * 8}"
+    known = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32", "f64")
+    return name if name in known else None
+
+
+class Arrays:
+    """The arrays that a launch names, each by a name of its own."""
+
+    def __init__(self) -> None:
+        self.native: list[Native] = []
+
+    def name(self, place: str, value: Any) -> str:
+        """Takes an array or nested lists, and gives the name by which the launch has it."""
+        array = np.asarray(value)
+        chosen = isinstance(value, (np.ndarray, np.generic)) or not isinstance(value, (list, tuple))
+        reasons = []
+        if array.dtype == np.bool_:
+            array = array.view(np.uint8)
+        elif array.dtype == np.float16:
+            array, reasons = array.astype(np.float32), ["float16 becomes float32"]
+        kind = _kind(array.dtype)
+        if kind is None:
+            raise Error(
+                f"{place}: an array of {array.dtype} has no numbers that a launch can start from: "
+                "give bool, int8 to int64, uint8 to uint64, float16, float32 or float64, "
+                "for instance array.astype(np.float32)"
+            )
+        if not array.dtype.isnative:
+            array, reasons = array.astype(array.dtype.newbyteorder("=")), ["its bytes are in the other order"]
+        if not array.flags.c_contiguous:
+            array, reasons = np.ascontiguousarray(array), [*reasons, "it is not contiguous"]
+        if reasons and chosen:
+            message = f"{place}: the array is copied: {', '.join(reasons)}; copy it once yourself to avoid this"
+            warnings.warn(message, ArrayCopied, stacklevel=5)
+        name = f"@{len(self.native)}"
+        flat = array.reshape(-1).view(np.uint8)
+        self.native.append((name, kind, chosen, list(array.shape), flat))
+        return name

@@ -1,0 +1,41 @@
+//! numpy arrays and the workbench's.
+
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+use reconverge_workbench::array::{Array, Dtype};
+use reconverge_workbench::values::Stated;
+
+use crate::errors::wrong;
+
+/// The numpy array of an array: a view on its bytes, which go to numpy as they are.
+pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
+    let Array { dtype, shape, bytes } = array;
+    let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
+    let view = bytes.into_pyarray(py).call_method1("view", (name,))?.call_method1("reshape", (shape,))?;
+    view.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
+    Ok(view)
+}
+
+/// A column of numbers, which go to numpy as they are.
+pub(crate) fn column<'py, T: numpy::Element>(py: Python<'py>, values: Vec<T>) -> Bound<'py, PyAny> {
+    values.into_pyarray(py).into_any()
+}
+
+/// An array from numpy: name, type by its name, whether its user chose the type, shape, the bytes of a row-major array.
+#[derive(FromPyObject)]
+pub(crate) struct FromNumpy<'py>(String, String, bool, Vec<usize>, PyReadonlyArray1<'py, u8>);
+
+impl FromNumpy<'_> {
+    /// Its name, the array, and how its type is known: as that of a `.npy` file, where its user chose it.
+    ///
+    /// # Errors
+    /// A type that the workbench does not have, or bytes that are not in a row.
+    pub(crate) fn read(&self) -> PyResult<(String, (Array, Stated))> {
+        let FromNumpy(name, dtype, chosen, shape, bytes) = self;
+        let dtype = Dtype::from_name(dtype).ok_or_else(|| wrong(format!("{name}: no numbers of {dtype}")))?;
+        let bytes = bytes.as_slice().map_err(|_| wrong(format!("{name}: the bytes are not in a row")))?;
+        let stated = if *chosen { Stated::File } else { Stated::Not };
+        Ok((name.clone(), (Array { dtype, shape: shape.clone(), bytes: bytes.to_vec() }, stated)))
+    }
+}

@@ -1,0 +1,89 @@
+//! Errors as the exceptions of `reconverge.errors`.
+
+use std::fmt::Display;
+
+use pyo3::exceptions::PyBaseException;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use reconverge_isa::source::Diagnostic;
+use reconverge_workbench::machine::ExplainError;
+use reconverge_workbench::machine::TargetError;
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::request::Error;
+use serde_json::{Value, json};
+
+/// An exception of `reconverge.errors`, by its name and arguments.
+fn exception<'py, A>(py: Python<'py>, name: &str, arguments: A) -> PyResult<PyErr>
+where
+    A: IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+{
+    let class = py.import("reconverge.errors")?.getattr(name)?;
+    let made = class.call1(arguments.into_pyobject(py)?)?;
+    Ok(PyErr::from_value(made.cast_into::<PyBaseException>()?.into_any()))
+}
+
+fn raised(name: &str, message: String, details: Option<Value>) -> PyErr {
+    Python::attach(|py| {
+        let made = match details {
+            None => exception(py, name, (message,)),
+            Some(details) => exception(py, name, (message, details.to_string())),
+        };
+        made.unwrap_or_else(|error| error)
+    })
+}
+
+/// The input or the usage is wrong.
+pub(crate) fn wrong(message: impl Display) -> PyErr {
+    raised("Error", message.to_string(), None)
+}
+
+/// Messages about a source, with their places in its text.
+pub(crate) fn diagnostics(messages: &[Diagnostic], source: &str) -> Value {
+    let message = |message: &Diagnostic| {
+        let (line, column) = message.span.line_column(source);
+        json!({ "line": line, "column": column, "message": message.message, "help": message.help })
+    };
+    messages.iter().map(message).collect()
+}
+
+/// A source text that does not assemble.
+pub(crate) fn source(title: &str, text: &str, messages: &[Diagnostic]) -> PyErr {
+    let (lines, more) = messages.split_at(messages.len().min(3));
+    let line = |message: &Diagnostic| {
+        let (line, column) = message.span.line_column(text);
+        format!("{title}:{line}:{column}: {message}")
+    };
+    let mut lines: Vec<String> = lines.iter().map(line).collect();
+    if !more.is_empty() {
+        lines.push(format!("and {} more", more.len()));
+    }
+    raised("SourceError", lines.join("\n"), Some(diagnostics(messages, text)))
+}
+
+/// A file that is no program.
+pub(crate) fn open(title: &str, text: &[u8], error: &OpenError) -> PyErr {
+    match error {
+        OpenError::Source(messages) => source(title, &String::from_utf8_lossy(text), messages),
+        other => wrong(format!("{title}: {other}")),
+    }
+}
+
+/// A target that cannot be.
+pub(crate) fn target(error: &TargetError) -> PyErr {
+    wrong(error)
+}
+
+/// Words that are no instruction.
+pub(crate) fn explain(error: &ExplainError) -> PyErr {
+    wrong(error)
+}
+
+/// A launch that gave no result.
+pub(crate) fn run(error: Error) -> PyErr {
+    match error {
+        Error::Trap(trapped) => raised("Trap", trapped.message.clone(), Some(trapped.to_json())),
+        Error::Differ(why) => raised("EnginesDiffer", why, None),
+        Error::Option { option, isa } => wrong(format!("`{option}` is not for {isa} programs")),
+        other => wrong(other),
+    }
+}

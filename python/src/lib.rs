@@ -1,0 +1,38 @@
+//! What the Python package `reconverge` has in Rust: the workbench, with numpy arrays in and out.
+//!
+//! The Python half (`reconverge/*.py`) has the classes that a user sees; this half does what needs the machines. Data that
+//! is looked at rather than computed with (explanations, counts, findings) crosses as JSON text; numbers cross as numpy
+//! arrays on buffers that Rust made, without a copy. Runs release the interpreter's lock.
+//!
+//! * [`mod@program`]: files to programs; listings, explanations, findings, graphs.
+//! * [`mod@launch`]: a program with what it starts from; runs, counts, reports.
+//! * [`mod@observe`]: what happens in a run, in batches of arrays.
+//! * [`mod@session`]: a launch that is stepped.
+//! * [`mod@campaign`]: campaigns and their shards.
+//! * [`mod@array`]: numpy arrays and the workbench's. [`mod@errors`]: exceptions.
+
+mod array;
+mod campaign;
+mod errors;
+mod launch;
+mod observe;
+mod program;
+mod session;
+
+/// The module that `reconverge/*.py` imports.
+#[pyo3::pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::campaign::Campaign;
+    #[pymodule_export]
+    use super::launch::{Launch, kernel, kernels, launch, launch_file};
+    #[pymodule_export]
+    use super::program::{Program, chips, explain, isa_of_chip, open};
+    #[pymodule_export]
+    use super::session::{Session, Snapshot};
+
+    /// The version of the package.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,132 @@
+"""Stepping: flow, registers, memory, snapshots."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import NESTED
+
+import reconverge
+
+#: A register that the nested if writes, by machine.
+RESULT = {"r500": "temp[1].r", "r700": "R1.x", "tesla": "$r2"}
+
+
+def test_lanes_that_wait_say_why(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    assert session.run_until(parted=True) == "there"
+    letters = "".join(each.letter for each in session.why())
+    runs = {"r500": "bbAAAAAA", "r700": "bbAAAAAA", "tesla": "ppAAAAAA"}[nested.program.isa]
+    assert letters == runs
+    assert session.mask == 0b1111_1100
+    assert session.why(0).word in ("branch", "parked") and session.why(7).word == "active"
+    if nested.program.isa != "r500":
+        # R500 counts a lane's branches; it has no stack of them.
+        assert session.stack()[0].kind
+    shown = session._repr_html_()
+    assert shown.count("lane ") == 8 and "switched off" in shown or "parked" in shown
+
+
+def test_registers_have_names_and_slices(nested: reconverge.Launch) -> None:
+    name = RESULT[nested.program.isa]
+    session = nested.session()
+    session.run_until(pc=nested.program[-1].address)
+    values = session.regs[name] if nested.program.isa == "tesla" else session.regs.f32[name]
+    assert values.tolist() == [13, 13, 12, 12, 12, 11, 11, 11]
+    whole = session.regs[name.split(".")[0]]
+    assert whole.shape == ((8,) if nested.program.isa == "tesla" else (8, 4))
+    first, end = {"r500": ("temp0", "temp2"), "r700": ("R0", "R2"), "tesla": ("$r0", "$r3")}[nested.program.isa]
+    several = session.regs[first:end]
+    assert several.shape[0] == (3 if nested.program.isa == "tesla" else 2)
+    assert np.array_equal(several[-1], whole)
+
+
+def test_a_register_that_is_changed_changes_what_comes_out(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    session.run_until(pc=nested.program[-1].address)
+    registers = session.regs if nested.program.isa == "tesla" else session.regs.f32
+    registers[RESULT[nested.program.isa]] = np.arange(8, dtype=np.uint32 if nested.program.isa == "tesla" else np.float32)
+    session.run()
+    left = session.outputs()[NESTED[nested.program.isa]].reshape(8, -1)[:, 0]
+    assert left.tolist() == list(range(8))
+
+
+def test_the_end_of_steps_leaves_what_a_run_leaves(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    while not session.step():
+        pass
+    for name, array in nested.run().items():
+        assert np.array_equal(session.outputs()[name], array)
+
+
+def test_a_snapshot_is_a_place_to_come_back_to(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    session.run_until(parted=True)
+    place = session.snapshot()
+    before = (session.pc, session.mask, session.why(), session.stack(), session.instructions)
+    session.run()
+    assert session.group is None and session.pc is None
+    session.restore(place)
+    assert (session.pc, session.mask, session.why(), session.stack(), session.instructions) == before
+    with pytest.raises(reconverge.Error, match="of another session"):
+        nested.session().restore(place)
+
+
+def test_a_lane_is_followed(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    while not session.step(lane=0):
+        assert session.mask & 1
+
+
+def test_a_predicate_stops_a_run(nested: reconverge.Launch) -> None:
+    session = nested.session()
+    assert session.run_until(lambda s: s.mask == 0b11) == "there"
+    assert session.mask == 0b11
+    assert session.run_until(budget=1) == "budget"
+    assert session.run_until(lambda s: False) == "end"
+
+
+def test_memory_is_read_and_written() -> None:
+    program = reconverge.assemble(
+        ".isa tesla\n.chip sm_10\n.kernel k\n.reg 4\n.shared 20\n.param 0 4\n"
+        "and b32 $r0 $r0 0xffff\nshl b32 $r0 $r0 0x2\nadd b32 $r0 b32 s[0x10] $r0\nld b32 $r1 g14[$r0]\n"
+        "add b32 $r1 $r1 0x1\nexit st b32 g14[$r0] $r1\n"
+    )
+    session = program.session(block=4, params={"a": np.array([1, 2, 3, 4], np.uint32)})
+    space = next(name for name, of in session.spaces.items() if of == "launch" and session.memory(name).buffers)
+    memory = session.memory(space)
+    assert memory.array("a", np.uint32).tolist() == [1, 2, 3, 4]
+    memory["a"] = np.array([10, 20, 30, 40], np.uint32)
+    first, _ = memory.buffers["a"]
+    assert memory[first : first + 4].tolist() == [10, 0, 0, 0]
+    session.run()
+    assert session.outputs()["a"].tolist() == [11, 21, 31, 41]
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("R9999.x", "there are .* of R"),
+        ("R1.q", "one of x, y, z, w fits"),
+        ("Q1", "no such register; there are R0.x"),
+    ],
+)
+def test_a_wrong_register_is_refused_with_what_fits(key: str, message: str) -> None:
+    session = reconverge.kernel("mandel", "r700", lanes=64).session()
+    with pytest.raises(reconverge.Error, match=message):
+        session.regs[key]
+
+
+def test_wrong_values_of_registers_and_memory_are_refused() -> None:
+    session = reconverge.kernel("mandel", "r700", lanes=64).session()
+    with pytest.raises(reconverge.Error, match=r"R1.x: an array of shape \(3,\) where \(64,\)"):
+        session.regs["R1.x"] = np.zeros(3, np.uint32)
+    with pytest.raises(reconverge.Error, match="an array of float64 where uint32 fits"):
+        session.regs["R1.x"] = np.zeros(64)
+    session.regs.f32["R1.x"] = 0.5
+    assert session.regs.f32["R1.x"].tolist() == [0.5] * 64
+    with pytest.raises(reconverge.Error, match="no memory is called nonsense"):
+        session.memory("nonsense")
+    session.run()
+    with pytest.raises(reconverge.Error, match="group 0 is ended: only groups that run have registers"):
+        session.regs["R1.x"]
