@@ -13,7 +13,7 @@
 //! | `parallel` | hands wavefronts to threads |
 //! | `lockstep` | compares the two engines |
 //!
-//! It shares [`crate::flow`], [`crate::lane`], the [`Wave`](crate::wave::Wave) and launches with the reference interpreter
+//! It shares [`crate::flow`], [`crate::lane`], the [`Wave`] and launches with the reference interpreter
 //! and gives the same exports, memory, counts and traps. The reference interpreter runs what this engine has no code for.
 
 // Code for a level is unsafe to call, and so are rows without a check and results written in place: each block says why it
