@@ -1,4 +1,4 @@
-//! Campaigns from file to results: every site and model on every machine, the same bytes whoever runs them, resuming, and
+//! Campaigns from file to results: every site and model on every machine, the same bytes from any number of workers, resuming, and
 //! what is refused.
 
 use std::collections::BTreeSet;

@@ -163,7 +163,7 @@ impl Screen {
     }
 }
 
-/// Answers a request that concerns the screen or belongs to whoever controls it; `None` for any other.
+/// Answers a request about the screen or the right to control it; `None` for any other.
 ///
 /// # Safety
 /// The argument is null or as many bytes as the request says, and what it points at is what the kernel expects there.
