@@ -504,8 +504,8 @@ impl Tree {
         match name {
             "VE_ADD" => each(&|n| of[0][n] + of[1][n]),
             "VE_MULTIPLY" => each(&|n| of[0][n] * of[1][n]),
-            "VE_MAXIMUM" => each(&|n| if of[0][n] > of[1][n] { of[0][n] } else { of[1][n] }),
-            "VE_MINIMUM" => each(&|n| if of[0][n] < of[1][n] { of[0][n] } else { of[1][n] }),
+            "VE_MAXIMUM" => each(&|n| if of[0][n] <= of[1][n] { of[1][n] } else { of[0][n] }),
+            "VE_MINIMUM" => each(&|n| if of[0][n] >= of[1][n] { of[1][n] } else { of[0][n] }),
             "VE_SET_LESS_THAN" => each(&|n| f32::from(u8::from(of[0][n] < of[1][n]))),
             "VE_FRACTION" => each(&|n| of[0][n] - of[0][n].floor()),
             "VE_DOT_PRODUCT" => {

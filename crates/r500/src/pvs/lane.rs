@@ -88,16 +88,16 @@ fn floor(a: f32) -> f32 {
     if a.abs() < 8_388_608.0 { below.copysign(a) } else { a }
 }
 
-/// a > b ? a : b. (docs/r500-vertex.md, Q6)
+/// a <= b ? b : a. (docs/r500-vertex.md, Q6)
 #[inline(always)]
 pub fn maximum(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
+    if a <= b { b } else { a }
 }
 
-/// a < b ? a : b. (docs/r500-vertex.md, Q6)
+/// a >= b ? b : a. (docs/r500-vertex.md, Q6)
 #[inline(always)]
 pub fn minimum(a: f32, b: f32) -> f32 {
-    if a < b { a } else { b }
+    if a >= b { b } else { a }
 }
 
 /// 1.0 where a comparison holds.
@@ -440,10 +440,10 @@ mod tests {
 
     /// docs/r500-vertex.md, Q6.
     #[test]
-    fn maximum_and_minimum_give_the_second_operand_for_nan_and_equals() {
-        assert_eq!(bits(maximum(0.0, -0.0)), bits(-0.0));
-        assert_eq!((maximum(f32::NAN, 2.0), minimum(f32::NAN, 2.0)), (2.0, 2.0));
-        assert!(maximum(2.0, f32::NAN).is_nan());
+    fn maximum_and_minimum_give_the_second_of_equal_operands_and_the_first_where_one_is_nan() {
+        assert_eq!((bits(maximum(0.0, -0.0)), bits(minimum(-0.0, 0.0))), (bits(-0.0), bits(0.0)));
+        assert!(maximum(f32::NAN, 2.0).is_nan() && minimum(f32::NAN, 2.0).is_nan());
+        assert_eq!((maximum(2.0, f32::NAN), minimum(2.0, f32::NAN)), (2.0, 2.0));
         assert_eq!([f32::NAN, -1.0, 0.25, 7.0].map(saturate), [0.0, 0.0, 0.25, 1.0]);
     }
 
