@@ -11,6 +11,8 @@
 //! * [`mod@campaign`]: campaigns and their shards.
 //! * [`mod@array`]: numpy arrays and the workbench's. [`mod@errors`]: exceptions.
 
+#![forbid(unsafe_code)]
+
 mod array;
 mod campaign;
 mod errors;

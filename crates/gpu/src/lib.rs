@@ -3,6 +3,8 @@
 //! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
 
+#![forbid(unsafe_code)]
+
 mod capture;
 pub mod device;
 pub mod launch_file;

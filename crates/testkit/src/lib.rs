@@ -7,6 +7,8 @@
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
 //! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
 
+#![forbid(unsafe_code)]
+
 mod campaign;
 mod evaluate;
 mod everywhere;
@@ -14,6 +16,7 @@ mod generate;
 mod imports;
 mod judge;
 mod pages;
+mod safety;
 mod shared;
 mod shrink;
 mod steps;

@@ -24,6 +24,8 @@
 //! # Ok::<(), reconverge_trace::Error>(())
 //! ```
 
+#![forbid(unsafe_code)]
+
 mod columns;
 pub mod compare;
 mod error;

@@ -19,6 +19,8 @@
 //!
 //! Nothing here reads files or prints.
 
+#![forbid(unsafe_code)]
+
 pub mod array;
 pub mod choose;
 pub mod contents;
