@@ -5,23 +5,35 @@
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
-//! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
+//! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
+//!
+//! None of that knows a machine. Random programs of one, and launches of them, come with the feature of its name: `r500`
+//! (with `vertex`, its other unit), `r700`, `tesla`.
 
 #![forbid(unsafe_code)]
 
 mod campaign;
+pub mod containers;
 mod evaluate;
 mod everywhere;
 mod generate;
 mod imports;
 mod judge;
 mod pages;
+#[cfg(feature = "r500")]
+pub mod r500;
+#[cfg(feature = "r700")]
+pub mod r700;
 mod safety;
 mod shared;
 mod shrink;
 mod steps;
+#[cfg(feature = "tesla")]
+pub mod tesla;
 pub mod textures;
 mod tree;
+#[cfg(feature = "r500")]
+pub mod vertex;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
