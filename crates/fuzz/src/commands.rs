@@ -88,7 +88,9 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
             // Type 0, type 3.
             Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
             Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
-            Driver::Nv50 => random.below(2) << 30 | count << 18 | random.below(8) << 13 | random.below(0x800) << 2,
+            Driver::Nv50 => {
+                random.below(2) << 30 | count << 18 | random.below(8) << 13 | random.below(0x800) << 2
+            }
         });
         commands.extend((0..count).map(|_| match random.below(3) {
             0 => random.next(),
@@ -129,7 +131,9 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
     };
     match result {
         Err(error) if error.to_string().is_empty() => Err(format!("an error without a message: {error:?}")),
-        _ if gpu.unknown().iter().any(|(name, _)| name.is_empty()) => Err("something unknown has no name".to_owned()),
+        _ if gpu.unknown().iter().any(|(name, _)| name.is_empty()) => {
+            Err("something unknown has no name".to_owned())
+        }
         _ => Ok(1),
     }
 }

@@ -106,7 +106,11 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
 }
 
 /// Runs that an input makes: on every engine, or on the reference interpreter in both modes.
-fn runs<T: PartialEq + Debug>(kind: Runs, options: Options, run: impl Fn(&Options) -> T) -> Result<u64, String> {
+fn runs<T: PartialEq + Debug>(
+    kind: Runs,
+    options: Options,
+    run: impl Fn(&Options) -> T,
+) -> Result<u64, String> {
     if kind == PAIRS {
         return same_on_every_engine(&options, run).map(|()| 1);
     }
