@@ -2,6 +2,11 @@
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+//! * `parquet` (off): `trace -o FILE.parquet`.
 
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
