@@ -234,9 +234,11 @@ fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
 }
 
-/// Of the levels, those that this processor has.
+/// Of the levels, those that this processor has; the others are not offered.
 fn level() -> impl TypedValueParser<Value = Level> {
-    one_of(Level::available(), |level| level.name())
+    let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
+    PossibleValuesParser::new(names)
+        .try_map(|given| Level::from_name(&given).ok_or("this processor does not have it"))
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {
