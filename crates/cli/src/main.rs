@@ -2,6 +2,11 @@
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+//! * `parquet` (off): `trace -o FILE.parquet`.
 
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -229,9 +234,11 @@ fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
 }
 
-/// Of the levels, those that this processor has.
+/// Of the levels, those that this processor has; the others are not offered.
 fn level() -> impl TypedValueParser<Value = Level> {
-    one_of(Level::available(), |level| level.name())
+    let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
+    PossibleValuesParser::new(names)
+        .try_map(|given| Level::from_name(&given).ok_or("this processor does not have it"))
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {

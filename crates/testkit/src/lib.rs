@@ -3,7 +3,8 @@
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
+//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`;
+//! [`files_to_save`] are those that a page gives its readers.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
 //! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
 //!
@@ -41,7 +42,7 @@ pub use everywhere::{EventLog, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
 pub use judge::LoweredProgram;
-pub use pages::page_is_current;
+pub use pages::{files_to_save, page_is_current};
 pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
 pub use steps::LaneSteps;
