@@ -1,8 +1,13 @@
-"""What a shard costs beside its own work, on processes, Dask and Ray with two workers each: docs/cluster.md has the figures."""
+"""What a shard costs beside its own work, on processes, Dask and Ray with two workers each: docs/cluster.md has the figures.
+
+Wall time, and CPU time of the busiest process that is no worker: other work on the machine changes the first, not the second.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import statistics
 import sys
 import tempfile
 import time
@@ -20,18 +25,47 @@ def nothing(task: Task) -> str:
     return f"{task.shard}"
 
 
-def measured(engine: Any, tasks: list[Task]) -> float:
-    """Seconds a shard that does nothing, with the workers started before."""
+def used() -> dict[int, float]:
+    """CPU seconds so far of this process and those below it that are no workers, by number."""
+    parents, seconds, workers = {}, {}, set()
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            command, stat = (path / "cmdline").read_bytes(), (path / "stat").read_text()
+        except OSError:
+            continue
+        pid, fields = int(path.name), stat.rpartition(")")[2].split()
+        parents[pid] = int(fields[1])
+        seconds[pid] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        # A worker of a pool or of Dask is spawned by Python, one of Ray has its task as a name.
+        if b"spawn_main" in command or command.startswith(b"ray::"):
+            workers.add(pid)
+
+    def ours(pid: int) -> bool:
+        while pid not in (0, 1, os.getpid()):
+            pid = parents.get(pid, 0)
+        return pid == os.getpid()
+
+    return {pid: each for pid, each in seconds.items() if pid not in workers and ours(pid)}
+
+
+def measured(engine: Any, tasks: list[Task]) -> tuple[float, float]:
+    """Wall and CPU seconds a shard that does nothing, with the workers started before: medians of five rounds."""
     mapped = over(engine)
     list(mapped(nothing, tasks[:8]))
-    start = time.perf_counter()
-    assert len(list(mapped(nothing, tasks))) == len(tasks)
-    return (time.perf_counter() - start) / len(tasks)
+    rounds = []
+    for _ in range(5):
+        before, start = used(), time.perf_counter()
+        assert len(list(mapped(nothing, tasks))) == len(tasks)
+        wall, after = time.perf_counter() - start, used()
+        busiest = max(after[pid] - before.get(pid, 0) for pid in after)
+        rounds.append((wall / len(tasks), busiest / len(tasks)))
+    walls, busy = zip(*rounds, strict=True)
+    return statistics.median(walls), statistics.median(busy)
 
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     campaign = Campaign(FILE)
     described = campaign.description
     known = (str(FILE), described["campaign"], described["version"])
@@ -46,14 +80,14 @@ def main() -> None:
     tasks = [Task(*known, shard, "nowhere") for shard in range(count)]
     for engine in (processes, dask, ray):
         with engine() as (workers, _), tempfile.TemporaryDirectory() as folder:
-            overhead = measured(workers, tasks)
+            wall, busy = measured(workers, tasks)
             # Each worker opens the campaign once; what it costs is not the shard's.
             campaign.run(folder, workers)
             with tempfile.TemporaryDirectory() as again:
                 start = time.perf_counter()
                 campaign.run(again, workers)
                 whole = time.perf_counter() - start
-            found[engine.__name__] = {"µs a shard": round(overhead * 1e6), "two workers, s": round(whole, 3)}
+            found[engine.__name__] = {"µs a shard": round(wall * 1e6), "CPU µs a shard": round(busy * 1e6), "two workers, s": round(whole, 3)}
             print(engine.__name__, json.dumps(found[engine.__name__], ensure_ascii=False), flush=True)
     print(json.dumps(found, ensure_ascii=False))
 

@@ -87,6 +87,12 @@ def test_an_array_that_is_not_in_a_row_is_copied_and_the_message_says_so() -> No
     with pytest.warns(reconverge.ArrayCopied, match="inputs R0: the array is copied: it is not contiguous"):
         left = double(inputs={"R0": given[:, ::2]})
     assert np.array_equal(left["pixel0"][:, :2], given[:, ::2] * 2)
+    # Rows backwards, columns backwards, one row for all lanes, columns one after another.
+    pairs = given[:, :2].copy()
+    for view in (pairs[::-1], pairs[:, ::-1], np.broadcast_to(pairs[:1], (4, 2)), np.asfortranarray(pairs)):
+        with pytest.warns(reconverge.ArrayCopied, match="it is not contiguous"):
+            left = double(inputs={"R0": view})
+        assert np.array_equal(left["pixel0"][:, :2], view * 2), view.strides
     with pytest.warns(reconverge.ArrayCopied, match="its bytes are in the other order"):
         left = double(inputs={"R0": given[:, :2].astype(">f4")})
     assert np.array_equal(left["pixel0"][:, :2], given[:, :2] * 2)

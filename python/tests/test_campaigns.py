@@ -1,0 +1,116 @@
+"""Campaigns: the same bytes from any number of processes, and what is refused. Clusters are in python/clusters."""
+
+from __future__ import annotations
+
+import errno
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import reconverge
+from reconverge.campaign import Campaign, Task, over, run_task
+
+TEXT = 'kernel = "collatz"\nisa = "r700"\nlanes = 64\nseed = 3\ninjections = 60\nshard = 16\n'
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "campaign.toml"
+    path.write_text(TEXT)
+    return path
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def test_one_process_and_two_leave_the_same_bytes_and_go_on(file: Path, tmp_path: Path) -> None:
+    campaign = Campaign(file)
+    assert len(campaign.shards) == 4 and repr(campaign) == "<Campaign campaign.toml: 60 experiments in 4 shards>"
+    one, two = tmp_path / "one", tmp_path / "two"
+    assert len(campaign.run(one)) == 4
+    two.mkdir()
+    (two / campaign.shards[1]).write_bytes((one / campaign.shards[1]).read_bytes())
+    assert campaign.missing(two) == [0, 2, 3]
+    assert len(campaign.run(two, 2)) == 3
+    assert contents(one) == contents(two)
+    assert campaign.run(two) == []
+    summary = campaign.summary(two)
+    assert summary["finished"] == sum(each["injections"] for each in summary["sites"]) == 60
+    assert campaign.recheck(two, 20) == {"checked": 20, "differ": []}
+
+
+def test_experiments_are_a_frame(file: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    campaign = Campaign(file)
+    campaign.run(tmp_path / "results")
+    frame = campaign.frame(tmp_path / "results", "pandas")
+    assert frame["index"].tolist() == list(range(60))
+    assert set(frame["outcome"]) <= {"masked", "diverged", "sdc", "trap", "hang"}
+
+
+def test_any_map_will_do_and_one_that_runs_nothing_is_an_error(file: Path, tmp_path: Path) -> None:
+    campaign = Campaign(file)
+    assert len(campaign.run(tmp_path / "backwards", map=lambda function, tasks: [function(task) for task in tasks[::-1]])) == 4
+    with pytest.raises(reconverge.Error, match="4 shards are missing, and a round finished none of them"):
+        campaign.run(tmp_path / "nothing", map=lambda function, tasks: [])
+    with pytest.raises(reconverge.Error, match=r"a number of processes, a distributed\.Client, or the module ray"):
+        over("processes")
+
+
+def test_an_unknown_site_is_refused_with_its_line_and_what_was_meant(file: Path) -> None:
+    file.write_text(TEXT + 'sites = ["registers"]\n')
+    with pytest.raises(reconverge.Error, match=r"campaign\.toml: .*line 7(.|\n)*did you mean `register`\?"):
+        Campaign(file)
+
+
+def test_a_folder_of_another_campaign_is_refused(file: Path, tmp_path: Path) -> None:
+    Campaign(file).run(tmp_path / "results")
+    file.write_text(TEXT.replace("seed = 3", "seed = 4"))
+    with pytest.raises(reconverge.Error, match="it is of another campaign.*use another folder"):
+        Campaign(file).run(tmp_path / "results")
+
+
+def test_a_worker_of_another_version_or_file_is_refused(file: Path, tmp_path: Path) -> None:
+    described = Campaign(file).description
+    older = Task(str(file), described["campaign"], "0.0.1", 0, str(tmp_path / "results"))
+    with pytest.raises(reconverge.Error, match=r"has reconverge .*, the campaign was begun with 0\.0\.1: install"):
+        run_task(older)
+    other = Task(str(file), "0" * 32, described["version"], 0, str(tmp_path / "results"))
+    with pytest.raises(reconverge.Error, match="this worker reads campaign .*: give all workers one file"):
+        run_task(other)
+    assert not (tmp_path / "results").exists()
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Files cannot grow beyond 1,024 bytes, which is less than a shard has."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, before)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits are those of Linux")
+def test_a_full_disk_keeps_what_is_finished(file: Path, tmp_path: Path) -> None:
+    campaign, results = Campaign(file), tmp_path / "results"
+    campaign.run(results)
+    wanted = contents(results)
+    (results / campaign.shards[2]).unlink()
+    left = contents(results)
+    with full_disk(), pytest.raises(reconverge.Error, match="shards that are finished stay; make room") as caught:
+        campaign.run(results)
+    assert f"os error {errno.EFBIG}" in str(caught.value)
+    assert contents(results) == left
+    campaign.run(results)
+    assert contents(results) == wanted
