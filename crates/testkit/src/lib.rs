@@ -5,11 +5,13 @@
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
 //! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
+//! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
 //! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
 
 mod campaign;
 mod evaluate;
 mod everywhere;
+pub mod exact;
 mod generate;
 mod imports;
 mod judge;
@@ -19,6 +21,7 @@ mod shrink;
 mod steps;
 pub mod textures;
 mod tree;
+mod words;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
@@ -33,3 +36,4 @@ pub use steps::LaneSteps;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };
+pub use words::{BLOCK, each_block, same_of_each, special_words};
