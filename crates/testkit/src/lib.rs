@@ -6,6 +6,7 @@
 //! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`;
 //! [`files_to_save`] are those that a page gives its readers.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
+//! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
 //! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
 //!
 //! None of that knows a machine. Random programs of one, and launches of them, come with the feature of its name: `r500`
@@ -17,6 +18,7 @@ mod campaign;
 pub mod containers;
 mod evaluate;
 mod everywhere;
+pub mod exact;
 mod generate;
 mod imports;
 mod judge;
@@ -35,6 +37,7 @@ pub mod textures;
 mod tree;
 #[cfg(feature = "r500")]
 pub mod vertex;
+mod words;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
@@ -49,3 +52,4 @@ pub use steps::LaneSteps;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };
+pub use words::{BLOCK, each_block, same_of_each, special_words};
