@@ -6,8 +6,8 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use reconverge_container::{Error, Format, Hints, ctm_elf, load};
 use reconverge_isa::Program;
-use reconverge_testkit::shared;
 use reconverge_testkit::containers::{Elf, Sec, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
+use reconverge_testkit::shared;
 
 thread_local! {
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };

@@ -63,7 +63,9 @@ fn seeds(folder: &str, isa: Isa) -> Vec<Vec<u8>> {
 fn text(random: &mut Random, words: &str) -> Vec<u8> {
     if random.once_in(8) {
         let length = random.below(400);
-        return (0..length).map(|_| if random.once_in(16) { b'\n' } else { 32 + random.below(95) as u8 }).collect();
+        return (0..length)
+            .map(|_| if random.once_in(16) { b'\n' } else { 32 + random.below(95) as u8 })
+            .collect();
     }
     let Some(target) = decode::TARGETS.iter().find(|target| target.name == words) else { return Vec::new() };
     let mut text = decode::text(target, &(target.make)(random)).unwrap_or_default();

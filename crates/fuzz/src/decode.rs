@@ -91,9 +91,13 @@ pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
         "decode-r500" => reconverge_r500::text::disassemble(&program, Default::default()),
         "decode-r500-vertex" => pvs::text::disassemble(&program, Default::default()),
         "decode-r700" => reconverge_r700::text::disassemble(&words, Chip::RV770, Default::default()).text,
-        "decode-tesla-compute" => {
-            reconverge_tesla::text::disassemble(&words, 0, TeslaChip::Gt215, Stage::Compute, Default::default())
-        }
+        "decode-tesla-compute" => reconverge_tesla::text::disassemble(
+            &words,
+            0,
+            TeslaChip::Gt215,
+            Stage::Compute,
+            Default::default(),
+        ),
         _ => return None,
     })
 }
@@ -104,7 +108,12 @@ fn same(words: &[u32], back: &[u32], text: &str) -> Result<(), String> {
         return Ok(());
     }
     let at = (0..words.len().max(back.len())).find(|&at| words.get(at) != back.get(at)).unwrap_or(0);
-    Err(format!("word {at} of {} is {:08x?}, not {:08x?}, in\n{text}", words.len(), back.get(at), words.get(at)))
+    Err(format!(
+        "word {at} of {} is {:08x?}, not {:08x?}, in\n{text}",
+        words.len(),
+        back.get(at),
+        words.get(at)
+    ))
 }
 
 fn refused(errors: &[Diagnostic], text: &str) -> String {

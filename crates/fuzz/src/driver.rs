@@ -143,7 +143,8 @@ pub fn run(target: &'static Target, plan: &Plan, mut progress: impl FnMut(u64, u
 impl Shared {
     fn work(&self, number: usize) {
         let worker = &self.workers[number];
-        let mut mark = self.plan.marks.as_ref().and_then(|folder| File::create(folder.join(number.to_string())).ok());
+        let mut mark =
+            self.plan.marks.as_ref().and_then(|folder| File::create(folder.join(number.to_string())).ok());
         while !self.stop.load(Ordering::Relaxed) && !self.ended() {
             let case = self.next.fetch_add(1, Ordering::Relaxed);
             if matches!(self.plan.until, Until::Cases(cases) if case >= cases) {
@@ -192,7 +193,8 @@ impl Shared {
             let began = Duration::from_millis(worker.began.load(Ordering::Relaxed));
             now.saturating_sub(began) > self.plan.limit
         };
-        let worker = self.workers.iter().filter(|worker| worker.case.load(Ordering::Acquire) != 0).find(hangs)?;
+        let worker =
+            self.workers.iter().filter(|worker| worker.case.load(Ordering::Acquire) != 0).find(hangs)?;
         worker.case.load(Ordering::Acquire).checked_sub(1)
     }
 

@@ -32,7 +32,7 @@ struct Common {
     #[arg(long)]
     jobs: Option<usize>,
     /// Seconds that one case may take.
-    #[arg(long, default_value_t = 20.0)]
+    #[arg(long, default_value_t = 60.0)]
     limit: f32,
     /// The folder for findings.
     #[arg(long, default_value = "fuzz/findings")]
@@ -194,7 +194,9 @@ fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: 
     let seeds = (target.seeds)();
     let mut named = false;
     for mark in std::fs::read_dir(marks)? {
-        let Ok(case) = std::fs::read(mark?.path())?.as_slice().try_into().map(u64::from_le_bytes) else { continue };
+        let Ok(case) = std::fs::read(mark?.path())?.as_slice().try_into().map(u64::from_le_bytes) else {
+            continue;
+        };
         let bytes = bytes_of(target, &seeds, common.seed, case);
         let why = format!("the process ended: {status}");
         let finding = Finding { target: target.name.to_owned(), seed: common.seed, case, why, bytes };
@@ -215,17 +217,13 @@ fn name_the_end(target: &'static Target, common: &Common, marks: &Path, status: 
 }
 
 /// Runs a target in this process.
-fn here(
-    target: &'static Target,
-    until: Until,
-    common: &Common,
-    marks: Option<&Path>,
-) -> Result<ExitCode> {
+fn here(target: &'static Target, until: Until, common: &Common, marks: Option<&Path>) -> Result<ExitCode> {
     let plan = Plan {
         seed: common.seed,
         until,
         jobs: jobs(common),
-        limit: Duration::try_from_secs_f32(common.limit).with_context(|| format!("--limit {}", common.limit))?,
+        limit: Duration::try_from_secs_f32(common.limit)
+            .with_context(|| format!("--limit {}", common.limit))?,
         marks: marks.map(Path::to_owned),
     };
     let bar = match until {
@@ -277,7 +275,8 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let name = || file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(name)?;
     let finding = Finding::parse(&text).map_err(|why| anyhow::anyhow!("{}: {why}", name()))?;
-    let target = target(&finding.target).with_context(|| format!("there is no target `{}`", finding.target))?;
+    let target =
+        target(&finding.target).with_context(|| format!("there is no target `{}`", finding.target))?;
     match checked(target, &finding.bytes) {
         Ok(counted) => {
             println!("{}: {counted} {}, nothing is wrong", target.name, target.counts);

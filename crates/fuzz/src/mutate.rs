@@ -3,20 +3,8 @@
 use reconverge_simt::random::Random;
 
 /// Words that limits and sign bits are near.
-const WORDS: [u32; 12] = [
-    0,
-    1,
-    4,
-    0xff,
-    0x7fff,
-    0xffff,
-    0x1_0000,
-    0x7fff_ffff,
-    0x8000_0000,
-    0xffff_fff0,
-    0xffff_fffe,
-    u32::MAX,
-];
+const WORDS: [u32; 12] =
+    [0, 1, 4, 0xff, 0x7fff, 0xffff, 0x1_0000, 0x7fff_ffff, 0x8000_0000, 0xffff_fff0, 0xffff_fffe, u32::MAX];
 
 /// Bytes that texts are made of.
 const TEXT: &[u8] = b"0123456789abcdefxrctsuv.,:;@#$%()[]{}<>+-*/|=_\"' \n";

@@ -9,9 +9,9 @@ use std::sync::OnceLock;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::Shares;
 use reconverge_simt::random::Random;
+use reconverge_workbench::Opened;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
-use reconverge_workbench::Opened;
 use reconverge_workbench::request::Error;
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::NoFiles;
@@ -35,7 +35,8 @@ const fn real(
     make: fn(&mut Random) -> Vec<u8>,
     check: fn(&[u8]) -> Result<u64, String>,
 ) -> Target {
-    let about = "mutated programs of the corpora leave the same on the reference, the fast and the compiled engine";
+    let about =
+        "mutated programs of the corpora leave the same on the reference, the fast and the compiled engine";
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
@@ -101,7 +102,9 @@ fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
         0..3 => {
             for _ in 0..1 + random.below(4) {
                 let at = random.next() as usize % words.len().max(1);
-                let Some(other) = words.get(random.next() as usize % words.len().max(1)).copied() else { break };
+                let Some(other) = words.get(random.next() as usize % words.len().max(1)).copied() else {
+                    break;
+                };
                 words[at] = match random.below(4) {
                     0 => random.next(),
                     1 => other,

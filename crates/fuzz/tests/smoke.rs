@@ -36,7 +36,8 @@ fn what_was_found_is_sound_now() {
     for entry in folder.into_iter().flatten() {
         let file = entry.unwrap().path();
         let finding = Finding::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
-        let target = target(&finding.target).unwrap_or_else(|| panic!("there is no target {}", finding.target));
+        let target =
+            target(&finding.target).unwrap_or_else(|| panic!("there is no target {}", finding.target));
         if let Err(why) = checked(target, &finding.bytes) {
             panic!("{}: {why}", file.display());
         }

@@ -8,8 +8,8 @@ use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
 use reconverge_tesla::inst::{Chip, Control, Group, Op, Stage};
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
-use reconverge_testkit::{Random, textures};
 use reconverge_testkit::tesla::{machine_with, words_of};
+use reconverge_testkit::{Random, textures};
 
 /// Executes up to `steps` instructions with two machines that start alike.
 fn compare(words: &[u32], chip: Chip, stage: Stage, mode: Mode, level: Level, seed: u64, steps: u32) {

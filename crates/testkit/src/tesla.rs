@@ -2,6 +2,7 @@
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::random::Random;
 use reconverge_simt::{Lane, Options};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Inst, Stage};
@@ -9,7 +10,6 @@ use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup, Varying};
 use reconverge_tesla::run::Run;
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::texture::Textures;
-use reconverge_simt::random::Random;
 
 /// `exit nop`, behind the instruction under test.
 pub const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
@@ -123,12 +123,7 @@ pub fn machine_with(
 }
 
 /// Random words of a row that decode. Predicates that always hold are made as frequent as all others.
-pub fn words_of(
-    row: usize,
-    chip: Chip,
-    stage: Stage,
-    random: &mut Random,
-) -> Option<(Vec<u32>, Inst)> {
+pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
     let row = &TABLE.rows()[row];
     for _ in 0..20 {
         let mut bits = u64::from(random.next()) | u64::from(random.next()) << 32;

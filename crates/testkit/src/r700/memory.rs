@@ -146,8 +146,7 @@ pub fn launch(random: &mut Random) -> Launch {
             4 => random.below(60),
             _ => random.next(),
         };
-        let values =
-            (0..lanes as u32).map(|lane| [value(lane), value(lane), value(lane), lane]).collect();
+        let values = (0..lanes as u32).map(|lane| [value(lane), value(lane), value(lane), lane]).collect();
         launch.inputs.push(Input { gpr, values });
     }
     for number in 0..5 {
