@@ -243,13 +243,18 @@ fn wavefronts(bytes: &[u8], kind: Runs) -> Result<u64, String> {
 /// Bytes that loads and stores of graphics programs find.
 const LOCAL_BYTES: u32 = 0x100;
 
+/// The place of [`Stage::Compute`] in [`Stage::ALL`], the low bits of the launch byte.
+const COMPUTE: u8 = 3;
+
 /// In the launch byte: as many registers as there are, instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
 fn words_tesla(random: &mut Random) -> Vec<u8> {
-    let stage = random.below(4) as u8;
+    let stage = if random.once_in(2) { COMPUTE } else { random.below(4) as u8 };
     let mut words = Vec::new();
-    for _ in 0..1 + random.below(24) {
+    // Few, so that each is reached, or many.
+    let most = random.one_of(&[1, 2, 4, 24]);
+    for _ in 0..1 + random.below(most) {
         if random.once_in(12) {
             words.extend([random.next(), random.next()]);
             continue;
@@ -273,7 +278,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
     // Compute programs on the chip that they are for.
-    of_program(random, 3, 4, &words)
+    of_program(random, COMPUTE, 4, &words)
 }
 
 fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {

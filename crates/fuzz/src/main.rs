@@ -32,7 +32,7 @@ struct Common {
     #[arg(long)]
     jobs: Option<usize>,
     /// Seconds that one case may take.
-    #[arg(long, default_value_t = 20.0)]
+    #[arg(long, default_value_t = 60.0)]
     limit: f32,
     /// The folder for findings.
     #[arg(long, default_value = "fuzz/findings")]
