@@ -26,11 +26,11 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r700::chip::Chip;
-use reconverge_r700::launch;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::Draw;
 use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::limits::LANES;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
@@ -283,7 +283,7 @@ impl R600 {
 
     /// Whether a draw of so many vertices has no more than a launch can have; one that has more is noted, and nothing is drawn.
     fn fits(&mut self, vertices: usize) -> bool {
-        let fits = vertices.saturating_mul(self.instances.max(1) as usize) <= launch::MOST_LANES;
+        let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
         if !fits {
             self.state.unknown.note("a draw of that many vertices");
         }
