@@ -3,6 +3,7 @@
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
 
+#![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -38,6 +39,7 @@ mod files;
 mod interrupt;
 mod launch;
 mod limit;
+mod limits;
 mod lint;
 mod list;
 mod man;
@@ -75,6 +77,10 @@ struct Cli {
     /// Also say which engine ran where the one that was asked for could not
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
+    /// What input may ask of the host, at most: lanes, memory, nesting, file; K, M and G behind a number count in 2^10,
+    /// 2^20 and 2^30
+    #[arg(long, global = true, value_name = "NAME=N,…", value_delimiter = ',', value_parser = limits::parse)]
+    limits: Vec<limits::Setting>,
 }
 
 #[derive(Subcommand)]
@@ -290,6 +296,7 @@ fn main() -> ExitCode {
     if cli.quiet {
         messages::be_quiet();
     }
+    cli.limits.iter().for_each(limits::Setting::set);
     let as_json = cli.command.as_json();
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
