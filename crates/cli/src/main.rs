@@ -74,7 +74,7 @@ struct Cli {
     /// No notes, warnings and progress
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Also say which engine ran where the one that was asked for could not
+    /// Also say which engine ran where the one that was asked for could not, and what compiling took
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
     /// What input may ask of the host, at most: lanes, memory, nesting, file; K, M and G behind a number count in 2^10,
@@ -321,6 +321,17 @@ fn main() -> ExitCode {
     };
     if let Some(why) = reconverge_simt::compiling::refusal().filter(|_| cli.verbose) {
         tell!("note: the fast engine ran in the place of the compiled one: {why}");
+    }
+    let spent = reconverge_simt::compiling::spent();
+    if cli.verbose && spent.programs > 0 {
+        let milliseconds = |time: std::time::Duration| 1e3 * time.as_secs_f64();
+        tell!(
+            "note: {} compiled in {:.2} ms, the longest in {:.2} ms: {} of code",
+            messages::counted(spent.programs, "program"),
+            milliseconds(spent.time),
+            milliseconds(reconverge_simt::compiling::longest()),
+            messages::counted(spent.bytes, "byte"),
+        );
     }
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

@@ -206,7 +206,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {
         let Memory { wide, context, local, global } = self;
-        wide.call(Move { context, lanes, local, global: &mut **global, transfer })
+        wide.eight().call(Move { context, lanes, local, global: &mut **global, transfer })
     }
 }
 
