@@ -8,6 +8,7 @@
 //! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 //! * `parquet` (off): `trace -o FILE.parquet`.
 
+#![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -43,6 +44,7 @@ mod files;
 mod interrupt;
 mod launch;
 mod limit;
+mod limits;
 mod lint;
 mod list;
 mod man;
@@ -80,6 +82,10 @@ struct Cli {
     /// Also say which engine ran where the one that was asked for could not, and what compiling took
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
+    /// What input may ask of the host, at most: lanes, memory, nesting, file; K, M and G behind a number count in 2^10,
+    /// 2^20 and 2^30
+    #[arg(long, global = true, value_name = "NAME=N,…", value_delimiter = ',', value_parser = limits::parse)]
+    limits: Vec<limits::Setting>,
 }
 
 #[derive(Subcommand)]
@@ -297,6 +303,7 @@ fn main() -> ExitCode {
     if cli.quiet {
         messages::be_quiet();
     }
+    cli.limits.iter().for_each(limits::Setting::set);
     let as_json = cli.command.as_json();
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),

@@ -1,14 +1,14 @@
 //! `reconverge completions` and `reconverge man`: made from the same description of the arguments that reads them.
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
 
 use crate::messages::answer_bytes;
-use crate::{Answer, Cli};
+use crate::{Answer, Cli, files};
 
 /// Print the completions of a shell
 #[derive(clap::Args)]
@@ -42,9 +42,10 @@ pub(crate) fn run(args: &Man) -> Result<Answer> {
     }
     match &args.folder {
         Some(folder) => {
-            std::fs::create_dir_all(folder)
-                .and_then(|()| clap_mangen::generate_to(Cli::command(), folder))
-                .with_context(|| folder.display().to_string())?;
+            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+            let mut command = Cli::command().disable_help_subcommand(true);
+            command.build();
+            write_pages(command, folder)?;
         }
         None => {
             let mut page = Vec::new();
@@ -144,4 +145,15 @@ fn prose(help: &str) -> String {
         _ => part.to_owned(),
     });
     parts.collect::<Vec<_>>().join("`")
+}
+
+/// Writes the page of a command and those of its commands.
+fn write_pages(command: Command, folder: &Path) -> Result<()> {
+    for command in command.get_subcommands().filter(|command| !command.is_hide_set()) {
+        write_pages(command.clone(), folder)?;
+    }
+    let man = clap_mangen::Man::new(command);
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    files::write(&folder.join(man.get_filename()), &page)
 }

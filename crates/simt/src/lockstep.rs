@@ -137,12 +137,12 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
 pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Result<T, Failure<T::Cause>> {
     let mut pair = Pair::new(make());
     let mut lengths = Lengths::new(seed);
-    loop {
+    while !stop::asked() {
         let stretch = lengths.next();
         let start = pair.start();
         match pair.run(stretch, shares) {
-            Ok(Ok(Step::Running)) if !stop::asked() => {}
-            Ok(Ok(_)) => return Ok(pair.twin),
+            Ok(Ok(Step::Running)) => {}
+            Ok(Ok(Step::Done)) => break,
             Ok(Err(trap)) => return Err(Failure::Trap(start.group, trap)),
             Err(differs) => {
                 let difference = start.found(&pair, stretch.observed, differs);
@@ -151,6 +151,7 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
             }
         }
     }
+    Ok(pair.twin)
 }
 
 /// The first difference where the fast engine is made otherwise, up to the end of a known one; `None` if there is none.
