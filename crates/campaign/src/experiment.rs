@@ -4,12 +4,12 @@ use reconverge_simt::Lane;
 use reconverge_simt::course::Follower;
 use reconverge_simt::random::Random;
 use reconverge_workbench::array::Array;
-use reconverge_workbench::faults::{Watch, Word};
+use reconverge_workbench::faults::{Kind, Watch, Word};
 use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::session::{SpaceOf, Stepping};
 
 use crate::file::{Model, Site};
-use crate::point::{Point, kind};
+use crate::point::Point;
 
 /// How an experiment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -181,12 +181,7 @@ impl Experiment {
             Site::Register => self.change_register(point, stepping, group, random),
             Site::Memory => self.change_memory(point, stepping, group, random),
             Site::Instruction => self.change_program(point, stepping, random),
-            Site::Predicate
-            | Site::ActiveMask
-            | Site::StackEntry
-            | Site::BranchCounter
-            | Site::Token
-            | Site::LoopCounter => self.change_word(stepping, random),
+            Site::Flow(kind) => self.change_word(kind, stepping, random),
         }
     }
 
@@ -278,8 +273,8 @@ impl Experiment {
     }
 
     /// Every bit of the words of a kind is as likely as every other.
-    fn change_word(&self, stepping: &mut Stepping, random: &mut Random) -> Option<Change> {
-        let words = stepping.words(kind(self.site)?);
+    fn change_word(&self, kind: Kind, stepping: &mut Stepping, random: &mut Random) -> Option<Change> {
+        let words = stepping.words(kind);
         let bits = |word: &Word| u64::from(word.bits.count_ones());
         let total = words.iter().map(bits).sum();
         if total == 0 {

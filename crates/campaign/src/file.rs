@@ -4,26 +4,16 @@ use std::fmt;
 
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
-use serde::{Deserialize, Deserializer, Serialize, de};
+use reconverge_workbench::faults::Kind;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// What an experiment changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Site {
     /// A general or address register that the program names.
     Register,
-    /// Predicate bits and condition flags.
-    Predicate,
-    /// Which lanes take part in the next instruction.
-    ActiveMask,
-    /// R700: a mask of an entry of the stack.
-    StackEntry,
-    /// R500: the branch counter of a lane that is switched off.
-    BranchCounter,
-    /// Tesla: lanes or address of an entry of the token stack.
-    Token,
-    /// R500, R700: how often an open loop has to go.
-    LoopCounter,
+    /// A word of flow state.
+    Flow(Kind),
     /// A 32-bit word of memory.
     Memory,
     /// A 32-bit word of the next instruction; on R700 of the next control-flow instruction and its clause.
@@ -32,28 +22,16 @@ pub enum Site {
 
 impl Site {
     /// All sites.
-    pub const ALL: [Site; 9] = [
-        Site::Register,
-        Site::Predicate,
-        Site::ActiveMask,
-        Site::StackEntry,
-        Site::BranchCounter,
-        Site::Token,
-        Site::LoopCounter,
-        Site::Memory,
-        Site::Instruction,
-    ];
+    pub fn all() -> impl Iterator<Item = Site> + Clone {
+        let flow = Kind::ALL.into_iter().map(Site::Flow);
+        std::iter::once(Site::Register).chain(flow).chain([Site::Memory, Site::Instruction])
+    }
 
     /// Its name in campaign files and results.
     pub const fn name(self) -> &'static str {
         match self {
             Site::Register => "register",
-            Site::Predicate => "predicate",
-            Site::ActiveMask => "active-mask",
-            Site::StackEntry => "stack-entry",
-            Site::BranchCounter => "branch-counter",
-            Site::Token => "token",
-            Site::LoopCounter => "loop-counter",
+            Site::Flow(kind) => kind.name(),
             Site::Memory => "memory",
             Site::Instruction => "instruction",
         }
@@ -62,14 +40,15 @@ impl Site {
     /// The machines that have it.
     pub const fn machines(self) -> &'static [Isa] {
         match self {
-            Site::Register | Site::Predicate | Site::ActiveMask | Site::Memory | Site::Instruction => {
-                &[Isa::R500, Isa::R700, Isa::Tesla]
-            }
-            Site::StackEntry => &[Isa::R700],
-            Site::BranchCounter => &[Isa::R500],
-            Site::Token => &[Isa::Tesla],
-            Site::LoopCounter => &[Isa::R500, Isa::R700],
+            Site::Register | Site::Memory | Site::Instruction => &Isa::ALL,
+            Site::Flow(kind) => kind.machines(),
         }
+    }
+}
+
+impl Serialize for Site {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
@@ -109,12 +88,12 @@ impl Model {
 fn named<'de, D: Deserializer<'de>, T: Copy>(
     deserializer: D,
     what: &str,
-    all: &[T],
+    all: impl Iterator<Item = T> + Clone,
     name: fn(T) -> &'static str,
 ) -> Result<T, D::Error> {
     let found = String::deserialize(deserializer)?;
-    let names = || all.iter().map(|one| name(*one));
-    all.iter().copied().find(|one| name(*one) == found).ok_or_else(|| {
+    let names = || all.clone().map(name);
+    all.clone().find(|one| name(*one) == found).ok_or_else(|| {
         let meant = closest(&found, names()).map(|meant| format!("did you mean `{meant}`? "));
         let list: Vec<&str> = names().collect();
         de::Error::custom(format!(
@@ -127,13 +106,13 @@ fn named<'de, D: Deserializer<'de>, T: Copy>(
 
 impl<'de> Deserialize<'de> for Site {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Site, D::Error> {
-        named(deserializer, "site", &Site::ALL, Site::name)
+        named(deserializer, "site", Site::all(), Site::name)
     }
 }
 
 impl<'de> Deserialize<'de> for Model {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Model, D::Error> {
-        named(deserializer, "fault model", &Model::ALL, Model::name)
+        named(deserializer, "fault model", Model::ALL.into_iter(), Model::name)
     }
 }
 
@@ -267,7 +246,7 @@ impl CampaignFile {
             return wrong("shard", format!("{}: 1 to 10000000 experiments fit here", file.shard));
         }
         let twice = |len: usize, distinct: usize| len != distinct || len == 0;
-        let sites = file.sites.clone().unwrap_or_else(|| Site::ALL.to_vec());
+        let sites = file.sites.clone().unwrap_or_else(|| Site::all().collect());
         if twice(sites.len(), sites.iter().collect::<std::collections::BTreeSet<_>>().len()) {
             return wrong("sites", "at least one, each once".to_owned());
         }

@@ -166,18 +166,11 @@ impl Point {
         self.areas = areas(&stepping);
         let steps = self.course.stages().len();
         let every = steps.div_ceil(SNAPSHOTS).max(APART);
-        let mut instants: Vec<(Site, Vec<u32>)> = [
-            Site::Predicate,
-            Site::StackEntry,
-            Site::BranchCounter,
-            Site::Token,
-            Site::LoopCounter,
-            Site::Instruction,
-        ]
-        .into_iter()
-        .filter(|site| site.machines().contains(&self.isa))
-        .map(|site| (site, Vec::new()))
-        .collect();
+        let mut instants: Vec<(Site, Vec<u32>)> = Site::all()
+            .filter(|site| !matches!(site, Site::Register | Site::Flow(Kind::ActiveMask) | Site::Memory))
+            .filter(|site| site.machines().contains(&self.isa))
+            .map(|site| (site, Vec::new()))
+            .collect();
         let mut masks = 0;
         for step in 0..steps {
             if step % every == 0 {
@@ -192,13 +185,12 @@ impl Point {
             stepping.advance(1, Watch::Nothing)?;
         }
         let all = Instants::All(steps as u64);
-        self.instants = Site::ALL
-            .into_iter()
+        self.instants = Site::all()
             .filter_map(|site| {
                 let there = match site {
                     Site::Register => !self.registers.is_empty(),
                     Site::Memory => self.areas.iter().any(|area| area.words() > 0),
-                    Site::ActiveMask => masks == steps as u64,
+                    Site::Flow(Kind::ActiveMask) => masks == steps as u64,
                     _ => {
                         let (_, list) = instants.iter_mut().find(|(known, _)| *known == site)?;
                         let list = std::mem::take(list);
@@ -212,24 +204,11 @@ impl Point {
     }
 }
 
-/// The kind of flow state that a site is.
-pub(crate) fn kind(site: Site) -> Option<Kind> {
-    match site {
-        Site::Predicate => Some(Kind::Predicate),
-        Site::ActiveMask => Some(Kind::ActiveMask),
-        Site::StackEntry => Some(Kind::StackEntry),
-        Site::BranchCounter => Some(Kind::BranchCounter),
-        Site::Token => Some(Kind::Token),
-        Site::LoopCounter => Some(Kind::LoopCounter),
-        Site::Register | Site::Memory | Site::Instruction => None,
-    }
-}
-
 /// Whether the next instruction has a site.
 fn exists(stepping: &Stepping, site: Site) -> bool {
-    match kind(site) {
-        Some(kind) => !stepping.words(kind).is_empty(),
-        None => stepping.next_words().is_some_and(|words| !words.is_empty()),
+    match site {
+        Site::Flow(kind) => !stepping.words(kind).is_empty(),
+        _ => stepping.next_words().is_some_and(|words| !words.is_empty()),
     }
 }
 

@@ -13,14 +13,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::Compression;
-use parquet::data_type::{ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::record::{Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
+use reconverge_trace::parquet::{column, optional};
 
 use crate::experiment::{Outcome, Record};
 use crate::file::{Model, Site};
@@ -87,36 +88,6 @@ pub(crate) fn write<W: Write + Send>(
     writer.into_inner()
 }
 
-fn column<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-) -> Result<(), ParquetError> {
-    next::<T, W>(group, values, None)
-}
-
-fn optional<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: impl Iterator<Item = Option<T::T>>,
-) -> Result<(), ParquetError> {
-    let values: Vec<Option<T::T>> = values.collect();
-    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
-    let values: Vec<T::T> = values.into_iter().flatten().collect();
-    next::<T, W>(group, &values, Some(&present))
-}
-
-/// Writes the next column; `present` is 1 for each row that has a value.
-fn next<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: &[T::T],
-    present: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    let column = group.next_column()?;
-    let mut column =
-        column.ok_or_else(|| ParquetError::General("the schema has no more columns".to_owned()))?;
-    column.typed::<T>().write_batch(values, present, None)?;
-    column.close()
-}
-
 /// A file of records.
 pub(crate) struct Table(SerializedFileReader<File>);
 
@@ -147,7 +118,7 @@ fn record(row: &Row) -> Result<Record, ParquetError> {
     Ok(Record {
         index: row.get_ulong(0)?,
         point: row.get_uint(1)?,
-        site: Site::ALL.into_iter().find(|it| it.name() == site).ok_or_else(|| unknown(site))?,
+        site: Site::all().find(|it| it.name() == site).ok_or_else(|| unknown(site))?,
         model: Model::ALL.into_iter().find(|it| it.name() == model).ok_or_else(|| unknown(model))?,
         step: row.get_ulong(4)?,
         group: row.get_uint(5)?,
@@ -166,6 +137,8 @@ fn record(row: &Row) -> Result<Record, ParquetError> {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_workbench::faults::Kind;
+
     use super::*;
 
     #[test]
@@ -173,7 +146,7 @@ mod tests {
         let masked = Record {
             index: 7,
             point: 1,
-            site: Site::StackEntry,
+            site: Site::Flow(Kind::StackEntry),
             model: Model::WarpWide,
             step: u64::MAX,
             group: 2,

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use reconverge_campaign::experiment::{Outcome, Record};
 use reconverge_campaign::file::{Model, Site};
-use reconverge_campaign::{Campaign, Error};
+use reconverge_campaign::{Campaign, Error, PointDescription};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
+use reconverge_workbench::faults::Kind;
 
 /// A folder of this test's own, with files.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -52,13 +53,12 @@ fn every_site_and_model_is_injected_on_every_machine() {
         );
         let campaign = open(&format!("all-{isa}-{kernel}"), &text);
         let has: BTreeSet<Site> = campaign.describe().sites.iter().copied().collect();
-        let wanted: BTreeSet<Site> =
-            Site::ALL.into_iter().filter(|site| site.machines().contains(&isa)).collect();
+        let wanted: BTreeSet<Site> = Site::all().filter(|site| site.machines().contains(&isa)).collect();
         let missing: Vec<Site> = wanted.difference(&has).copied().collect();
         // Pixels have no memory. mandel of R500 has no branches, only a loop; the loops of R700's kernels do not count.
         let expected: &[Site] = match isa {
-            Isa::R500 => &[Site::BranchCounter, Site::Memory],
-            Isa::R700 => &[Site::LoopCounter, Site::Memory],
+            Isa::R500 => &[Site::Flow(Kind::BranchCounter), Site::Memory],
+            Isa::R700 => &[Site::Flow(Kind::LoopCounter), Site::Memory],
             Isa::Tesla => &[],
         };
         assert_eq!(missing, expected, "{isa} {kernel}");
@@ -114,6 +114,56 @@ fn memory_is_injected_over_a_domain_of_r500() {
     let launch = include_str!("../../../corpus/r500/ctm-scale.toml").replace("ctm-scale.s", "p.s");
     let found = over("ctm", program, &launch, "injections = 200\nsites = [\"memory\", \"register\"]\n");
     assert!(found.iter().any(|it| it.site == Site::Memory && it.outcome == Outcome::Sdc));
+}
+
+/// R700's predicate decides for instructions with PRED. A flip before the comparison is overwritten, one behind it is a
+/// wrong lane.
+#[test]
+fn predicates_of_r700_are_injected() {
+    let program = ".isa r700\n.chip rv770\n.stage pixel\n.gprs 2\nALU:\n \
+        0 x: PRED_SETGT _.x, R0.x, 8.0f UPDATE_PRED\n 1 x: MOV R1.x, 1.0f PRED(ONE)\n\
+        EXPORT_DONE: PIXEL[0], R1.x___ END_OF_PROGRAM\n";
+    let launch =
+        "isa = \"r700\"\nprogram = \"p.s\"\nlanes = 64\ninput = [{ gpr = 0, values = \"0..64:f32\" }]\n";
+    let found = over("predicate", program, launch, "injections = 60\nsites = [\"predicate\"]\n");
+    for record in &found {
+        // The clause is an instruction, too.
+        let wanted = if record.step == 2 { (Outcome::Sdc, 1) } else { (Outcome::Masked, 0) };
+        assert_eq!((record.outcome, record.hits), wanted, "{record:?}");
+    }
+    assert!(found.iter().any(|it| it.step == 2) && found.iter().any(|it| it.step == 1));
+}
+
+/// Words of R700's scatter buffer: lane n writes to word n, and nothing writes behind the last lane.
+#[test]
+fn memory_is_injected_in_the_scatter_buffer_of_r700() {
+    let program = ".isa r700\n.chip rv770\n.stage geometry\n.gprs 2\nALU:\n 0 x: MOV R1.x, R1.x\n\
+        MEM_EXPORT: WRITE_IND[0], R0.x___ INDEX_GPR(1) ELEM_SIZE(0) ARRAY_SIZE(4095)\nNOP: END_OF_PROGRAM\n";
+    let lanes = "values = \"0..64:u32\"";
+    let launch = format!(
+        "isa = \"r700\"\nprogram = \"p.s\"\nlanes = 64\nscatter = \"u32[128]\"\n\
+         input = [{{ gpr = 0, {lanes} }}, {{ gpr = 1, {lanes} }}]\n"
+    );
+    let found = over("scatter", program, &launch, "injections = 200\nsites = [\"memory\"]\n");
+    for record in &found {
+        let word = record.place.strip_prefix("scatter 0x").and_then(|it| u32::from_str_radix(it, 16).ok());
+        // A word that is still to be written is what it would be. The clause is an instruction, too.
+        let written = word.unwrap() < 4 * 64 && record.step < 3;
+        let wanted = if written { Outcome::Masked } else { Outcome::Sdc };
+        assert_eq!((record.outcome, record.hits), (wanted, u32::from(!written)), "{record:?}");
+    }
+    let outcomes: BTreeSet<Outcome> = found.iter().map(|it| it.outcome).collect();
+    assert_eq!(outcomes, BTreeSet::from([Outcome::Masked, Outcome::Sdc]));
+}
+
+/// The vertex unit has one flow for all its lanes: faults are in registers.
+#[test]
+fn registers_of_vertex_programs_of_r500_are_injected() {
+    let program = include_str!("../../../corpus/r500/vertex-loop.s");
+    let launch = include_str!("../../../corpus/r500/vertex-loop.toml").replace("vertex-loop.s", "p.s");
+    let found = over("vertex", program, &launch, &format!("injections = 100\n{ALL_MODELS}"));
+    assert!(found.iter().all(|it| it.site == Site::Register));
+    assert!(found.iter().any(|it| it.outcome == Outcome::Sdc));
 }
 
 const SHARDED: &str = "kernel = \"collatz\"\nisa = \"r700\"\nlanes = 128\ninjections = 60\nshard = 16\nseed = 3\nmodels = [\"flip\", \"random\"]\n";
@@ -327,6 +377,23 @@ fn a_sweep_runs_every_combination() {
     assert_eq!(campaign.describe().injections, 24);
     let points: BTreeSet<u32> = records(&campaign).iter().map(|it| it.point).collect();
     assert_eq!(points.len(), 8);
+}
+
+/// A parameter by its name: the sum of four elements grows with what is added to each.
+#[test]
+fn a_sweep_runs_over_parameters_of_a_kernel() {
+    let launch = "isa = \"tesla\"\nprogram = \"p.s\"\ngrid = [1]\nblock = [4]\n\
+        [[param]]\nname = \"a\"\nbuffer = \"0..4:i32\"\n[[param]]\nname = \"out\"\nbuffer = \"i32[4]\"\n\
+        [[param]]\nname = \"n\"\nvalue = 5\n";
+    let text = "launch = \"l.toml\"\n[sweep]\n\"param.n\" = [5, 6]\nchip = [\"sm_10\", \"sm_12\"]\n";
+    let files = [("p.s", include_str!("../../../docs/samples/vec.s")), ("l.toml", launch), ("c.toml", text)];
+    let campaign = Campaign::open(&folder("sweep-param", &files).join("c.toml")).unwrap();
+    let points = &campaign.describe().points;
+    let of = |point: &PointDescription| (point.parameters["param.n"].clone(), point.outputs.clone());
+    assert_eq!(points.len(), 4);
+    let outputs: BTreeSet<(String, String)> = points.iter().map(of).collect();
+    // One output for each parameter, whatever the chip.
+    assert_eq!(outputs.len(), 2, "{points:#?}");
 }
 
 #[test]

@@ -154,14 +154,9 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     let place = output.display();
     match output.extension().and_then(|extension| extension.to_str()) {
-        Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
+        Some("json" | "pftrace" | "perfetto-trace" | "parquet") => Ok(()),
         Some("rtrace") if !of_file => Ok(()),
         Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
-        Some("parquet") if cfg!(feature = "parquet") => Ok(()),
-        Some("parquet") => bail!(
-            "{place}: this reconverge is built without Parquet; `cargo install --path crates/cli --features parquet` \
-             builds one that has it"
-        ),
         _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
     }
 }
@@ -310,7 +305,6 @@ fn show<R: Read + Seek>(
             Some("pftrace" | "perfetto-trace") => {
                 export::perfetto(reader, &filter, &mut out).with_context(place)?
             }
-            #[cfg(feature = "parquet")]
             Some("parquet") => {
                 reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
             }

@@ -171,6 +171,42 @@ fn a_campaign_that_cannot_be_is_refused_with_its_remedy() {
     );
 }
 
+/// A file that cannot grow, as on a full disk: what was finished stays, nothing else is left, and the same command goes on.
+#[test]
+#[cfg(unix)]
+fn a_full_disk_keeps_the_shards_of_a_campaign_that_are_finished() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("campaign-full");
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let campaign = "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 100\nshard = 50\n";
+    std::fs::write(folder.join("a.toml"), campaign).unwrap();
+    let ran = |limit: &str| {
+        // With SIGXFSZ ignored, a write beyond the limit fails with an error.
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec \"$0\" campaign a.toml --jobs 1");
+        let mut command = Command::new("sh");
+        command.current_dir(&folder).args(["-c", &script, env!("CARGO_BIN_EXE_reconverge")]);
+        command.output().unwrap()
+    };
+    let shards = || {
+        let entries = std::fs::read_dir(folder.join("a.results")).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = entries.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect();
+        all.sort();
+        all
+    };
+    assert_eq!(ran("unlimited").status.code(), Some(0));
+    let whole = shards();
+    assert_eq!(whole.len(), 2);
+    std::fs::remove_file(&whole[1].0).unwrap();
+    // 512 or 1,024 bytes: less than a shard has.
+    let output = ran("1");
+    assert_eq!(output.status.code(), Some(2));
+    let why = text(&output.stderr);
+    assert!(why.contains("shards that are finished stay; make room or choose another folder"), "{why}");
+    assert!(shards() == whole[..1]);
+    assert_eq!(ran("unlimited").status.code(), Some(0));
+    assert!(shards() == whole);
+}
+
 /// Ctrl-C: the shards that are finished are there, and the same command goes on with the others.
 #[test]
 #[cfg(unix)]

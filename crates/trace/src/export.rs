@@ -1,5 +1,5 @@
 //! A trace for other programs: Chrome's JSON and Perfetto's protocol buffers. Both show a track a group, an instruction a
-//! microsecond. With the feature `parquet`, a table for data frames as well.
+//! microsecond. [`mod@crate::parquet`] writes a table for data frames.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};

@@ -8,6 +8,8 @@
 //! | `other` | diverge: the lanes of the other side |
 //! | `kind` | push, pop: the manual's word |
 //! | `lane`, `number`, `value` | write, load, store: lane, register or byte address, new bits; jump: the address as `number` |
+//!
+//! [`column`] and [`optional`] write the columns of other tables too, those of campaigns.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;
@@ -151,10 +153,10 @@ impl Rows {
     /// Writes them as a row group.
     fn write<W: Write + Send>(self, writer: &mut SerializedFileWriter<W>) -> Result<(), ParquetError> {
         let mut group = writer.next_row_group()?;
-        column::<Int64Type, W>(&mut group, &self.step, None)?;
-        column::<Int32Type, W>(&mut group, &self.group, None)?;
-        column::<ByteArrayType, W>(&mut group, &self.event, None)?;
-        column::<Int32Type, W>(&mut group, &self.pc, None)?;
+        column::<Int64Type, W>(&mut group, &self.step)?;
+        column::<Int32Type, W>(&mut group, &self.group)?;
+        column::<ByteArrayType, W>(&mut group, &self.event)?;
+        column::<Int32Type, W>(&mut group, &self.pc)?;
         optional::<ByteArrayType, W>(&mut group, self.text)?;
         optional::<Int64Type, W>(&mut group, self.mask)?;
         optional::<Int64Type, W>(&mut group, self.other)?;
@@ -167,8 +169,33 @@ impl Rows {
     }
 }
 
+/// Writes the next column of a row group, which has a value in every row.
+///
+/// # Errors
+/// The schema has no such column, or the output fails.
+pub fn column<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[T::T],
+) -> Result<(), ParquetError> {
+    next::<T, W>(group, values, None)
+}
+
+/// Writes the next column of a row group, which has no value in some rows.
+///
+/// # Errors
+/// The schema has no such column, or the output fails.
+pub fn optional<T: DataType, W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: impl IntoIterator<Item = Option<T::T>>,
+) -> Result<(), ParquetError> {
+    let values: Vec<Option<T::T>> = values.into_iter().collect();
+    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
+    let values: Vec<T::T> = values.into_iter().flatten().collect();
+    next::<T, W>(group, &values, Some(&present))
+}
+
 /// Writes the next column; `present` is 1 for each row that has a value.
-fn column<T: DataType, W: Write + Send>(
+fn next<T: DataType, W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
     values: &[T::T],
     present: Option<&[i16]>,
@@ -178,15 +205,6 @@ fn column<T: DataType, W: Write + Send>(
         column.ok_or_else(|| ParquetError::General("the schema has no more columns".to_owned()))?;
     column.typed::<T>().write_batch(values, present, None)?;
     column.close()
-}
-
-fn optional<T: DataType, W: Write + Send>(
-    group: &mut SerializedRowGroupWriter<'_, W>,
-    values: Vec<Option<T::T>>,
-) -> Result<(), ParquetError> {
-    let present: Vec<i16> = values.iter().map(|value| value.is_some().into()).collect();
-    let values: Vec<T::T> = values.into_iter().flatten().collect();
-    column::<T, W>(group, &values, Some(&present))
 }
 
 #[cfg(test)]

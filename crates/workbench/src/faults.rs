@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use reconverge_isa::Isa;
 use reconverge_simt::course::{Course, Follower};
 use reconverge_simt::{Lane, Mask};
 
@@ -17,13 +18,13 @@ pub enum Kind {
     Predicate,
     /// The lanes that take part in the next instruction.
     ActiveMask,
-    /// R700: an entry of the stack of PUSH and of loops.
+    /// A mask of an entry of the stack of PUSH and of loops.
     StackEntry,
-    /// R500: the branch counter of a lane that is switched off.
+    /// The branch counter of a lane that is switched off.
     BranchCounter,
-    /// Tesla: an entry of the token stack.
+    /// Lanes or address of an entry of the token stack.
     Token,
-    /// R500, R700: how often an open loop has to go.
+    /// How often an open loop has to go.
     LoopCounter,
 }
 
@@ -37,6 +38,29 @@ impl Kind {
         Kind::Token,
         Kind::LoopCounter,
     ];
+
+    /// Its name in campaign files and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Kind::Predicate => "predicate",
+            Kind::ActiveMask => "active-mask",
+            Kind::StackEntry => "stack-entry",
+            Kind::BranchCounter => "branch-counter",
+            Kind::Token => "token",
+            Kind::LoopCounter => "loop-counter",
+        }
+    }
+
+    /// The machines that have it.
+    pub const fn machines(self) -> &'static [Isa] {
+        match self {
+            Kind::Predicate | Kind::ActiveMask => &Isa::ALL,
+            Kind::StackEntry => &[Isa::R700],
+            Kind::BranchCounter => &[Isa::R500],
+            Kind::Token => &[Isa::Tesla],
+            Kind::LoopCounter => &[Isa::R500, Isa::R700],
+        }
+    }
 }
 
 /// A word of flow state of the group that runs next.
