@@ -5,7 +5,7 @@ use reconverge_container::{
 };
 use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage, Variable};
 use reconverge_isa::{Image, Isa, Program};
-use reconverge_testkit::containers::{cubin, fatbin, gsh as gsh_file, r600, words};
+use reconverge_testkit::containers::{self, cubin, fatbin, gsh as gsh_file, r600, words};
 
 fn read(bytes: &[u8]) -> Image {
     load(bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}"))

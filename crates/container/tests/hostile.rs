@@ -6,7 +6,7 @@ use std::cell::Cell;
 use proptest::prelude::*;
 use reconverge_container::{Error, Format, Hints, ctm_elf, load};
 use reconverge_isa::Program;
-use reconverge_testkit::containers::{Elf, Sec, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
+use reconverge_testkit::containers::{self, Elf, Sec, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
 use reconverge_testkit::shared;
 
 thread_local! {

@@ -2,7 +2,7 @@
 
 use reconverge_container::{Hints, ctm_elf, load, patch};
 use reconverge_isa::{Isa, Program};
-use reconverge_testkit::containers::{cubin, fatbin, gsh, r600, words};
+use reconverge_testkit::containers::{self, cubin, fatbin, gsh, r600, words};
 use reconverge_testkit::shared;
 
 /// Changes each word of a file in turn. Gives the number of words.

@@ -4,7 +4,7 @@ mod engines;
 
 use engines::run;
 use reconverge_isa::Program;
-use reconverge_r700::chip::{Chip, Family};
+use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Stage};
 use reconverge_r700::text::assemble;
