@@ -10,6 +10,12 @@
 //! * [`mod@session`]: a launch that is stepped.
 //! * [`mod@campaign`]: campaigns and their shards.
 //! * [`mod@array`]: numpy arrays and the workbench's. [`mod@errors`]: exceptions.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+
+#![forbid(unsafe_code)]
 
 mod array;
 mod campaign;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
@@ -78,6 +78,20 @@ describe("the report page", () => {
     // The name of a namespace is no address that is asked for.
     const addresses = html.replaceAll("http://www.w3.org/", "").match(/(https?:)?\/\/[\w-]+\.[\w.-]+\/|@import|<link|src=/g);
     assert.deepEqual(addresses ?? [], []);
+  });
+
+  it("opens the report of the first program of docs/start.md", async () => {
+    const text = readFileSync(join(ROOT, "docs/start.md"), "utf8");
+    const [, source] = /Save this as `first.s`:\n\n```text\n([^]*?)```/.exec(text);
+    const [, command] = /^\$ reconverge (run first.s .*--html first.html.*)$/m.exec(text);
+    const file = join(folder, "first.html");
+    writeFileSync(join(folder, "first.s"), source);
+    execFileSync(BINARY, command.split(" "), { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+    await open(file, async (page) => {
+      await press(page, "End");
+      assert.deepEqual(await where(page), { step: 117, address: "0x80" });
+      assert.ok(await page.getByText("then this lane leaves the loop").first().isVisible());
+    });
   });
 
   it("steps with the keyboard, forward and back, to both ends, and with the buttons", async () => {

@@ -9,6 +9,12 @@
 //! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
 //! words and containers, round trip). [`hex`] (words in JSON)
 //! and [`expect`] (comparing lanes) serve several of them.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+
+#![forbid(unsafe_code)]
 
 pub mod binary;
 pub mod corpus;
@@ -33,6 +39,7 @@ use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reconverge_isa::Isa;
+use reconverge_isa::limits::FILE;
 use reconverge_simt::{Mode, Options, Shares};
 use thiserror::Error;
 
@@ -212,9 +219,6 @@ pub enum ReadError {
     },
 }
 
-/// Largest size a compressed file may unpack to. The largest known file has 60 MB.
-const UNPACKED_LIMIT: u64 = 1 << 30;
-
 /// The cases of a file, each with a name of its own. `path` is for messages; `isa` is what the caller knows about bare
 /// words.
 ///
@@ -288,11 +292,11 @@ fn gunzip(path: &str, bytes: &[u8]) -> Result<Vec<u8>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
     let mut unpacked = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes)
-        .take(UNPACKED_LIMIT + 1)
+        .take(FILE.get().saturating_add(1))
         .read_to_end(&mut unpacked)
         .map_err(|error| damaged(format!("damaged gzip data: {error}")))?;
-    if unpacked.len() as u64 > UNPACKED_LIMIT {
-        return Err(damaged(format!("unpacks to more than {UNPACKED_LIMIT} bytes")));
+    if unpacked.len() as u64 > FILE.get() {
+        return Err(damaged(format!("unpacked, {}", FILE.exceeded())));
     }
     Ok(unpacked)
 }

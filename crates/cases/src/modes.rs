@@ -1,8 +1,9 @@
 //! Running a case in strict and in lenient mode.
 
+use reconverge_isa::limits::LANES;
 use reconverge_simt::{Mode, Options};
 use reconverge_workbench::Outcome;
-use reconverge_workbench::request::{Error, MOST_LANES};
+use reconverge_workbench::request::Error;
 
 use crate::{Settings, Verdict};
 
@@ -37,9 +38,9 @@ pub(crate) fn ended(outcome: &dyn Outcome) -> Result<(), Trouble> {
 /// Refuses more lanes than a launch may have, before anything is allocated for them.
 ///
 /// # Errors
-/// More than [`MOST_LANES`].
+/// More than [`LANES`] allows.
 pub(crate) fn lanes_fit(lanes: usize) -> Result<(), String> {
-    if lanes > MOST_LANES { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
+    if lanes > LANES.size() { Err(Error::Lanes(lanes).to_string()) } else { Ok(()) }
 }
 
 /// Runs every run of a case and compares. Without a chosen mode, both must give the result, except that a strict trap is a

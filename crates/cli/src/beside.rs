@@ -7,8 +7,11 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use reconverge_isa::limits::MEMORY;
 use reconverge_workbench::array::Dtype;
 use reconverge_workbench::values::Files;
+
+use crate::files::read_bounded;
 
 /// Where files that a request names are looked for, and where they may be.
 #[derive(Clone, Debug, Default)]
@@ -54,7 +57,7 @@ impl Beside {
 
 impl Files for Beside {
     fn read(&self, name: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(self.path(name)?).map_err(|error| error.to_string())
+        read_bounded(&self.path(name)?, &MEMORY).map_err(|error| format!("{error:#}"))
     }
 
     fn typed(&self, place: &str, dtype: Dtype) {

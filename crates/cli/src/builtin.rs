@@ -13,7 +13,7 @@ struct File {
 
 macro_rules! files {
     ($($path:literal),* $(,)?) => {
-        &[ $( File { path: $path, bytes: include_bytes!(concat!("../../../corpus/", $path)) } ),* ]
+        &[ $( File { path: $path, bytes: include_bytes!(concat!("../corpus/", $path)) } ),* ]
     };
 }
 

@@ -14,7 +14,7 @@ use reconverge_campaign::{Campaign, Description, Recheck, Summary};
 use serde_json::json;
 
 use crate::Answer;
-use crate::interrupt::STATUS;
+use crate::interrupt::{self, STATUS};
 use crate::messages::{answer_json, counted, quiet};
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
@@ -72,7 +72,13 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let stopped = !args.summary && !run_shards(&campaign, &missing, &folder, args)?;
     let summary = campaign.summary(&folder)?;
     match args.json {
-        true => answer_json(&json!({ "campaign": campaign.describe(), "summary": summary })),
+        true => {
+            let mut answer = json!({ "campaign": campaign.describe(), "summary": summary });
+            if stopped {
+                answer["interrupted"] = true.into();
+            }
+            answer_json(&answer);
+        }
         false => {
             if campaign.describe().points.len() > 1 || summary.injections == 0 {
                 print_points(campaign.describe());
@@ -95,12 +101,7 @@ fn run_shards(
     folder: &Path,
     args: &CampaignArgs,
 ) -> Result<bool> {
-    static ASKED: AtomicBool = AtomicBool::new(false);
-    let _ = ctrlc::set_handler(|| {
-        if ASKED.swap(true, Ordering::Relaxed) {
-            std::process::exit(STATUS);
-        }
-    });
+    interrupt::watch();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors, usize::from).min(missing.len());
     let bar = progress(missing.iter().map(|shard| shard.range.end - shard.range.start).sum());
@@ -108,7 +109,7 @@ fn run_shards(
     let errors = Mutex::new(Vec::new());
     let go_on = || {
         bar.inc(1);
-        !ASKED.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed)
+        !interrupt::asked() && !failed.load(Ordering::Relaxed)
     };
     let work = || {
         while let Some(shard) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -129,7 +130,7 @@ fn run_shards(
     if let Some(error) = errors.into_iter().next() {
         bail!(error);
     }
-    Ok(!ASKED.load(Ordering::Relaxed))
+    Ok(!interrupt::asked())
 }
 
 /// A bar on a terminal; nothing elsewhere.

@@ -16,6 +16,7 @@ use reconverge_cases::{
     Case, CaseKind, Folder, Known, Outcome, ReadError, Settings, Status, Summary, Verdict,
 };
 use reconverge_isa::Isa;
+use reconverge_isa::limits::{FILE, MEMORY};
 use reconverge_simt::{Engine, Mode, Shares};
 use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
@@ -23,7 +24,7 @@ use walkdir::WalkDir;
 use crate::beside::{allowed, folder_of};
 use crate::limit::Seconds;
 use crate::messages::{answer_json, counted, note, quiet};
-use crate::{Answer, EngineArgs, builtin, files};
+use crate::{Answer, EngineArgs, builtin, files, interrupt};
 
 /// Run test cases and compare; without a path, the built-in corpus of all machines
 #[derive(clap::Args)]
@@ -120,19 +121,28 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let settings =
         Settings { mode: args.mode, options: args.engine.options_or(Engine::Fast), shares: Arc::default() };
+    interrupt::watch();
     let progress = progress(cases.len() as u64);
-    let cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
-    let verdicts: Vec<(Verdict, Duration)> = cases
+    let mut cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
+    let judged: Vec<Option<(Verdict, Duration)>> = cases
         .par_iter()
         .map(|case| {
+            if interrupt::asked() {
+                return None;
+            }
             let start = Instant::now();
             let verdict = judge(case, &settings, args.timeout);
             progress.inc(1);
-            (verdict, start.elapsed())
+            // A case that was stopped has no verdict.
+            (!interrupt::asked()).then(|| (verdict, start.elapsed()))
         })
         .collect();
     progress.finish_and_clear();
-    if let Some(path) = &args.junit {
+    let mut has_verdict = judged.iter().map(Option::is_some);
+    cases.retain(|_| has_verdict.next() == Some(true));
+    let left = judged.iter().filter(|verdict| verdict.is_none()).count();
+    let verdicts: Vec<(Verdict, Duration)> = judged.into_iter().flatten().collect();
+    if let Some(path) = args.junit.as_ref().filter(|_| left == 0) {
         files::write(path, junit(&cases, &verdicts).as_bytes())?;
     }
     let mut summary = Summary::default();
@@ -141,13 +151,30 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     let shares = *settings.shares.lock().unwrap_or_else(PoisonError::into_inner);
     summary.finish(&shares);
-    write_lists(args, &cases, &summary)?;
-    if args.json {
-        answer_json(&summary);
-    } else {
-        print(args, &summary, &shares);
+    if left == 0 {
+        write_lists(args, &cases, &summary)?;
+    }
+    match (args.json, left) {
+        (true, 0) => answer_json(&summary),
+        (true, _) => answer_json(&Part { summary: &summary, interrupted: true, not_judged: left }),
+        (false, _) => print(args, &summary, &shares),
+    }
+    if left > 0 {
+        let left = counted(left as u64, "case");
+        tell!("interrupted: {left} not judged; lists and reports are not written");
+        return Ok(Answer::Status(interrupt::STATUS as u8));
     }
     Ok(if summary.is_good() { Answer::Yes } else { Answer::No })
+}
+
+/// The answer of a check that Ctrl-C ended.
+#[derive(serde::Serialize)]
+struct Part<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    interrupted: bool,
+    /// Cases without a verdict.
+    not_judged: usize,
 }
 
 /// Why there is no case to judge.
@@ -483,14 +510,14 @@ impl Folder for Disk {
             let manifest = self.file.extension().is_some_and(|extension| extension == "json");
             if manifest { allowed(&path, Some(&folder.join(".."))).map_err(|_| why) } else { Err(why) }
         });
-        std::fs::read(found?).map_err(|error| error.to_string())
+        files::read_bounded(&found?, &MEMORY).map_err(|error| format!("{error:#}"))
     }
 
     fn above(&self, name: &str) -> Option<(String, Vec<u8>)> {
         let file = std::path::absolute(&self.file).ok()?;
         let regular = |folder: &Path| {
             let path = folder.join(name);
-            path.is_file().then(|| std::fs::read(path).ok()).flatten()
+            path.is_file().then(|| files::read_bounded(&path, &FILE).ok()).flatten()
         };
         let (folder, bytes) = file.ancestors().skip(1).find_map(|folder| Some((folder, regular(folder)?)))?;
         let relative = file.strip_prefix(folder).ok()?;

@@ -1,21 +1,37 @@
-//! Ctrl-C in a run that is observed: the run stops, and what was recorded of it is kept.
+//! Ctrl-C: what runs stops, and what there is of it is kept and marked as a part.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, anyhow};
-use reconverge_simt::{Event, Mask};
+use reconverge_simt::{Event, Mask, stop};
 use reconverge_workbench::Session;
 use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Recorded, Sink};
 
+use crate::files;
 use crate::launch::Ready;
 
 /// The exit status after Ctrl-C, as shells have it.
 pub(crate) const STATUS: i32 = 130;
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+/// From here on Ctrl-C asks what runs to stop; a second one ends the program at once.
+pub(crate) fn watch() {
+    static HANDLER: Once = Once::new();
+    HANDLER.call_once(|| {
+        // Where there can be no handler, Ctrl-C ends the program as ever.
+        let _ = ctrlc::set_handler(|| {
+            if stop::ask() {
+                files::leave(STATUS);
+            }
+        });
+    });
+}
+
+/// Whether Ctrl-C was pressed.
+pub(crate) fn asked() -> bool {
+    stop::asked()
+}
 
 /// How an observed run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +56,7 @@ impl Ended {
     /// Leaves the program if Ctrl-C has ended the run.
     pub(crate) fn leave_if_interrupted(&self) {
         if *self == Ended::Interrupted {
-            std::process::exit(STATUS);
+            files::leave(STATUS);
         }
     }
 }
@@ -54,7 +70,7 @@ struct Watched<'a, S>(&'a mut S);
 impl<S> Watched<'_, S> {
     #[inline]
     fn watch() {
-        if ASKED.load(Ordering::Relaxed) {
+        if asked() {
             // Not a panic: nothing is reported. A sink has no other way to end a run.
             resume_unwind(Box::new(Interrupted));
         }
@@ -86,19 +102,13 @@ impl<S: Sink> Sink for Watched<'_, S> {
 
 /// Runs a launch and hands what happens to a sink, until its end or Ctrl-C; a second Ctrl-C ends the program at once.
 pub(crate) fn run_traced(ready: &Ready, recorded: Recorded, sink: &mut impl Sink) -> Result<Ended> {
-    static HANDLER: Once = Once::new();
-    HANDLER.call_once(|| {
-        // Where there can be no handler, Ctrl-C ends the program as ever.
-        let _ = ctrlc::set_handler(|| {
-            if ASKED.swap(true, Ordering::Relaxed) {
-                std::process::exit(STATUS);
-            }
-        });
-    });
+    watch();
     let session: Session = ready.session.copy();
     let mut sink = Watched(sink);
     let run = AssertUnwindSafe(|| session.run_traced(&ready.options, recorded, &mut sink).map(drop));
     match catch_unwind(run) {
+        // The engine may have stopped before the sink did.
+        Ok(Ok(())) if asked() => Ok(Ended::Interrupted),
         Ok(Ok(())) => Ok(Ended::Well),
         Ok(Err(Error::Trap(trap))) => Ok(Ended::Trap(trap.to_string())),
         Ok(Err(error)) => Err(anyhow!("{}: {error}", ready.title)),

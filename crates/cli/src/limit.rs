@@ -35,7 +35,7 @@ impl Limit {
                     say!("{}", serde_json::json!({ "timeout": why }));
                 }
                 tell!("{what}: {why}");
-                std::process::exit(1);
+                crate::files::leave(1);
             }
         });
         Limit(Some(sender))

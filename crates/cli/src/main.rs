@@ -2,7 +2,13 @@
 //!
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+//! * `parquet` (off): `trace -o FILE.parquet`.
 
+#![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -38,6 +44,7 @@ mod files;
 mod interrupt;
 mod launch;
 mod limit;
+mod limits;
 mod lint;
 mod list;
 mod man;
@@ -72,9 +79,13 @@ struct Cli {
     /// No notes, warnings and progress
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// Also say which engine ran where the one that was asked for could not
+    /// Also say which engine ran where the one that was asked for could not, and what compiling took
     #[arg(long, global = true, conflicts_with = "quiet")]
     verbose: bool,
+    /// What input may ask of the host, at most: lanes, memory, nesting, file; K, M and G behind a number count in 2^10,
+    /// 2^20 and 2^30
+    #[arg(long, global = true, value_name = "NAME=N,…", value_delimiter = ',', value_parser = limits::parse)]
+    limits: Vec<limits::Setting>,
 }
 
 #[derive(Subcommand)]
@@ -229,9 +240,11 @@ fn engine() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
 }
 
-/// Of the levels, those that this processor has.
+/// Of the levels, those that this processor has; the others are not offered.
 fn level() -> impl TypedValueParser<Value = Level> {
-    one_of(Level::available(), |level| level.name())
+    let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
+    PossibleValuesParser::new(names)
+        .try_map(|given| Level::from_name(&given).ok_or("this processor does not have it"))
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {
@@ -290,6 +303,7 @@ fn main() -> ExitCode {
     if cli.quiet {
         messages::be_quiet();
     }
+    cli.limits.iter().for_each(limits::Setting::set);
     let as_json = cli.command.as_json();
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
@@ -314,6 +328,17 @@ fn main() -> ExitCode {
     };
     if let Some(why) = reconverge_simt::compiling::refusal().filter(|_| cli.verbose) {
         tell!("note: the fast engine ran in the place of the compiled one: {why}");
+    }
+    let spent = reconverge_simt::compiling::spent();
+    if cli.verbose && spent.programs > 0 {
+        let milliseconds = |time: std::time::Duration| 1e3 * time.as_secs_f64();
+        tell!(
+            "note: {} compiled in {:.2} ms, the longest in {:.2} ms: {} of code",
+            messages::counted(spent.programs, "program"),
+            milliseconds(spent.time),
+            milliseconds(reconverge_simt::compiling::longest()),
+            messages::counted(spent.bytes, "byte"),
+        );
     }
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,

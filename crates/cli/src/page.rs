@@ -1,8 +1,6 @@
 //! The page of a run, for `run` and `trace`; runs side by side.
 
 use std::path::PathBuf;
-use std::process::exit;
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args as _, Command, FromArgMatches as _};
@@ -22,9 +20,6 @@ const BYTES: usize = 10_000_000;
 /// Runs that fit side by side.
 const RUNS: usize = 3;
 
-/// Whether the page is complete. Locked while it is written: Ctrl-C leaves no half of one.
-static WRITTEN: Mutex<bool> = Mutex::new(false);
-
 /// A page that shows the run.
 #[derive(clap::Args)]
 pub(crate) struct PageArgs {
@@ -43,22 +38,16 @@ pub(crate) struct PageArgs {
 }
 
 impl PageArgs {
-    /// From here on Ctrl-C ends the program, and says that there is no page unless it is complete.
-    pub(crate) fn watch_ctrl_c(&self) {
-        let Some(file) = self.html.as_ref().map(|file| file.display().to_string()) else { return };
-        // Where there can be no handler, Ctrl-C ends the program as ever.
-        let _ = ctrlc::set_handler(move || {
-            let written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
-            if !*written {
-                tell!(
-                    "{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it"
-                );
-            }
-            exit(interrupt::STATUS);
-        });
+    /// Says that there is no page after Ctrl-C.
+    pub(crate) fn say_interrupted(&self) {
+        if let Some(file) = &self.html {
+            let file = file.display();
+            tell!("{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it");
+        }
     }
 
-    /// Records the launches and writes the page; gives the trap of the first. `mismatches` are expectations that it did not meet.
+    /// Records the launches and writes the page, unless Ctrl-C ends that; gives the trap of the first. `mismatches` are
+    /// expectations that it did not meet.
     pub(crate) fn write(&self, ready: &Ready, mismatches: &[String]) -> Result<Option<String>> {
         let Some(file) = &self.html else { return Ok(None) };
         if self.beside.len() >= RUNS {
@@ -91,12 +80,13 @@ impl PageArgs {
             reports.push(report);
         }
         progress.finish_and_clear();
+        if interrupt::asked() {
+            self.say_interrupted();
+            files::leave(interrupt::STATUS);
+        }
         reports[0].mismatched(mismatches);
         let page = page(PAGE, &reports).map_err(|why| anyhow!(why))?;
-        let mut written = WRITTEN.lock().unwrap_or_else(PoisonError::into_inner);
         files::write(file, page.as_bytes())?;
-        *written = true;
-        drop(written);
         for (ready, report) in others.iter().zip(&reports[1..]) {
             report.trap().into_iter().for_each(|trap| tell!("{}: {trap}", ready.title));
         }

@@ -22,7 +22,7 @@ use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::limit::{Limit, Seconds};
 use crate::messages::{self, counted, note};
 use crate::page::PageArgs;
-use crate::{Answer, files, one_of};
+use crate::{Answer, files, interrupt, one_of};
 
 /// Run a program, a launch file or a run manifest
 ///
@@ -95,13 +95,20 @@ enum Ended {
 
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
     let limit = Limit::start(args.timeout, args.json, &args.launch.file.display().to_string());
-    args.page.watch_ctrl_c();
+    interrupt::watch();
     let progress = messages::spinner("running");
     let ended = execute(args, matches);
     progress.finish_and_clear();
     limit.end();
     let file = args.launch.file.display();
     let (ended, followed) = ended?;
+    if let Ended::Judged(result, _) = &ended
+        && interrupt::asked()
+    {
+        print(args, result.as_ref().unwrap_or(&RunResult::default()), None, true)?;
+        args.page.say_interrupted();
+        return Ok(Answer::Status(interrupt::STATUS as u8));
+    }
     if args.page.html.is_some() {
         let mismatches = match &ended {
             Ended::Judged(_, mismatches) => mismatches.as_slice(),
@@ -141,7 +148,7 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
             found.ok_or_else(|| anyhow!("--out {name}: no such output; there is {}", names.join(", ")))?;
         save(Path::new(file), array)?;
     }
-    print(args, &result, followed.as_ref())?;
+    print(args, &result, followed.as_ref(), false)?;
     Ok(answer)
 }
 
@@ -158,7 +165,8 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
             let ran = launch.run(&opened.image, program, &options, &beside);
             let ended = match launch.judged(ran) {
                 Ok((result, wrong)) => {
-                    if let Some(result) = result.as_ref().filter(|_| args.follows()) {
+                    let follows = args.follows() && !interrupt::asked();
+                    if let Some(result) = result.as_ref().filter(|_| follows) {
                         let session = launch.prepare(&opened.image, program, &beside).with_context(title)?;
                         let options = launch.options(&options)?;
                         followed = Some(
@@ -182,7 +190,7 @@ fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)
             let ran = manifest.run(&opened.image, &options, &beside);
             let ended = match ran {
                 Ok(result) => {
-                    if args.follows() {
+                    if args.follows() && !interrupt::asked() {
                         let (session, program) =
                             manifest.prepare(&opened.image, &beside).with_context(title)?;
                         followed = Some(
@@ -217,12 +225,11 @@ fn save(path: &Path, array: &Array) -> Result<()> {
     match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => files::write(path, &array.to_npy()),
         Some("bin") => files::write(path, &array.bytes),
-        Some("json") => {
-            let place = || path.display().to_string();
-            let mut file = BufWriter::new(std::fs::File::create(path).with_context(place)?);
-            serde_json::to_writer(&mut file, array).with_context(place)?;
-            file.flush().with_context(place)
-        }
+        Some("json") => files::write_whole(path, |file| {
+            let mut file = BufWriter::new(file);
+            serde_json::to_writer(&mut file, array)?;
+            file.flush()
+        }),
         _ => bail!("{}: the name must end in .npy, .json or .bin", path.display()),
     }
 }
@@ -242,6 +249,9 @@ impl Serialize for Outputs<'_> {
 #[derive(serde::Serialize)]
 struct Answered<'a> {
     outputs: Outputs<'a>,
+    /// Ctrl-C ended the run: these are its results until then.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    interrupted: bool,
     group_instructions: u64,
     /// The same: the name that `bench` has for it.
     warp_instructions: u64,
@@ -254,7 +264,8 @@ struct Answered<'a> {
     mismatches: &'a [String],
 }
 
-fn print(args: &Run, result: &RunResult, followed: Option<&Followed>) -> Result<()> {
+/// Prints the results; of a run that Ctrl-C ended, those until then.
+fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupted: bool) -> Result<()> {
     let statistics = result.statistics;
     if args.json {
         let fidelity = result.report.operations.iter().map(|(name, (fidelity, times))| {
@@ -262,6 +273,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>) -> Result<
         });
         let object = Answered {
             outputs: Outputs(&result.outputs),
+            interrupted,
             group_instructions: statistics.instructions,
             warp_instructions: statistics.instructions,
             lane_instructions: statistics.lane_instructions,
@@ -291,6 +303,13 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>) -> Result<
             }
         }
         followed.iter().flat_map(|followed| followed.lines()).for_each(|line| say!("{line}"));
+    }
+    if interrupted {
+        note(&format!(
+            "{}: interrupted: these are the results so far; what did not run left zeros, and no file is written",
+            args.launch.file.display()
+        ));
+        return Ok(());
     }
     for finding in &result.findings {
         note(&format!("{}: strict finding: {finding}", args.launch.file.display()));

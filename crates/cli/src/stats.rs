@@ -8,7 +8,8 @@ use anyhow::{Context, Result, bail};
 use clap::{ArgMatches, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use reconverge_simt::Engine;
-use reconverge_trace::{Limits, Reader, What};
+use reconverge_simt::limits::TRACE;
+use reconverge_trace::{Reader, What};
 use reconverge_workbench::listing::{Lines, Style};
 use reconverge_workbench::machine::Machine;
 use reconverge_workbench::stats::{InstructionCounts, Profile};
@@ -17,6 +18,7 @@ use serde_json::json;
 
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
+use crate::limit::{Limit, Seconds};
 use crate::trace::is_trace;
 use crate::{Answer, compare, messages};
 
@@ -40,8 +42,11 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "ENGINE", value_parser = crate::engine(), conflicts_with = "compare")]
     pub(crate) compare_engine: Option<Engine>,
     /// Bytes that each of two recordings that are compared may have, at most
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     pub(crate) limit: u64,
+    /// Stop after so many seconds, with exit status 1 and without counts
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -56,6 +61,8 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
+    // It ends with the command.
+    let _limit = Limit::start(args.timeout, args.json, &args.launch.file().display().to_string());
     if args.compare.is_some() || args.compare_engine.is_some() {
         if args.form == Form::Csv {
             bail!("--form csv is for the counts of one launch; --json has a comparison for programs");

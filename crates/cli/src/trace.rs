@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use reconverge_simt::limits::TRACE;
 use reconverge_simt::{Event, Lane, Mask, Why};
 use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
@@ -16,10 +17,12 @@ use reconverge_workbench::listing::{self, Style};
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
+use crate::files::Whole;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
+use crate::limit::{Limit, Seconds};
 use crate::page::PageArgs;
-use crate::{Answer, messages};
+use crate::{Answer, interrupt, messages};
 
 /// Record which lanes ran when, and what happened to the flow between
 ///
@@ -45,8 +48,11 @@ pub(crate) struct Trace {
     #[arg(long)]
     data: bool,
     /// Bytes that the trace may have, at most
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().bytes)]
+    #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     limit: u64,
+    /// Stop after so many seconds, with exit status 1 and without a trace
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<Seconds>,
     /// Only these groups: 3 or 0-7
     #[arg(long, value_name = "RANGE", value_parser = range)]
     groups: Option<RangeInclusive<u32>>,
@@ -102,6 +108,9 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     if file {
         return from_trace(args, args.launch.file());
     }
+    interrupt::watch();
+    // It ends with the command.
+    let _limit = Limit::start(args.timeout, false, &args.launch.file().display().to_string());
     let ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
     let recording = Recording { data: args.data, limit: args.limit };
@@ -113,8 +122,14 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     match &args.output {
         Some(file) if file.extension().is_some_and(|extension| extension == "rtrace") => {
             let place = || file.display().to_string();
-            let created = File::create(file).with_context(place)?;
-            ended = record(&ready, recording, BufWriter::new(created)).with_context(place)?.1;
+            let created = Whole::create(file).with_context(place)?;
+            let (written, how) = record(&ready, recording, BufWriter::new(created)).with_context(place)?;
+            written
+                .into_inner()
+                .map_err(|error| error.into_error())
+                .and_then(Whole::finish)
+                .with_context(place)?;
+            ended = how;
         }
         _ => {}
     }
@@ -284,7 +299,7 @@ fn show<R: Read + Seek>(
     let filter = args.filter();
     if let Some(file) = output {
         let place = || file.display().to_string();
-        let mut out = BufWriter::new(File::create(file).with_context(place)?);
+        let mut out = BufWriter::new(Whole::create(file).with_context(place)?);
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("json") => export::chrome(reader, &filter, &mut out).with_context(place)?,
             Some("pftrace" | "perfetto-trace") => {
@@ -295,7 +310,7 @@ fn show<R: Read + Seek>(
             }
             _ => bail!("{}: a trace cannot be written as that", place()),
         }
-        out.flush().with_context(place)?;
+        out.into_inner().map_err(|error| error.into_error()).and_then(Whole::finish).with_context(place)?;
     }
     if args.print {
         print(reader, &filter, launch)?;

@@ -409,7 +409,7 @@ fn a_malformed_program_is_a_finding_beside_its_round_trip() {
 
 /// Whatever the processor: code is made for one level.
 #[test]
-fn verbose_says_why_the_fast_engine_ran() {
+fn verbose_says_what_compiling_took_and_why_the_fast_engine_ran() {
     let bench = |options: &[&str]| {
         let command = ["bench", "--isa", "r500", "--kernel", "scale", "--threads", "1", "--runs", "1"];
         let out =
@@ -421,6 +421,10 @@ fn verbose_says_why_the_fast_engine_ran() {
     assert_eq!(said.matches("the fast engine ran in the place of the compiled one").count(), 1, "{said}");
     assert_eq!(bench(&["--level", "baseline"]), "");
     assert_eq!(bench(&["--engine", "fast", "--level", "baseline", "--verbose"]), "");
+    let said = bench(&["--verbose"]);
+    let alternatives =
+        ["note: 1 program compiled in ", "the fast engine ran in the place of the compiled one"];
+    assert_eq!(alternatives.map(|text| said.matches(text).count()).iter().sum::<usize>(), 1, "{said}");
 }
 
 #[test]

@@ -30,13 +30,20 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The commands see the samples and the corpus where the repository has them, and write beside them.
+/// The commands see the samples and the corpus where the repository has them, the files that a page has its readers save,
+/// and write beside them.
 #[test]
 fn every_transcript_is_what_is_printed() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents");
     let _ = std::fs::remove_dir_all(&folder);
     for part in ["corpus", "docs/samples"] {
         copy(&root().join(part), &folder.join(part));
+    }
+    for document in documents() {
+        for (name, content) in reconverge_testkit::files_to_save(&std::fs::read_to_string(document).unwrap())
+        {
+            std::fs::write(folder.join(name), content).unwrap();
+        }
     }
     std::env::set_current_dir(&folder).unwrap();
     let cases = trycmd::TestCases::new();

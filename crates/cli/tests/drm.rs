@@ -601,10 +601,15 @@ impl Piglit {
         Piglit(folder)
     }
 
-    fn run(&self, arguments: &[&str]) -> Output {
+    fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
         command.env("RECONVERGE_DRM_LIBRARY", &*LIBRARY).args(["piglit", "--chip", "rv770", "--piglit"]);
-        command.arg(&self.0).args(arguments).stdin(Stdio::null()).output().unwrap()
+        command.arg(&self.0).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
     }
 
     fn json(&self, arguments: &[&str]) -> serde_json::Value {
@@ -654,6 +659,30 @@ fn tests_end_in_every_way_and_are_counted() {
         (why("fails"), why("crashes")),
         ("Probe color at 1,1".to_owned(), "ended by signal 11".to_owned())
     );
+}
+
+#[test]
+fn tests_that_ctrl_c_ends_are_reported_as_far_as_they_ran() {
+    if !has_driver() {
+        return;
+    }
+    let mark = Path::new(env!("CARGO_TARGET_TMPDIR")).join("piglit-interrupted-runs");
+    let _ = std::fs::remove_file(&mark);
+    let sleeps = format!("touch {}; exec sleep 60", mark.display());
+    let piglit = Piglit::new("piglit-interrupted", &[("a", PASS), ("b", &sleeps)]);
+    let output = piglit.0.join("output");
+    let mut command = piglit.command(&["--jobs", "1", "--json", "--output", output.to_str().unwrap()]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !mark.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
+    assert!(text(&ended.stderr).contains("interrupted: 2 tests did not run; --resume goes on from here"));
+    let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&found["total"], &found["pass"], &found["interrupted"]), (&1.into(), &1.into(), &2.into()));
+    assert!(output.join("results.csv").exists() && !output.join("junit.xml").exists());
 }
 
 #[test]

@@ -111,8 +111,8 @@ fn limits_name_their_bound_and_option() {
     let folder = Folder::new("limits");
     folder.write("a.s", R500);
     for (arguments, bound) in [
-        ("run a.s --lanes 0", "'--lanes <N>': 1 to 16777216 fits here"),
-        ("run a.s --lanes 100000000000", "'--lanes <N>': 1 to 16777216 fits here"),
+        ("run a.s --lanes 0", "'--lanes <N>': a number above 0 fits here"),
+        ("run a.s --lanes 100000000000", "lanes: 100000000000 lanes; 1 to 16777216 fits here"),
         ("run a.s --jobs 0", "'--jobs <N>': 0 is not in 1..=65535"),
         ("check a.s --jobs 0", "'--jobs <N>': 0 is not in 1..=65535"),
         ("run a.s --timeout 0", "'--timeout <SECONDS>': a time in seconds above 0 fits here"),
@@ -391,6 +391,13 @@ fn time_is_limited() {
     folder.write("l.s", ".isa r700\n.chip RV770\n.stack 1\n00 LOOP_START_DX10: ADDR(3)\n01 NOP:\n02 LOOP_END: ADDR(1)\n03 NOP: END_OF_PROGRAM\n");
     let (_, error) = folder.ends("run l.s --mode lenient --watchdog 99999999999 --timeout 0.3", 1);
     assert!(error.contains("timeout: no end after 0.3 s"), "{error}");
+    for command in ["trace l.s -o l.rtrace", "stats l.s"] {
+        let arguments = format!("{command} --mode lenient --watchdog 99999999999 --timeout 0.3");
+        let (_, error) = folder.ends(&arguments, 1);
+        assert!(error.contains("timeout: no end after 0.3 s"), "{error}");
+    }
+    let left = std::fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().contains("rtrace")), "no part of a trace");
     folder.write(
         "l.toml",
         "isa = \"r700\"\nprogram = \"l.s\"\nmode = \"lenient\"\nwatchdog = 99999999999\ntrap = \"no end\"\n",

@@ -93,7 +93,12 @@ fn a_trace_that_ctrl_c_ends_is_complete_as_far_as_it_goes() {
     let name = file.display().to_string();
     let unbounded = u64::MAX.to_string();
     let child = started(&["trace", &source, "--block", "8", "--watchdog", &unbounded, "-o", &name]);
-    let long = || std::fs::metadata(&file).is_ok_and(|file| file.len() > 20_000);
+    // Until the end it has another name.
+    let long = || {
+        let mut files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap());
+        let part = files.find(|entry| entry.path().extension().is_some_and(|it| it == "part"));
+        part.is_some_and(|part| part.metadata().is_ok_and(|part| part.len() > 20_000))
+    };
     let output = interrupted(child, long);
     assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     assert!(text(&output.stderr).contains("interrupted"), "{}", text(&output.stderr));

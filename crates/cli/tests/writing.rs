@@ -196,6 +196,16 @@ fn completions_and_manual_pages_name_every_command() {
     }
 }
 
+/// The page of commands is what the arguments say, on any host.
+#[test]
+fn the_page_of_commands_is_what_man_prints() {
+    let page = answer(&folder("reference"), &["man", "--markdown"], b"");
+    for row in ["| [explain](#explain) |", "`reconverge dis ", "`baseline`, `avx2`, `avx512`"] {
+        assert!(page.contains(row), "{row}");
+    }
+    reconverge_testkit::page_is_current("commands.md", None, &page);
+}
+
 /// A table and an object; both name the program as its source does.
 #[test]
 fn list_shows_what_each_program_needs() {

@@ -1,6 +1,7 @@
 //! What can be wrong with a file, or with a program that is to be written.
 
 use reconverge_isa::Image;
+use reconverge_isa::limits::Exceeded;
 use thiserror::Error;
 
 /// Why a file could not be read or written.
@@ -12,6 +13,9 @@ pub enum Error {
     /// Nothing to read.
     #[error("the file is empty: expected a shader binary or its text")]
     Empty,
+    /// It has more of something than a limit allows.
+    #[error(transparent)]
+    Limit(Exceeded),
     /// A text does not follow its format.
     #[error("line {line}, column {column}: found {found}, expected {expected}")]
     Syntax {

@@ -4,13 +4,11 @@ use std::io::Read;
 
 use flate2::read::MultiGzDecoder;
 use reconverge_isa::Image;
+use reconverge_isa::limits::FILE;
 use reconverge_isa::program::CodeAt;
 
 use crate::bytes::Bytes;
 use crate::{Error, Hints, magic};
-
-/// The most bytes that are unpacked: a small file can claim to hold any number.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// Unpacks a file and reads what is in it.
 pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
@@ -20,14 +18,13 @@ pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         return Err(Error::Value { what: "the magic number", at: 0, found, expected });
     }
     let mut content = Vec::new();
-    let unpacked = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut content);
+    let unpacked = MultiGzDecoder::new(bytes).take(FILE.get().saturating_add(1)).read_to_end(&mut content);
     if unpacked.is_err() {
         let remedy = "its data are damaged or cut off";
         return Err(Error::Unsupported { at: 0, what: "a gzip file", remedy });
     }
-    if content.len() as u64 > MOST_BYTES {
-        let remedy = "it holds more than 256 MiB: unpack it first";
-        return Err(Error::Unsupported { at: 0, what: "a gzip file", remedy });
+    if content.len() as u64 > FILE.get() {
+        return Err(Error::Limit(FILE.exceeded()));
     }
     if content.starts_with(magic::GZIP) {
         let remedy = "it is compressed twice: unpack it first";

@@ -11,6 +11,8 @@
 //!
 //! The crate does no file access; bytes in, values out.
 
+#![forbid(unsafe_code)]
+
 pub mod bin;
 mod bytes;
 pub mod c_array;

@@ -1,13 +1,11 @@
 //! What each binary container says about its programs arrives in the image.
 
-mod support;
-
 use reconverge_container::{
     Error, Format, Hints, Written, ctm_elf, cubin_elf, formats, gsh, load, recognise,
 };
 use reconverge_isa::program::{ConstantBlock, Place, Resources, Sampler, Slot, Stage, Usage, Variable};
 use reconverge_isa::{Image, Isa, Program};
-use support::{cubin, fatbin, gsh as gsh_file, r600, words};
+use reconverge_testkit::containers::{self, cubin, fatbin, gsh as gsh_file, r600, words};
 
 fn read(bytes: &[u8]) -> Image {
     load(bytes, &Hints::default()).unwrap_or_else(|error| panic!("{error}"))
@@ -99,7 +97,7 @@ fn an_elf_cubin_of_either_width_says_all_it_has() {
 #[test]
 fn a_relocation_against_a_section_finds_the_object_that_is_meant() {
     let mut elf = cubin(true);
-    let [symtab, strtab] = support::symbols(
+    let [symtab, strtab] = containers::symbols(
         true,
         11,
         &[("", 3, 8, 0, 0), ("first", 1, 8, 0, 4), ("tex", 10, 0, 0, 0), ("second", 1, 8, 4, 4)],
@@ -535,7 +533,7 @@ fn what_an_elf_cubin_cannot_hold_is_refused_by_name() {
 fn debug_sections_are_one_note() {
     let mut elf = cubin(true);
     let names = [".debug_line", ".debug_info", ".nv_debug_ptx_txt"];
-    elf.sections.extend(names.map(|name| support::sec(name, &[1, 2, 3])));
+    elf.sections.extend(names.map(|name| containers::sec(name, &[1, 2, 3])));
     let image = read(&elf.build());
     assert_eq!(image.notes, ["debug information (.debug_line and 2 more) was passed over"]);
 }

@@ -1,7 +1,5 @@
 //! Images are found in the files that hold them, and files that hold none are refused by name.
 
-mod support;
-
 use std::io::Write;
 
 use flate2::Compression;
@@ -9,7 +7,7 @@ use flate2::write::GzEncoder;
 use reconverge_container::{Endian, Error, Format, Hints, load, patch, recognise};
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Image, Isa};
-use support::{Elf, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
+use reconverge_testkit::containers::{Elf, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
 
 const TEXT: &[u8] = b"architecture {sm_11}\nmodname {cubin}\ncode { name = old bincode { 0x00000001 } }\n";
 

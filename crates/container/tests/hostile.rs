@@ -1,15 +1,13 @@
 //! Damaged and malicious files give an error with a message; they never panic and never allocate much.
 
-mod support;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use proptest::prelude::*;
 use reconverge_container::{Error, Format, Hints, ctm_elf, load};
 use reconverge_isa::Program;
+use reconverge_testkit::containers::{self, Elf, Sec, cubin, fatbin, gsh, r600, sec, symbols};
 use reconverge_testkit::shared;
-use support::{Elf, Sec, cal, cubin, fatbin, gsh, r600, sec, symbols, words};
 
 thread_local! {
     static HELD: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
@@ -74,40 +72,17 @@ fn try_load_as(bytes: &[u8], format: Option<Format>) -> Result<(), Error> {
 
 /// An own sample of each format.
 fn samples() -> Vec<(Format, Vec<u8>)> {
-    let text = "architecture {sm_13}\nmodname {m}\nsampler { name = t texunit = 1 }\n\
-        consts { name = c segname = const segnum = 0 offset = 0 bytes = 8 mem { 0x1 0x2 } }\n\
-        code { name = k reg = 2 smem = 16 bincode { 0x1000c805 0000000000 } const { segnum = 1 offset = 0 bytes = 4 mem { 0x5 } } }\n";
-    let c: String = text.bytes().map(|byte| format!("{byte},")).collect();
     let program = Program {
         name: Some("p".to_owned()),
         words: vec![3; 12],
         state: vec![("US_CONFIG".to_owned(), 2)],
         ..Program::default()
     };
-    let host = Elf {
-        wide: true,
-        machine: 62,
-        flags: 0,
-        sections: vec![sec(".rodata", &[&cubin(false).build()[..], &gsh(&[1, 2])].concat())],
-    };
-    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    std::io::Write::write_all(&mut packed, text.as_bytes()).unwrap();
-    vec![
-        (Format::Hex32, b"# words\n00000001 deadbeef\n".to_vec()),
-        (Format::Bin, words(&[1, 0x8000_0000])),
-        (Format::CubinText, text.as_bytes().to_vec()),
-        (Format::CubinElf32, cubin(false).build()),
-        (Format::CubinElf64, cubin(true).build()),
-        (Format::Fatbin, fatbin(&[(2, 13, 0, cubin(true).build()), (1, 10, 0, b"ptx".to_vec())])),
-        (Format::CArray, format!("unsigned char a[] = {{ {c} }};").into_bytes()),
-        (Format::R600Elf, r600().build()),
-        (Format::Gsh, gsh(&[1, 2, 3, 4])),
-        (Format::CtmElf, ctm_elf::write(&program).unwrap().content),
-        (Format::CalElf, cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),
-        (Format::Embedded, host.build()),
-        (Format::Gzip, packed.finish().unwrap()),
-        (Format::Dump, b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
-    ]
+    let others = containers::samples().into_iter();
+    let mut samples: Vec<(Format, Vec<u8>)> =
+        others.map(|(name, bytes)| (name.parse().unwrap(), bytes)).collect();
+    samples.push((Format::CtmElf, ctm_elf::write(&program).unwrap().content));
+    samples
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! A patched file differs from the old one in the words that were asked for, and nowhere else.
 
-mod support;
-
 use reconverge_container::{Hints, ctm_elf, load, patch};
 use reconverge_isa::{Isa, Program};
+use reconverge_testkit::containers::{self, cubin, fatbin, gsh, r600, words};
 use reconverge_testkit::shared;
-use support::{cubin, fatbin, gsh, r600, words};
 
 /// Changes each word of a file in turn. Gives the number of words.
 fn patch_each(name: &str, file: &[u8], step: usize) -> usize {
@@ -80,7 +78,7 @@ fn words_that_two_programs_share_are_refused() {
     // The second function's place is the first's: the object is damaged, and loading refuses it before patching could.
     let mut elf = r600();
     [elf.sections[2], elf.sections[3]] =
-        support::symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 4, 16)]);
+        containers::symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 4, 16)]);
     assert!(patch(&elf.build(), &Hints::default(), 0, 0, &[7]).is_err());
 }
 

@@ -2,6 +2,12 @@
 //!
 //! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+
+#![forbid(unsafe_code)]
 
 mod capture;
 pub mod device;

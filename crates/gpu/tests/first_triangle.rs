@@ -144,6 +144,20 @@ fn what_is_not_known_is_named_and_counted() {
     assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x28ffc".to_owned(), 2)]);
 }
 
+/// DRAW_INDEX_AUTO with all bits set, and few vertices in as many instances.
+#[test]
+fn a_draw_of_more_vertices_than_a_launch_has_is_named() {
+    for (vertices, instances) in [(u32::MAX, 1), (4, u32::MAX)] {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+        let mut stream = stream();
+        stream.0.truncate(stream.0.len() - 3);
+        stream.packet(0x2f, &[instances]);
+        stream.packet(0x2d, &[vertices, 2]);
+        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+        assert_eq!((gpu.draws(), gpu.unknown()), (0, vec![("a draw of that many vertices".to_owned(), 1)]));
+    }
+}
+
 #[test]
 fn a_shader_that_never_ends_is_named() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));

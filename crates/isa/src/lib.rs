@@ -12,8 +12,12 @@
 //! * [`program`]: machine code with the facts that its container gives; the type that containers produce and
 //!   machines consume.
 //! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
+//! * [`limits`]: what input may ask of the host, at most.
+
+#![forbid(unsafe_code)]
 
 pub mod graph;
+pub mod limits;
 pub mod lint;
 pub mod listing;
 pub mod program;

@@ -1,5 +1,6 @@
 //! Why a program stops, and what strict mode reports about one that does not.
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::word::WordError;
 use reconverge_simt::texture::Shape;
 use thiserror::Error;
@@ -70,7 +71,7 @@ pub enum Cause {
     #[error("{0}")]
     Ctm(#[from] AccessError),
     /// More instructions than the watchdog allows.
-    #[error("watchdog: {0} instructions and no end")]
+    #[error("watchdog: {0} instructions and no end; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
 }
 

@@ -13,7 +13,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Engine, Machine, Mask, Observer, Options, Shares, Silent, Statistics, Step};
+use reconverge_simt::{
+    Engine, FlowView, Machine, Mask, Observer, Options, Shares, Silent, Statistics, Step, stop,
+};
 use thiserror::Error;
 
 pub use crate::cause::AccessError;
@@ -239,7 +241,7 @@ pub fn run(
     let (plan, mut memory) = Plan::new(dispatch)?;
     let mut totals = Totals::default();
     let mut groups = Groups::new(setup, &plan.launch(&[]), options, &plan.bound(Vec::new()));
-    for number in 0..plan.groups() {
+    for number in (0..plan.groups()).take_while(|_| !stop::asked()) {
         let Some(start) = plan.start(number, &memory)? else { continue };
         let (bound, first_lane) = (plan.bound(memory), number * plan.width());
         let group = groups.run(&start.launch, bound, start.covered, first_lane)?;
@@ -394,8 +396,10 @@ impl<'a> Groups<'a> {
         if self.options.engine.not_compiled() == Engine::Fast {
             launch.restart(&mut self.group, 0, lanes, self.fast.written());
             self.group.bind_memory(bound, covered);
-            let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, &mut Silent);
-            ended.map_err(|trap| trapped(first_lane, trap))?;
+            while self.group.issue().is_some() && !stop::asked() {
+                let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);
+                ended.map_err(|trap| trapped(first_lane, trap))?;
+            }
             return Ok(&mut self.group);
         }
         let start = |bound| {

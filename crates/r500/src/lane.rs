@@ -208,7 +208,8 @@ fn sin_of_turns(a: f32, quarters: i64) -> f32 {
     if !a.is_finite() {
         return NAN;
     }
-    let turns = f64::from(a) - libm::floor(f64::from(a));
+    // Exact, also below zero: a small negative number less its floor has no room beside 1.
+    let turns = f64::from(a) - libm::rint(f64::from(a));
     let nearest = libm::rint(turns * 4.0);
     let angle = (turns - nearest / 4.0) * std::f64::consts::TAU;
     let value = match (nearest as i64 + quarters).rem_euclid(4) {
@@ -366,6 +367,9 @@ mod tests {
         assert_eq!(sin(-0.25), -1.0);
         assert_eq!(sin(1.0 / 12.0), 0.5);
         assert_eq!(bits(sin(INF)), bits(NAN));
+        for x in [2f32.powi(-60), 1.5e-20, f32::MIN_POSITIVE] {
+            assert!(sin(x) > 6.28 * x && sin(-x) == -sin(x), "{x:e}");
+        }
     }
 
     /// r500.md 3.5, recommended values.

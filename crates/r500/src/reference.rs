@@ -3,7 +3,7 @@
 //! What lanes do together is in [`crate::flow`], what one lane computes in [`mod@crate::lane`], and which of its functions
 //! an operation is in [`crate::operations`].
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap};
+use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, stop};
 
 use crate::cause::{AccessError, Cause};
 use crate::flow;
@@ -30,12 +30,12 @@ enum Place {
 }
 
 impl Group {
-    /// Executes to the end.
+    /// Executes to the end, or until runs are to [stop].
     ///
     /// # Errors
     /// The first trap.
     pub fn run<O: Observer>(&mut self, observer: &mut O) -> Result<(), Trap<Cause>> {
-        while self.step(observer)? == Step::Running {}
+        while !stop::asked() && self.step(observer)? == Step::Running {}
         Ok(())
     }
 

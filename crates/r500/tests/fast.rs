@@ -8,63 +8,16 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
-use reconverge_r500::inst::{Body, Inst, decode};
+use reconverge_r500::inst::{Body, decode};
 use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
 use reconverge_r500::run::{run, run_in_pieces, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_r500::texture::Texture;
-use reconverge_r500::words::{InstType, layout};
-use reconverge_simt::texture::Shape;
+use reconverge_r500::words::InstType;
 use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
+use reconverge_testkit::r500::{launch, program, quad, record, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
-
-/// Bits that arithmetic treats in a way of its own, and their neighbours.
-#[rustfmt::skip]
-const SPECIAL: [u32; 24] = [
-    0x0000_0000,
-    0x8000_0000,
-    0x0000_0001,
-    0x8000_0001,
-    0x007f_ffff,
-    0x807f_ffff,
-    0x0080_0000,
-    0x8080_0000,
-    0x0080_0001,
-    0x0100_0000,
-    0x3f80_0000,
-    0xbf80_0000,
-    0x3f00_0000,
-    0x3f00_0001,
-    0x4b80_0000,
-    0x4b80_0001,
-    0x7f7f_ffff,
-    0xff7f_ffff,
-    0x7f00_0000,
-    0x7f80_0000,
-    0xff80_0000,
-    0x7f80_0001,
-    0x7fff_ffff,
-    0xffc0_1234,
-];
-
-/// Any bits, special ones, numbers of like size, and numbers near others that were drawn.
-fn value(random: &mut Random) -> u32 {
-    match random.below(8) {
-        0 | 1 => SPECIAL[random.below(SPECIAL.len() as u32) as usize],
-        2 => random.next(),
-        3 => SPECIAL[random.below(SPECIAL.len() as u32) as usize] ^ random.below(4),
-        4 => ((random.below(64) as i32 - 32) as f32).to_bits(),
-        // Within eight powers of two of one, with few bits or many.
-        5 => (0x3b80_0000 + (random.below(0x80) << 20)) | random.next() & 0x8000_0000,
-        _ => (0x3b80_0000 + random.below(0x800_0000)) | random.next() & 0x8000_0000,
-    }
-}
-
-fn quad(random: &mut Random) -> [u32; 4] {
-    std::array::from_fn(|_| value(random))
-}
 
 /// [`everywhere`], and on one thread of the host.
 fn same_everywhere(
@@ -107,70 +60,6 @@ fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece:
             assert!(lanes.iter().copied().eq(whole.lanes()), "{what}");
         }
         (totals, whole) => assert_eq!(totals.err(), whole.err(), "{what}"),
-    }
-}
-
-const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
-
-/// An instruction of a type that has a meaning, with registers and targets near by.
-fn record(random: &mut Random, kind: InstType) -> ([u32; 6], Inst) {
-    loop {
-        let mut words: [u32; 6] = std::array::from_fn(|_| random.next());
-        for (word, info) in words.iter_mut().zip(layout(kind)) {
-            *word &= info.owned;
-        }
-        words[0] = words[0] & !3 | kind as u32;
-        match kind {
-            InstType::ALU | InstType::OUT => {
-                // Temporaries and constants 0 to 7, or inline constants; seldom relative.
-                let keep = if random.once_in(16) { 0x387 } else { 0x187 };
-                for word in &mut words[1..3] {
-                    *word &= 3 << 30 | keep << 20 | keep << 10 | keep;
-                }
-                for word in &mut words[4..6] {
-                    *word &= if random.once_in(16) { !0x780 } else { !0xf80 };
-                }
-                if random.once_in(2) {
-                    words[0] &= !(7 << 3 | 7 << 25);
-                }
-            }
-            InstType::FC => words[3] &= !(0x1f8 << 16),
-            InstType::TEX => words[2] &= !(0x78 << 16 | 0x78),
-        }
-        if let Ok(inst) = decode(&words) {
-            return (words, inst);
-        }
-    }
-}
-
-fn setup(random: &mut Random, mut words: Vec<u32>) -> Arc<Setup> {
-    words.extend([5, 0, 0, 0, 0, 0]);
-    let state = vec![
-        ("US_CONFIG".to_owned(), random.next() & 2),
-        ("US_PIXSIZE".to_owned(), if random.once_in(8) { random.next() & 7 } else { 0x7f }),
-        ("US_FC_CTRL".to_owned(), if random.once_in(8) { 0 } else { 0x8000_0000 }),
-        ("US_FC_BOOL_CONST".to_owned(), random.next()),
-        ("US_FC_INT_CONST_0".to_owned(), random.next() & 0x00ff_ff03),
-    ];
-    Arc::new(Setup::new(&Program { words, state, ..Program::default() }).expect("a program"))
-}
-
-fn launch(random: &mut Random, lanes: usize) -> Launch {
-    let inputs = [0, 1, 2, 3].map(|temp| Input { temp, values: (0..lanes).map(|_| quad(random)).collect() });
-    let shapes =
-        [Shape::D2, Shape::D1, Shape::D2, Shape::D3, Shape::Cube, Shape::D2Array, Shape::D2, Shape::D1];
-    let textures = shapes.into_iter().zip(0..).map(|(shape, unit)| {
-        let image = Arc::new(textures::image(shape, random));
-        (unit, Texture { image, sampler: textures::sampler(random) })
-    });
-    let textures = textures.collect();
-    let group_width = [16, 16, 4, 48, 64, 12][random.below(6) as usize];
-    Launch {
-        lanes,
-        inputs: inputs.to_vec(),
-        constants: (0..8).map(|number| (number, quad(random))).collect(),
-        textures,
-        hardware: Hardware { group_width, ..Hardware::default() },
     }
 }
 
@@ -295,12 +184,7 @@ fn random_programs_run_the_same() {
     let (programs, mut random) = Campaign::of_random(3_000, 0x5eed_0502);
     let (mut ended, mut trapped) = (0, 0);
     for round in 0..programs {
-        let count = 1 + random.below(12) as usize;
-        let mut words = Vec::new();
-        for _ in 0..count {
-            let kind = TYPES[[0, 0, 1, 2, 2, 3][random.below(6) as usize]];
-            words.extend(record(&mut random, kind).0);
-        }
+        let words = program(&mut random);
         let setup = setup(&mut random, words);
         for mode in [Mode::Strict, Mode::Lenient] {
             let lanes = 1 + random.below(70) as usize;

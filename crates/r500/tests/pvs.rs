@@ -13,14 +13,7 @@ use reconverge_r500::pvs::setup::Setup;
 use reconverge_r500::pvs::text::{Listing, assemble, disassemble};
 use reconverge_simt::{Engine, Mode, Options};
 use reconverge_testkit::Random;
-
-fn word(random: &mut Random) -> u32 {
-    random.next() << 12 ^ random.next()
-}
-
-fn one_in(count: u32, random: &mut Random) -> bool {
-    word(random).is_multiple_of(count)
-}
+use reconverge_testkit::vertex::{any_record, launch, one_in, program, word};
 
 fn setup(source: &str) -> Arc<Setup> {
     Arc::new(Setup::new(&assemble(source).unwrap_or_else(|errors| panic!("{errors:?}")).program).unwrap())
@@ -66,17 +59,8 @@ fn any_words_survive_the_text() {
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
     for round in 0..20_000 {
-        let mut words: Vec<u32> = (0..4 + round % 3).map(|_| word(&mut random)).collect();
-        // Most random words have no meaning: make the opcode and the address modes ones that do.
-        if round % 4 != 0 {
-            words[0] = words[0] & 0x1fff_e01f & !(3 << 6)
-                | [0, 1 << 6, 0, 1 << 7][round % 4]
-                | (round as u32 % 6) << 8;
-            if words[0] >> 7 & 1 == 1 {
-                words[0] &= !0x1e;
-            }
-            words[1..4].iter_mut().for_each(|word| *word &= 0x7fff_ffff);
-        }
+        let mut words = any_record(&mut random).to_vec();
+        words.extend((0..round % 3).map(|_| word(&mut random)));
         let program = Program::from_words(words);
         for listing in [Listing::default(), Listing { hex: true, structure: true }] {
             let text = disassemble(&program, listing);
@@ -327,70 +311,6 @@ fn lenient_mode_reads_zero_and_drops_writes_outside_a_file() {
 
 // ---- Engines
 
-/// A program of random instructions that have a meaning, and the state that has it loop and call.
-fn random_program(random: &mut Random) -> Program {
-    let count = 4 + random.next() as usize % 20;
-    let mut words = Vec::new();
-    while words.len() < 4 * count {
-        let mut record = [0, 1, 2, 3].map(|_| word(random));
-        // Few registers, so that values meet; predicates and relative addresses seldom.
-        record[0] = record[0] & !(0x7f << 13 | 1 << 12 | 1 << 31 | 0xf << 8 | 0x20)
-            | (word(random) % 4) << 13
-            | [0, 0, 0, 2, 4, 1, 3, 5][word(random) as usize % 8] << 8;
-        if !one_in(4, random) {
-            record[0] &= !(1 << 26);
-        }
-        if !one_in(4, random) {
-            record[0] &= !(1 << 28);
-        }
-        if one_in(16, random) {
-            record[0] |= 1 << 31;
-        }
-        for source in &mut record[1..] {
-            *source = *source & !(0xff << 5 | 1 << 31) | (word(random) % 4) << 5;
-            if !one_in(8, random) {
-                *source &= !(1 << 4);
-            }
-            // Few reserved selects.
-            for at in [13, 16, 19, 22] {
-                if *source >> at & 7 > 5 {
-                    *source &= !(4 << at);
-                }
-            }
-        }
-        if decode(&record).is_ok() {
-            words.extend(record);
-        }
-    }
-    let last = count as u32 - 1;
-    let state = [
-        ("VAP_PVS_FLOW_CNTL_OPC", [0, 2, 0b1110, 0b1010][random.next() as usize % 4]),
-        ("VAP_PVS_FLOW_CNTL_ADDRS_LW_0", (1 + word(random) % 3) << 16),
-        ("VAP_PVS_FLOW_CNTL_ADDRS_UW_0", 1 << 16 | last),
-        ("VAP_PVS_FLOW_CNTL_LOOP_INDEX_0", word(random) & 0xffff),
-        ("VAP_PVS_FLOW_CNTL_ADDRS_LW_1", 1 | 2 << 16),
-        ("VAP_PVS_FLOW_CNTL_ADDRS_UW_1", 2 << 16 | 2),
-    ];
-    let state = state.map(|(name, value)| (name.to_owned(), value)).to_vec();
-    Program { words, state, ..Program::default() }
-}
-
-fn random_launch(random: &mut Random, vertices: usize) -> Launch {
-    let mut value = || match random.next() % 8 {
-        0 => [0, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0001, 1, 0x7f7f_ffff, 0x3f80_0000]
-            [random.next() as usize % 8],
-        1 => word(random),
-        _ => ((random.next() % 2048) as f32 / 64.0 - 16.0).to_bits(),
-    };
-    let inputs = (0..4u8).map(|register| {
-        let values = (0..vertices).map(|_| [0, 1, 2, 3].map(|_| value())).collect();
-        Input { register, values }
-    });
-    let inputs = inputs.collect();
-    let constants = (0..8u8).map(|number| (number, [0, 1, 2, 3].map(|_| value()))).collect();
-    Launch { vertices, inputs, constants }
-}
-
 #[test]
 fn random_programs_run_the_same_on_both_engines() {
     let seed = 0x5eed_0522;
@@ -398,9 +318,9 @@ fn random_programs_run_the_same_on_both_engines() {
     let mut random = Random::new(seed);
     let (mut ended, mut fast) = (0, 0);
     for round in 0..600 {
-        let program = random_program(&mut random);
+        let program = program(&mut random);
         let setup = Arc::new(Setup::new(&program).unwrap());
-        let launch = random_launch(&mut random, [3, 64, 100][round % 3]);
+        let launch = launch(&mut random, [3, 64, 100][round % 3]);
         let mode = [Mode::Lenient, Mode::Lenient, Mode::Strict][round / 3 % 3];
         let text = || disassemble(&program, Listing { structure: true, ..Listing::default() });
         let lockstep = run(&setup, &launch, &options(Engine::Lockstep, mode));
@@ -423,8 +343,8 @@ fn a_vertex_alone_leaves_what_it_leaves_among_others() {
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
     for _ in 0..40 {
-        let setup = Arc::new(Setup::new(&random_program(&mut random)).unwrap());
-        let launch = random_launch(&mut random, 5000);
+        let setup = Arc::new(Setup::new(&program(&mut random)).unwrap());
+        let launch = launch(&mut random, 5000);
         let options = options(Engine::Fast, Mode::Lenient);
         let all = run(&setup, &launch, &options).unwrap();
         for vertex in [0, 63, 64, 4999] {

@@ -8,12 +8,10 @@ use reconverge_r500::launch::{Input, Launch};
 use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::texture::Texture;
-use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Mode, Options};
 use reconverge_testkit::Random;
-
-const TYPES: [InstType; 4] = [InstType::ALU, InstType::OUT, InstType::FC, InstType::TEX];
+use reconverge_testkit::r500::any_record;
 
 /// Mostly an instruction that has a meaning, sometimes any words.
 fn record(random: &mut Random) -> [u32; 6] {
@@ -22,22 +20,6 @@ fn record(random: &mut Random) -> [u32; 6] {
         return any;
     }
     std::iter::repeat_with(|| any_record(random)).find(|words| decode(words).is_ok()).unwrap_or(any)
-}
-
-fn any_record(random: &mut Random) -> [u32; 6] {
-    let mut words = std::array::from_fn(|_| random.next());
-    let kind = TYPES[random.below(4) as usize];
-    if !random.once_in(8) {
-        // Documented bits of a type, and targets near by, so that programs get somewhere.
-        for (word, info) in words.iter_mut().zip(layout(kind)) {
-            *word &= info.owned;
-        }
-        words[0] = words[0] & !3 | kind as u32;
-        if kind == InstType::FC {
-            words[3] &= !(0x1f0 << 16);
-        }
-    }
-    words
 }
 
 #[test]

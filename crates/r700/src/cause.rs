@@ -1,5 +1,6 @@
 //! The causes of traps.
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_simt::Mask;
 use thiserror::Error;
 
@@ -89,6 +90,6 @@ pub enum Cause {
         lanes: Mask,
     },
     /// The wavefront has issued as many instructions as the watchdog allows.
-    #[error("no end after {0} instructions")]
+    #[error("watchdog: no end after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
 }

@@ -517,9 +517,16 @@ pub fn sin(a: u32) -> u32 {
     rounded(sin_turns(f64::from(number(a))), a)
 }
 
+/// A quarter of a revolution further, for the cosine: reduced before, since a large number has no room for the quarter.
+#[inline(always)]
+pub(crate) fn quarter_on(turns: f64) -> f64 {
+    let turns = turns.abs();
+    (turns - turns.round_ties_even()) + 0.25
+}
+
 /// cos(2 pi a): R700's unit is a revolution.
 pub fn cos(a: u32) -> u32 {
-    rounded(sin_turns(f64::from(number(a)).abs() + 0.25), a)
+    rounded(sin_turns(quarter_on(f64::from(number(a)))), a)
 }
 
 /// sin(a), a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reconverge_isa::limits::{self, Exceeded};
 use reconverge_simt::{Lane, Mask};
 use thiserror::Error;
 
@@ -113,18 +114,12 @@ pub struct Launch {
     pub ldexp_64_integer_first: bool,
 }
 
-/// The most lanes that a launch can have; [`run_in_pieces`](crate::run::run_in_pieces) runs more.
-pub const MOST_LANES: usize = 1 << 24;
-
 /// Why a launch does not fit the machine.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum LaunchError {
-    /// More than [`MOST_LANES`].
-    #[error("the launch has {lanes} lanes; 0 to {MOST_LANES} fits")]
-    Lanes {
-        /// [`Launch::lanes`].
-        lanes: usize,
-    },
+    /// [`Launch::lanes`] are more than [`limits::LANES`] allows; [`run_in_pieces`](crate::run::run_in_pieces) runs more.
+    #[error(transparent)]
+    Lanes(Exceeded),
     /// The numbers of the lanes are too large to count.
     #[error("the launch begins at lane {first_lane} and has {lanes} lanes; the last has no number")]
     FirstLane {
@@ -184,9 +179,7 @@ impl Launch {
     /// See [`LaunchError`].
     pub fn check(&self) -> Result<(), LaunchError> {
         let Launch { lanes, first_lane, num_gprs: gprs, clause_temps, .. } = *self;
-        if lanes > MOST_LANES {
-            return Err(LaunchError::Lanes { lanes });
-        }
+        limits::LANES.check(lanes as u64).map_err(LaunchError::Lanes)?;
         if first_lane.checked_add(lanes).is_none() {
             return Err(LaunchError::FirstLane { first_lane, lanes });
         }

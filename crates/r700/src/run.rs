@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
-use reconverge_simt::{Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap};
+use reconverge_simt::{
+    Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, limits, stop,
+};
 
 use crate::cause::Cause;
 use crate::fast::{self, Fast};
-use crate::launch::{Input, Launch, LaunchError, MOST_LANES};
+use crate::launch::{Input, Launch, LaunchError};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, Wave};
@@ -49,7 +51,7 @@ pub fn run_observed<O: Observer>(
 }
 
 /// [`run`] for launches of any number of lanes in bounded memory: `piece` lanes at a time, rounded up to whole
-/// wavefronts, at least one, at most [`MOST_LANES`].
+/// wavefronts, at least one, at most as many as [`limits::LANES`] allows.
 ///
 /// `inputs` gives the registers at the start of the lanes of a range, in place of [`Launch::inputs`]; `done` takes the
 /// results of those lanes: exports, killed lanes, lane-private memory, emissions, and the counts of the piece. Lists of
@@ -70,7 +72,7 @@ pub fn run_in_pieces(
     mut done: impl FnMut(Range<usize>, Outcome),
 ) -> Result<Outcome, RunError> {
     Launch { lanes: 0, ..launch.clone() }.check().map_err(RunError::Launch)?;
-    let piece = piece.clamp(1, MOST_LANES).next_multiple_of(launch.chip.wave_width.into());
+    let piece = piece.clamp(1, limits::LANES.size()).next_multiple_of(launch.chip.wave_width.into());
     let mut running = Running::new(program, launch.clone(), options);
     let mut whole = Outcome::default();
     for start in (0..launch.lanes).step_by(piece) {
@@ -113,7 +115,7 @@ impl Running {
         Running { origin, fast, simd: Simd { scatter, global, ..Simd::default() } }
     }
 
-    /// Runs all wavefronts.
+    /// Runs all wavefronts, each until its end or until runs are to [stop].
     fn all<O: Observer>(&mut self, program: &Program, observer: &mut O) -> Result<Outcome, RunError> {
         let Running { origin, fast, simd } = self;
         match (origin.options.engine.not_compiled(), fast) {
@@ -132,7 +134,7 @@ impl Running {
             let mut wave = origin.wave(place, &[]);
             wave.set_simd(take(simd));
             observer.group(place / origin.width());
-            loop {
+            while !stop::asked() {
                 match wave.step(observer) {
                     Ok(Step::Running) => {}
                     Ok(Step::Done) => break,

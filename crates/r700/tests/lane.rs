@@ -115,6 +115,8 @@ fn sine_counts_revolutions_and_is_exact_at_the_quarters() {
         quarters.map(|x| f32::from_bits(lane::cos(bits(x)))),
         [1.0, 0.0, -1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0]
     );
+    // Whole numbers that have no room for a quarter.
+    assert_eq!([2f32.powi(51), -(2f32.powi(90)), f32::MAX].map(|x| lane::cos(bits(x))), [lane::ONE; 3]);
     for step in 0..1000 {
         let x = step as f32 / 499.0 - 1.0;
         let (sine, cosine) = (f64::from(x) * std::f64::consts::TAU).sin_cos();

@@ -11,6 +11,7 @@ use reconverge_r700::outcome::{Exported, Outcome};
 use reconverge_r700::run::{RunError, run, run_in_pieces};
 use reconverge_r700::text::assemble;
 use reconverge_simt::Options;
+use reconverge_simt::limits::LANES;
 use reconverge_simt::{Engine, GroupTrap, Trap};
 
 /// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
@@ -221,7 +222,8 @@ fn more_lanes_than_a_launch_can_have_are_refused() {
         launch.lanes = lanes;
         for engine in Engine::ALL {
             let found = run(&program, &launch, &with(engine));
-            assert_eq!(found, Err(RunError::Launch(LaunchError::Lanes { lanes })), "{engine}");
+            let exceeded = LANES.check(lanes as u64).unwrap_err();
+            assert_eq!(found, Err(RunError::Launch(LaunchError::Lanes(exceeded))), "{engine}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use reconverge_r700::chip::Chip;
 use reconverge_r700::text::{Options, assemble, disassemble};
 use reconverge_testkit::Random;
+use reconverge_testkit::r700::with_clauses;
 use reconverge_testkit::records;
 use reconverge_testkit::shared;
 
@@ -28,20 +29,6 @@ fn round_trip(words: &[u32], chip: Chip, what: &str) {
 
 fn chips() -> [Chip; 2] {
     [Chip::RV770, Chip::named("r600").expect("it is in the table")]
-}
-
-/// A program whose clauses hold `slots` ALU words and `fetches` fetch words.
-fn with_clauses(alu: &[u32], fetch: &[u32]) -> Vec<u32> {
-    let slots = alu.len() as u32 / 2;
-    let fetches = fetch.len() as u32 / 4;
-    let fetch_at = 4 + slots + slots % 2;
-    let count = ((fetches - 1) & 7) << 10 | ((fetches - 1) >> 3) << 19;
-    let mut words =
-        vec![4, 0xa000_0000 | (slots - 1) << 18, fetch_at, 0x8080_0000 | count, 0, 0x8020_0000, 0, 0];
-    words.extend(alu);
-    words.resize(fetch_at as usize * 2, 0);
-    words.extend(fetch);
-    words
 }
 
 #[test]

@@ -12,6 +12,8 @@
 //! | `merge` | bands of rows, each by a thread |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
+#![forbid(unsafe_code)]
+
 pub mod blend;
 pub mod block;
 pub mod clip;

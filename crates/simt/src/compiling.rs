@@ -99,6 +99,7 @@ impl Extent {
 
 static PROGRAMS: AtomicU64 = AtomicU64::new(0);
 static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
+static LONGEST: AtomicU64 = AtomicU64::new(0);
 static ONCE: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static REFUSED: OnceLock<String> = OnceLock::new();
@@ -136,6 +137,11 @@ pub fn spent() -> Spent {
         once: Duration::from_nanos(ONCE.load(Relaxed)),
         bytes: BYTES.load(Relaxed),
     }
+}
+
+/// The time for the program of this process that took longest so far.
+pub fn longest() -> Duration {
+    Duration::from_nanos(LONGEST.load(Relaxed))
 }
 
 /// Why the fast engine took the place of the compiled one, the first time in this process; `None` if it never did.
@@ -180,7 +186,9 @@ pub fn compile<T, E: Display>(
     let made = make();
     let once = ONCE.load(Relaxed) - before;
     PROGRAMS.fetch_add(1, Relaxed);
-    NANOSECONDS.fetch_add((start.elapsed().as_nanos() as u64).saturating_sub(once), Relaxed);
+    let taken = (start.elapsed().as_nanos() as u64).saturating_sub(once);
+    NANOSECONDS.fetch_add(taken, Relaxed);
+    LONGEST.fetch_max(taken, Relaxed);
     match made {
         Ok(made) => made.map(|(made, bytes)| {
             BYTES.fetch_add(bytes as u64, Relaxed);

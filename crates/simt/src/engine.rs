@@ -3,6 +3,8 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
+use reconverge_isa::limits::INSTRUCTIONS;
+
 use crate::level::Level;
 use crate::machine::Mode;
 
@@ -74,7 +76,8 @@ pub struct Options {
     pub engine: Engine,
     /// The vector instructions that the fast engine uses; `None`: the best that the processor has.
     pub level: Option<Level>,
-    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it.
+    /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it; by default
+    /// [`INSTRUCTIONS`].
     pub watchdog: u64,
     /// Threads of the host at most; `None`: all of the rayon pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
@@ -82,7 +85,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { mode: Mode::Strict, engine: Engine::Fast, level: None, watchdog: 1 << 28, jobs: None }
+        Options {
+            mode: Mode::Strict,
+            engine: Engine::Fast,
+            level: None,
+            watchdog: INSTRUCTIONS.get(),
+            jobs: None,
+        }
     }
 }
 

@@ -42,6 +42,10 @@ impl Level {
     /// What every processor has.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
+    /// The names of all levels, lowest first, also of those that this processor does not have.
+    pub const NAMES: [&'static str; 3] =
+        [Level(Kind::Baseline).name(), Level(Kind::Avx2).name(), Level(Kind::Avx512).name()];
+
     /// The levels that this processor has, lowest first.
     pub fn available() -> Vec<Level> {
         [Kind::Baseline, Kind::Avx2, Kind::Avx512].into_iter().filter(|kind| has(*kind)).map(Level).collect()

@@ -14,6 +14,7 @@
 //! * [`wide`]: what is written differently for each level.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
 //! * [`workers`]: pieces of work handed out to the host's threads.
+//! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
@@ -34,6 +35,7 @@ pub mod paths;
 pub mod place;
 pub mod random;
 pub mod registers;
+pub mod stop;
 pub mod texture;
 pub mod uses;
 pub mod wide;
@@ -47,3 +49,4 @@ pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, W
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
 pub use paths::{Path, Shares};
+pub use reconverge_isa::limits;

@@ -30,6 +30,7 @@ use crate::observe::{Event, Observer};
 use crate::paths::{Path, Shares};
 use crate::random::Random;
 use crate::registers::Row;
+use crate::stop;
 
 /// A group (Tesla: a block) twice, once for each engine, with everything that it reads and writes twice.
 pub trait Twin {
@@ -128,7 +129,7 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
     words.iter().fold(start, |hash, word| (hash ^ u64::from(*word)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Runs a group to its end on both engines. `make` makes it, ready to start; it is called again after a difference.
+/// Runs a group to its end on both engines, or until runs are to [stop]. `make` makes it, ready to start; it is called again after a difference.
 /// Gives the twin as it is at the end, and adds the instructions of the fast engine to `shares`.
 ///
 /// # Errors
@@ -136,12 +137,12 @@ pub fn seed(words: &[u32], group: u64) -> u64 {
 pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Result<T, Failure<T::Cause>> {
     let mut pair = Pair::new(make());
     let mut lengths = Lengths::new(seed);
-    loop {
+    while !stop::asked() {
         let stretch = lengths.next();
         let start = pair.start();
         match pair.run(stretch, shares) {
             Ok(Ok(Step::Running)) => {}
-            Ok(Ok(Step::Done)) => return Ok(pair.twin),
+            Ok(Ok(Step::Done)) => break,
             Ok(Err(trap)) => return Err(Failure::Trap(start.group, trap)),
             Err(differs) => {
                 let difference = start.found(&pair, stretch.observed, differs);
@@ -150,6 +151,7 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
             }
         }
     }
+    Ok(pair.twin)
 }
 
 /// The first difference where the fast engine is made otherwise, up to the end of a known one; `None` if there is none.
@@ -222,16 +224,13 @@ struct Lengths {
 /// What a group's stretches are like.
 #[derive(Clone, Copy)]
 enum Habit {
-    /// Everything in one go.
+    /// As much in one go as runs do that are not compared.
     Whole,
     /// One instruction at a time.
     Single,
     /// Of all sizes.
     Mixed,
 }
-
-/// Instructions of a stretch whose events are kept, at most.
-const MOST_OBSERVED: u64 = 1 << 16;
 
 impl Lengths {
     fn new(seed: u64) -> Lengths {
@@ -247,16 +246,16 @@ impl Lengths {
     fn next(&mut self) -> Length {
         let observed = self.random.once_in(2);
         let most = match self.habit {
-            Habit::Whole => u64::MAX,
+            Habit::Whole => stop::SLICE,
             Habit::Single => 1,
             Habit::Mixed => match self.random.below(16) {
                 0..4 => 1,
                 4..9 => 2 + u64::from(self.random.below(7)),
                 9..15 => 9 + u64::from(self.random.below(248)),
-                _ => u64::MAX,
+                _ => stop::SLICE,
             },
         };
-        Length { most: if observed { most.min(MOST_OBSERVED) } else { most }, observed }
+        Length { most, observed }
     }
 }
 
@@ -673,9 +672,11 @@ mod tests {
             assert!(has(1..2, observed) && has(2..9, observed) && has(9..300, observed));
         }
         assert!(
-            has(u64::MAX - 1..u64::MAX, false) || all.contains(&Length { most: u64::MAX, observed: false })
+            [false, true]
+                .map(|observed| Length { most: stop::SLICE, observed })
+                .iter()
+                .all(|length| all.contains(length))
         );
-        assert!(all.contains(&Length { most: MOST_OBSERVED, observed: true }));
         assert_ne!(seed(&[1, 2], 0), seed(&[1, 2], 1));
         assert_ne!(seed(&[1, 2], 0), seed(&[2, 1], 0));
     }

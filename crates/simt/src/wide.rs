@@ -27,6 +27,13 @@ pub trait Wide: Copy + fmt::Debug {
     /// Runs a task in a function of its own, compiled for the level.
     fn call<T: Task>(self, task: T) -> T::Output;
 
+    /// The level for what reads and writes words of single lanes: a vector of sixteen lanes that is taken apart takes longer
+    /// than two of eight.
+    type Eight: Wide;
+
+    /// Its token.
+    fn eight(self) -> Self::Eight;
+
     /// All ones for the lanes of a set, zeros for the others.
     #[inline(always)]
     fn spread<const N: usize>(self, bits: u64) -> [u32; N] {
@@ -202,6 +209,13 @@ impl Wide for Baseline {
         Baseline
     }
 
+    type Eight = Baseline;
+
+    #[inline(always)]
+    fn eight(self) -> Baseline {
+        self
+    }
+
     #[inline(always)]
     fn call<T: Task>(self, task: T) -> T::Output {
         #[inline(never)]
@@ -285,6 +299,13 @@ impl Wide for Avx2 {
     #[inline(always)]
     unsafe fn assume() -> Avx2 {
         Avx2(())
+    }
+
+    type Eight = Avx2;
+
+    #[inline(always)]
+    fn eight(self) -> Avx2 {
+        self
     }
 
     #[inline(always)]
@@ -513,6 +534,13 @@ impl Wide for Avx512 {
     #[inline(always)]
     unsafe fn assume() -> Avx512 {
         Avx512(())
+    }
+
+    type Eight = Avx2;
+
+    #[inline(always)]
+    fn eight(self) -> Avx2 {
+        Avx2(())
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@
 //! stages use a block of one warp.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Step, Trap};
+use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Step, Trap, stop};
 
 use crate::context::{Common, Context, Turn};
 use crate::state::Warp;
@@ -132,7 +132,7 @@ impl Block {
         Ran { tried, end: self.end(observer) }
     }
 
-    /// Runs to the end.
+    /// Runs to the end, or until runs are to [stop].
     ///
     /// # Errors
     /// The program trapped.
@@ -146,7 +146,8 @@ impl Block {
         self.run_while(executor, context, global, observer, |_| true).map(|_| ())
     }
 
-    /// Runs to the end, or until `go_on`, asked from time to time with the number of instructions issued, is `false`.
+    /// Runs to the end, or until `go_on`, asked from time to time with the number of instructions issued, is `false`, or
+    /// until runs are to [stop].
     ///
     /// # Errors
     /// The program trapped.
@@ -160,7 +161,7 @@ impl Block {
     ) -> Result<Step, GroupTrap<Cause>> {
         let end = loop {
             match self.advance(executor, context, global, observer, SLICE).end {
-                Ok(Step::Running) if go_on(self.common.statistics.instructions) => {}
+                Ok(Step::Running) if !stop::asked() && go_on(self.common.statistics.instructions) => {}
                 Ok(step) => break Ok(step),
                 Err(trap) => break Err(self.locate(context, trap)),
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics};
+use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics, stop};
 
 use crate::block::{Block, Executor};
 use crate::code::Code;
@@ -341,8 +341,14 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
 ) -> Result<(), GroupTrap<Cause>> {
     let mut spare = None;
     for number in blocks {
+        // Of lanes that do not run there are results too; of threads there are none.
+        if stop::asked() && grid.launch.lanes() == 0 {
+            break;
+        }
         let mut block = grid.block(executor, number, spare.take());
-        block.run(executor, grid.context(), memory, observer)?;
+        if !stop::asked() {
+            block.run(executor, grid.context(), memory, observer)?;
+        }
         totals.retire(grid, &block);
         spare = Some(block);
     }

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reconverge_isa::Program;
+use reconverge_isa::limits::{Exceeded, LANES};
 use reconverge_isa::program::{Module, Place};
 use reconverge_simt::Statistics;
 use reconverge_simt::fidelity::Report;
@@ -39,9 +40,6 @@ pub const MOST_LOCAL: u32 = 0x1_0000;
 /// The most threads of a block: 64 · 1024 · 65536 would be expressible, hardware allows 512 (CUDA); larger blocks run
 /// here all the same.
 pub const MOST_THREADS: u32 = 1 << 16;
-
-/// The most lanes of a graphics stage.
-pub const MOST_LANES: usize = 1 << 24;
 
 /// The most l[] of all threads of a block together. With [`MOST_THREADS`] it bounds the host's memory that a launch
 /// takes; 512 threads with all the l[] that hardware allows need an eighth of it.
@@ -373,9 +371,7 @@ impl Launch {
         if setup.registers as usize > MOST_REGISTERS {
             return Err(LaunchError::Registers(setup.registers));
         }
-        if self.lanes() > MOST_LANES {
-            return Err(LaunchError::Lanes(self.lanes()));
-        }
+        LANES.check(self.lanes() as u64).map_err(LaunchError::Lanes)?;
         self.check_lanes()?;
         let end = u64::from(setup.code_base) + 4 * words as u64;
         if !setup.code_base.is_multiple_of(8) || end > 1 << 24 {
@@ -441,9 +437,9 @@ pub enum LaunchError {
     /// A block without threads, or with too many.
     #[error("block {0:?}: 1 to 65535 threads a side, at most 64 in z, at most {MOST_THREADS} in all")]
     Block([u32; 3]),
-    /// More lanes of a graphics stage than this machine runs.
-    #[error("{0} lanes: at most {MOST_LANES}")]
-    Lanes(usize),
+    /// More lanes of a graphics stage than [`LANES`] allows.
+    #[error(transparent)]
+    Lanes(Exceeded),
     /// More shared memory than there is.
     #[error("{0} bytes of shared memory: at most {MOST_SHARED}")]
     SharedBytes(u64),

@@ -13,6 +13,11 @@
 //! | [`mod@graph`], [`paths`], [`mod@uses`] | where lanes can go on, and what instructions read and write, without a run |
 //! | [`mod@lint`] | what the documents forbid in a program |
 //! | [`trap`], [`fidelity`], [`mod@coverage`], [`open`] | what stops a program; how exact each operation is; the list of all; open questions |
+//!
+//! # Features
+//!
+//! * `compiled` (default): host code for loops and long stretches ([`fast`]), on x86-64 only; without it
+//!   [`reconverge_simt::Engine::Compiled`] runs as the fast engine.
 
 pub mod access;
 pub mod barrier;

@@ -16,7 +16,7 @@ use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
     Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares, Silent,
-    StackRow, Statistics, Step, Trap, Why,
+    StackRow, Statistics, Step, Trap, Why, stop,
 };
 
 use crate::block::{Block, Executor};
@@ -115,6 +115,9 @@ fn in_lockstep<O: Observer>(
     let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     let made = |extent| Fast::compiled(grid, options.level(), extent);
     for number in 0..grid.blocks() {
+        if stop::asked() && grid.launch().lanes() == 0 {
+            break;
+        }
         let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, made, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);

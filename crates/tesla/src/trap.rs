@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use thiserror::Error;
 
 use crate::flow::Fault;
@@ -110,7 +111,7 @@ pub enum Cause {
         address: u32,
     },
     /// TIMEOUT: the watchdog.
-    #[error("TIMEOUT: the program has not ended after {0} instructions")]
+    #[error("TIMEOUT: the program has not ended after {0} instructions; {more}", more = INSTRUCTIONS.remedy())]
     Timeout(u64),
     /// A `bar` with a barrier the program did not allocate.
     #[error("barrier {0} is not allocated")]

@@ -16,104 +16,10 @@ use reconverge_tesla::launch::{Compute, Fragment, Launch, RunError, Setup, Varyi
 use reconverge_tesla::reference::Reference;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
+use reconverge_testkit::tesla::{OUT, compute, program};
 use reconverge_testkit::{Campaign, Random};
 
 const CHIP: Chip = Chip::Gt215;
-const OUT: u32 = 0x1000;
-
-/// `$r0` to `$r9`; `$r1` is the output's address and stays.
-fn register(random: &mut Random) -> String {
-    let number = random.below(9);
-    format!("$r{}", if number == 0 { 0 } else { number + 1 })
-}
-
-fn predicate(random: &mut Random) -> String {
-    match random.below(3) {
-        0 => format!("({} $c{}) ", random.one_of(&["e", "lg", "l", "ge", "s", "c", "no"]), random.below(2)),
-        _ => String::new(),
-    }
-}
-
-fn line(random: &mut Random, lines: u32) -> String {
-    let [d, a, b] = [(); 3].map(|()| register(random));
-    let (c, label) = (random.below(2), format!("L{}", random.below(lines)));
-    let guard = predicate(random);
-    match random.below(44) {
-        0..4 => {
-            let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
-            let kind = random.one_of(&["u32", "s32", "f32"]);
-            format!("set $c{c} # {compare} {kind} {a} {b}")
-        }
-        4..7 => format!("{guard}add b32 {d} {a} {b}"),
-        7 => format!("{guard}add b32 $c{c} {d} {a} {b}"),
-        8..10 => format!("mov b32 {d} {:#x}", random.below(70)),
-        10 => format!("{guard}add rn f32 {d} {a} {b}"),
-        11 => format!("{guard}mul rn f32 {d} {a} neg {b}"),
-        12 => format!("{guard}and b32 $c{c} {d} {a} {b}"),
-        13 => format!("{guard}shr u32 {d} {a} 0x1"),
-        14 => format!("cvt rn f32 {d} u32 {a}"),
-        15 => format!("{guard}mov b32 {d} b32 s[0x10]"),
-        16 => format!("{guard}mul {d} u16 {a}l u16 {b}h"),
-        17 => format!("shl $a1 $r0 0x2\nst b32 s[$a1+0x40] {a}"),
-        18 => format!("shl $a1 $r0 0x2\nmov b32 {d} b32 s[$a1+0x44]"),
-        19 => format!("{guard}st b32 g14[$r1] {a}"),
-        20 => format!("{guard}ld b32 {d} g14[$r1]"),
-        21..27 => format!("({} $c{c}) bra {label}", random.one_of(&["e", "lg", "s", "ns"])),
-        27 => format!("bra {label}"),
-        28 | 29 => format!("joinat {label}"),
-        30 => "join nop".to_owned(),
-        31 => format!("join add b32 {d} {a} {b}"),
-        32 => match random.below(3) {
-            0 => format!("breakaddr {label}"),
-            1 => format!("call {label}"),
-            _ => "bar inc wait 0x0 0xfff".to_owned(),
-        },
-        36 => format!("{guard}red {} g14[$r1] {a}", random.one_of(&["add u32", "max s32", "xor b32"])),
-        37 => format!("{guard}ld add u32 {d} g14[$r1] {a}"),
-        38 => format!("{guard}cas b32 {d} g14[$r1] {a} {b}"),
-        39 => format!("{guard}vote {} $c{c}", random.one_of(&["any", "all"])),
-        40 => format!("shl $a1 {a} 0x2\n{guard}ld {d} {} s[$a1+0x40]", random.one_of(&["b32", "u16", "s16"])),
-        41 => format!("{guard}ld {} {d} g14[$r1]", random.one_of(&["u8", "s16", "b32"])),
-        42 => format!("{guard}{} f32 {d} {a}", random.one_of(&["rsqrt", "lg2", "presin", "sin", "ex2"])),
-        43 => format!("{guard}add f32 {d} (mul {a} {b}) {d}"),
-        33 => format!("({} $c{c}) break", random.one_of(&["e", "lg"])),
-        34 => format!("({} $c{c}) ret", random.one_of(&["e", "lg"])),
-        _ => random.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),
-    }
-}
-
-/// Lines that leave their registers at the output's address. Half of them have a shape that makes sense.
-fn program(random: &mut Random) -> String {
-    let mut text = String::from(
-        "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
-    );
-    let lines = 4 + random.below(24);
-    if random.below(2) == 0 {
-        // A loop in which the lanes part, join and leave one after another.
-        text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
-        text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
-        text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";
-        for side in ["bra BOTH\nEVEN:\n", "BOTH:\njoin nop\nbra AGAIN\nOUT:\njoin nop\n"] {
-            for _ in 0..random.below(6) {
-                let straight = loop {
-                    let line = line(random, 1);
-                    let flows =
-                        ["bra", "join", "break", "call", "ret", "exit", "bar", "discard", "$c0", "g14"];
-                    if !flows.iter().any(|word| line.contains(word)) {
-                        break line;
-                    }
-                };
-                text += &format!("{straight}\n");
-            }
-            text += side;
-        }
-        return text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n";
-    }
-    for number in 0..lines {
-        text += &format!("L{number}:\n{}\n", line(random, lines));
-    }
-    text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
-}
 
 /// Which instructions of a program go to the reference interpreter.
 fn by_reference(text: &str) -> Vec<usize> {
@@ -141,13 +47,7 @@ fn random_programs_end_the_same_in_every_way() {
         let text = program(&mut random);
         let assembled = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}"));
         let program = Program { words: assembled.words(), ..Program::default() };
-        let mut compute = Compute::of(&program, CHIP).unwrap();
-        compute.setup.registers = 16;
-        compute.grid = [1 + number % 3, 1];
-        compute.block = [1 + random.below(70), 1, 1];
-        compute.params = OUT.to_le_bytes().to_vec();
-        compute.shared_bytes = Some(0x200);
-        compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 300] }]).unwrap();
+        let compute = compute(&mut random, &program, CHIP);
         let mode = if number % 2 == 0 { Mode::Strict } else { Mode::Lenient };
         // Odd limits, so that time is over in the middle of blocks and slices.
         let options = Options { mode, watchdog: 2000 + u64::from(random.below(2000)), ..Options::default() };

@@ -1,16 +1,14 @@
 //! The fast engine against the reference interpreter: every row of the tables with random fields, registers, flags and
 //! lanes, one instruction at a time, on every level that the processor has.
 
-mod random;
-
 use std::sync::Arc;
 
-use random::{machine_with, words_of};
 use reconverge_simt::texture::{Compare, Shape};
 use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
 use reconverge_tesla::inst::{Chip, Control, Group, Op, Stage};
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};
+use reconverge_testkit::tesla::{machine_with, words_of};
 use reconverge_testkit::{Random, textures};
 
 /// Executes up to `steps` instructions with two machines that start alike.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Slot, Variable};
+use reconverge_simt::limits::LANES;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
 use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Machine, Mode, Options, Recorder, Silent, Step};
@@ -493,7 +494,8 @@ fn launches_that_cannot_be_are_refused() {
     let lanes = 1 << 63;
     let vertex = Vertex { setup: Setup::new(CHIP), lanes, inputs: Default::default() };
     let refused = run(Launch::Vertex(vertex), &program, &strict()).unwrap_err();
-    assert_eq!(refused, RunError::Launch(LaunchError::Lanes(lanes)));
+    let exceeded = LANES.check(lanes as u64).unwrap_err();
+    assert_eq!(refused, RunError::Launch(LaunchError::Lanes(exceeded)));
 }
 
 // 11.1: `consts` and `reloc` of a text cubin.

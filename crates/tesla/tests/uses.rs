@@ -1,11 +1,8 @@
 //! What `uses` lists is all that an instruction reads and writes: random instructions of every row against the reference
 //! interpreter.
 
-mod random;
-
 use std::collections::BTreeSet;
 
-use random::{machine, value, words_of};
 use reconverge_simt::{Engine, Event, Lane, Machine, Mode, Options, Recorder};
 use reconverge_tesla::code::Code;
 use reconverge_tesla::graph::graph;
@@ -16,6 +13,7 @@ use reconverge_tesla::table::TABLE;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::uses::uses;
 use reconverge_testkit::Random;
+use reconverge_testkit::tesla::{machine, value, words_of};
 
 /// Gives the places of a file other bits in every lane: those that are, or are not, among `numbers`.
 fn change(run: &mut Run, numbers: &BTreeSet<u32>, among: bool, random: &mut Random) {

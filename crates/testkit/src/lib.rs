@@ -3,22 +3,41 @@
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`.
+//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`;
+//! [`files_to_save`] are those that a page gives its readers.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
-//! [`shared`] and [`records`] read the collections beside the repository. Nothing here knows a machine.
+//! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
+//! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
+//!
+//! None of that knows a machine. Random programs of one, and launches of them, come with the feature of its name: `r500`
+//! (with `vertex`, its other unit), `r700`, `tesla`.
+
+#![forbid(unsafe_code)]
 
 mod campaign;
+pub mod containers;
 mod evaluate;
 mod everywhere;
+pub mod exact;
 mod generate;
 mod imports;
 mod judge;
 mod pages;
+#[cfg(feature = "r500")]
+pub mod r500;
+#[cfg(feature = "r700")]
+pub mod r700;
+mod safety;
 mod shared;
 mod shrink;
 mod steps;
+#[cfg(feature = "tesla")]
+pub mod tesla;
 pub mod textures;
 mod tree;
+#[cfg(feature = "r500")]
+pub mod vertex;
+mod words;
 
 pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
@@ -26,10 +45,11 @@ pub use everywhere::{EventLog, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
 pub use imports::climbing_imports;
 pub use judge::LoweredProgram;
-pub use pages::page_is_current;
+pub use pages::{files_to_save, page_is_current};
 pub use reconverge_simt::random::Random;
 pub use shared::{records, shared, unpacked};
 pub use steps::LaneSteps;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };
+pub use words::{BLOCK, each_block, same_of_each, special_words};

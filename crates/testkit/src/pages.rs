@@ -28,6 +28,15 @@ pub fn page_is_current(page: &str, part: Option<&str>, generated: &str) {
     }
 }
 
+/// The files that a page has its readers save: "Save this as `NAME`:" and a block behind it. Names and contents.
+pub fn files_to_save(page: &str) -> Vec<(&str, &str)> {
+    let saved = page.split("Save this as `").skip(1).filter_map(|from| {
+        let (name, rest) = from.split_once("`:\n\n```text\n")?;
+        Some((name, rest.split_once("```")?.0))
+    });
+    saved.collect()
+}
+
 /// Where the generated lines are.
 fn part_of(text: &str, part: &str) -> Option<std::ops::Range<usize>> {
     let marker = text.find(&format!("<!-- {part}:"))?;
@@ -37,7 +46,13 @@ fn part_of(text: &str, part: &str) -> Option<std::ops::Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::part_of;
+    use super::{files_to_save, part_of};
+
+    #[test]
+    fn a_file_to_save_is_the_block_behind_its_name() {
+        let page = "Save this as `a.s`:\n\n```text\n.isa r500\n```\n\nand `b`:\n\n```text\nx\n```\n";
+        assert_eq!(files_to_save(page), [("a.s", ".isa r500\n")]);
+    }
 
     #[test]
     fn a_part_lies_between_its_marker_and_the_next_end() {

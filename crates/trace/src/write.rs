@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use lz4_flex::block;
-use reconverge_simt::{Event, Mask, Observer};
+use reconverge_simt::{Event, Mask, Observer, limits};
 
 use crate::columns::Order;
 use crate::pack::Packer;
@@ -18,9 +18,9 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 1 GiB.
+    /// [`limits::TRACE`].
     fn default() -> Limits {
-        Limits { bytes: 1 << 30 }
+        Limits { bytes: limits::TRACE.get() }
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::io::{Cursor, Read};
 
+use reconverge_isa::limits::{self, NoRoom, room};
 use serde::ser::{SerializeSeq, Serializer};
 use thiserror::Error;
 
@@ -193,13 +194,16 @@ pub enum ArrayError {
     /// A range or list that is not understood.
     #[error("`{0}` is not a list (1,2,3), a range (0..64 or 0..1..0.125) or a size (f32[64])")]
     Literal(String),
-    /// More elements than a literal may make.
-    #[error("`{0}` has more than {LITERAL_LIMIT} elements: put it into a file")]
-    TooLong(String),
+    /// More bytes than there is room for.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
-/// Elements that a range or size on the command line may have: 2^28.
-const LITERAL_LIMIT: usize = 1 << 28;
+/// How many times an array is there at once, at most: as it is loaded, converted, in the launch, and as an output.
+const COPIES: u64 = 4;
+
+/// How many times the bytes of a JSON text its numbers take while they are parsed, about.
+const JSON_COPIES: u64 = 40;
 
 /// An element, as the widest type of its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -356,6 +360,7 @@ impl Array {
         if wanted != data.len() as u128 {
             return Err(ArrayError::Length { wanted, found: data.len() });
         }
+        room(data.len() as u64, COPIES)?;
         let mut bytes = data.to_vec();
         if big_endian {
             bytes.chunks_exact_mut(stored).for_each(<[u8]>::reverse);
@@ -405,10 +410,11 @@ impl Array {
         };
         let member = archive.by_name(&format!("{chosen}.npy")).map_err(wrong)?;
         let mut bytes = Vec::new();
-        let read = member.take(NPZ_LIMIT + 1).read_to_end(&mut bytes);
+        let most = limits::MEMORY.get();
+        let read = member.take(most.saturating_add(1)).read_to_end(&mut bytes);
         read.map_err(|error| ArrayError::NotNpz(error.to_string()))?;
-        if bytes.len() as u64 > NPZ_LIMIT {
-            return Err(ArrayError::NotNpz(format!("`{chosen}` unpacks to more than {NPZ_LIMIT} bytes")));
+        if bytes.len() as u64 > most {
+            return Err(NoRoom::Limit(limits::MEMORY.exceeded()).into());
         }
         Array::from_npy(&bytes)
     }
@@ -432,6 +438,7 @@ impl Array {
     /// # Errors
     /// See [`ArrayError`].
     pub fn from_json(text: &[u8]) -> Result<Array, ArrayError> {
+        room(text.len() as u64, JSON_COPIES)?;
         let value: serde_json::Value =
             serde_json::from_slice(text).map_err(|error| ArrayError::Json(error.to_string()))?;
         Array::from_json_value(&value)
@@ -474,7 +481,7 @@ impl Array {
     /// `0..1..0.125` (the end is not included), or a size of zeros `f32[64]`, `u32[8,4]`.
     ///
     /// # Errors
-    /// Anything else, and more than 2^28 elements.
+    /// Anything else, and more bytes than there is room for.
     pub fn from_literal(text: &str) -> Result<Array, ArrayError> {
         let unknown = || ArrayError::Literal(text.to_owned());
         if let Some((name, sizes)) = text.split_once('[') {
@@ -486,20 +493,17 @@ impl Array {
                 .collect::<Result<_, _>>()
                 .map_err(|_| unknown())?;
             let count = shape.iter().try_fold(1usize, |count, size| count.checked_mul(*size));
-            let count =
-                count.filter(|count| *count <= LITERAL_LIMIT).ok_or(ArrayError::TooLong(text.to_owned()))?;
-            return Ok(Array { dtype, shape, bytes: vec![0; count * dtype.bytes()] });
+            let bytes = count.and_then(|count| count.checked_mul(dtype.bytes())).unwrap_or(usize::MAX);
+            room(bytes as u64, COPIES)?;
+            return Ok(Array { dtype, shape, bytes: vec![0; bytes] });
         }
         if text.contains("..") {
-            return range(text).ok_or_else(unknown)?.ok_or(ArrayError::TooLong(text.to_owned()));
+            return range(text).ok_or_else(unknown)?;
         }
         let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
         Ok(from_numbers(&numbers))
     }
 }
-
-/// Largest size that an array of a `.npz` file may unpack to.
-const NPZ_LIMIT: u64 = 1 << 32;
 
 /// Nested lists of numbers, as [`Array::to_json`] has them, one element after the other.
 impl serde::Serialize for Array {
@@ -555,8 +559,8 @@ fn from_numbers(numbers: &[Element]) -> Array {
     Array { dtype: if floats { Dtype::F64 } else { Dtype::I64 }, shape: vec![numbers.len()], bytes }
 }
 
-/// `None`: not a range; `Some(None)`: too long.
-fn range(text: &str) -> Option<Option<Array>> {
+/// `None`: not a range.
+fn range(text: &str) -> Option<Result<Array, ArrayError>> {
     let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>()?;
     let value = |element: Element| match element {
         Element::Integer(value) => value as f64,
@@ -573,14 +577,19 @@ fn range(text: &str) -> Option<Option<Array>> {
     if !count.is_finite() || step == 0.0 {
         return None;
     }
-    if count > LITERAL_LIMIT as f64 {
-        return Some(None);
+    // A count beyond 2^64 becomes the largest.
+    let count = count.max(0.0) as usize;
+    if let Err(error) = room((count as u64).saturating_mul(8), COPIES) {
+        return Some(Err(error.into()));
     }
-    let numbers: Vec<Element> = (0..count.max(0.0) as usize)
-        .map(|index| first + step * index as f64)
-        .map(|value| if whole { Element::Integer(value as i128) } else { Element::Float(value) })
-        .collect();
-    Some(Some(from_numbers(&numbers)))
+    let values = (0..count).map(|index| first + step * index as f64);
+    let bytes = values.flat_map(|value| match whole {
+        true => (value as i64).to_le_bytes(),
+        false => value.to_le_bytes(),
+    });
+    let mut all = Vec::with_capacity(8 * count);
+    all.extend(bytes);
+    Some(Ok(Array { dtype: if whole { Dtype::I64 } else { Dtype::F64 }, shape: vec![count], bytes: all }))
 }
 
 fn number(text: &str) -> Option<Element> {
@@ -746,7 +755,7 @@ mod tests {
         for bad in ["", "a..b", "0..1..0", "f33[2]", "f32[", "1,,2", "0..inf"] {
             assert!(Array::from_literal(bad).is_err(), "{bad}");
         }
-        assert!(matches!(Array::from_literal("u8[99999999999]"), Err(ArrayError::TooLong(_))));
+        assert!(matches!(Array::from_literal("u8[99999999999]"), Err(ArrayError::NoRoom(_))));
     }
 
     #[test]

@@ -18,6 +18,305 @@
 //! * [`mod@array`], [`values`]: the numbers that go in and come out.
 //!
 //! Nothing here reads files or prints.
+//!
+//! # Tasks
+//!
+//! ## Assemble
+//!
+//! A source becomes programs with their machine and chip; its errors have places. Every example below goes on with this one.
+//!
+//! ```
+//! use reconverge_workbench::{Known, open};
+//!
+//! let source = "
+//! .isa tesla
+//! .kernel side
+//! .reg 3
+//!     and b32 $r0 $r0 0xffff        ; the thread: 0, 1, 2, ...
+//!     mov b32 $r1 0x1
+//!     mov b32 $r2 0x64              ; 100
+//!     joinat next                   ; where the lanes meet
+//!     and b32 $c0 # $r0 $r1         ; odd?
+//!     (lg $c0) bra odd
+//!     sub b32 $r2 $r2 $r0
+//!     bra next
+//! odd:
+//!     add b32 $r2 $r2 $r0
+//! next:
+//!     join shl b32 $r0 $r0 0x2
+//!     add b32 $r0 b32 s[0x10] $r0   ; the buffer
+//!     exit st b32 g14[$r0] $r2
+//! ";
+//! let opened = open(source.as_bytes(), true, &Known::default())?;
+//! let program = &opened.image.programs[0];
+//! assert_eq!((program.name.as_deref(), program.words.len()), (Some("side"), 24));
+//! assert!(open(b".isa tesla\nadd $r0\n", true, &Known::default()).is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Write and load
+//!
+//! [`formats::write`] makes a file, [`open()`] recognises one by its content.
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! use reconverge_workbench::{Known, formats, open};
+//!
+//! let file = formats::write(&opened.target, &opened.image, "cubin-elf32", false)?.content;
+//! let loaded = open(&file, false, &Known::default())?;
+//! assert_eq!(loaded.image.format, "cubin-elf32");
+//! assert_eq!(loaded.image.programs[0].words, program.words);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Disassemble
+//!
+//! The text gives the words back, whatever they are.
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! use reconverge_workbench::{Style, round_trip};
+//!
+//! let machine = opened.target.machine();
+//! let text = machine.image_text(&opened.target, &opened.image, Style::default())?;
+//! assert!(text.contains("(lg $c0) bra"));
+//! assert_eq!(machine.assemble(&opened.target, &text).unwrap().image.programs[0].words, program.words);
+//! assert!(round_trip(&opened.target, program).is_ok());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Run
+//!
+//! A launch states what a program starts from. It is read from a launch file, or built from [`launch::LaunchFile::empty`].
+//! Files that it names come from the caller, through [`values::Files`].
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! use reconverge_simt::Options;
+//! use reconverge_workbench::{launch::LaunchFile, values::NoFiles};
+//!
+//! let launch = LaunchFile::parse(
+//!     r#"
+//!     isa = "tesla"
+//!     block = [8, 1, 1]
+//!     param = [{ name = "out", buffer = "u32[8]" }]
+//!     "#,
+//! )?;
+//! let result = launch.run(&opened.image, program, &Options::default(), &NoFiles)?;
+//! let (name, array) = &result.outputs[0];
+//! assert_eq!((name.as_str(), array.to_json().to_string().as_str()), ("out", "[100,101,98,103,96,105,94,107]"));
+//! assert_eq!(result.statistics.divergent_branches, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Trace
+//!
+//! A [`trace::Sink`] takes what happens, in the order of the instructions; [`stats::Profile`] is one that counts, and the command's
+//! traces are written by one around `reconverge_trace::Writer`.
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! # let launch = reconverge_workbench::launch::LaunchFile::parse(
+//! #     "isa = \"tesla\"\nblock = [8, 1, 1]\nparam = [{ name = \"out\", buffer = \"u32[8]\" }]",
+//! # )?;
+//! use reconverge_simt::{Event, Mask, Options};
+//! use reconverge_workbench::{trace::{Recorded, Sink}, values::NoFiles};
+//!
+//! #[derive(Default)]
+//! struct Lanes(Vec<String>);
+//!
+//! impl Sink for Lanes {
+//!     fn issues(&mut self, _group: usize, addresses: &[u32], mask: Mask) {
+//!         self.0.extend(addresses.iter().map(|address| format!("{address:#x} {mask}")));
+//!     }
+//!     fn event(&mut self, _group: usize, event: Event) {
+//!         if let Event::Diverge { taken, not } = event {
+//!             self.0.push(format!("{taken} first, then {not}"));
+//!         }
+//!     }
+//! }
+//!
+//! let session = launch.prepare(&opened.image, program, &NoFiles)?;
+//! let mut lanes = Lanes::default();
+//! session.run_traced(&Options::default(), Recorded::Flow, &mut lanes)?;
+//! assert_eq!(lanes.0[5..8], ["0x28 0-7", "1,3,5,7 first, then 0,2,4,6", "0x40 1,3,5,7"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Debug
+//!
+//! A [`debugger::Debugger`] moves forward and backward; [`debugger::command::run`] takes the lines that `reconverge debug` takes.
+//! [`session::Stepping`] is the same without stops and without a way back other than snapshots.
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! # let launch = reconverge_workbench::launch::LaunchFile::parse(
+//! #     "isa = \"tesla\"\nblock = [8, 1, 1]\nparam = [{ name = \"out\", buffer = \"u32[8]\" }]",
+//! # )?;
+//! use reconverge_simt::{Lane, Options};
+//! use reconverge_workbench::debugger::{Debugger, Halt, command};
+//! use reconverge_workbench::values::NoFiles;
+//!
+//! let session = launch.prepare(&opened.image, program, &NoFiles)?;
+//! let mut debugger = Debugger::new(&session, &opened.target, program, &Options::default())?;
+//! command::run(&mut debugger, "stop diverge")?;
+//! assert!(matches!(command::run(&mut debugger, "continue")?.halt, Some(Halt::Stop(_))));
+//! assert_eq!(debugger.why(Lane(0)), "parked: it goes on at 0x30 (BRANCH on the stack)");
+//! assert_eq!(debugger.back(1), Halt::There);
+//! assert_eq!(debugger.spelled(debugger.issue().unwrap().pc), "0x28");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ## Compare
+//!
+//! Two engines in lockstep are compared while they run, and a difference is an error. What a launch expects of its outputs becomes
+//! [`result::RunResult::mismatches`].
+//!
+//! ```
+//! # let source = "
+//! # .isa tesla
+//! # .kernel side
+//! # .reg 3
+//! #     and b32 $r0 $r0 0xffff
+//! #     mov b32 $r1 0x1
+//! #     mov b32 $r2 0x64
+//! #     joinat next
+//! #     and b32 $c0 # $r0 $r1
+//! #     (lg $c0) bra odd
+//! #     sub b32 $r2 $r2 $r0
+//! #     bra next
+//! # odd:
+//! #     add b32 $r2 $r2 $r0
+//! # next:
+//! #     join shl b32 $r0 $r0 0x2
+//! #     add b32 $r0 b32 s[0x10] $r0
+//! #     exit st b32 g14[$r0] $r2
+//! # ";
+//! # let opened = reconverge_workbench::open(source.as_bytes(), true, &Default::default())?;
+//! # let program = &opened.image.programs[0];
+//! use reconverge_simt::{Engine, Options};
+//! use reconverge_workbench::{launch::LaunchFile, values::NoFiles};
+//!
+//! let launch = LaunchFile::parse(
+//!     r#"
+//!     isa = "tesla"
+//!     block = [2, 1, 1]
+//!     param = [{ name = "out", buffer = "u32[2]" }]
+//!     expect = [{ output = "out", values = [100, 99] }]
+//!     "#,
+//! )?;
+//! let options = Options { engine: Engine::Lockstep, ..Options::default() };
+//! let result = launch.run(&opened.image, program, &options, &NoFiles)?;
+//! assert!(result.mismatches[0].starts_with("expect out: "));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Features
+//!
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only; without it [`reconverge_simt::Engine::Compiled`]
+//!   runs as the fast engine.
+
+#![forbid(unsafe_code)]
 
 pub mod array;
 pub mod choose;

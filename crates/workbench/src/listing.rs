@@ -1,6 +1,9 @@
 //! A program's text, and its lines as data.
 
 use reconverge_isa::Mark;
+use reconverge_isa::limits::NESTING;
+
+use crate::machine::TargetError;
 
 /// How a listing looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,6 +84,16 @@ impl Lines {
 }
 
 impl Listing {
+    /// The listing, unless its constructs nest deeper than [`NESTING`] allows.
+    ///
+    /// # Errors
+    /// They do.
+    pub(crate) fn checked(self) -> Result<Listing, TargetError> {
+        let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
+        NESTING.check(deepest as u64).map_err(TargetError::Exceeded)?;
+        Ok(self)
+    }
+
     /// The instructions of the listing of `words`, by their addresses.
     pub fn instructions(&self, words: &[u32]) -> Lines {
         Lines::of(self.lines(words))

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
+use reconverge_isa::limits::Exceeded;
 use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::{Image, Stage};
 use reconverge_isa::source::{Diagnostic, closest, lines};
@@ -230,6 +231,9 @@ impl ChipName {
 /// A target that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetError {
+    /// The program has more of something than a limit allows.
+    #[error(transparent)]
+    Exceeded(Exceeded),
     /// The machine is unknown.
     #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
     Unknown(&'static str),

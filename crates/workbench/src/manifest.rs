@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use reconverge_isa::limits::room;
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Options, Statistics};
 use serde::Deserialize;
@@ -109,9 +110,6 @@ struct Tolerance {
     rel: f64,
 }
 
-/// Bytes of a buffer in a manifest, at most: 1 GiB.
-const BUFFER_LIMIT: usize = 1 << 30;
-
 impl Manifest {
     /// The machine that manifests are for.
     pub const ISA: Isa = Isa::Tesla;
@@ -187,9 +185,7 @@ impl Manifest {
     fn memory(&self, files: &dyn Files) -> Result<Vec<BufferValues>, Error> {
         let buffers = self.buffers.iter().map(|buffer| {
             let wrong = |why: String| Error::Machine(format!("buffer {}: {why}", buffer.name));
-            if buffer.bytes > BUFFER_LIMIT {
-                return Err(wrong(format!("{} bytes; at most {BUFFER_LIMIT} fit", buffer.bytes)));
-            }
+            room(buffer.bytes as u64, 4).map_err(|why| wrong(why.to_string()))?;
             let mut bytes = match (&buffer.init_file, buffer.init.as_deref()) {
                 (Some(file), _) => files.read(file).map_err(|why| wrong(format!("{file}: {why}")))?,
                 (None, None | Some("zero")) => Vec::new(),

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
+use reconverge_isa::limits::{LANES, NoRoom, room};
 use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
 use reconverge_simt::RunError;
 use reconverge_simt::texture::{Compare, Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
@@ -44,8 +45,11 @@ pub enum Error {
         wanted: String,
     },
     /// No lanes, or more than a launch may have.
-    #[error("lanes: {0} lanes; 1 to {MOST_LANES} fits here")]
+    #[error("lanes: {0} lanes; 1 to {most} fits here; {more}", most = LANES.get(), more = LANES.remedy())]
     Lanes(usize),
+    /// More bytes than there is room for.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// Numbers without rows in a launch that does not say how many lanes it has.
     #[error(
         "{place}: a flat file of {count} numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
@@ -278,6 +282,8 @@ impl TextureValues {
             let wanted = format!("{count} texels of 1 to 4");
             return Err(Error::Count { place, found, wanted });
         }
+        // As words, and as the four channels of each texel.
+        room((4 * found as u64).saturating_add(16 * count), 1)?;
         let words: Vec<u32> = array.words().collect();
         let mut all = words.chunks(each as usize).map(|texel| channels(texel.iter().copied()));
         let levels = sizes.iter().map(|size| {
@@ -299,13 +305,21 @@ impl TextureValues {
     }
 }
 
-/// Lanes of a launch, at most: a row of quads of 4096 x 4096 pixels. It keeps a hostile launch from taking all memory.
-pub const MOST_LANES: usize = 1 << 24;
+/// Bytes that a lane leaves, about: four render targets and a depth, once in the engine and once as arrays.
+const LANE_BYTES: u64 = 2 * 17 * 4;
+
+/// Whether there is room for what so many lanes leave.
+///
+/// # Errors
+/// There is not.
+pub(crate) fn room_for(lanes: usize) -> Result<(), NoRoom> {
+    room(LANE_BYTES.saturating_mul(lanes as u64), 1)
+}
 
 /// How many lanes a launch has: those stated, or as many as the longest input has rows, or 1.
 ///
 /// # Errors
-/// No lanes, more than [`MOST_LANES`], or only inputs without rows.
+/// No lanes, more than [`LANES`] allows or than there is room for, or only inputs without rows.
 pub(crate) fn lanes<'a>(
     stated: Option<usize>,
     inputs: impl Iterator<Item = (&'a str, &'a Loaded)>,
@@ -321,8 +335,11 @@ pub(crate) fn lanes<'a>(
         }
     }
     match (stated.or(rows), flat) {
-        (Some(lanes), _) if !(1..=MOST_LANES).contains(&lanes) => Err(Error::Lanes(lanes)),
-        (Some(lanes), _) => Ok(lanes),
+        (Some(lanes), _) if !(1..=LANES.size()).contains(&lanes) => Err(Error::Lanes(lanes)),
+        (Some(lanes), _) => {
+            room_for(lanes)?;
+            Ok(lanes)
+        }
         (None, Some((place, count))) => Err(Error::Flat { place: place.to_owned(), count }),
         (None, None) => Ok(1),
     }
@@ -337,6 +354,8 @@ pub(crate) fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
+    // As words, and as the four channels of each lane.
+    room((4 * count as u64).saturating_add(16 * lanes as u64), 1)?;
     if array.dtype.bytes() != 4 {
         return refused(format!("numbers of 32 bits, not {},", array.dtype));
     }

@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use reconverge_isa::Isa;
 use reconverge_workbench::Session;
 use reconverge_workbench::kernels::{KERNELS, Kernel, LANES, hash};
 use reconverge_workbench::session::Outcome;
 use reconverge_workbench::suite::{Rule, WORKLOADS, Workload};
+
+use crate::files;
 
 /// A program with its launch, and what it must leave.
 pub(super) struct Work {
@@ -113,10 +115,7 @@ impl Work {
     /// words, then the inputs' files in their order.
     pub(super) fn write(&self, outcome: &dyn Outcome, folder: &Path) -> Result<()> {
         let stem = format!("{}.{}", self.name(), self.isa().name());
-        let write = |file: &str, bytes: &[u8]| {
-            let path = folder.join(file);
-            std::fs::write(&path, bytes).with_context(|| path.display().to_string())
-        };
+        let write = |file: &str, bytes: &[u8]| files::write(&folder.join(file), bytes);
         let result = self.result(outcome)?;
         let (mut list, inputs) = match self.of {
             Of::Counts(_) => ("exact\n".to_owned(), Vec::new()),

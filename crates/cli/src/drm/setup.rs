@@ -232,11 +232,12 @@ fn library() -> Result<PathBuf> {
     let program = env::current_exe().context("the path of this program")?;
     let folder =
         program.canonicalize().unwrap_or(program).parent().map(Path::to_path_buf).unwrap_or_default();
-    let mut places = [folder.join(LIBRARY), folder.join("deps").join(LIBRARY)].into_iter();
-    match places.find(|place| place.is_file()) {
+    // Beside the program or where the build has it; where it is installed, in lib/reconverge beside bin.
+    let places = [".", "deps", "../lib/reconverge"].map(|place| folder.join(place).join(LIBRARY));
+    match places.iter().find_map(|place| place.canonicalize().ok()) {
         Some(place) => Ok(place),
         None => bail!(
-            "{LIBRARY} is neither in {} nor in its deps: `{BUILD}` builds it, and \
+            "{LIBRARY} is not in {}, nor in deps or ../lib/reconverge there: `{BUILD}` builds it, and \
              RECONVERGE_DRM_LIBRARY names one elsewhere",
             folder.display()
         ),

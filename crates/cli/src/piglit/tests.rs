@@ -24,7 +24,7 @@ use super::Piglit;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted, quiet};
-use crate::{Answer, check, files};
+use crate::{Answer, check, files, interrupt};
 
 /// The folder of Debian's package, below the folder of libraries of the architecture.
 const FOLDER: &str = "piglit";
@@ -133,6 +133,9 @@ struct Answered<'a> {
     /// Tests of the baseline that pass.
     fixed: Vec<&'a str>,
     unknown: BTreeMap<&'a str, u64>,
+    /// Ctrl-C ended the run: so many tests have not run, at least not as a control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted: Option<usize>,
     seconds: f64,
 }
 
@@ -156,12 +159,20 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     }
 
+    interrupt::watch();
     let start = Instant::now();
     let progress = progress(2 * tests.len() as u64);
     let runner = Runner { args, root: &root, tests: &tests, progress: &progress };
     let outcomes = runner.all(&executed, "results.csv")?;
     let undrawn = runner.all(&control, "control.csv")?;
     progress.finish_and_clear();
+    // After Ctrl-C some tests have not run, and more of them not as a control.
+    let not_run = undrawn.iter().filter(|control| control.is_none()).count();
+    let ran = tests.into_iter().zip(outcomes).zip(undrawn);
+    let ran = ran.filter_map(|((test, outcome), control)| Some((test, (outcome?, control))));
+    let (tests, outcomes): (Vec<Test>, Vec<(Outcome, Option<Outcome>)>) = ran.unzip();
+    let (outcomes, undrawn): (Vec<Outcome>, Vec<Option<Outcome>>) = outcomes.into_iter().unzip();
+    let controls: Vec<Outcome> = undrawn.iter().flatten().cloned().collect();
 
     let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
     for (name, count) in outcomes.iter().flat_map(|outcome| &outcome.unknown) {
@@ -175,11 +186,12 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let answered = Answered {
         chip: board.chip,
         counts: Counts::of(&outcomes),
-        control: Counts::of(&undrawn),
+        control: Counts::of(&controls),
         undrawn: both()
             .zip(&undrawn)
             .filter(|((_, outcome), control)| {
-                outcome.status == Status::Pass && control.status == Status::Pass
+                let passes = |control: &Outcome| control.status == Status::Pass;
+                outcome.status == Status::Pass && control.as_ref().is_some_and(passes)
             })
             .map(|((test, _), _)| &*test.name)
             .collect(),
@@ -194,9 +206,10 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         unexpected,
         fixed: both().filter(passes).map(|(test, _)| &*test.name).collect(),
         unknown,
+        interrupted: (not_run > 0).then_some(not_run),
         seconds: start.elapsed().as_secs_f64(),
     };
-    if let Some(folder) = &args.output {
+    if let Some(folder) = args.output.as_ref().filter(|_| not_run == 0) {
         let list = |(test, outcome): &(&Test, &Outcome)| format!("{},{}\n", test.name, outcome.status.name());
         files::write(&folder.join("failures.csv"), failing.iter().map(list).collect::<String>().as_bytes())?;
         files::write(&folder.join("junit.xml"), junit(board.chip, &tests, &outcomes)?.as_bytes())?;
@@ -204,6 +217,12 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     match args.json {
         true => answer_json(&answered),
         false => show(&answered, args.baseline.is_some()),
+    }
+    if not_run > 0 {
+        let left = counted(not_run as u64, "test");
+        let resume = if args.output.is_some() { "; --resume goes on from here" } else { "" };
+        tell!("interrupted: {left} did not run{resume}");
+        return Ok(Answer::Status(interrupt::STATUS as u8));
     }
     Ok(if unexpected == 0 && answered.fixed.is_empty() { Answer::Yes } else { Answer::No })
 }
@@ -310,8 +329,9 @@ impl Runner<'_> {
         self.args.jobs.map_or(processors, usize::from)
     }
 
-    /// Runs all tests in these surroundings; those that a list in the output folder has from before are taken from it.
-    fn all(&self, setup: &Setup, list: &str) -> Result<Vec<Outcome>> {
+    /// Runs all tests in these surroundings, until Ctrl-C; those that a list in the output folder has from before are taken
+    /// from it.
+    fn all(&self, setup: &Setup, list: &str) -> Result<Vec<Option<Outcome>>> {
         let path = self.args.output.as_ref().map(|folder| folder.join(list));
         let before = match &path {
             Some(path) if self.args.resume => earlier(path)?,
@@ -331,7 +351,7 @@ impl Runner<'_> {
         let work = || {
             loop {
                 let place = next.fetch_add(1, Ordering::Relaxed);
-                let Some(test) = self.tests.get(place) else { return };
+                let Some(test) = self.tests.get(place).filter(|_| !interrupt::asked()) else { return };
                 let outcome = match before.get(&test.name) {
                     Some(outcome) => outcome.clone(),
                     None => match self.one(setup, test).and_then(|outcome| {
@@ -341,6 +361,7 @@ impl Runner<'_> {
                         Ok(outcome)
                     }) {
                         Ok(outcome) => outcome,
+                        Err(_) if interrupt::asked() => return,
                         Err(error) => {
                             failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                             // The others end early.
@@ -357,8 +378,7 @@ impl Runner<'_> {
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
-        let outcomes = outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(outcomes.into_iter().flatten().collect())
+        Ok(outcomes.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Runs a test in a folder of its own.
@@ -403,6 +423,11 @@ impl Runner<'_> {
         let status = loop {
             if let Some(status) = child.try_wait().with_context(place)? {
                 break Some(status);
+            }
+            if interrupt::asked() {
+                let _ = child.kill();
+                child.wait().with_context(place)?;
+                bail!("interrupted");
             }
             if start.elapsed() >= self.args.timeout.0 {
                 let _ = child.kill();

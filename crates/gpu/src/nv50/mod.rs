@@ -35,6 +35,7 @@ use std::ops::Range;
 
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::limits::LANES;
 use reconverge_simt::{Engine, Mode, Options};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{self, Launch};
@@ -316,7 +317,7 @@ impl Nv50 {
         let base = self.tesla.word(m::VERTEX_ID_BASE);
         let adds_first = self.tesla.word(m::VP_GP_BUILTIN_ATTR_EN) >> 12 & 1 != 0;
         let Some(batch) = &mut self.batch else { return };
-        if count as usize > launch::MOST_LANES {
+        if LANES.check(count.into()).is_err() {
             self.unknown.note("a draw of that many vertices");
             return;
         }

@@ -30,6 +30,7 @@ use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::Draw;
 use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::limits::LANES;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
@@ -126,8 +127,10 @@ impl R600 {
                     let of = |number| self.state.nth(reg::VGT_STRMOUT_DRAW_OPAQUE_OFFSET, number);
                     count = of(1).saturating_sub(of(0)) / of(2).max(1);
                 }
-                let indices: Vec<u32> = (0..count).collect();
-                self.draw(memory, &indices)?;
+                if self.fits(count as usize) {
+                    let indices: Vec<u32> = (0..count).collect();
+                    self.draw(memory, &indices)?;
+                }
             }
             op::DRAW_INDEX => {
                 let place = address(packet, 0, word(0), word(1) & 0xff)?;
@@ -278,7 +281,19 @@ impl R600 {
         Ok(())
     }
 
+    /// Whether a draw of so many vertices has no more than a launch can have; one that has more is noted, and nothing is drawn.
+    fn fits(&mut self, vertices: usize) -> bool {
+        let fits = LANES.check((vertices as u64).saturating_mul(self.instances.max(1).into())).is_ok();
+        if !fits {
+            self.state.unknown.note("a draw of that many vertices");
+        }
+        fits
+    }
+
     fn draw(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
+        if !self.fits(indices.len()) {
+            return Ok(());
+        }
         self.draws += 1;
         let number = self.draws;
         let mut captured = self.watch.begin(number, indices.len(), self.instances.max(1));

@@ -131,7 +131,7 @@ impl Function for Ln2 {
 #[inline(always)]
 fn sine_of_turns<W: Wide>(x: u32, quarters: u32) -> f64 {
     let x = f64::from(f32::from_bits(x));
-    let turns = x - x.floor();
+    let turns = x - x.round_ties_even();
     let shifted = turns * 4.0 + TO_INTEGER;
     let angle = (turns - (shifted - TO_INTEGER) / 4.0) * TAU;
     let square = angle * angle;

@@ -5,7 +5,7 @@ use std::iter;
 use std::sync::Arc;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{Mask, Observer, Options, Shares, Silent};
+use reconverge_simt::{FlowView, Mask, Observer, Options, Shares, Silent, stop};
 
 use super::{Fast, lockstep};
 use crate::group::{Group, OUTPUTS};
@@ -33,7 +33,7 @@ impl<'a> Worker<'a> {
         Worker { fast, launch, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
     }
 
-    /// Runs the groups that these outputs belong to.
+    /// Runs the groups that these outputs belong to, until runs are to [stop].
     fn run<O: Observer>(&mut self, mut outputs: Part<'_>, observer: &mut O) -> Result<(), RunError> {
         let width = self.launch.hardware.group_width;
         for first_lane in outputs.span().step_by(width) {
@@ -42,8 +42,10 @@ impl<'a> Worker<'a> {
             if O::ENABLED {
                 observer.group(first_lane / width);
             }
-            let ended = self.fast.run(&mut self.group, &mut self.runs, u64::MAX, observer);
-            ended.map_err(|trap| trapped(first_lane, trap))?;
+            while self.group.issue().is_some() && !stop::asked() {
+                let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, observer);
+                ended.map_err(|trap| trapped(first_lane, trap))?;
+            }
             self.totals.add_counts(&self.group, first_lane);
             outputs.put(&self.group, first_lane, lanes);
         }

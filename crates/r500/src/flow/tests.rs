@@ -3,9 +3,13 @@
 //! Four lanes unless a rule needs more. `T` and `F` masks name the lanes whose condition holds or fails; the
 //! instruction words are the canonical ones of r500.md 5.5.
 
-use reconverge_simt::{Event, FlowView, Lane, Mask, Mode, Recorder, Why};
+use reconverge_simt::random::Random;
+use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Recorder, Why};
 
-use super::{Decision, Flow, Limits, LoopConstant, Undefined, reads_alu_result, wants};
+use super::{
+    Decision, Flow, InLoop, LeftOpen, Limits, LoopConstant, LoopStep, Undefined, reads_alu_result,
+    reads_boolean, reads_predicate, wants,
+};
 use crate::words::{FcAddr, FcInst, FcMode};
 
 const ALL: Mask = Mask(0b1111);
@@ -62,6 +66,26 @@ fn jump_func_is_indexed_by_alu_result_predicate_and_boolean() {
             let got = wants(func, mask(alu), mask(predicate), boolean) & ALL;
             assert_eq!(got, expected, "JUMP_FUNC {func:#04x}, index {index}");
         }
+    }
+}
+
+/// What a JUMP_FUNC looks at is what its answer depends on.
+#[test]
+fn a_jump_func_reads_what_its_answer_depends_on() {
+    let mask = |yes: bool| if yes { ALL } else { Mask::NONE };
+    for func in 0..=255u8 {
+        let answer = |alu, predicate, boolean| wants(func, mask(alu), mask(predicate), boolean) & ALL;
+        let depends = |answer: &dyn Fn(bool, bool, bool) -> Mask| {
+            let others = [(false, false), (false, true), (true, false), (true, true)];
+            others.into_iter().any(|(a, b)| answer(false, a, b) != answer(true, a, b))
+        };
+        let expected = [
+            depends(&|this, a, b| answer(this, a, b)),
+            depends(&|this, a, b| answer(a, this, b)),
+            depends(&|this, a, b| answer(a, b, this)),
+        ];
+        let found = [reads_alu_result(func), reads_predicate(func), reads_boolean(func)];
+        assert_eq!(found, expected, "JUMP_FUNC {func:#04x}");
     }
 }
 
@@ -601,4 +625,118 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
     assert_eq!(events(BREAK_IF, taken), [Event::Diverge { taken, not }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
     assert_eq!(events(BREAK_IF, ALL), popped);
+}
+
+/// A call within a loop is one entry more, its return one less.
+#[test]
+fn both_stacks_count_for_what_an_instruction_announces() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    let mut events = |fc_inst| {
+        let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+        let mut recorder = Recorder::default();
+        flow.execute_observed(&inst, &addr, ALL, I3, 0, &mut recorder).expect("defined behaviour");
+        recorder.events
+    };
+    assert_eq!(events(CALL), [Event::Push { kind: "JUMP" }, Event::Jump { to: 100 }]);
+    assert_eq!(events(RETURN), [Event::Pop { kind: "JUMP" }, Event::Jump { to: 12 }]);
+}
+
+#[test]
+fn a_group_that_has_ended_issues_nothing_and_strict_mode_names_what_is_open() {
+    let mut flow = flow();
+    assert_eq!(flow.issue(), Some(Issue { pc: 10, mask: ALL }));
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, CALL, ALL);
+    assert_eq!(flow.left_open(), None, "it has not ended");
+    let closed = self::flow();
+    for (mut flow, open) in [(flow, Some(LeftOpen { loops: 1, calls: 1 })), (closed, None)] {
+        flow.end();
+        assert_eq!((flow.issue(), flow.left_open()), (None, open));
+    }
+    let mut flow = lenient();
+    run(&mut flow, LOOP, ALL);
+    flow.end();
+    assert_eq!(flow.left_open(), None);
+}
+
+/// The shortcut of loops does nothing, or what the whole instruction does: state, events and place; in strict mode it takes
+/// nothing that is undefined.
+#[test]
+fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
+    const BREAK_REP_IF: u32 = 0x0000_f006;
+    const INSTRUCTIONS: [u32; 9] =
+        [ENDLOOP, ENDREP, BREAK_IF, BREAK_REP_IF, CONTINUE_IF, BREAK_DEPTH_1, CONTINUE_DEPTH_1, IF, LOOP];
+    let seed = 0x5eed_2480;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let (mut next, mut back) = (0, 0);
+    for _ in 0..20_000 {
+        let mode = random.one_of(&[Mode::Strict, Mode::Lenient]);
+        let mut flow = Flow::new(10, ALL, Mask(random.next().into()), FcMode::FULL, FULL, mode);
+        for _ in 0..1 + random.below(4) {
+            let word = random.one_of(&[LOOP, LOOP, REP, REP, IF, BREAK_IF, CONTINUE_IF]);
+            let count = random.below(4) as u8;
+            let lanes = Mask(random.next().into()) & ALL;
+            let mut after = flow.clone();
+            if run_with(&mut after, word, lanes, LoopConstant { count, start: 5, step: -3 }).is_ok() {
+                flow = after;
+            }
+        }
+        let word = random.one_of(&INSTRUCTIONS) | if random.once_in(3) { IGNORE_UNCOVERED } else { 0 };
+        let inst = FcInst::unpack(word).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: random.once_in(2) };
+        let any = Mask(random.next().into());
+        let want = random.one_of(&[Mask::NONE, ALL, any]);
+        let (mut quick, mut events) = (flow.clone(), Recorder::default());
+        let step = InLoop::of(&inst, &addr, I3, 7, FcMode::FULL)
+            .and_then(|instruction| quick.step_in_loop(&instruction, want, &mut events));
+        let Some(step) = step else {
+            assert_eq!((quick, events.events.len()), (flow, 0), "{word:#010x}");
+            continue;
+        };
+        let (mut whole, mut expected) = (flow.clone(), Recorder::default());
+        let decision = whole.execute_observed(&inst, &addr, want, I3, 7, &mut expected);
+        assert_eq!(decision.map(|it| it.jumped), Ok(step == LoopStep::LoopBack), "{word:#010x} {flow:?}");
+        assert_eq!((quick, events.events), (whole, expected.events), "{word:#010x} {flow:?}");
+        match step {
+            LoopStep::Next => next += 1,
+            LoopStep::LoopBack => back += 1,
+        }
+    }
+    assert!(next > 1000 && back > 100, "{next} {back}");
+    // Partial mode has no shortcut, nor has what counts, pops or swaps.
+    let of = |word, mode| {
+        let inst = FcInst::unpack(word).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+        InLoop::of(&inst, &addr, I3, 0, mode).is_some()
+    };
+    assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
+    assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
+}
+
+/// What a compiled pass leaves behind is what instruction after instruction leaves.
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+#[test]
+fn rounds_of_a_pass_are_those_of_the_instructions() {
+    let mut flow = flow();
+    assert_eq!(flow.rounds(true), None, "no loop is open");
+    run(&mut flow, LOOP, ALL);
+    assert_eq!((flow.rounds(true), flow.rounds(false)), (Some(2), None));
+    let (mut passed, mut stepped) = (flow.clone(), flow.clone());
+    assert!(run(&mut stepped, ENDLOOP, ALL) && run(&mut stepped, ENDLOOP, ALL));
+    passed.stay(100, ALL, Mask::NONE, (2, I3.step));
+    assert_eq!((&passed, passed.rounds(true)), (&stepped, Some(0)));
+    // Lanes that leave the loop.
+    let (mut passed, mut stepped) = (flow.clone(), flow.clone());
+    assert!(!run(&mut stepped, BREAK_IF, Mask(0b0011)));
+    passed.stay(stepped.pc(), Mask(0b1100), Mask(0b0011), (0, I3.step));
+    assert_eq!(passed, stepped);
+    // A lane that waits for the next iteration.
+    run(&mut flow, CONTINUE_IF, Mask(0b0001));
+    assert_eq!(flow.rounds(true), None);
+    let mut flow = self::flow();
+    run(&mut flow, REP, ALL);
+    assert_eq!((flow.rounds(true), flow.rounds(false)), (None, Some(2)));
 }

@@ -1,5 +1,6 @@
 //! Why a vertex program stops, and what strict mode reports about one that does not.
 
+use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_isa::word::WordError;
 use thiserror::Error;
 
@@ -38,6 +39,6 @@ pub enum Cause {
     #[error("aL is read outside any loop")]
     NoLoopIndex,
     /// More instructions than the watchdog allows.
-    #[error("watchdog: {0} instructions and no end")]
+    #[error("watchdog: {0} instructions and no end; {more}", more = INSTRUCTIONS.remedy())]
     Watchdog(u64),
 }

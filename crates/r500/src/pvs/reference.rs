@@ -4,7 +4,7 @@
 //! an operation is in [`super::operations`].
 
 use reconverge_simt::{
-    Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap,
+    Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, stop,
 };
 
 use super::cause::Cause;
@@ -25,7 +25,7 @@ struct Result4 {
 }
 
 impl Group {
-    /// Executes to the end.
+    /// Executes to the end, or until runs are to [stop].
     ///
     /// # Errors
     /// The first trap.
@@ -33,7 +33,7 @@ impl Group {
         if self.flow.is_done() {
             return Ok(());
         }
-        while self.step(observer)? == Step::Running {}
+        while !stop::asked() && self.step(observer)? == Step::Running {}
         Ok(())
     }
 

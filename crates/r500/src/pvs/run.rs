@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{Engine, Machine, Observer, Options, Silent, Statistics, Step, Trap};
+use reconverge_simt::{Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, stop};
 
 use super::cause::Cause;
 use super::fast::{Fast, lockstep};
@@ -92,7 +92,10 @@ impl<'a> Worker<'a> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
             self.launch.load(&mut self.group, first);
-            self.fast.run(&mut self.group, u64::MAX, &mut Silent).map_err(|trap| trapped(first, trap))?;
+            while self.group.issue().is_some() && !stop::asked() {
+                let ended = self.fast.run(&mut self.group, stop::SLICE, &mut Silent);
+                ended.map_err(|trap| trapped(first, trap))?;
+            }
             outcome.outputs.put(&self.group, first - base);
             outcome.statistics.add(&self.group.statistics());
         }

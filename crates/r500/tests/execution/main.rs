@@ -191,6 +191,29 @@ fn entries_on_the_stacks_at_the_end_are_a_finding_of_strict_mode() {
     assert_eq!(outcome.finding.map(|finding| finding.first_lane), Some(32));
 }
 
+/// docs/r500.md, "Counts": every slot that is issued, the lanes active before it, and the one branch at which active lanes
+/// want different things. The else switches lanes off and on, which is no divergence.
+#[test]
+fn counts_are_those_of_the_page() {
+    let source = format!(
+        "ALU alu_result[NE].r = MAX src0.r00, src0.r00 : src0=temp[0]\nif alu\nALU temp[1].r = MAX src0.111, src0.111\n\
+         else\nALU temp[2].r = MAX src0.111, src0.111\nendif\n{OUT}"
+    );
+    let counts = |lanes: &[[f32; 4]]| {
+        let statistics = outcome(&source, lanes, Mode::Strict).statistics;
+        (statistics.instructions, statistics.lane_instructions, statistics.divergent_branches)
+    };
+    assert_eq!(counts(&[[1.0; 4], [0.0; 4], [1.0; 4], [0.0; 4]]), (7, 4 + 4 + 2 + 2 + 2 + 2 + 4, 1));
+    // A group of its own each 16 lanes, of which the second has one lane.
+    assert_eq!(counts(&[[1.0; 4]; 17]).2, 0);
+    // What the watchdog stops has not been counted.
+    let options = Options { watchdog: 6, ..Options::default() };
+    let stopped = run(&setup(&source), &launch(&[[1.0; 4], [0.0; 4]]), &options).unwrap_err();
+    assert!(matches!(stopped, RunError::Trap(trap) if trap.trap.cause == Cause::Watchdog(6)));
+    let options = Options { watchdog: 7, ..Options::default() };
+    assert!(run(&setup(&source), &launch(&[[1.0; 4], [0.0; 4]]), &options).is_ok());
+}
+
 /// docs/r500.md, "Strict mode": an instruction that no lane executes has no effect. Half the lanes continue and the
 /// others break; the continued ones keep the thread in the loop, so that it walks on with no lane active.
 #[test]

@@ -213,7 +213,7 @@ impl Curve for Cos {
 
     #[inline(always)]
     fn series(a: u32) -> f64 {
-        sine(f64::from(number(a)).abs() + 0.25)
+        sine(lane::quarter_on(f64::from(number(a))))
     }
 }
 

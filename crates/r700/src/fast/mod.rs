@@ -181,7 +181,7 @@ fn in_order<O: Observer>(
         if O::ENABLED {
             observer.group(place / origin.width());
         }
-        runner.run(&mut wave, u64::MAX, observer).map_err(|trap| wave.trapped(trap))?;
+        runner.run_whole(&mut wave, observer).map_err(|trap| wave.trapped(trap))?;
         wave.add_to(outcome, lanes);
     }
     *simd = take(&mut wave.simd);

@@ -89,7 +89,7 @@ pub(super) fn run(
         |worker, (places, place)| worker.batch(places, place),
     )?;
     for Exported { values, written, .. } in &mut exports {
-        // SAFETY: no batch trapped, so that all have run to their end, and `Part::take` has written each lane of each
+        // SAFETY: no batch trapped, so that all have ended or stopped, and `Part::take` has written each lane of each
         // wavefront from `start` on, which are all lanes; there is room for them.
         unsafe {
             values.set_len(total);
@@ -122,7 +122,7 @@ impl<'a> Worker<'a> {
         let mut rest = Outcome::default();
         for start in starts {
             self.wave.restart(*start);
-            let end = self.runner.run(&mut self.wave, u64::MAX, &mut Silent);
+            let end = self.runner.run_whole(&mut self.wave, &mut Silent);
             end.map_err(|trap| self.wave.trapped(trap))?;
             let own = rest.killed.len()..rest.killed.len() + self.wave.count;
             exports.iter_mut().for_each(|part| part.take(&self.wave, own.clone()));

@@ -7,7 +7,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::observe::together;
 use reconverge_simt::place::Frame;
 use reconverge_simt::wide::{Set, Wide};
-use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap};
+use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
@@ -217,6 +217,19 @@ impl<'a> Runner<'a> {
         let result = self.level.run(Run { runner: &mut *self, wave: &mut *wave, end_at, observer });
         self.swap_rows(wave);
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
+    }
+
+    /// Runs a wavefront to its end, or until runs are to [stop].
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub(super) fn run_whole<O: Observer>(
+        &mut self,
+        wave: &mut Wave,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        while !stop::asked() && self.run(wave, stop::SLICE, observer)? == Step::Running {}
+        Ok(())
     }
 
     /// Takes the rows of a wavefront, or gives them back.

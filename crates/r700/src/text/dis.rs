@@ -1,5 +1,6 @@
 //! Words to text.
 
+use reconverge_isa::limits::NESTING;
 use reconverge_isa::{FieldValue, Mark};
 
 use super::attr::{self, Attr};
@@ -366,7 +367,7 @@ impl Dis<'_> {
         if self.options.structure && inst.is_some_and(closes) {
             self.indent = self.indent.saturating_sub(1);
         }
-        for _ in 0..self.indent {
+        for _ in 0..self.indent.min(NESTING.size()) {
             self.push("  ");
         }
         if addr < 10 {

@@ -475,7 +475,8 @@ impl<const N: usize> Near<N> {
             let texels = texels_along(wide, at.coordinates[axis], grid.factor[axis], &mut far);
             let mut index = [0; N];
             for lane in 0..N {
-                index[lane] = floor(texels[lane]) + at.offset[axis];
+                // SAFETY: `texels_along` gives numbers nearer than `FAR`.
+                index[lane] = unsafe { floor(texels[lane]) } + at.offset[axis];
             }
             self.wrap(grid, axis, 0, wrap_of_nearest(sampler.wrap[axis]), index);
         }
@@ -511,7 +512,8 @@ impl<const N: usize> Near<N> {
             let (mut low, mut high) = ([0; N], [0; N]);
             for lane in 0..N {
                 let shifted = texels[lane] - 0.5;
-                let lower = floor(shifted);
+                // SAFETY: `texels_along` gives numbers nearer than `FAR`, and so are what they stop at and a half less.
+                let lower = unsafe { floor(shifted) };
                 self.weights[axis][lane] = shifted - lower as f32;
                 low[lane] = lower + offset;
                 high[lane] = lower + offset + 1;
@@ -584,9 +586,12 @@ impl<const N: usize> Near<N> {
             Wrap::Repeat if size & (size - 1) == 0 => {
                 index.iter_mut().for_each(|index| *index &= size - 1);
             }
-            Wrap::Repeat => index.iter_mut().for_each(|index| *index = modulo(*index, size)),
+            // SAFETY: an index is a texel nearer than `FAR` and an offset; a level has texels along each axis, and a quarter of
+            // `FAR` at most, as `grid` has seen.
+            Wrap::Repeat => index.iter_mut().for_each(|index| *index = unsafe { modulo(*index, size) }),
             Wrap::Mirror => index.iter_mut().for_each(|index| {
-                let twice = modulo(*index, 2 * size);
+                // SAFETY: as above.
+                let twice = unsafe { modulo(*index, 2 * size) };
                 *index = twice.min(2 * size - 1 - twice);
             }),
             Wrap::ClampToEdge => index.iter_mut().for_each(|index| *index = (*index).max(0).min(size - 1)),
@@ -638,19 +643,25 @@ fn texels_along<W: Wide, const N: usize>(
     texels
 }
 
-/// The integer below, of a number whose magnitude is at most [`FAR`].
+/// The integer below.
+///
+/// # Safety
+/// The number is no NaN, and its magnitude is below 2^31.
 #[inline(always)]
-fn floor(x: f32) -> i32 {
-    // SAFETY: the number fits.
+unsafe fn floor(x: f32) -> i32 {
+    // SAFETY: the number fits, as the caller says.
     let towards_zero: i32 = unsafe { x.to_int_unchecked() };
     towards_zero - i32::from(towards_zero as f32 > x)
 }
 
-/// `index` modulo `size`, not negative; both have at most 23 bits, so that they are exact as floats, and the quotient is
-/// wrong by one at most.
+/// `index` modulo `size`, not negative; they are exact as floats, and the quotient is wrong by one at most.
+///
+/// # Safety
+/// Both have at most 23 bits, and `size` is not 0.
 #[inline(always)]
-fn modulo(index: i32, size: i32) -> i32 {
-    let quotient = floor(index as f32 / size as f32);
+unsafe fn modulo(index: i32, size: i32) -> i32 {
+    // SAFETY: the quotient is no larger than the index, which has at most 23 bits.
+    let quotient = unsafe { floor(index as f32 / size as f32) };
     let rest = index - quotient * size;
     let rest = if rest < 0 { rest + size } else { rest };
     if rest >= size { rest - size } else { rest }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Tracked, Verdict, Written};
 use reconverge_simt::workers::hand_out;
-use reconverge_simt::{GroupTrap, Silent, Step};
+use reconverge_simt::{GroupTrap, Silent, Step, stop};
 
 use crate::block::{Block, Executor};
 use crate::grid::{Grid, Totals, run_blocks};
@@ -84,7 +84,7 @@ impl<E: Executor> Ahead<'_, E> {
             totals.retire(grid, &block);
             let issued = block.common.statistics.instructions;
             spare.block = Some(block);
-            if end != Ok(Step::Done) {
+            if end != Ok(Step::Done) && !stop::asked() {
                 break;
             }
             longest.fetch_max(issued, Ordering::Relaxed);
@@ -124,7 +124,7 @@ pub(crate) fn run<E: Executor>(
     let mut spares = Vec::new();
     let (mut size, mut in_order) = (workers, IN_ORDER * workers);
     let mut rest = 0..grid.blocks();
-    while !rest.is_empty() {
+    while !rest.is_empty() && !stop::asked() {
         let batch = rest.start..rest.end.min(rest.start + size);
         let (next, verdict) = ahead.batch(batch, memory, totals, workers, &mut spares)?;
         rest.start = next;
@@ -139,7 +139,8 @@ pub(crate) fn run<E: Executor>(
             }
         }
     }
-    Ok(())
+    // Nothing, unless runs are to stop.
+    run_blocks(executor, grid, rest, memory, totals, &mut Silent)
 }
 
 impl<E: Executor> Ahead<'_, E> {

@@ -206,7 +206,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
 
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {
         let Memory { wide, context, local, global } = self;
-        wide.call(Move { context, lanes, local, global: &mut **global, transfer })
+        wide.eight().call(Move { context, lanes, local, global: &mut **global, transfer })
     }
 }
 
@@ -410,12 +410,14 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     /// Executes a block for the active lanes; `false` if some lane cannot load or store, and then nothing is counted.
     #[inline(always)]
     fn run_block(&mut self, number: u32, block: &Block) -> bool {
-        self.execute(block.start, block.end);
+        // SAFETY: the operations are a block's.
+        unsafe { self.execute(block.start, block.end) };
         if !self.access(block) {
             return false;
         }
         self.budget -= block.size;
-        self.count_block(number);
+        // SAFETY: the number is that of the block.
+        unsafe { self.count_block(number) };
         self.announce_block(number);
         if O::PATHS {
             self.chained += 1;
@@ -561,7 +563,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     #[inline(always)]
     fn run_side(&mut self, side: Side) -> u32 {
         let Some(block) = self.lowered.blocks.get(side.block as usize) else { return 0 };
-        self.execute_block(side.block, block);
+        // SAFETY: the block is there, and this is its number.
+        unsafe { self.execute_block(side.block, block) };
         block.size
     }
 
@@ -583,7 +586,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         // SAFETY: lowering numbers only blocks that it makes.
         let block = unsafe { self.lowered.blocks.get_unchecked(*branch as usize) };
         self.budget -= block.size;
-        self.execute_block(*branch, block);
+        // SAFETY: the block has this number.
+        unsafe { self.execute_block(*branch, block) };
         if O::PATHS {
             self.chained += 1;
         }
@@ -666,13 +670,15 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         if block.size - first > self.budget {
             // The budget ends before the last instruction.
             let until = first + self.budget;
-            self.execute(end_of(first), end_of(until));
+            // SAFETY: both are ends of instructions of the block, the first one before the second.
+            unsafe { self.execute(end_of(first), end_of(until)) };
             ran(self, first..until);
             self.flow.advance(self.base + 4 * inside.places[until as usize] as u32);
             return Some(Stop::Over);
         }
         let done = !refused && {
-            self.execute(end_of(first), block.end);
+            // SAFETY: from an instruction of the block to the end of it.
+            unsafe { self.execute(end_of(first), block.end) };
             self.access(block) && !matches!(block.last, Last::Reference)
         };
         ran(self, first..if done { block.size } else { block.size - 1 });
@@ -702,21 +708,31 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         // SAFETY: transfers were lowered for the level that `Fast` runs on.
         let moved = unsafe { (transfer.mover)(self.lanes, self.memory, transfer) };
         if moved {
-            self.execute(after.start, after.end);
+            // SAFETY: lowering has made these operations for the access.
+            unsafe { self.execute(after.start, after.end) };
         }
         moved
     }
 
     /// Executes a block without load or store for lanes that are chosen, and counts it. Announces nothing.
+    ///
+    /// # Safety
+    /// The block is one of the lowered program's, and has this number.
     #[inline(always)]
-    fn execute_block(&mut self, number: u32, block: &Block) {
-        self.execute(block.start, block.end);
-        self.count_block(number);
+    unsafe fn execute_block(&mut self, number: u32, block: &Block) {
+        // SAFETY: the operations are a block's, and the number is its.
+        unsafe {
+            self.execute(block.start, block.end);
+            self.count_block(number);
+        }
     }
 
     /// Counts a block that lanes have executed as a whole.
+    ///
+    /// # Safety
+    /// The lowered program has a block of this number.
     #[inline(always)]
-    fn count_block(&mut self, number: u32) {
+    unsafe fn count_block(&mut self, number: u32) {
         // SAFETY: the number is a block's, and there is a count for each, as `run_blocks` has seen.
         unsafe { *self.runs.get_unchecked_mut(number as usize) += 1 };
     }
@@ -731,9 +747,12 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     }
 
     /// Executes operations for lanes that are chosen.
+    ///
+    /// # Safety
+    /// The lowered program has the operations from `start` to `end`.
     #[inline(always)]
-    fn execute(&mut self, start: u32, end: u32) {
-        // SAFETY: lowering gives blocks only ranges of operations that it has made.
+    unsafe fn execute(&mut self, start: u32, end: u32) {
+        // SAFETY: there are these operations, as the caller says.
         let operations = unsafe { self.lowered.operations.get_unchecked(start as usize..end as usize) };
         for (handler, operation) in operations {
             // SAFETY: operations were made for the level that `Fast` runs on.

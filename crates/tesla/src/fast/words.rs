@@ -69,7 +69,7 @@ trait Moves {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool;
 }
 
-/// The code of a kind of transfer for a level.
+/// The code of a kind of transfer for a level. AVX-512 has AVX2's ([`Wide::eight`]): `table` takes 0.0360 s instead of 0.0451.
 fn of<M: Moves>(level: Level) -> Mover {
     unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
         M::run(Baseline, lanes, memory, transfer)
@@ -80,18 +80,10 @@ fn of<M: Moves>(level: Level) -> Mover {
             M::run(unsafe { reconverge_simt::wide::Avx2::assume() }, lanes, memory, transfer)
         }
     }
-    reconverge_simt::for_avx512! {
-        unsafe fn avx512<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-            // SAFETY: a mover is called only on a processor that has its level.
-            M::run(unsafe { reconverge_simt::wide::Avx512::assume() }, lanes, memory, transfer)
-        }
-    }
     match level.kind() {
         LevelKind::Baseline => baseline::<M>,
         #[cfg(target_arch = "x86_64")]
-        LevelKind::Avx2 => avx2::<M>,
-        #[cfg(target_arch = "x86_64")]
-        LevelKind::Avx512 => avx512::<M>,
+        LevelKind::Avx2 | LevelKind::Avx512 => avx2::<M>,
         #[cfg(not(target_arch = "x86_64"))]
         LevelKind::Avx2 | LevelKind::Avx512 => baseline::<M>,
     }

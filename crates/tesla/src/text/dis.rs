@@ -1,5 +1,6 @@
 //! From words to text.
 
+use reconverge_isa::limits::NESTING;
 use reconverge_isa::program::Module;
 use reconverge_isa::read::{Labels, NoReading, push_hex};
 use reconverge_isa::{Mark, Program};
@@ -266,6 +267,7 @@ impl Disassembler<'_> {
         let places = if self.listing.labels || self.listing.structure { self.places() } else { Vec::new() };
         let labels = Places { places: &places, base: self.base };
         let labels: Option<&dyn Labels> = if self.listing.labels { Some(&labels) } else { None };
+        let deepest = i32::try_from(NESTING.get()).unwrap_or(i32::MAX);
         let mut depth = 0;
         let mut index = 0;
         while index < self.words.len() {
@@ -289,7 +291,7 @@ impl Disassembler<'_> {
             }
             out.push_str("    ");
             if self.listing.structure {
-                (0..depth).for_each(|_| out.push_str("  "));
+                (0..depth.min(deepest)).for_each(|_| out.push_str("  "));
             }
             let (taken, problem) = self.instruction(index, labels, out);
             if self.listing.hex {

@@ -5,3 +5,4 @@ mod float;
 mod integer;
 mod operands;
 mod special;
+mod words;

@@ -7,6 +7,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_isa::limits::room;
 use reconverge_isa::program::Stage;
 use reconverge_isa::source::suggest;
 use reconverge_isa::word::FieldValue;
@@ -890,6 +891,8 @@ fn place_buffer(
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
+    // As it grows, and what it holds as arrays.
+    room((memory.len() + bytes) as u64, 4)?;
     memory.resize(memory.len().next_multiple_of(ALIGNMENT), 0);
     let base = memory.len();
     match &buffer.values {

@@ -67,7 +67,7 @@ impl Machine for R500 {
             return Ok(Listing { text, marks });
         }
         let text = text::disassemble_marked(program, text::Listing { hex, structure, idioms }, &mut marks);
-        Ok(Listing { text, marks })
+        Listing { text, marks }.checked()
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {

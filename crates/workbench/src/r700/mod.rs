@@ -65,7 +65,7 @@ impl Machine for R700 {
         let mut printed = text::disassemble(&program.words, chip(target), options);
         printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
         text += &printed.text;
-        Ok(Listing { text, marks: printed.marks })
+        Listing { text, marks: printed.marks }.checked()
     }
 
     /// Machine and chip once, then each program behind `.program`; a nameless program alone needs none.

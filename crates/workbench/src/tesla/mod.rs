@@ -161,10 +161,16 @@ impl Machine for Tesla {
         let mut marks = Vec::new();
         let stage = stage(target, program)?;
         let text = text::disassemble_marked(program, name, stage, listing(style), about.as_ref(), &mut marks);
-        Ok(Listing { text, marks })
+        Listing { text, marks }.checked()
     }
 
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
+        if style.structure {
+            image
+                .programs
+                .iter()
+                .try_for_each(|program| self.disassemble(target, program, style).map(drop))?;
+        }
         let members = image.programs.iter().map(|program| {
             let about = style.notes.then(|| about(image.module_of(program), program));
             Ok(Member { program, stage: stage(target, program)?, about })
@@ -296,6 +302,8 @@ impl Machine for Tesla {
     }
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
+        // What follows the stack takes a time that grows with the square of its depth.
+        self.disassemble(target, program, Style { structure: true, ..Style::default() })?;
         Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, chip(target)))
     }
 

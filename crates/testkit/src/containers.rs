@@ -1,35 +1,44 @@
-//! ELF files made field by field, so that a test can make any field wrong.
-
-#![allow(dead_code, reason = "each test file uses its part")]
+//! Files of every format of containers. ELF files are made field by field, so that a test can make any field wrong.
 
 /// A section to be.
 #[derive(Clone)]
-pub(crate) struct Sec {
-    pub(crate) name: &'static str,
-    pub(crate) kind: u32,
-    pub(crate) flags: u64,
-    pub(crate) link: u32,
-    pub(crate) info: u32,
-    pub(crate) data: Vec<u8>,
+pub struct Sec {
+    /// Its name.
+    pub name: &'static str,
+    /// sh_type.
+    pub kind: u32,
+    /// sh_flags.
+    pub flags: u64,
+    /// sh_link.
+    pub link: u32,
+    /// sh_info.
+    pub info: u32,
+    /// Its bytes.
+    pub data: Vec<u8>,
     /// Size to claim instead of the data's.
-    pub(crate) size: Option<u64>,
+    pub size: Option<u64>,
 }
 
 /// A PROGBITS section.
-pub(crate) fn sec(name: &'static str, data: &[u8]) -> Sec {
+pub fn sec(name: &'static str, data: &[u8]) -> Sec {
     Sec { name, kind: 1, flags: 0, link: 0, info: 0, data: data.to_vec(), size: None }
 }
 
-pub(crate) struct Elf {
-    pub(crate) wide: bool,
-    pub(crate) machine: u16,
-    pub(crate) flags: u32,
-    pub(crate) sections: Vec<Sec>,
+/// A file to be.
+pub struct Elf {
+    /// Whether it is of 64 bits.
+    pub wide: bool,
+    /// e_machine.
+    pub machine: u16,
+    /// e_flags.
+    pub flags: u32,
+    /// Its sections, from number 1 on.
+    pub sections: Vec<Sec>,
 }
 
 impl Elf {
     /// The file: header, section contents (not aligned), `.shstrtab`, section headers.
-    pub(crate) fn build(&self) -> Vec<u8> {
+    pub fn build(&self) -> Vec<u8> {
         let (header, entry) = if self.wide { (64, 64) } else { (52, 40) };
         let mut out = vec![0; header];
         let mut names = vec![0];
@@ -84,10 +93,10 @@ impl Elf {
 }
 
 /// A symbol to be: name, type, section, value, size.
-pub(crate) type Sym = (&'static str, u8, u16, u64, u64);
+pub type Sym = (&'static str, u8, u16, u64, u64);
 
 /// `.symtab` (whose strings are the section of index `strings`) and `.strtab`; symbol 0 is empty.
-pub(crate) fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
+pub fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
     let mut names = vec![0];
     let mut table = vec![0; if wide { 24 } else { 16 }];
     for (name, kind, section, value, size) in symbols {
@@ -111,13 +120,13 @@ pub(crate) fn symbols(wide: bool, strings: u32, symbols: &[Sym]) -> [Sec; 2] {
 }
 
 /// Words as little-endian bytes.
-pub(crate) fn words(words: &[u32]) -> Vec<u8> {
+pub fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 /// A cubin with everything that one can have. Sections: 1 text, 2 c1, 3 info, 4 shared, 5 local, 6 c14,
 /// 7 relocations of c14, 8 global data, 9 c0, 10 symbols, 11 their names.
-pub(crate) fn cubin(wide: bool) -> Elf {
+pub fn cubin(wide: bool) -> Elf {
     let rel = if wide {
         [8u64.to_le_bytes(), (1u64 << 32 | 2).to_le_bytes()].concat()
     } else {
@@ -150,7 +159,7 @@ pub(crate) fn cubin(wide: bool) -> Elf {
 }
 
 /// An object as LLVM's R600 target makes them, with two functions.
-pub(crate) fn r600() -> Elf {
+pub fn r600() -> Elf {
     let [symtab, strtab] = symbols(false, 4, &[("ps", 2, 1, 0, 8), ("vs", 2, 1, 8, 16)]);
     let config = words(&[0x28850, 0x0203, 0x2880c, 0x40, 0x28868, 0x0104, 0x2880c, 0]);
     let sections =
@@ -159,7 +168,7 @@ pub(crate) fn r600() -> Elf {
 }
 
 /// A fat binary of the given members: kind, sm, flags, payload.
-pub(crate) fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
+pub fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
     let mut body = Vec::new();
     for (kind, sm, flags, payload) in members {
         body.extend(kind.to_le_bytes());
@@ -178,7 +187,7 @@ pub(crate) fn fatbin(members: &[(u16, u32, u64, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// A Wii U file with one pixel program.
-pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
+pub fn gsh(program: &[u32]) -> Vec<u8> {
     let be = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
     let mut registers = vec![0; 58];
     registers[0] = 0x0203;
@@ -198,10 +207,10 @@ pub(crate) fn gsh(program: &[u32]) -> Vec<u8> {
 }
 
 /// An encoding to be: machine, type, words, registers.
-pub(crate) type Encoding<'a> = (u32, u32, &'a [u32], &'a [(u32, u32)]);
+pub type Encoding<'a> = (u32, u32, &'a [u32], &'a [(u32, u32)]);
 
 /// An AMD CAL image with the encodings given.
-pub(crate) fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
+pub fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     let count = encodings.len();
     let segments = 1 + 2 * count;
     let sections = 2 + count;
@@ -241,4 +250,38 @@ pub(crate) fn cal(encodings: &[Encoding<'_>]) -> Vec<u8> {
     out.extend(rows);
     out.extend(body);
     out
+}
+
+/// A sample of each format that this module makes, by the format's name: of all but `ctm-elf`.
+///
+/// # Panics
+/// Never: what is compressed is in memory.
+pub fn samples() -> Vec<(&'static str, Vec<u8>)> {
+    let text = "architecture {sm_13}\nmodname {m}\nsampler { name = t texunit = 1 }\n\
+        consts { name = c segname = const segnum = 0 offset = 0 bytes = 8 mem { 0x1 0x2 } }\n\
+        code { name = k reg = 2 smem = 16 bincode { 0x1000c805 0000000000 } const { segnum = 1 offset = 0 bytes = 4 mem { 0x5 } } }\n";
+    let c: String = text.bytes().map(|byte| format!("{byte},")).collect();
+    let host = Elf {
+        wide: true,
+        machine: 62,
+        flags: 0,
+        sections: vec![sec(".rodata", &[&cubin(false).build()[..], &gsh(&[1, 2])].concat())],
+    };
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, text.as_bytes()).expect("memory takes it");
+    vec![
+        ("hex32", b"# words\n00000001 deadbeef\n".to_vec()),
+        ("bin", words(&[1, 0x8000_0000])),
+        ("cubin-text", text.as_bytes().to_vec()),
+        ("cubin-elf32", cubin(false).build()),
+        ("cubin-elf64", cubin(true).build()),
+        ("fatbin", fatbin(&[(2, 13, 0, cubin(true).build()), (1, 10, 0, b"ptx".to_vec())])),
+        ("c-array", format!("unsigned char a[] = {{ {c} }};").into_bytes()),
+        ("r600-elf", r600().build()),
+        ("gsh", gsh(&[1, 2, 3, 4])),
+        ("cal-elf", cal(&[(4, 0, &[1, 2], &[(0x28850, 3)]), (9, 0, &[3], &[])])),
+        ("embedded", host.build()),
+        ("gzip", packed.finish().expect("memory takes it")),
+        ("dump", b"00000000: 10004205 00000780 mov\n00000008: f0000001 exit\n".to_vec()),
+    ]
 }

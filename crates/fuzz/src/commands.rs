@@ -1,0 +1,185 @@
+//! Command streams of the chips: any words are executed, named as unknown, or refused.
+//!
+//! An input is a head (which board), a word with the number of command words, these, and then what is in memory: a byte
+//! address, a number of words, the words, and so on.
+
+use std::io::Read;
+use std::ops::Range;
+
+use reconverge_gpu::Submission;
+use reconverge_gpu::device::{BOARDS, Board, Driver};
+use reconverge_isa::Isa;
+use reconverge_simt::random::Random;
+
+use crate::Target;
+use crate::input::{chosen, head, input, words};
+
+/// The targets: one for each reader of commands.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "commands-r300",
+        isa: Some(Isa::R500),
+        about: "any commands of an R500 chip are executed, named as unknown or refused",
+        counts: "submissions",
+        make: |random| make(random, Driver::R300),
+        seeds: || seeds(include_bytes!("../seeds/r300.gz")),
+        check: |bytes| check(bytes, Driver::R300),
+    },
+    Target {
+        name: "commands-r600",
+        isa: Some(Isa::R700),
+        about: "any commands of an R600 or R700 are executed, named as unknown or refused",
+        counts: "submissions",
+        make: |random| make(random, Driver::R600),
+        seeds: || seeds(include_bytes!("../seeds/r600.gz")),
+        check: |bytes| check(bytes, Driver::R600),
+    },
+    Target {
+        name: "commands-nv50",
+        isa: Some(Isa::Tesla),
+        about: "any methods of a Tesla chip are executed, named as unknown or refused",
+        counts: "submissions",
+        make: |random| make(random, Driver::Nv50),
+        seeds: || seeds(include_bytes!("../seeds/nv50.gz")),
+        check: |bytes| check(bytes, Driver::Nv50),
+    },
+];
+
+/// The buffers of a relocation list, where the streams of the tests of `crates/gpu` have them.
+const R300_BUFFERS: [Range<usize>; 4] =
+    [0x1_0000..0x5_0000, 0x5_0000..0x9_0000, 0x9_0000..0xa_0000, 0xa_0000..0xb_0000];
+const R600_BUFFERS: [Range<usize>; 5] =
+    [0x1_0000..0x5_0000, 0x5_0000..0x6_0000, 0x6_0000..0x7_0000, 0x7_0000..0x8_0000, 0x8_0000..0x9_0000];
+/// Where the words of a Tesla chip's commands are.
+const PUSH: usize = 0x21_0000;
+
+/// Bytes of memory.
+const fn memory(driver: Driver) -> usize {
+    match driver {
+        Driver::R300 => 0xb_0000,
+        Driver::R600 => 0x9_0000,
+        Driver::Nv50 => 0x22_0000,
+    }
+}
+
+/// The streams of a file: each a number of bytes and as many bytes.
+fn seeds(packed: &[u8]) -> Vec<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // The files are part of the sources; a test reads them whole.
+    let _ = flate2::read::GzDecoder::new(packed).read_to_end(&mut bytes);
+    let mut rest = &bytes[..];
+    let mut seeds = Vec::new();
+    while let Some((length, behind)) = rest.split_first_chunk() {
+        let length = u32::from_le_bytes(*length) as usize;
+        let (seed, behind) = behind.split_at(length.min(behind.len()));
+        seeds.push(seed.to_vec());
+        rest = behind;
+    }
+    seeds
+}
+
+/// Packets of any registers and methods, with any payload.
+fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
+    let mut commands = Vec::new();
+    for _ in 0..1 + random.below(12) {
+        let count = 1 + random.below(6);
+        commands.push(match driver {
+            _ if random.once_in(16) => random.next(),
+            // Type 0, type 3.
+            Driver::R300 | Driver::R600 if random.once_in(3) => (count - 1) << 16 | random.below(0x2000),
+            Driver::R300 | Driver::R600 => 3 << 30 | (count - 1) << 16 | random.below(0x80) << 8,
+            Driver::Nv50 => {
+                random.below(2) << 30 | count << 18 | random.below(8) << 13 | random.below(0x800) << 2
+            }
+        });
+        commands.extend((0..count).map(|_| match random.below(3) {
+            0 => random.next(),
+            1 => random.below(16),
+            _ => 1 << random.below(32),
+        }));
+    }
+    let head = [random.next() as u8, 0, 0, 0];
+    input(head, &[&[commands.len() as u32], &commands[..]].concat())
+}
+
+/// The commands with no draw of an R600 that has more than a few instances and vertices: one takes as long as it is large,
+/// and that is no mistake.
+fn bounded(commands: &[u32]) -> Vec<u32> {
+    const DRAW_INDEX: u32 = 0x2b;
+    const DRAW_INDEX_AUTO: u32 = 0x2d;
+    const NUM_INSTANCES: u32 = 0x2f;
+    let mut commands = commands.to_vec();
+    let mut at = 0;
+    while let Some(header) = commands.get(at).copied() {
+        let payload = (header >> 16 & 0x3fff) as usize + 1;
+        let (place, most) = match header >> 8 & 0xff {
+            NUM_INSTANCES => (at + 1, 7),
+            DRAW_INDEX_AUTO => (at + 1, 0x3ff),
+            DRAW_INDEX => (at + 3, 0x3ff),
+            _ => (usize::MAX, 0),
+        };
+        if let (3, Some(count)) = (header >> 30, commands.get_mut(place)) {
+            *count &= most;
+        }
+        // Type 2 has no payload.
+        at += if header >> 30 == 2 { 1 } else { 1 + payload };
+    }
+    commands
+}
+
+fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
+    let [board, ..] = head(bytes);
+    let boards: Vec<&Board> = BOARDS.iter().filter(|board| board.driver == driver).collect();
+    let board = chosen(board, &boards);
+    let words = words(bytes);
+    let (count, rest) = words.split_first().unwrap_or((&0, &[]));
+    let (commands, mut rest) = rest.split_at((*count as usize).min(rest.len()));
+    let mut memory = vec![0; memory(driver)];
+    let mut put = |at: usize, words: &[u32]| {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+        memory.iter_mut().skip(at).zip(bytes).for_each(|(byte, new)| *byte = new);
+    };
+    while let [at, count, behind @ ..] = rest {
+        let (words, behind) = behind.split_at((*count as usize).min(behind.len()));
+        put(*at as usize, words);
+        rest = behind;
+    }
+    let mut gpu = board.gpu().ok_or_else(|| format!("{} has no chip", board.name))?;
+    let result = match driver {
+        Driver::R300 => gpu.submit(&mut memory, &Submission { commands, buffers: &R300_BUFFERS }),
+        Driver::R600 => {
+            gpu.submit(&mut memory, &Submission { commands: &bounded(commands), buffers: &R600_BUFFERS })
+        }
+        Driver::Nv50 => {
+            put(PUSH, commands);
+            let end = (PUSH + 4 * commands.len()).min(memory.len());
+            gpu.push(&mut memory, std::slice::from_ref(&(PUSH..end)))
+        }
+    };
+    match result {
+        Err(error) if error.to_string().is_empty() => Err(format!("an error without a message: {error:?}")),
+        _ if gpu.unknown().iter().any(|(name, _)| name.is_empty()) => {
+            Err("something unknown has no name".to_owned())
+        }
+        _ => Ok(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each stream draws without anything unknown on the board that it is for.
+    #[test]
+    fn every_seed_is_a_whole_stream() {
+        for target in TARGETS {
+            let seeds = (target.seeds)();
+            assert!(!seeds.is_empty(), "{}", target.name);
+            for seed in seeds {
+                let words = words(&seed);
+                assert!(words[0] > 20 && words.len() > words[0] as usize, "{}", target.name);
+                assert_eq!((target.check)(&seed), Ok(1));
+            }
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Words to text and back: decode, print, parse and encode any words, and the words come back.
+
+use reconverge_isa::{Diagnostic, Isa, Program};
+use reconverge_r500::pvs;
+use reconverge_r500::words::layout;
+use reconverge_r700::chip::{CHIPS, Chip, Family};
+use reconverge_simt::random::Random;
+use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
+use reconverge_tesla::table::TABLE;
+use reconverge_testkit::r500::TYPES;
+use reconverge_testkit::r700::with_clauses;
+use reconverge_testkit::vertex;
+
+use crate::input::{chosen, head, input, words};
+use crate::{Target, no_seeds};
+
+/// The targets: one for each kind of program of each machine.
+pub const TARGETS: &[Target] = &[
+    Target {
+        name: "decode-r500",
+        isa: Some(Isa::R500),
+        about: "words of a fragment program come back from their text",
+        counts: "instructions",
+        make: make_r500,
+        seeds: no_seeds,
+        check: check_r500,
+    },
+    Target {
+        name: "decode-r500-vertex",
+        isa: Some(Isa::R500),
+        about: "words of a vertex program come back from their text",
+        counts: "instructions",
+        make: make_vertex,
+        seeds: no_seeds,
+        check: check_vertex,
+    },
+    Target {
+        name: "decode-r600",
+        isa: Some(Isa::R700),
+        about: "words of an R600's control flow, ALU and fetch clauses come back from their text",
+        counts: "64-bit words",
+        make: make_clauses,
+        seeds: no_seeds,
+        check: |bytes| check_clauses(bytes, Family::R600),
+    },
+    Target {
+        name: "decode-r700",
+        isa: Some(Isa::R700),
+        about: "words of an R700's control flow, ALU and fetch clauses come back from their text",
+        counts: "64-bit words",
+        make: make_clauses,
+        seeds: no_seeds,
+        check: |bytes| check_clauses(bytes, Family::R700),
+    },
+    tesla("decode-tesla-compute", "words of a compute program come back from their text", |bytes| {
+        check_tesla(bytes, Stage::Compute)
+    }),
+    tesla("decode-tesla-vertex", "words of a vertex program come back from their text", |bytes| {
+        check_tesla(bytes, Stage::Vertex)
+    }),
+    tesla("decode-tesla-geometry", "words of a geometry program come back from their text", |bytes| {
+        check_tesla(bytes, Stage::Geometry)
+    }),
+    tesla("decode-tesla-fragment", "words of a fragment program come back from their text", |bytes| {
+        check_tesla(bytes, Stage::Fragment)
+    }),
+];
+
+const fn tesla(name: &'static str, about: &'static str, check: fn(&[u8]) -> Result<u64, String>) -> Target {
+    let isa = Some(Isa::Tesla);
+    Target { name, isa, about, counts: "instructions", make: make_tesla, seeds: no_seeds, check }
+}
+
+/// Bits of the second byte of the head: how the text looks.
+const HEX: u8 = 1;
+const STRUCTURE: u8 = 2;
+const IDIOMS: u8 = 4;
+const NUMBERS: u8 = 8;
+
+/// A head: mostly the plain form of the text.
+fn any_head(random: &mut Random) -> [u8; 4] {
+    let style = if random.once_in(8) { random.next() as u8 } else { 0 };
+    [random.next() as u8, style, 0, 0]
+}
+
+/// The text of an input in its plain form, without the check; `None` where a target is none of these.
+pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
+    let words = words(bytes);
+    let program = Program::from_words(words.clone());
+    Some(match target.name {
+        "decode-r500" => reconverge_r500::text::disassemble(&program, Default::default()),
+        "decode-r500-vertex" => pvs::text::disassemble(&program, Default::default()),
+        "decode-r700" => reconverge_r700::text::disassemble(&words, Chip::RV770, Default::default()).text,
+        "decode-tesla-compute" => reconverge_tesla::text::disassemble(
+            &words,
+            0,
+            TeslaChip::Gt215,
+            Stage::Compute,
+            Default::default(),
+        ),
+        _ => return None,
+    })
+}
+
+/// The same words, or where they differ.
+fn same(words: &[u32], back: &[u32], text: &str) -> Result<(), String> {
+    if words == back {
+        return Ok(());
+    }
+    let at = (0..words.len().max(back.len())).find(|&at| words.get(at) != back.get(at)).unwrap_or(0);
+    Err(format!(
+        "word {at} of {} is {:08x?}, not {:08x?}, in\n{text}",
+        words.len(),
+        back.get(at),
+        words.get(at)
+    ))
+}
+
+fn refused(errors: &[Diagnostic], text: &str) -> String {
+    let Some(error) = errors.first() else { return "refused without a message".to_owned() };
+    let (line, column) = error.span.line_column(text);
+    format!("line {line}, column {column} of the text does not assemble: {error}\n{text}")
+}
+
+fn make_r500(random: &mut Random) -> Vec<u8> {
+    let mut words = Vec::with_capacity(6 * 32);
+    for _ in 0..32 {
+        let kind = random.one_of(&TYPES);
+        // Mostly documented bits, sometimes any.
+        let any = random.once_in(16);
+        let mut record: [u32; 6] = std::array::from_fn(|_| random.next());
+        for (word, info) in record.iter_mut().zip(layout(kind)) {
+            *word &= if any { u32::MAX } else { info.owned };
+        }
+        record[0] = record[0] & !3 | kind as u32;
+        words.extend(record);
+    }
+    if random.once_in(16) {
+        words.truncate(random.below(words.len() as u32) as usize);
+    }
+    input(any_head(random), &words)
+}
+
+fn check_r500(bytes: &[u8]) -> Result<u64, String> {
+    use reconverge_r500::text::{Listing, assemble, disassemble};
+    let [_, style, ..] = head(bytes);
+    let program = Program::from_words(words(bytes));
+    let (records, _) = program.words.as_chunks();
+    for record in records {
+        let _ = reconverge_r500::inst::decode(record);
+    }
+    let [hex, structure, idioms] = [HEX, STRUCTURE, IDIOMS].map(|bit| style & bit != 0);
+    let text = disassemble(&program, Listing { hex, structure, idioms });
+    let back = assemble(&text).map_err(|errors| refused(&errors, &text))?;
+    same(&program.words, &back.program.words, &text)?;
+    Ok(records.len() as u64)
+}
+
+fn make_vertex(random: &mut Random) -> Vec<u8> {
+    let mut words: Vec<u32> = (0..32).flat_map(|_| vertex::any_record(random)).collect();
+    if random.once_in(16) {
+        words.truncate(random.below(words.len() as u32) as usize);
+    }
+    input(any_head(random), &words)
+}
+
+fn check_vertex(bytes: &[u8]) -> Result<u64, String> {
+    use pvs::text::{Listing, assemble, disassemble};
+    let [_, style, ..] = head(bytes);
+    let program = Program::from_words(words(bytes));
+    let (records, _) = program.words.as_chunks();
+    for record in records {
+        let _ = pvs::inst::decode(record);
+    }
+    let [hex, structure] = [HEX, STRUCTURE].map(|bit| style & bit != 0);
+    let text = disassemble(&program, Listing { hex, structure });
+    let back = assemble(&text).map_err(|errors| refused(&errors, &text))?;
+    same(&program.words, &back.program.words, &text)?;
+    Ok(records.len() as u64)
+}
+
+fn make_clauses(random: &mut Random) -> Vec<u8> {
+    let head = any_head(random);
+    if random.once_in(4) {
+        // Few bits, so that some of it is control flow that leads somewhere.
+        let words: Vec<u32> = (0..2 * random.below(24)).map(|_| random.next() & random.next()).collect();
+        return input(head, &words);
+    }
+    let alu: Vec<u32> = (0..64).map(|_| random.next()).collect();
+    let fetch: Vec<u32> = (0..32).map(|_| random.next()).collect();
+    input(head, &with_clauses(&alu, &fetch))
+}
+
+fn check_clauses(bytes: &[u8], family: Family) -> Result<u64, String> {
+    use reconverge_r700::text::{Options, assemble, disassemble};
+    let [chip, style, ..] = head(bytes);
+    let words = words(bytes);
+    let chips: Vec<Chip> = CHIPS.iter().copied().filter(|chip| chip.family == family).collect();
+    let chip = chosen(chip, &chips);
+    let [hex, structure] = [HEX, STRUCTURE].map(|bit| style & bit != 0);
+    let text = disassemble(&words, chip, Options { hex, structure, start: 0 }).text;
+    let back = assemble(&text, Chip::RV770).map_err(|errors| refused(&errors, &text))?;
+    same(&words, &back.words, &text)?;
+    if back.chip != chip {
+        return Err(format!("{} comes back as {}", chip.name, back.chip.name));
+    }
+    Ok(words.len() as u64 / 2)
+}
+
+fn make_tesla(random: &mut Random) -> Vec<u8> {
+    let mut words = Vec::with_capacity(64);
+    while words.len() < 64 {
+        // Mostly words of a row with any bits besides, sometimes any words.
+        let word = random.next_u64();
+        let row = random.one_of(TABLE.rows());
+        let (word, long) = match random.once_in(8) {
+            true => (word, true),
+            false => (word & !row.mask & row.width() | row.fixed, row.long),
+        };
+        words.push(word as u32);
+        if long {
+            words.push((word >> 32) as u32);
+        }
+    }
+    let mut head = any_head(random);
+    if random.once_in(8) {
+        // The base, in words of 4 bytes.
+        (head[2], head[3]) = (random.next() as u8, random.next() as u8);
+    }
+    input(head, &words)
+}
+
+fn check_tesla(bytes: &[u8], stage: Stage) -> Result<u64, String> {
+    use reconverge_tesla::text::{Listing, assemble, disassemble};
+    let [chip, style, low, high] = head(bytes);
+    let words = words(bytes);
+    let chip = chosen(chip, &TeslaChip::ALL);
+    let [hex, structure, numbers] = [HEX, STRUCTURE, NUMBERS].map(|bit| style & bit != 0);
+    let base = 4 * u32::from(u16::from_le_bytes([low, high]));
+    let text = disassemble(&words, base, chip, stage, Listing { hex, structure, labels: !numbers });
+    let back = assemble(&text, chip, stage).map_err(|errors| refused(&errors, &text))?;
+    same(&words, &back.words(), &text)?;
+    // A line an instruction; directives and labels besides.
+    let is_instruction = |line: &&str| {
+        let line = line.trim_start();
+        !line.starts_with('.') && !line.ends_with(':')
+    };
+    Ok(text.lines().filter(is_instruction).count() as u64)
+}

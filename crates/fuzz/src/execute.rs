@@ -1,0 +1,339 @@
+//! Arbitrary words and random programs, executed: on the reference interpreter in both modes, and on every pair of
+//! engines.
+//!
+//! An input is a head, a seed of two words for the launch, and the program's words. The third byte of the head says which
+//! launch, the fourth which chip; the first two are the mode and the level of vector instructions.
+
+use std::fmt::Debug;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use reconverge_isa::{Isa, Program};
+use reconverge_r500::{self as r500, pvs};
+use reconverge_r700::chip::CHIPS;
+use reconverge_r700::{self as r700};
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::random::Random;
+use reconverge_simt::texture::{Image, Sampler};
+use reconverge_simt::{Engine, Level, Mode, Options, RunError};
+use reconverge_tesla::inst::{Chip, Stage};
+use reconverge_tesla::launch::{Fragment, Geometry, Launch, Setup, Varying, Vertex};
+use reconverge_tesla::table::TABLE;
+use reconverge_tesla::{self as tesla};
+use reconverge_testkit::{r500 as r500_programs, r700 as r700_programs, tesla as tesla_programs, vertex};
+
+use crate::input::{HEAD, chosen, head, input, words_from};
+use crate::{Target, no_seeds};
+
+/// The targets: arbitrary words in both modes, then programs on every pair of engines.
+pub const TARGETS: &[Target] = &[
+    execute("execute-r500", Isa::R500, words_r500, |bytes| fragment(bytes, BOTH_MODES)),
+    execute("execute-r500-vertex", Isa::R500, words_vertex, |bytes| vertices(bytes, BOTH_MODES)),
+    execute("execute-r700", Isa::R700, words_r700, |bytes| wavefronts(bytes, BOTH_MODES)),
+    execute("execute-tesla", Isa::Tesla, words_tesla, |bytes| warps(bytes, BOTH_MODES)),
+    engines("engines-r500", Isa::R500, programs_r500, |bytes| fragment(bytes, PAIRS)),
+    engines("engines-r500-vertex", Isa::R500, programs_vertex, |bytes| vertices(bytes, PAIRS)),
+    engines("engines-r700", Isa::R700, programs_r700, |bytes| wavefronts(bytes, PAIRS)),
+    engines("engines-tesla", Isa::Tesla, programs_tesla, |bytes| warps(bytes, PAIRS)),
+];
+
+const fn execute(
+    name: &'static str,
+    isa: Isa,
+    make: fn(&mut Random) -> Vec<u8>,
+    check: fn(&[u8]) -> Result<u64, String>,
+) -> Target {
+    let about = "arbitrary words end or trap, in strict and in lenient mode";
+    Target { name, isa: Some(isa), about, counts: "runs", make, seeds: no_seeds, check }
+}
+
+const fn engines(
+    name: &'static str,
+    isa: Isa,
+    make: fn(&mut Random) -> Vec<u8>,
+    check: fn(&[u8]) -> Result<u64, String>,
+) -> Target {
+    let about = "random words and programs leave the same on the reference, the fast and the compiled engine";
+    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
+}
+
+/// Which runs are made of one input.
+type Runs = bool;
+/// The reference interpreter in strict and in lenient mode.
+const BOTH_MODES: Runs = false;
+/// All engines in one mode.
+const PAIRS: Runs = true;
+
+/// The engines whose results must be those of the reference interpreter. In lockstep the compiled engine makes code of all
+/// that it can, and is compared while it runs; by itself it makes code of what is worth it.
+pub const ENGINES: [Engine; 3] = [Engine::Fast, Engine::Compiled, Engine::LockstepCompiled];
+
+/// The options of an input's head: mode, level, and one thread of the host.
+pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
+    let mode = if mode & 1 == 0 { Mode::Strict } else { Mode::Lenient };
+    let level = Some(chosen(level, &Level::available()));
+    Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference }
+}
+
+/// Runs on every engine; what differs, in words.
+///
+/// # Errors
+/// A result that is not that of the reference interpreter.
+pub fn same_on_every_engine<T: PartialEq + Debug>(
+    options: &Options,
+    run: impl Fn(&Options) -> T,
+) -> Result<(), String> {
+    same_as(&run(options), options, run)
+}
+
+/// Compares what the other engines leave with what the reference interpreter has left.
+fn same_as<T: PartialEq + Debug>(
+    expected: &T,
+    options: &Options,
+    run: impl Fn(&Options) -> T,
+) -> Result<(), String> {
+    for engine in ENGINES {
+        let found = run(&Options { engine, ..*options });
+        if found != *expected {
+            return Err(difference(engine, options, &found, expected));
+        }
+    }
+    Ok(())
+}
+
+/// How two results differ: where their texts do.
+fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: &T) -> String {
+    let [found, expected] = [found, expected].map(|result| format!("{result:x?}"));
+    let same = found.bytes().zip(expected.bytes()).take_while(|(a, b)| a == b).count();
+    let part = |text: &str| -> String {
+        let bytes = &text.as_bytes()[same.saturating_sub(100)..text.len().min(same + 400)];
+        String::from_utf8_lossy(bytes).into_owned()
+    };
+    let level = options.level.map_or("", Level::name);
+    format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
+}
+
+/// Runs that an input makes: on every engine, or on the reference interpreter in both modes. What is refused before it runs
+/// does not count.
+fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
+    kind: Runs,
+    options: Options,
+    run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
+) -> Result<u64, String> {
+    let modes = if kind == PAIRS { vec![options.mode] } else { Mode::ALL.to_vec() };
+    let mut counted = 0;
+    for mode in modes {
+        let options = Options { mode, ..options };
+        let expected = run(&options);
+        if matches!(expected, Err(RunError::Launch(_))) {
+            continue;
+        }
+        counted += 1;
+        if kind == PAIRS {
+            same_as(&expected, &options, &run)?;
+        }
+    }
+    Ok(counted)
+}
+
+/// A seed and a program: the words of an input, cut to whole instructions, and to as many as there may be.
+fn parts(bytes: &[u8], instruction: usize, most: usize) -> (Random, Vec<u32>) {
+    let words = words_from(bytes, HEAD);
+    let seed = words.iter().take(2).fold(0, |seed, word| seed << 32 | u64::from(*word));
+    let mut program: Vec<u32> = words.into_iter().skip(2).take(instruction * most).collect();
+    program.truncate(program.len() / instruction * instruction);
+    (Random::new(seed), program)
+}
+
+/// An input of a program: random mode, level and seed, and this launch.
+fn of_program(random: &mut Random, launch: u8, chip: u8, words: &[u32]) -> Vec<u8> {
+    let seeded: Vec<u32> = [random.next(), random.next()].into_iter().chain(words.iter().copied()).collect();
+    input([random.next() as u8, random.next() as u8, launch, chip], &seeded)
+}
+
+// ---- R500
+
+/// Instructions of an input: those in front of the OUT fill no more than the slots.
+const MOST_SLOTS: usize = 200;
+
+fn words_r500(random: &mut Random) -> Vec<u8> {
+    let words: Vec<u32> = (0..1 + random.below(16)).flat_map(|_| r500_programs::any_record(random)).collect();
+    of_program(random, 0, 0, &words)
+}
+
+fn programs_r500(random: &mut Random) -> Vec<u8> {
+    if random.once_in(4) {
+        return words_r500(random);
+    }
+    let words = r500_programs::program(random);
+    of_program(random, 0, 0, &words)
+}
+
+fn fragment(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+    let [mode, level, lanes, _] = head(bytes);
+    let (mut random, words) = parts(bytes, 6, MOST_SLOTS);
+    let setup = r500_programs::setup(&mut random, words);
+    let lanes = if lanes == 0 { 1 + random.below(70) as usize } else { usize::from(lanes) };
+    let launch = r500_programs::launch(&mut random, lanes);
+    runs(kind, options(mode, level, 200), |options| r500::run::run(&setup, &launch, options))
+}
+
+// ---- R500's vertex unit
+
+fn words_vertex(random: &mut Random) -> Vec<u8> {
+    let words: Vec<u32> = (0..1 + random.below(16)).flat_map(|_| vertex::any_record(random)).collect();
+    of_program(random, 0, 0, &words)
+}
+
+fn programs_vertex(random: &mut Random) -> Vec<u8> {
+    if random.once_in(4) {
+        return words_vertex(random);
+    }
+    let words = vertex::program(random).words;
+    of_program(random, 0, 0, &words)
+}
+
+fn vertices(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+    let [mode, level, ..] = head(bytes);
+    let (mut random, words) = parts(bytes, 4, MOST_SLOTS);
+    // The state of a random program, which loops and calls.
+    let state = vertex::state(&mut random, words.len() / 4);
+    let program = Program { words, state, ..Program::default() };
+    let Ok(setup) = pvs::setup::Setup::new(&program) else { return Ok(0) };
+    let setup = Arc::new(setup);
+    let lanes = 1 + random.below(70) as usize;
+    let launch = vertex::launch(&mut random, lanes);
+    runs(kind, options(mode, level, 300), |options| pvs::run::run(&setup, &launch, options))
+}
+
+// ---- R700
+
+/// Launches of [`wavefronts`]: four registers, or what reaches memory.
+const MEMORY: u8 = 1;
+
+fn words_r700(random: &mut Random) -> Vec<u8> {
+    let any = |count: u32, random: &mut Random| -> Vec<u32> { (0..count).map(|_| random.next()).collect() };
+    let words = if random.once_in(4) {
+        (0..2 * (1 + random.below(16))).map(|_| random.next() & random.next()).collect()
+    } else {
+        let (alu, fetch) = (any(2 * (1 + random.below(16)), random), any(4 * (1 + random.below(4)), random));
+        r700_programs::with_clauses(&alu, &fetch)
+    };
+    let launch = random.below(2) as u8;
+    let chip = random.next() as u8;
+    of_program(random, launch, chip, &words)
+}
+
+fn programs_r700(random: &mut Random) -> Vec<u8> {
+    let (launch, words) = match random.below(8) {
+        0 | 1 => return words_r700(random),
+        2..5 => (0, r700_programs::program(random).words),
+        5 | 6 => (0, r700_programs::conditional(random).words),
+        _ => {
+            let source = r700_programs::memory::source(random);
+            let assembled = r700::text::assemble(&source, CHIPS[0]);
+            (MEMORY, assembled.map(|assembled| assembled.words).unwrap_or_default())
+        }
+    };
+    of_program(random, launch, 0, &words)
+}
+
+fn wavefronts(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+    let [mode, level, launch, chip] = head(bytes);
+    let (mut random, words) = parts(bytes, 2, 512);
+    let mut launch = match launch & 1 {
+        MEMORY => r700_programs::memory::launch(&mut random),
+        _ => r700_programs::launch(&mut random),
+    };
+    // 0 is whatever the launch has.
+    if chip != 0 {
+        launch.chip = chosen(chip, CHIPS);
+    }
+    launch.dx10_loop_limit = Some(1 + random.below(20));
+    let program = Program::from_words(words);
+    runs(kind, options(mode, level, 3000), |options| r700::run::run(&program, &launch, options))
+}
+
+// ---- Tesla
+
+/// Bytes that loads and stores of graphics programs find.
+const LOCAL_BYTES: u32 = 0x100;
+
+/// The place of [`Stage::Compute`] in [`Stage::ALL`], the low bits of the launch byte.
+const COMPUTE: u8 = 3;
+
+/// In the launch byte: as many registers as there are, instead of 16.
+const ALL_REGISTERS: u8 = 4;
+
+fn words_tesla(random: &mut Random) -> Vec<u8> {
+    let stage = if random.once_in(2) { COMPUTE } else { random.below(4) as u8 };
+    let mut words = Vec::new();
+    // Few, so that each is reached, or many.
+    let most = random.one_of(&[1, 2, 4, 24]);
+    for _ in 0..1 + random.below(most) {
+        if random.once_in(12) {
+            words.extend([random.next(), random.next()]);
+            continue;
+        }
+        let (row, chip) = (random.next() as usize % TABLE.rows().len(), random.one_of(&Chip::ALL));
+        let stage = chosen(stage, &Stage::ALL);
+        if let Some((instruction, _)) = tesla_programs::words_of(row, chip, stage, random) {
+            words.extend(instruction);
+        }
+    }
+    words.extend(tesla_programs::EXIT);
+    let chip = random.next() as u8;
+    of_program(random, stage | ALL_REGISTERS, chip, &words)
+}
+
+fn programs_tesla(random: &mut Random) -> Vec<u8> {
+    if random.once_in(3) {
+        return words_tesla(random);
+    }
+    let text = tesla_programs::program(random);
+    let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
+    let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
+    // Compute programs on the chip that they are for.
+    of_program(random, COMPUTE, 4, &words)
+}
+
+fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+    let [mode, level, which, chip] = head(bytes);
+    let (mut random, words) = parts(bytes, 1, 1024);
+    let (stage, chip) = (chosen(which & 3, &Stage::ALL), chosen(chip, &Chip::ALL));
+    let program = Program::from_words(words);
+    let registers = if which & ALL_REGISTERS != 0 { 128 } else { 16 };
+    let mut setup = Setup::new(chip);
+    setup.registers = registers;
+    setup.local_bytes = LOCAL_BYTES;
+    if let Some(image) = Image::flat(2, 2, vec![[0x3f80_0000; 4]; 4]).ok().map(Arc::new) {
+        setup.textures.bind(0, image, Sampler::default());
+    }
+    let lanes = 1 + random.below(70) as usize;
+    let mut values = || -> Vec<u32> { (0..lanes).map(|_| tesla_programs::value(&mut random)).collect() };
+    let inputs = (0..4).map(|word| (word, values())).collect();
+    let launch = match stage {
+        Stage::Compute => {
+            let mut compute = tesla_programs::compute(&mut random, &program, chip);
+            compute.setup = Setup { registers, ..setup };
+            compute.segments.0[0] = compute.segments.0[14];
+            let bytes = (0..300).map(|_| random.next() as u8).collect();
+            let memory = Memory::new(vec![Buffer { address: tesla_programs::OUT, bytes }]);
+            compute.memory = memory.map_err(|error| error.to_string())?;
+            Launch::Compute(compute)
+        }
+        Stage::Fragment => {
+            let mut fragment = Fragment::new(setup, lanes);
+            fragment.covered = (0..lanes).map(|_| !random.once_in(3)).collect();
+            fragment.helpers = random.once_in(2);
+            let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
+            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| random.next()).collect()));
+            fragment.varyings.insert(2, plane);
+            Launch::Fragment(fragment)
+        }
+        Stage::Vertex => Launch::Vertex(Vertex { setup, lanes, inputs }),
+        Stage::Geometry => Launch::Geometry(Geometry { setup, lanes, inputs, vertices: vec![7; 64] }),
+    };
+    let watchdog = 500 + u64::from(random.below(1500));
+    runs(kind, options(mode, level, watchdog), |options| tesla::run::run(launch.clone(), &program, options))
+}

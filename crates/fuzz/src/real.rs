@@ -1,0 +1,146 @@
+//! Programs of the corpora with their own launches, mutated, on every pair of engines.
+//!
+//! An input is a head (mode, level), a word that is the hash of a case's name, and the program's words. The launch is the
+//! case's own: of the corpus in the repository, of the collections beside it where they are, and the kernels of `bench`.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use reconverge_isa::{Isa, Program};
+use reconverge_simt::Shares;
+use reconverge_simt::random::Random;
+use reconverge_workbench::Opened;
+use reconverge_workbench::kernels::KERNELS;
+use reconverge_workbench::launch::{LaunchFile, choose_program};
+use reconverge_workbench::request::Error;
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::values::NoFiles;
+
+use crate::execute::{options, same_on_every_engine};
+use crate::input::{head, input, words, words_from};
+use crate::mutate::mutated;
+use crate::repository::{Beside, cases};
+use crate::{Target, no_seeds};
+
+/// The targets: one for each machine.
+pub const TARGETS: &[Target] = &[
+    real("real-r500", Isa::R500, |random| make(random, Isa::R500), |bytes| check(bytes, Isa::R500)),
+    real("real-r700", Isa::R700, |random| make(random, Isa::R700), |bytes| check(bytes, Isa::R700)),
+    real("real-tesla", Isa::Tesla, |random| make(random, Isa::Tesla), |bytes| check(bytes, Isa::Tesla)),
+];
+
+const fn real(
+    name: &'static str,
+    isa: Isa,
+    make: fn(&mut Random) -> Vec<u8>,
+    check: fn(&[u8]) -> Result<u64, String>,
+) -> Target {
+    let about =
+        "mutated programs of the corpora leave the same on the reference, the fast and the compiled engine";
+    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
+}
+
+/// A program of a corpus with a launch.
+struct Real {
+    opened: Opened,
+    launch: LaunchFile,
+    program: Program,
+    beside: Option<Beside>,
+}
+
+/// Those of a machine, by the hashes of their names, and the hashes in order.
+struct Reals {
+    by_hash: HashMap<u32, Real>,
+    hashes: Vec<u32>,
+}
+
+/// The most lanes of a launch: of the kernels, those of a few groups.
+const KERNEL_LANES: u32 = 256;
+
+fn reals(isa: Isa) -> &'static Reals {
+    static REALS: [OnceLock<Reals>; 3] = [const { OnceLock::new() }; 3];
+    let place = Isa::ALL.iter().position(|known| *known == isa).unwrap_or(0);
+    REALS[place].get_or_init(|| {
+        let mut by_hash = HashMap::new();
+        for (file, case) in cases(isa.name()) {
+            let Ok(open) = case.open() else { continue };
+            for (number, launch) in open.launches.into_iter().enumerate() {
+                let kernel = launch.common.kernel.as_deref();
+                let Ok(program) = choose_program(&open.opened.image, kernel).cloned() else { continue };
+                let hash = hash(&format!("{}#{number}", case.id()));
+                let (opened, beside) = (open.opened.clone(), Some(Beside(file.clone())));
+                by_hash.insert(hash, Real { opened, launch, program, beside });
+            }
+        }
+        for kernel in KERNELS.iter().filter(|kernel| kernel.isa == isa) {
+            let (Ok(opened), Ok(launch)) = (kernel.open(), kernel.launch(KERNEL_LANES)) else { continue };
+            let Ok(program) = choose_program(&opened.image, None).cloned() else { continue };
+            by_hash.insert(hash(kernel.name), Real { opened, launch, program, beside: None });
+        }
+        let mut hashes: Vec<u32> = by_hash.keys().copied().collect();
+        hashes.sort_unstable();
+        Reals { by_hash, hashes }
+    })
+}
+
+/// FNV-1a.
+fn hash(name: &str) -> u32 {
+    name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// One of the programs with some of its words changed.
+fn make(random: &mut Random, isa: Isa) -> Vec<u8> {
+    let reals = reals(isa);
+    if reals.hashes.is_empty() {
+        return Vec::new();
+    }
+    let hash = random.one_of(&reals.hashes);
+    let Some(real) = reals.by_hash.get(&hash) else { return Vec::new() };
+    let mut words = real.program.words.clone();
+    match random.below(4) {
+        // Bits and words in place.
+        0..3 => {
+            for _ in 0..1 + random.below(4) {
+                let at = random.next() as usize % words.len().max(1);
+                let Some(other) = words.get(random.next() as usize % words.len().max(1)).copied() else {
+                    break;
+                };
+                words[at] = match random.below(4) {
+                    0 => random.next(),
+                    1 => other,
+                    _ => words[at] ^ 1 << random.below(32),
+                };
+            }
+        }
+        // Anything, of another program too.
+        _ => {
+            let other = reals.by_hash.get(&random.one_of(&reals.hashes));
+            let seeds = [real, other.unwrap_or(real)].map(|real| {
+                real.program.words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>()
+            });
+            words = words_from(&mutated(&seeds, random), 0);
+        }
+    }
+    let head = [random.next() as u8, random.next() as u8, 0, 0];
+    input(head, &[&[hash], &words[..]].concat())
+}
+
+fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
+    let [mode, level, ..] = head(bytes);
+    let words = words(bytes);
+    let Some((hash, words)) = words.split_first() else { return Ok(0) };
+    let Some(real) = reals(isa).by_hash.get(hash) else { return Ok(0) };
+    let program = Program { words: words.to_vec(), ..real.program.clone() };
+    let prepared = match &real.beside {
+        Some(beside) => real.launch.prepare(&real.opened.image, &program, beside),
+        None => real.launch.prepare(&real.opened.image, &program, &NoFiles),
+    };
+    // What does not fit the machine is refused before it runs.
+    let Ok(session) = prepared else { return Ok(0) };
+    same_on_every_engine(&options(mode, level, 3000), |options| {
+        let outcome = session.copy().run(options)?;
+        // Only lockstep counts paths.
+        Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
+    })?;
+    Ok(1)
+}

@@ -1,0 +1,267 @@
+//! What input may ask of the host: one table of limits.
+//!
+//! A launch file, a container or a listing may come from anywhere, and a few bytes of it can ask for all memory and any
+//! time. Each [`Limit`] has a default far beyond what real programs need, holds for the whole process, and can be set
+//! ([`Limit::set`]). What meets a limit is an error that names it, its value and the way to raise it ([`Exceeded`]).
+//! An allocation whose size comes from input is tried first ([`room`]), so that a failure is an error too.
+//!
+//! Limits of the hardware are not here: each machine has its own.
+//!
+//! ```
+//! use reconverge_isa::limits::LANES;
+//!
+//! assert_eq!(LANES.check(1 << 20), Ok(()));
+//! let error = LANES.check(1 << 40).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "1099511627776 lanes are more than the limit `lanes` of 16777216; --limits lanes=N allows more"
+//! );
+//! ```
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A limit of the process.
+#[derive(Debug)]
+pub struct Limit {
+    /// Its name in messages and on the command line.
+    pub name: &'static str,
+    /// What it counts, in the plural.
+    pub unit: &'static str,
+    /// What it bounds.
+    pub about: &'static str,
+    /// Its value unless it is set.
+    pub default: u64,
+    /// The largest value that it can have.
+    pub most: u64,
+    /// How it is raised: the beginning of a sentence that ends in "allows more".
+    pub raise: &'static str,
+    /// What it is set to; 0 is the default.
+    set: AtomicU64,
+}
+
+/// Instructions that a group issues before the watchdog stops it (Tesla: a block).
+pub static INSTRUCTIONS: Limit = Limit {
+    name: "instructions",
+    unit: "instructions",
+    about: "instructions that a group (Tesla: a block) issues before the watchdog stops it",
+    default: 1 << 28,
+    most: u64::MAX,
+    raise: "--watchdog N, or watchdog = N in a launch file,",
+    set: AtomicU64::new(0),
+};
+
+/// Lanes of a launch of pixels, vertices or lanes: a row of quads of 4096 x 4096 pixels.
+pub static LANES: Limit = Limit {
+    name: "lanes",
+    unit: "lanes",
+    about: "lanes of a launch (Tesla kernels: any number of blocks, one after another)",
+    default: 1 << 24,
+    most: 1 << 30,
+    raise: "--limits lanes=N",
+    set: AtomicU64::new(0),
+};
+
+/// Bytes of one array or buffer, or of what the lanes of a launch leave.
+pub static MEMORY: Limit = Limit {
+    name: "memory",
+    unit: "bytes",
+    about: "bytes of an array, of a buffer, and of what the lanes of a launch leave",
+    default: 1 << 32,
+    most: 1 << 48,
+    raise: "--limits memory=N",
+    set: AtomicU64::new(0),
+};
+
+/// Bytes of a trace; what comes after is counted, not recorded.
+pub static TRACE: Limit = Limit {
+    name: "trace",
+    unit: "bytes",
+    about: "bytes of a trace; what comes after is counted, not recorded",
+    default: 1 << 30,
+    most: u64::MAX,
+    raise: "--limit BYTES",
+    set: AtomicU64::new(0),
+};
+
+/// Constructs of control flow within each other, where a listing or a rule follows them.
+pub static NESTING: Limit = Limit {
+    name: "nesting",
+    unit: "constructs within each other",
+    about: "constructs of control flow within each other, for lint, for listings with --structure and for counts",
+    default: 1 << 10,
+    most: 1 << 20,
+    raise: "--limits nesting=N",
+    set: AtomicU64::new(0),
+};
+
+/// Bytes of a program, a launch file or a file of cases, as it is and unpacked. Files of numbers are bounded by [`MEMORY`].
+pub static FILE: Limit = Limit {
+    name: "file",
+    unit: "bytes",
+    about: "bytes of a program, a launch file or a file of cases, as it is and unpacked",
+    default: 1 << 30,
+    most: 1 << 48,
+    raise: "--limits file=N",
+    set: AtomicU64::new(0),
+};
+
+/// All of them.
+pub static ALL: [&Limit; 6] = [&INSTRUCTIONS, &LANES, &MEMORY, &TRACE, &NESTING, &FILE];
+
+impl Limit {
+    /// The limit of a name.
+    pub fn from_name(name: &str) -> Option<&'static Limit> {
+        ALL.into_iter().find(|limit| limit.name == name)
+    }
+
+    /// Its value.
+    pub fn get(&self) -> u64 {
+        match self.set.load(Ordering::Relaxed) {
+            0 => self.default,
+            set => set,
+        }
+    }
+
+    /// Its value as a size in memory.
+    pub fn size(&self) -> usize {
+        usize::try_from(self.get()).unwrap_or(usize::MAX)
+    }
+
+    /// Sets it for the process.
+    ///
+    /// # Errors
+    /// 0, or more than [`Limit::most`]: then it stays, and the most is given.
+    pub fn set(&self, value: u64) -> Result<(), u64> {
+        if value == 0 || value > self.most {
+            return Err(self.most);
+        }
+        self.set.store(value, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether so many are allowed.
+    ///
+    /// # Errors
+    /// More than the limit.
+    pub fn check(&'static self, asked: u64) -> Result<(), Exceeded> {
+        if asked <= self.get() { Ok(()) } else { Err(Exceeded { limit: self, asked: Some(asked) }) }
+    }
+
+    /// Input has more than the limit; how much is not known.
+    pub fn exceeded(&'static self) -> Exceeded {
+        Exceeded { limit: self, asked: None }
+    }
+
+    /// The way to raise it, as messages end.
+    pub fn remedy(&self) -> impl fmt::Display {
+        format!("{} allows more", self.raise)
+    }
+}
+
+/// Something asks for more than a limit allows.
+#[derive(Clone, Copy, Debug)]
+pub struct Exceeded {
+    /// The limit.
+    pub limit: &'static Limit,
+    /// How much is asked for, where that is known.
+    pub asked: Option<u64>,
+}
+
+impl PartialEq for Exceeded {
+    fn eq(&self, other: &Exceeded) -> bool {
+        (self.limit.name, self.asked) == (other.limit.name, other.asked)
+    }
+}
+
+impl Eq for Exceeded {}
+
+impl fmt::Display for Exceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Exceeded { limit, asked } = self;
+        let (name, unit, value) = (limit.name, limit.unit, limit.get());
+        match asked {
+            Some(asked) => write!(f, "{asked} {unit} are more than the limit `{name}` of {value}")?,
+            None => write!(f, "there are more {unit} than the limit `{name}` of {value}")?,
+        }
+        write!(f, "; {}", limit.remedy())
+    }
+}
+
+impl std::error::Error for Exceeded {}
+
+/// Why bytes cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoRoom {
+    /// They are more than [`MEMORY`] allows.
+    #[error(transparent)]
+    Limit(Exceeded),
+    /// The host has not so many.
+    #[error("no memory: {0} bytes cannot be allocated")]
+    Host(u64),
+}
+
+/// Whether so many bytes are allowed, and the host has so many times as many now: on its way through a launch, input is
+/// copied and converted.
+///
+/// Allocations whose size comes from input are preceded by this, because a failure of the allocator itself ends the
+/// process. The bytes are asked of the allocator in one piece and given back; untouched, they cost nothing.
+///
+/// # Errors
+/// See [`NoRoom`].
+pub fn room(bytes: u64, times: u64) -> Result<(), NoRoom> {
+    MEMORY.check(bytes).map_err(NoRoom::Limit)?;
+    host_room(bytes.saturating_mul(times))
+}
+
+/// Whether the host has so many bytes now, as [`room`] finds out.
+///
+/// # Errors
+/// [`NoRoom::Host`].
+pub fn host_room(bytes: u64) -> Result<(), NoRoom> {
+    /// Less than this is not worth a try.
+    const SMALL: u64 = 1 << 24;
+    if bytes < SMALL {
+        return Ok(());
+    }
+    let size = usize::try_from(bytes).map_err(|_| NoRoom::Host(bytes))?;
+    let mut trial = Vec::<u8>::new();
+    let tried = trial.try_reserve_exact(size);
+    // Otherwise the compiler may leave out an allocation that nothing uses.
+    std::hint::black_box(&trial);
+    tried.map_err(|_| NoRoom::Host(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_limit_is_found_by_its_name_and_says_how_it_is_raised() {
+        for limit in ALL {
+            assert_eq!(Limit::from_name(limit.name).map(|found| found.name), Some(limit.name));
+            assert!(limit.default <= limit.most, "{}", limit.name);
+            let message = limit.exceeded().to_string();
+            for part in [limit.name, &limit.default.to_string(), limit.raise] {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+        assert!(Limit::from_name("nothing").is_none());
+    }
+
+    #[test]
+    fn a_limit_is_set_within_its_bounds_and_counts_what_is_equal_as_allowed() {
+        // No other test looks at this one.
+        assert_eq!((TRACE.set(0), LANES.set(LANES.most + 1)), (Err(u64::MAX), Err(LANES.most)));
+        assert_eq!(TRACE.set(7), Ok(()));
+        assert_eq!((TRACE.get(), TRACE.check(7)), (7, Ok(())));
+        assert_eq!(TRACE.check(8).map_err(|error| error.asked), Err(Some(8)));
+    }
+
+    #[test]
+    fn bytes_that_the_host_cannot_have_are_an_error() {
+        assert_eq!(room(1 << 20, 4), Ok(()));
+        assert!(matches!(room(MEMORY.get() + 1, 1), Err(NoRoom::Limit(_))));
+        assert_eq!(room(1 << 20, u64::MAX), Err(NoRoom::Host(u64::MAX)));
+    }
+}

@@ -1,0 +1,518 @@
+//! What functions of f32 are, in integers: oracles that share no code with the machines and none with the host's floating
+//! point.
+//!
+//! [`nearest`] rounds. [`is_reciprocal`], [`is_root`] and [`is_reciprocal_root`] decide by exact products whether a result is
+//! the nearest one. [`exp2`], [`exp`], [`log2`], [`power`], [`sine`], [`cosine`] and their kin give a [`Real`], a
+//! number of 64 bits with an error below 2^-54 of it, from which [`Real::candidates`] makes the results that a function
+//! computed in doubles and rounded once can have: nearly always one.
+
+use std::sync::LazyLock;
+
+/// The f32 nearest to ±`magnitude` * 2^`exponent`, a tie to the even one, with gradual underflow; an overflow gives infinity.
+///
+/// An inexact magnitude has its lowest bit set and at least 27 significant bits.
+pub fn nearest(negative: bool, magnitude: u128, exponent: i32) -> u32 {
+    let sign = u32::from(negative) << 31;
+    if magnitude == 0 {
+        return sign;
+    }
+    let length = 128 - magnitude.leading_zeros() as i32;
+    // The exponent of the last place of the result: 24 bits, or the place of the denormals.
+    let place = (exponent + length - 24).max(-149);
+    let kept = match place - exponent {
+        up @ ..=0 => magnitude << -up,
+        down @ 1..=127 => {
+            let (whole, half) = (magnitude >> down, 1 << (down - 1));
+            let rest = magnitude - (whole << down);
+            whole + u128::from(rest > half || (rest == half && whole % 2 == 1))
+        }
+        _ => 0,
+    };
+    let (kept, place) = if kept == 1 << 24 { (1 << 23, place + 1) } else { (kept as u32, place) };
+    match (kept >> 23, place) {
+        (0, _) => sign | kept,
+        (_, 105..) => sign | 0x7f80_0000,
+        (_, place) => sign | ((place + 150) as u32) << 23 | kept & 0x7f_ffff,
+    }
+}
+
+/// Significand and exponent of the last place of a finite number, whatever its sign.
+pub fn parts(x: u32) -> (u32, i32) {
+    match x >> 23 & 0xff {
+        0 => (x & 0x7f_ffff, -149),
+        field => (x & 0x7f_ffff | 1 << 23, field as i32 - 150),
+    }
+}
+
+/// How a number that is not whole becomes one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whole {
+    /// The next lower one.
+    Floor,
+    /// The next higher one.
+    Ceil,
+    /// Toward zero.
+    Trunc,
+    /// The nearest; of two the even one.
+    Nearest,
+}
+
+/// The whole number that a finite number becomes, at the ends of `i64` where it does not fit; `None` for infinities and NaN.
+pub fn whole(x: u32, how: Whole) -> Option<i64> {
+    let ((significand, exponent), negative) = (parts(x), x >> 31 == 1);
+    if x >> 23 & 0xff == 0xff {
+        return None;
+    }
+    let magnitude = match exponent {
+        39.. => return Some(if negative { i64::MIN } else { i64::MAX }),
+        0.. => i64::from(significand) << exponent,
+        _ => {
+            let down = (-exponent as u32).min(40);
+            let (floor, rest) = (i64::from(significand) >> down, i64::from(significand) & ((1 << down) - 1));
+            let up = match how {
+                Whole::Trunc => false,
+                Whole::Floor => negative && rest != 0,
+                Whole::Ceil => !negative && rest != 0,
+                Whole::Nearest => rest + (floor & 1) > 1 << (down - 1),
+            };
+            floor + i64::from(up)
+        }
+    };
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// A finite or infinite number made whole, with its sign also where that is a zero's. Not for NaN.
+pub fn made_whole(x: u32, how: Whole) -> u32 {
+    match whole(x, how) {
+        Some(small @ -0x100_0000..=0x100_0000) => nearest(x >> 31 == 1, small.unsigned_abs().into(), 0),
+        _ => x,
+    }
+}
+
+/// `x` minus its floor, for a finite number: magnitude and exponent for [`nearest`]; from 0 up to 1, exact down to where a
+/// double of it is 1.
+pub fn fraction(x: u32) -> (u128, i32) {
+    let (significand, exponent) = parts(x);
+    let significand = u128::from(significand);
+    match exponent {
+        0.. => (0, 0),
+        -100..0 => {
+            let one = 1u128 << -exponent;
+            let rest = significand & (one - 1);
+            (if x >> 31 == 1 && rest != 0 { one - rest } else { rest }, exponent)
+        }
+        _ if x >> 31 == 0 || significand == 0 => (significand, exponent),
+        _ => ((1 << 60) - 1, -60),
+    }
+}
+
+/// Whether `r` is the normal number nearest to a quotient: of the halves below and above it, `compare` is less and greater.
+///
+/// `compare` gets a significand of 25 bits and the exponent of its last place; a tie cannot be.
+fn between(r: u32, compare: impl Fn(u32, i32) -> std::cmp::Ordering) -> bool {
+    let (significand, exponent) = parts(r);
+    // Below a power of two the neighbour is half as far.
+    let (below, finer) = match significand {
+        0x80_0000 => (4 * significand - 1, 2),
+        _ => (2 * significand - 1, 1),
+    };
+    compare(below, exponent - finer).is_lt() && compare(2 * significand + 1, exponent - 1).is_gt()
+}
+
+/// The order of `product` * 2^`exponent` and 1.
+fn against_one(product: u128, exponent: i32) -> std::cmp::Ordering {
+    match exponent {
+        ..=-128 => std::cmp::Ordering::Less,
+        -127..=0 => product.cmp(&(1 << -exponent)),
+        _ => std::cmp::Ordering::Greater,
+    }
+}
+
+/// Whether the positive normal number `r` is the one nearest to 1 / `x`, for a positive normal x.
+pub fn is_reciprocal(x: u32, r: u32) -> bool {
+    let (x, place) = parts(x);
+    between(r, |r, exponent| against_one(u128::from(r) * u128::from(x), exponent + place))
+        || against_one(u128::from(parts(r).0) * u128::from(x), parts(r).1 + place).is_eq()
+}
+
+/// Whether the positive normal number `r` is 1 / `x` rounded toward zero, for a positive normal x.
+pub fn is_cut_reciprocal(x: u32, r: u32) -> bool {
+    let (x, place) = parts(x);
+    let (significand, exponent) = parts(r);
+    let against = |r: u32| against_one(u128::from(r) * u128::from(x), exponent + place);
+    against(significand).is_le() && against(significand + 1).is_gt()
+}
+
+/// Whether the positive normal number `r` is the one nearest to the square root of `x`, for a positive normal x.
+pub fn is_root(x: u32, r: u32) -> bool {
+    let (x, place) = parts(x);
+    // r² / x against 1: both as integers at the lower place.
+    between(r, |r, exponent| {
+        let (square, apart) = (u128::from(r) * u128::from(r), 2 * exponent - place);
+        let x = u128::from(x);
+        match apart {
+            ..=-100 => std::cmp::Ordering::Less,
+            -99..0 => square.cmp(&(x << -apart)),
+            0..=64 => (square << apart).cmp(&x),
+            _ => std::cmp::Ordering::Greater,
+        }
+    }) || {
+        let (root, exponent) = parts(r);
+        let apart = place - 2 * exponent;
+        (0..=64).contains(&apart) && u128::from(root) * u128::from(root) == u128::from(x) << apart
+    }
+}
+
+/// Whether the positive normal number `r` is the one nearest to 1 / √`x`, for a positive normal x.
+pub fn is_reciprocal_root(x: u32, r: u32) -> bool {
+    let (x, place) = parts(x);
+    let product = |r: u32| u128::from(r) * u128::from(r) * u128::from(x);
+    between(r, |r, exponent| against_one(product(r), 2 * exponent + place))
+        || against_one(product(parts(r).0), 2 * parts(r).1 + place).is_eq()
+}
+
+/// A number that is not zero, to 64 bits: ±`significand` * 2^`exponent` with the top bit set, wrong by less than 2^-54 of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Real {
+    /// Its sign.
+    pub negative: bool,
+    /// 2^63 and more.
+    pub significand: u64,
+    /// The exponent of the last place.
+    pub exponent: i32,
+}
+
+/// 1.
+const ONE: Real = Real { negative: false, significand: 1 << 63, exponent: -63 };
+
+impl Real {
+    /// The 64 leading bits of a positive magnitude.
+    fn of(negative: bool, magnitude: u128, exponent: i32) -> Real {
+        let shift = magnitude.leading_zeros() as i32;
+        Real { negative, significand: (magnitude << shift >> 64) as u64, exponent: exponent + 64 - shift }
+    }
+
+    fn times(self, other: Real) -> Real {
+        let product = u128::from(self.significand) * u128::from(other.significand);
+        Real::of(self.negative != other.negative, product, self.exponent + other.exponent)
+    }
+
+    /// The f32 that this number minus and plus 2^-51 of it round to: what a function gives that is computed in doubles and
+    /// then rounded. Two different ones only where a tie is that near.
+    pub fn candidates(self) -> [u32; 2] {
+        const WIDTH: u128 = 1 << 13;
+        let significand = u128::from(self.significand) << 1;
+        [significand - WIDTH, significand + WIDTH]
+            .map(|end| nearest(self.negative, end | 1, self.exponent - 1))
+    }
+}
+
+/// The fraction bits of a constant below 1: the first 64.
+const LN_2: u64 = 0xb172_17f7_d1cf_79ab;
+/// log2(e) and 2 pi.
+const LOG2_E: Real = Real { negative: false, significand: 0xb8aa_3b29_5c17_f0bc, exponent: -63 };
+const TAU: Real = Real { negative: false, significand: 0xc90f_daa2_2168_c235, exponent: -61 };
+/// log2(e) - 1 in 100 fraction bits.
+const LOG2_E_FRACTION: u128 = 0x7_1547_652b_82fe_1777_d0ff_da0d;
+/// The first 384 bits behind the point of 2 / pi, the first word the highest.
+const TWO_OVER_PI: [u64; 6] = [
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+];
+
+/// 2 to a power of 64 fraction bits.
+fn power_of_two(power: i128) -> Real {
+    /// 2^(2^-1), 2^(2^-2) and on, by square roots; 63 bits behind the point.
+    static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
+        let mut root = 1u128 << 64;
+        std::array::from_fn(|_| {
+            root = (root << 63).isqrt();
+            root as u64
+        })
+    });
+    let (whole, fraction) = ((power >> 64) as i32, power as u64);
+    let mut significand = 1u64 << 63;
+    for (place, root) in ROOTS.iter().enumerate() {
+        if fraction << place >> 63 == 1 {
+            significand = (u128::from(significand) * u128::from(*root) >> 63) as u64;
+        }
+    }
+    // e^t - 1 for the rest: t is below 2^-16.
+    let high = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+    let t = high(fraction & (u64::MAX >> 16), LN_2);
+    let square = high(t, t);
+    let series = t + square / 2 + high(square, t) / 6;
+    let significand = u128::from(significand) * ((1 << 64) + u128::from(series));
+    Real::of(false, significand, whole - 127)
+}
+
+/// ±significand * 2^exponent as an integer with 64 fraction bits, cut.
+fn fixed(x: u32, times: u128, times_fraction: i32) -> i128 {
+    let (significand, exponent) = parts(x);
+    let shift = times_fraction - 64 - exponent;
+    let magnitude = u128::from(significand) * times;
+    let magnitude = if shift >= 0 { magnitude >> shift.min(127) } else { magnitude << -shift } as i128;
+    if x >> 31 == 0 { magnitude } else { -magnitude }
+}
+
+/// Powers that overflow or underflow whatever else, in 64 fraction bits.
+const BEYOND: i128 = 1000 << 64;
+
+/// 2^`x`, for a finite x.
+pub fn exp2(x: u32) -> Real {
+    match x >> 23 & 0xff {
+        ..=135 => power_of_two(fixed(x, 1, 0)),
+        _ => power_of_two(if x >> 31 == 0 { BEYOND } else { -BEYOND }),
+    }
+}
+
+/// e^`x`, for a finite x.
+pub fn exp(x: u32) -> Real {
+    match x >> 23 & 0xff {
+        ..=135 => power_of_two(fixed(x, 1 << 100 | LOG2_E_FRACTION, 100)),
+        _ => power_of_two(if x >> 31 == 0 { BEYOND } else { -BEYOND }),
+    }
+}
+
+/// Fraction bits of logarithms.
+const LOG_BITS: u32 = 100;
+
+/// -ln(1 - 2^-k) and ln(1 + 2^-k) by their series.
+fn log_series(k: u32, plus: bool) -> u128 {
+    (1..=LOG_BITS / k + 1).fold(0i128, |sum, n| {
+        let term = ((1u128 << 120 >> (k * n).min(120)) / u128::from(n)) as i128;
+        if plus && n % 2 == 0 { sum - term } else { sum + term }
+    }) as u128
+        >> (120 - LOG_BITS)
+}
+
+/// ln(`x`) of a positive normal number in [`LOG_BITS`] fraction bits.
+fn ln(x: u32) -> i128 {
+    static CONSTANTS: LazyLock<(u128, [u128; 35])> =
+        LazyLock::new(|| (log_series(1, false), std::array::from_fn(|k| log_series(k.max(1) as u32, true))));
+    let (ln_2, constants) = &*CONSTANTS;
+    let (significand, exponent) = parts(x);
+    // From 1 toward 2 by factors 1 + 2^-k; what they come to is the distance.
+    let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2 as i128);
+    for k in 1..=34 {
+        let more = y + (y >> k);
+        if more < 2 << LOG_BITS {
+            (y, left) = (more, left - constants[k] as i128);
+        }
+    }
+    // ln(2 / y) by the series of -ln(1 - d), d below 2^-33.
+    let d = ((2u128 << LOG_BITS) - y) >> 1;
+    let square = (d >> 36) * (d >> 36) >> (LOG_BITS - 72);
+    let rest = d + square / 2 + ((square >> 20) * (d >> 40) >> (LOG_BITS - 60)) / 3;
+    left - rest as i128 + i128::from(exponent + 23) * *ln_2 as i128
+}
+
+/// log2(`x`), for a positive normal x; `None` for 1, where it is 0.
+pub fn log2(x: u32) -> Option<Real> {
+    let ln = ln(x);
+    (x != 0x3f80_0000).then(|| Real::of(ln < 0, ln.unsigned_abs(), -(LOG_BITS as i32)).times(LOG2_E))
+}
+
+/// `base`^`exponent`, for a positive normal base and a finite exponent.
+pub fn power(base: u32, exponent: u32) -> Real {
+    let Some(log) = log2(base) else { return ONE };
+    let (significand, place) = parts(exponent);
+    let magnitude = u128::from(log.significand) * u128::from(significand);
+    let shift = -64 - (log.exponent + place);
+    let power = match shift {
+        ..=-30 if magnitude != 0 => BEYOND,
+        ..0 => ((magnitude << -shift.max(-30)) as i128).min(BEYOND),
+        _ => ((magnitude >> shift.min(127)) as i128).min(BEYOND),
+    };
+    power_of_two(if log.negative != (exponent >> 31 == 1) { -power } else { power })
+}
+
+/// The fraction of a number of turns, to 128 bits.
+fn fraction_of_turns(x: u32) -> u128 {
+    let (significand, exponent) = parts(x);
+    let fraction = match exponent + 128 {
+        ..=-1 => 0,
+        shift @ 0..=127 => u128::from(significand) << shift,
+        _ => 0,
+    };
+    if x >> 31 == 0 { fraction } else { fraction.wrapping_neg() }
+}
+
+/// The fraction of the turns that `x` radians are, to 128 bits.
+fn turns_of_radians(x: u32) -> u128 {
+    let (significand, exponent) = parts(x);
+    // Words of the product with 2 / pi, the lowest first; 384 bits of it are behind the point of significand * 2 / pi.
+    let mut product = [0u64; 8];
+    let mut carry = 0u128;
+    for (word, of) in product.iter_mut().zip(TWO_OVER_PI.iter().rev()) {
+        carry += u128::from(*of) * u128::from(significand);
+        *word = carry as u64;
+        carry >>= 64;
+    }
+    product[6] = carry as u64;
+    // A turn is four quarters: the point of the turns is this many bits up.
+    let point = 384 - (exponent - 2);
+    let low = (point - 128) as usize;
+    let [first, second, third] = std::array::from_fn(|number| u128::from(product[low / 64 + number]));
+    let fraction = match low % 64 {
+        0 => first | second << 64,
+        shift => first >> shift | second << (64 - shift) | third << (128 - shift),
+    };
+    if x >> 31 == 0 { fraction } else { fraction.wrapping_neg() }
+}
+
+/// 4^n / (2 n + 1)! from n = 1 on, 64 bits behind the point.
+const SINE: [u64; 12] = {
+    let mut terms = [0; 12];
+    // With 100 bits behind the point.
+    let (mut term, mut number) = (1u128 << 100, 0);
+    while number < 12 {
+        term = term * 4 / (2 * (number as u128 + 1) * (2 * number as u128 + 3));
+        terms[number] = (term >> 36) as u64;
+        number += 1;
+    }
+    terms
+};
+
+/// The sine of a fraction of a turn; `None` where it is 0.
+fn sine_of(turn: u128) -> Option<Real> {
+    let (negative, half) = (turn >> 127 == 1, turn << 1 >> 1);
+    // Up to a quarter.
+    let folded = if half > 1 << 126 { (1 << 127) - half } else { half };
+    if folded == 0 {
+        return None;
+    }
+    let angle = Real::of(negative, folded, -128).times(TAU);
+    // The square with 62 bits behind the point; the angle is at most pi / 2.
+    let square = angle.times(angle);
+    let down = (-62 - square.exponent) as u32;
+    let square = if down < 64 { square.significand >> down } else { 0 };
+    // 1 - a² / 6 + a⁴ / 120 and on; a² / 4 has 64 bits behind the point.
+    let high = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+    let series = SINE.iter().rev().fold(0, |sum, term| term - high(sum, square));
+    let sum = (1u64 << 63) - high(series, square) / 2;
+    Some(angle.times(Real::of(false, sum.into(), -63)))
+}
+
+const QUARTER: u128 = 1 << 126;
+
+/// The sine of `x` turns, for a finite x; `None` where it is 0.
+pub fn sine_of_turns(x: u32) -> Option<Real> {
+    // A sine is its angle to 2^-70 below 2^-37 turns.
+    match x >> 23 & 0xff {
+        ..=90 => {
+            let (significand, exponent) = parts(x);
+            (significand != 0).then(|| Real::of(x >> 31 == 1, significand.into(), exponent).times(TAU))
+        }
+        _ => sine_of(fraction_of_turns(x)),
+    }
+}
+
+/// The cosine of `x` turns, for a finite x; `None` where it is 0.
+pub fn cosine_of_turns(x: u32) -> Option<Real> {
+    if x >> 23 & 0xff <= 90 { Some(ONE) } else { sine_of(fraction_of_turns(x).wrapping_add(QUARTER)) }
+}
+
+/// The sine of `x` radians, for a finite x; `None` for zeros.
+pub fn sine(x: u32) -> Option<Real> {
+    match x >> 23 & 0xff {
+        ..=90 => {
+            let (significand, exponent) = parts(x);
+            (significand != 0).then(|| Real::of(x >> 31 == 1, significand.into(), exponent))
+        }
+        _ => sine_of(turns_of_radians(x)),
+    }
+}
+
+/// The cosine of `x` radians, for a finite x.
+pub fn cosine(x: u32) -> Option<Real> {
+    if x >> 23 & 0xff <= 90 { Some(ONE) } else { sine_of(turns_of_radians(x).wrapping_add(QUARTER)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconverge_simt::random::Random;
+
+    /// A double beside a number, as a part of 2^-53 of it.
+    fn apart(real: Real, double: f64) -> f64 {
+        let own = real.significand as f64 * 2f64.powi(real.exponent.clamp(-1000, 900));
+        let own = if real.negative { -own } else { own };
+        (own / double - 1.0).abs() * 2f64.powi(53)
+    }
+
+    /// The host's functions are within some units of their last place.
+    #[test]
+    fn functions_are_near_those_of_the_host() {
+        let mut random = Random::new(0x5eed_2401);
+        for _ in 0..200_000 {
+            let x = random.next() & 0x807f_ffff | (91 + random.below(44)) << 23;
+            let (bits, double) = (x & 0x7fff_ffff, f64::from(f32::from_bits(x)));
+            let positive = f64::from(f32::from_bits(bits));
+            let pairs = [
+                (exp2(x), double.exp2()),
+                (exp(x), double.exp()),
+                (log2(bits | 1).unwrap(), f64::from(f32::from_bits(bits | 1)).log2()),
+                (sine(x).unwrap(), double.sin()),
+                (cosine(x).unwrap(), double.cos()),
+            ];
+            for (number, (real, host)) in pairs.into_iter().enumerate() {
+                assert!(apart(real, host) < 4.0, "{number}: {x:#010x}: {real:?}, {host:e}");
+            }
+            let exponent = random.next() & 0x807f_ffff | (122 + random.below(6)) << 23;
+            let host = positive.powf(f64::from(f32::from_bits(exponent)));
+            assert!(apart(power(bits, exponent), host) < 100.0, "{bits:#010x} {exponent:#010x}");
+            // Exact in doubles for such turns.
+            let turns = double - double.floor();
+            if let Some(real) = sine_of_turns(x).filter(|_| (turns - 0.5).abs() < 0.4) {
+                let host = (turns * std::f64::consts::TAU).sin();
+                assert!((apart(real, host) * 2f64.powi(-53) * host).abs() < 1e-15, "{x:#010x}");
+            }
+        }
+    }
+
+    #[test]
+    fn sines_of_large_angles_are_reduced_with_enough_of_pi() {
+        for (x, sine_of_it) in [(1e22f32, (1e22f32 as f64).sin()), (f32::MAX, (f32::MAX as f64).sin())] {
+            assert!(apart(sine(x.to_bits()).unwrap(), sine_of_it) < 4.0, "{x:e}");
+        }
+    }
+
+    #[test]
+    fn rounding_is_the_hosts() {
+        let mut random = Random::new(0x5eed_2402);
+        for _ in 0..200_000 {
+            let significand = random.next_u64() >> (11 + random.below(40));
+            let exponent = random.below(330) as i32 - 210;
+            // Exact: a double of at most 53 bits, scaled.
+            let host = (significand as f64 * 2f64.powi(exponent)) as f32;
+            assert_eq!(
+                nearest(false, significand.into(), exponent),
+                host.to_bits(),
+                "{significand:#x} {exponent}"
+            );
+        }
+    }
+
+    #[test]
+    fn quotients_and_roots_have_one_nearest_number() {
+        let mut random = Random::new(0x5eed_2403);
+        for _ in 0..100_000 {
+            let x = (1 + random.below(252)) << 23 | random.next() & 0x7f_ffff;
+            let host = f32::from_bits(x);
+            let checks: [(fn(u32, u32) -> bool, u32); 3] = [
+                (is_reciprocal, (1.0 / host).to_bits()),
+                (is_root, host.sqrt().to_bits()),
+                (is_reciprocal_root, ((1.0 / f64::from(host).sqrt()) as f32).to_bits()),
+            ];
+            for (number, (check, result)) in checks.into_iter().enumerate() {
+                let found = [result - 1, result, result + 1].map(|result| check(x, result));
+                assert_eq!(found, [false, true, false], "{number}: {x:#010x} {result:#010x}");
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Random programs of Tesla, launches of them, random instructions, and machines about to execute these.
+
+use reconverge_isa::Program;
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::random::Random;
+use reconverge_simt::{Lane, Options};
+use reconverge_tesla::decode::decode;
+use reconverge_tesla::inst::{Chip, Inst, Stage};
+use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup, Varying};
+use reconverge_tesla::run::Run;
+use reconverge_tesla::table::TABLE;
+use reconverge_tesla::texture::Textures;
+
+/// `exit nop`, behind the instruction under test.
+pub const EXIT: [u32; 2] = [0xf000_0001, 0xe000_0781];
+const MEMORY: u32 = 0x1000;
+const MEMORY_BYTES: u32 = 0x400;
+
+/// Bits that arithmetic finds interesting.
+pub fn value(random: &mut Random) -> u32 {
+    const EDGES: [u32; 16] = [
+        0,
+        1,
+        2,
+        31,
+        32,
+        0xffff,
+        0x8000,
+        0x7fff_ffff,
+        0x8000_0000,
+        0xffff_ffff,
+        0x3f80_0000,
+        0x7f80_0000,
+        0x7fc0_0000,
+        0x0080_0000,
+        0x007f_ffff,
+        0x4f00_0000,
+    ];
+    match random.below(5) {
+        0 => random.one_of(&EDGES),
+        1 => random.below(64),
+        2 => MEMORY + random.below(MEMORY_BYTES),
+        3 => (random.below(1 << 20) as f32 / 1024.0 - 300.0).to_bits(),
+        _ => random.next(),
+    }
+}
+
+/// A machine about to execute the words; the state depends on the seed alone.
+pub fn machine(words: &[u32], chip: Chip, stage: Stage, options: &Options, seed: u64) -> Run {
+    machine_with(words, chip, stage, options, seed, &Textures::default())
+}
+
+/// [`machine`] with these textures.
+pub fn machine_with(
+    words: &[u32],
+    chip: Chip,
+    stage: Stage,
+    options: &Options,
+    seed: u64,
+    textures: &Textures,
+) -> Run {
+    let mut random = Random::new(seed);
+    let program = Program::from_words([words, &EXIT].concat());
+    let lanes = 1 + random.below(32) as usize;
+    let registers = random.one_of(&[20, 64, 128]);
+    let mut setup = Setup::new(chip);
+    setup.textures = textures.clone();
+    setup.registers = registers;
+    setup.local_bytes = 256;
+    setup.modes.sat_nan = random.below(4) == 0;
+    setup.modes.mul_zero_wins = random.below(4) == 0;
+    let constants: Vec<u8> = (0..256).flat_map(|_| value(&mut random).to_le_bytes()).collect();
+    assert!(setup.constants.place(0, 0, &constants) && setup.constants.place(1, 0, &constants));
+    let launch = match stage {
+        Stage::Fragment => {
+            let mut fragment = Fragment::new(setup, lanes);
+            fragment.covered = (0..lanes).map(|_| random.below(3) != 0).collect();
+            fragment.covered[0] = true;
+            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| value(&mut random)).collect()));
+            Launch::Fragment(fragment)
+        }
+        Stage::Compute | Stage::Vertex | Stage::Geometry => {
+            let mut compute = Compute::of(&program, chip).expect("a program that states nothing");
+            compute.setup = setup;
+            compute.block = [lanes as u32, 1, 1];
+            compute.shared_bytes = Some(0x200);
+            compute.segments.0[0] = compute.segments.0[14];
+            let bytes = (0..MEMORY_BYTES).map(|_| random.next() as u8).collect();
+            compute.memory = Memory::new(vec![Buffer { address: MEMORY, bytes }]).expect("one buffer");
+            Launch::Compute(compute)
+        }
+    };
+    let mut run = Run::new(launch, &program, options).expect("a launch that fits");
+    let warp = &mut run.block_mut().warps[0];
+    // Now and then addresses that follow each other.
+    let stride = random.one_of(&[None, None, Some(4), Some(0)]);
+    // In some machines few values, so that operands are equal, or special together.
+    let few = random.one_of(&[1, 2, 4, u32::MAX]);
+    let pool: Vec<u32> = (0..4).map(|_| value(&mut random)).collect();
+    for register in 0..registers as u8 {
+        let first = MEMORY + 4 * random.below(100);
+        for lane in 0..32 {
+            let value = match (stride, few) {
+                (Some(stride), _) => first + stride * lane,
+                (None, u32::MAX) => value(&mut random),
+                (None, few) => pool[random.below(few) as usize],
+            };
+            warp.set_r(Lane(lane as u8), register, value);
+        }
+    }
+    for register in 0..4 {
+        let first = random.below(0x190) as u16;
+        for lane in 0..32 {
+            warp.set_c(Lane(lane), register, random.next() as u8);
+            let address = match stride {
+                Some(stride) => first + stride as u16 * u16::from(lane),
+                None => random.below(0x220) as u16,
+            };
+            warp.set_a(Lane(lane), 1 + register, address);
+        }
+    }
+    run
+}
+
+/// Random words of a row that decode. Predicates that always hold are made as frequent as all others.
+pub fn words_of(row: usize, chip: Chip, stage: Stage, random: &mut Random) -> Option<(Vec<u32>, Inst)> {
+    let row = &TABLE.rows()[row];
+    for _ in 0..20 {
+        let mut bits = u64::from(random.next()) | u64::from(random.next()) << 32;
+        if row.long && random.below(2) == 0 {
+            bits = bits & !(0x1f << 39) | 0xf << 39;
+        }
+        let word = row.fixed | bits & !row.mask & !row.unclaimed();
+        let words = [word as u32, (word >> 32) as u32];
+        if let Ok(inst) = decode(words, chip, stage) {
+            // A short one stands beside another.
+            let second = if inst.form.words() == 2 { words[1] } else { 0x1000_8000 };
+            return Some((vec![words[0], second], inst));
+        }
+    }
+    None
+}
+
+/// `$r0` to `$r9`; `$r1` is the output's address and stays.
+fn register(random: &mut Random) -> String {
+    let number = random.below(9);
+    format!("$r{}", if number == 0 { 0 } else { number + 1 })
+}
+
+fn predicate(random: &mut Random) -> String {
+    match random.below(3) {
+        0 => format!("({} $c{}) ", random.one_of(&["e", "lg", "l", "ge", "s", "c", "no"]), random.below(2)),
+        _ => String::new(),
+    }
+}
+
+fn line(random: &mut Random, lines: u32) -> String {
+    let [d, a, b] = [(); 3].map(|()| register(random));
+    let (c, label) = (random.below(2), format!("L{}", random.below(lines)));
+    let guard = predicate(random);
+    match random.below(44) {
+        0..4 => {
+            let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
+            let kind = random.one_of(&["u32", "s32", "f32"]);
+            format!("set $c{c} # {compare} {kind} {a} {b}")
+        }
+        4..7 => format!("{guard}add b32 {d} {a} {b}"),
+        7 => format!("{guard}add b32 $c{c} {d} {a} {b}"),
+        8..10 => format!("mov b32 {d} {:#x}", random.below(70)),
+        10 => format!("{guard}add rn f32 {d} {a} {b}"),
+        11 => format!("{guard}mul rn f32 {d} {a} neg {b}"),
+        12 => format!("{guard}and b32 $c{c} {d} {a} {b}"),
+        13 => format!("{guard}shr u32 {d} {a} 0x1"),
+        14 => format!("cvt rn f32 {d} u32 {a}"),
+        15 => format!("{guard}mov b32 {d} b32 s[0x10]"),
+        16 => format!("{guard}mul {d} u16 {a}l u16 {b}h"),
+        17 => format!("shl $a1 $r0 0x2\nst b32 s[$a1+0x40] {a}"),
+        18 => format!("shl $a1 $r0 0x2\nmov b32 {d} b32 s[$a1+0x44]"),
+        19 => format!("{guard}st b32 g14[$r1] {a}"),
+        20 => format!("{guard}ld b32 {d} g14[$r1]"),
+        21..27 => format!("({} $c{c}) bra {label}", random.one_of(&["e", "lg", "s", "ns"])),
+        27 => format!("bra {label}"),
+        28 | 29 => format!("joinat {label}"),
+        30 => "join nop".to_owned(),
+        31 => format!("join add b32 {d} {a} {b}"),
+        32 => match random.below(3) {
+            0 => format!("breakaddr {label}"),
+            1 => format!("call {label}"),
+            _ => "bar inc wait 0x0 0xfff".to_owned(),
+        },
+        36 => format!("{guard}red {} g14[$r1] {a}", random.one_of(&["add u32", "max s32", "xor b32"])),
+        37 => format!("{guard}ld add u32 {d} g14[$r1] {a}"),
+        38 => format!("{guard}cas b32 {d} g14[$r1] {a} {b}"),
+        39 => format!("{guard}vote {} $c{c}", random.one_of(&["any", "all"])),
+        40 => format!("shl $a1 {a} 0x2\n{guard}ld {d} {} s[$a1+0x40]", random.one_of(&["b32", "u16", "s16"])),
+        41 => format!("{guard}ld {} {d} g14[$r1]", random.one_of(&["u8", "s16", "b32"])),
+        42 => format!("{guard}{} f32 {d} {a}", random.one_of(&["rsqrt", "lg2", "presin", "sin", "ex2"])),
+        43 => format!("{guard}add f32 {d} (mul {a} {b}) {d}"),
+        33 => format!("({} $c{c}) break", random.one_of(&["e", "lg"])),
+        34 => format!("({} $c{c}) ret", random.one_of(&["e", "lg"])),
+        _ => random.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),
+    }
+}
+
+/// Lines that leave their registers at the output's address. Half of them have a shape that makes sense.
+pub fn program(random: &mut Random) -> String {
+    let mut text = String::from(
+        "mov b32 $r1 b32 s[0x10]\nshl b32 $r2 $r0 0x2\nadd b32 $r1 $r1 $r2\nset $c0 # l u32 $r0 $r3\n",
+    );
+    let lines = 4 + random.below(24);
+    if random.below(2) == 0 {
+        // A loop in which the lanes part, join and leave one after another.
+        text += "mov b32 $r11 0x9\nmov b32 $r12 0x1\nand b32 $r10 $r0 $r11\njoinat OUT\nAGAIN:\n";
+        text += "set $c1 # e u32 $r10 $r63\n(s $c1) bra OUT\nsub b32 $r10 $r10 $r12\n";
+        text += "joinat BOTH\nand b32 $c0 $r13 $r0 $r10\n(e $c0) bra EVEN\n";
+        for side in ["bra BOTH\nEVEN:\n", "BOTH:\njoin nop\nbra AGAIN\nOUT:\njoin nop\n"] {
+            for _ in 0..random.below(6) {
+                let straight = loop {
+                    let line = line(random, 1);
+                    let flows =
+                        ["bra", "join", "break", "call", "ret", "exit", "bar", "discard", "$c0", "g14"];
+                    if !flows.iter().any(|word| line.contains(word)) {
+                        break line;
+                    }
+                };
+                text += &format!("{straight}\n");
+            }
+            text += side;
+        }
+        return text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n";
+    }
+    for number in 0..lines {
+        text += &format!("L{number}:\n{}\n", line(random, lines));
+    }
+    text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
+}
+
+/// Where the memory of [`compute`] begins: the parameter of a [`program`].
+pub const OUT: u32 = 0x1000;
+
+/// A launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at [`OUT`].
+pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
+    let mut compute = Compute::of(program, chip).expect("a program that states nothing");
+    compute.setup.registers = 16;
+    compute.grid = [1 + random.below(3), 1];
+    compute.block = [1 + random.below(70), 1, 1];
+    compute.params = OUT.to_le_bytes().to_vec();
+    compute.shared_bytes = Some(0x200);
+    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 300] }]).expect("one buffer");
+    compute
+}

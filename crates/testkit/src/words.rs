@@ -1,0 +1,80 @@
+//! Words for functions of 32 bits: the special ones, a sample of all, and all.
+
+use std::env::{VarError, var};
+
+use reconverge_simt::random::Random;
+
+/// About two hundred words where the rules of floats and of integers meet: zeros, denormals, both ends of the normal range, one
+/// and its neighbours, ends of integers, halves, infinities, NaN of both kinds; both signs of all.
+pub fn special_words() -> Vec<u32> {
+    let fields = [0, 1, 2, 24, 63, 64, 102, 103, 126, 127, 128, 149, 150, 157, 158, 253, 254, 255];
+    let fractions = [0, 1, 0x3f_ffff, 0x40_0000, 0x7f_ffff];
+    let patterns = fields.into_iter().flat_map(|field| fractions.map(|fraction| field << 23 | fraction));
+    // 0.25, 1.5, 2.5, 3, 6, 7.5, 255.5, 256, -256.5 without its sign, 1 / 2 pi, pi, 0.1
+    let numbers: [f32; 12] =
+        [0.25, 1.5, 2.5, 3.0, 6.0, 7.5, 255.5, 256.0, 256.5, 0.159_154_94, std::f32::consts::PI, 0.1];
+    let magnitudes = patterns.chain(numbers.map(f32::to_bits));
+    magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
+}
+
+/// How many blocks of [`BLOCK`] words there are of all.
+const BLOCKS: u64 = (1 << 32) / BLOCK as u64;
+
+/// Words of a block.
+pub const BLOCK: usize = 1 << 14;
+
+/// Hands blocks of [`BLOCK`] words to `check`: 2^20 random words and every sign and exponent with the fractions at which
+/// something can happen; or, with `RECONVERGE_WORDS=all` in the environment, every word of 32 bits. Gives how many there were.
+///
+/// Among all words the exponent changes fastest, the fraction slowest.
+///
+/// # Panics
+/// The variable has another value.
+pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
+    let mut block = [0; BLOCK];
+    match var("RECONVERGE_WORDS").as_deref() {
+        Ok("all") => {
+            for number in 0..BLOCKS {
+                let first = (number * BLOCK as u64) as u32;
+                for (word, place) in block.iter_mut().zip(0..) {
+                    *word = (first + place).rotate_left(23);
+                }
+                check(&block);
+            }
+            return 1 << 32;
+        }
+        Ok(other) => panic!("RECONVERGE_WORDS={other}: all, or no such variable"),
+        Err(VarError::NotPresent) => {}
+        Err(error) => panic!("RECONVERGE_WORDS: {error}"),
+    }
+    let bits = (0..23).flat_map(|bit| [1 << bit, (1 << bit) - 1, 0x7f_ffff ^ ((1 << bit) - 1)]);
+    let fractions: Vec<u32> = bits.chain([0x7f_fffe, 0x40_0001]).collect();
+    let edges = (0..512).flat_map(|top| fractions.iter().map(move |fraction| top << 23 | fraction));
+    let mut random = Random::new(seed);
+    let mut words = edges.chain((0..1 << 20).map(|_| random.next() << 12 ^ random.next()));
+    let mut count = 0;
+    // The last words are left out where they do not fill a block.
+    while block.iter_mut().all(|place| words.next().map(|word| *place = word).is_some()) {
+        check(&block);
+        count += BLOCK as u64;
+    }
+    count
+}
+
+/// Compares a function with what it must give for every word of [`each_block`]: `expected` gets the word and what was found, so
+/// that it can also judge. Names the first word at which they differ.
+///
+/// # Panics
+/// They differ.
+pub fn same_of_each(name: &str, found: impl Fn(u32) -> u32, expected: impl Fn(u32, u32) -> u32) {
+    let mut results = [0; BLOCK];
+    each_block(0x5eed_2400, |words| {
+        for (result, word) in results.iter_mut().zip(words) {
+            *result = found(*word);
+        }
+        for (result, word) in results.iter().zip(words) {
+            let wanted = expected(*word, *result);
+            assert_eq!(*result, wanted, "{name} of {word:#010x} is {result:#010x}, not {wanted:#010x}");
+        }
+    });
+}
