@@ -1127,6 +1127,32 @@ mod tests {
         assert_eq!(at(&flow), (0, 0b0111));
     }
 
+    // 9.6: a lane has ended that exited, or that returned where no CALL entry waits for it; one of a call will run again.
+    #[test]
+    fn lanes_that_exited_or_returned_past_every_call_have_ended() {
+        let mut flow = warp(0b1111);
+        let unlaunched = 0xffff_fff0;
+        flow.bra(0x20, 0x08, Mask(0b0001), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b1110));
+        flow.ret(Mask(0b0010), 0x10, &mut Silent).unwrap();
+        assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
+        flow.call(0x100, 0x18, &mut Silent).unwrap();
+        flow.ret(Mask(0b0100), 0x108, &mut Silent).unwrap();
+        assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
+    }
+
+    #[test]
+    fn any_lane_of_a_quad_stands_for_all_four() {
+        for lane in 0..32 {
+            assert_eq!(whole_quads(Mask(1 << lane)), Mask(0xf << (lane & !3)), "{lane}");
+        }
+        assert_eq!(
+            (whole_quads(Mask::NONE), whole_quads(Mask(0x8010_0002))),
+            (Mask::NONE, Mask(0xf0f0_000f))
+        );
+    }
+
     // What a pass leaves behind is what the instructions leave, but for where the warp goes on.
     #[test]
     fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
