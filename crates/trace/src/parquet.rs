@@ -9,7 +9,7 @@
 //! | `kind` | push, pop: the manual's word |
 //! | `lane`, `number`, `value` | write, load, store: lane, register or byte address, new bits; jump: the address as `number` |
 //!
-//! [`column`] and [`optional`] write the columns of other tables too, those of campaigns.
+//! [`column()`] and [`optional`] write the columns of other tables too, those of campaigns.
 
 use std::io::{Read, Seek, Write};
 use std::sync::Arc;
