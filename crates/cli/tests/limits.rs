@@ -187,7 +187,7 @@ again:
     }
 
     fn interrupted(mut child: Child) -> Output {
-        ran_for(&mut child, 70);
+        ran_for(&mut child, 30);
         send(&child, "INT");
         child.wait_with_output().unwrap()
     }
@@ -266,7 +266,7 @@ again:
         let mut child = started(
             folder.command("trace endless.s --watchdog 99999999999999 -o t.rtrace --limit 100000000000"),
         );
-        ran_for(&mut child, 70);
+        ran_for(&mut child, 30);
         assert_eq!(folder.unfinished().len(), 1);
         send(&child, "KILL");
         child.wait().unwrap();

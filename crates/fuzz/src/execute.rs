@@ -16,6 +16,7 @@ use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::random::Random;
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Engine, Level, Mode, Options, RunError};
+use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Fragment, Geometry, Launch, Setup, Varying, Vertex};
 use reconverge_tesla::table::TABLE;
@@ -265,9 +266,26 @@ const COMPUTE: u8 = 3;
 /// In the launch byte: as many registers as there are, instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
+/// Numbers in the first registers, some of which are not the same in all lanes.
+fn prologue(random: &mut Random) -> String {
+    (2..8).fold(String::new(), |text, register| {
+        let number = tesla_programs::value(random);
+        let lane = if random.once_in(2) {
+            format!("add b32 $r{register} $r{register} $r0\n")
+        } else {
+            String::new()
+        };
+        text + &format!("mov b32 $r{register} {number:#x}\n{lane}")
+    })
+}
+
 fn words_tesla(random: &mut Random) -> Vec<u8> {
     let stage = if random.once_in(2) { COMPUTE } else { random.below(4) as u8 };
     let mut words = Vec::new();
+    let text = prologue(random);
+    if let Ok(assembled) = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute) {
+        words.extend(assembled.words());
+    }
     // Few, so that each is reached, or many.
     let most = random.one_of(&[1, 2, 4, 24]);
     for _ in 0..1 + random.below(most) {
@@ -277,7 +295,15 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
         }
         let (row, chip) = (random.next() as usize % TABLE.rows().len(), random.one_of(&Chip::ALL));
         let stage = chosen(stage, &Stage::ALL);
-        if let Some((instruction, _)) = tesla_programs::words_of(row, chip, stage, random) {
+        if let Some((mut instruction, inst)) = tesla_programs::words_of(row, chip, stage, random) {
+            if !random.once_in(4) {
+                // Registers that the prologue has filled: bits 5 to 8, 12 to 15, 19 to 22 and 49 to 52 are the upper
+                // ones of register numbers, where there are any.
+                let near = [instruction[0] & !0x0078_f1e0, instruction[1] & !0x001e_0000];
+                if decode(near, chip, stage).is_ok_and(|other| other.op == inst.op) {
+                    instruction = near.to_vec();
+                }
+            }
             words.extend(instruction);
         }
     }
@@ -290,7 +316,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     if random.once_in(3) {
         return words_tesla(random);
     }
-    let text = tesla_programs::program(random);
+    let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
     // Compute programs on the chip that they are for.
@@ -306,6 +332,11 @@ fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {
     let mut setup = Setup::new(chip);
     setup.registers = registers;
     setup.local_bytes = LOCAL_BYTES;
+    let constants: Vec<u8> =
+        (0..256).flat_map(|_| tesla_programs::value(&mut random).to_le_bytes()).collect();
+    if !setup.constants.place(0, 0, &constants) || !setup.constants.place(1, 0, &constants) {
+        return Err("a bank of constants has no room for 1024 bytes".to_owned());
+    }
     if let Some(image) = Image::flat(2, 2, vec![[0x3f80_0000; 4]; 4]).ok().map(Arc::new) {
         setup.textures.bind(0, image, Sampler::default());
     }
@@ -315,7 +346,7 @@ fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {
     let launch = match stage {
         Stage::Compute => {
             let mut compute = tesla_programs::compute(&mut random, &program, chip);
-            compute.setup = Setup { registers, ..setup };
+            compute.setup = setup;
             compute.segments.0[0] = compute.segments.0[14];
             let bytes = (0..300).map(|_| random.next() as u8).collect();
             let memory = Memory::new(vec![Buffer { address: tesla_programs::OUT, bytes }]);

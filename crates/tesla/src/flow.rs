@@ -1007,6 +1007,19 @@ mod tests {
         assert_eq!(flow.pc(), 0x100);
     }
 
+    // 9.6: preret counts as the call that it is a half of.
+    #[test]
+    fn a_limited_preret_counts_until_it_pops() {
+        let limits = Limits { calls: Limits::call_limit_log(1), ..Limits::default() };
+        let mut flow = Flow::new(0, Mask(1), limits, Mode::Strict);
+        flow.preret_lim(0x300, 0x08, &mut Silent).unwrap();
+        flow.preret_lim(0x400, 0x10, &mut Silent).unwrap();
+        assert_eq!((flow.pc(), kinds(&flow)), (0x10, vec![("CALL_LIM", 0x300, 1)]));
+        flow.ret(Mask(1), 0x18, &mut Silent).unwrap();
+        flow.preret_lim(0x400, 0x308, &mut Silent).unwrap();
+        assert_eq!(kinds(&flow), [("CALL_LIM", 0x400, 1)]);
+    }
+
     // 9.1
     #[test]
     fn configured_limits_are_logarithms() {
@@ -1103,6 +1116,59 @@ mod tests {
         flow.discard(Mask(0b01), 8);
         assert_eq!(at(&flow), (8, 0b11));
         assert!(flow.dead().has(Lane(0)) && !flow.dead().has(Lane(1)) && flow.dead().has(Lane(2)));
+    }
+
+    // 6.10: helpers are lanes that were launched; the others stay alive.
+    #[test]
+    fn a_helper_is_dead_and_the_lanes_beside_it_are_not() {
+        let mut flow = warp(0b0111);
+        flow.mark_helpers(Mask(0b1100));
+        assert_eq!([0, 1, 2].map(|lane| flow.dead().has(Lane(lane))), [false, false, true]);
+        assert_eq!(at(&flow), (0, 0b0111));
+    }
+
+    // 9.6: a lane has ended that exited, or that returned where no CALL entry waits for it; one of a call will run again.
+    #[test]
+    fn lanes_that_exited_or_returned_past_every_call_have_ended() {
+        let mut flow = warp(0b1111);
+        let unlaunched = 0xffff_fff0;
+        flow.bra(0x20, 0x08, Mask(0b0001), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        assert_eq!(at(&flow), (0x08, 0b1110));
+        flow.ret(Mask(0b0010), 0x10, &mut Silent).unwrap();
+        assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
+        flow.call(0x100, 0x18, &mut Silent).unwrap();
+        flow.ret(Mask(0b0100), 0x108, &mut Silent).unwrap();
+        assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
+    }
+
+    #[test]
+    fn any_lane_of_a_quad_stands_for_all_four() {
+        for lane in 0..32 {
+            assert_eq!(whole_quads(Mask(1 << lane)), Mask(0xf << (lane & !3)), "{lane}");
+        }
+        assert_eq!(
+            (whole_quads(Mask::NONE), whole_quads(Mask(0x8010_0002))),
+            (Mask::NONE, Mask(0xf0f0_000f))
+        );
+    }
+
+    // What a pass leaves behind is what the instructions leave, but for where the warp goes on.
+    #[test]
+    fn lanes_that_leave_in_a_pass_wait_as_those_that_leave_by_an_instruction() {
+        let mut flow = warp(0b1111);
+        flow.call(0x100, 0x08, &mut Silent).unwrap();
+        flow.breakaddr(0x140, 0x108, &mut Silent).unwrap();
+        flow.break_(Mask(0b0001), 0x110, &mut Silent).unwrap();
+        let mut passed = flow.clone();
+        flow.break_(Mask(0b0010), 0x118, &mut Silent).unwrap();
+        flow.ret(Mask(0b0100), 0x120, &mut Silent).unwrap();
+        passed.stay(Mask(0b1000), Mask(0b0010), Mask(0b0100));
+        for flow in [flow, passed] {
+            let why = [0, 1, 2, 3].map(|lane| flow.why(Lane(lane)));
+            // Behind the call, not at the BREAK entry that the lane has returned past.
+            assert_eq!(why, [Why::Break, Why::Break, Why::Parked { pc: 0x08 }, Why::Active]);
+        }
     }
 
     // The questions a debugger asks.

@@ -238,11 +238,11 @@ fn power_of_two(power: i128) -> Real {
     let mut significand = 1u64 << 63;
     for (place, root) in ROOTS.iter().enumerate() {
         if fraction << place >> 63 == 1 {
-            significand = (u128::from(significand) * u128::from(*root) >> 63) as u64;
+            significand = ((u128::from(significand) * u128::from(*root)) >> 63) as u64;
         }
     }
     // e^t - 1 for the rest: t is below 2^-16.
-    let high = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+    let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
     let square = high(t, t);
     let series = t + square / 2 + high(square, t) / 6;
@@ -306,8 +306,8 @@ fn ln(x: u32) -> i128 {
     }
     // ln(2 / y) by the series of -ln(1 - d), d below 2^-33.
     let d = ((2u128 << LOG_BITS) - y) >> 1;
-    let square = (d >> 36) * (d >> 36) >> (LOG_BITS - 72);
-    let rest = d + square / 2 + ((square >> 20) * (d >> 40) >> (LOG_BITS - 60)) / 3;
+    let square = ((d >> 36) * (d >> 36)) >> (LOG_BITS - 72);
+    let rest = d + square / 2 + (((square >> 20) * (d >> 40)) >> (LOG_BITS - 60)) / 3;
     left - rest as i128 + i128::from(exponent + 23) * *ln_2 as i128
 }
 
@@ -392,7 +392,7 @@ fn sine_of(turn: u128) -> Option<Real> {
     let down = (-62 - square.exponent) as u32;
     let square = if down < 64 { square.significand >> down } else { 0 };
     // 1 - a² / 6 + a⁴ / 120 and on; a² / 4 has 64 bits behind the point.
-    let high = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+    let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let series = SINE.iter().rev().fold(0, |sum, term| term - high(sum, square));
     let sum = (1u64 << 63) - high(series, square) / 2;
     Some(angle.times(Real::of(false, sum.into(), -63)))

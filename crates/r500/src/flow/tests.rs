@@ -576,6 +576,21 @@ fn lanes_that_returned_early_are_not_left_behind_by_the_return_that_follows() {
     assert_eq!(flow.active(), Mask(0b1100));
     assert!(run(&mut flow, RETURN_SIMPLE, ALL));
     assert_eq!(flow.active(), Mask(0b1100));
+    // Those of two returns, one after the other.
+    let mut flow = self::flow();
+    run(&mut flow, CALL, ALL);
+    assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0001)));
+    assert!(!run(&mut flow, RETURN_IF_STAYING, Mask(0b0010)));
+    assert_eq!(flow.active(), Mask(0b1100));
+    assert!(run(&mut flow, RETURN_SIMPLE, ALL));
+    // A return that stays and switches no lane off lets none return.
+    let mut flow = self::flow();
+    run(&mut flow, CALL, ALL);
+    assert!(!run(&mut flow, RETURN_SIMPLE & !0xff00 | 0xf000, Mask(0b0011)));
+    assert_eq!(flow.active(), ALL);
+    run(&mut flow, IF, Mask(0b1100));
+    let left = Undefined::ReturnInsideBranch { lanes: Mask(0b0011) };
+    assert_eq!(strict_error(&mut flow, RETURN_SIMPLE, ALL), left);
     // Lanes that an if switched off have not returned.
     let mut flow = self::flow();
     run(&mut flow, CALL, ALL);
@@ -625,6 +640,9 @@ fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_t
     assert_eq!(events(BREAK_IF, taken), [Event::Diverge { taken, not }]);
     let popped = [Event::Pop { kind: "BREAKLOOP" }, Event::Reconverge { mask: ALL }, Event::Jump { to: 100 }];
     assert_eq!(events(BREAK_IF, ALL), popped);
+    // A call and its return are jumps. (A_OP)
+    assert_eq!(events(CALL, ALL), [Event::Push { kind: "JUMP" }, Event::Jump { to: 100 }]);
+    assert_eq!(events(RETURN, ALL)[..1], [Event::Pop { kind: "JUMP" }]);
 }
 
 /// A call within a loop is one entry more, its return one less.

@@ -104,7 +104,7 @@ fn the_inputs_of_sin_cos_and_ex2_are_cut_products() {
             nan if is_nan(nan) => sign | 0x4000_0000,
             // In quadrants, of which two bits count: from 2^25 up of the last place there are no others.
             _ => {
-                let product = u128::from(significand) * 0xa2_f983 >> 16;
+                let product = (u128::from(significand) * 0xa2_f983) >> 16;
                 let place = exponent + 150 - 127 - 8;
                 let quadrants = match place {
                     25.. => 0,
