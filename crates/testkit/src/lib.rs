@@ -9,8 +9,13 @@
 //! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
 //! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
 //!
-//! None of that knows a machine. Random programs of one, and launches of them, come with the feature of its name: `r500`
-//! (with `vertex`, its other unit), `r700`, `tesla`.
+//! None of that knows a machine.
+//!
+//! # Features
+//!
+//! * `r500` (off): random programs of this machine and of its vertex unit (`vertex`), and launches of them.
+//! * `r700` (off): the same of this machine.
+//! * `tesla` (off): the same of this machine.
 
 #![forbid(unsafe_code)]
 
