@@ -52,7 +52,7 @@ fn change(bytes: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         9 => drop(bytes.drain(word..bytes.len().min(word + 4 * length))),
         // A piece of another.
         10 | 11 if !other.is_empty() => {
-            let from = random.next() as usize % other.len() & !3;
+            let from = (random.next() as usize % other.len()) & !3;
             let piece = other[from..other.len().min(from + 4 * length)].to_vec();
             let over = if random.once_in(2) { piece.len() } else { 0 };
             let end = bytes.len().min(word + over);
