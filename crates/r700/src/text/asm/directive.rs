@@ -150,11 +150,8 @@ impl Asm<'_> {
                 self.set_state(at, format!("stage {named}"), Vec::new())?;
             }
             "gprs" | "stack" | "bool" => {
-                let most = match name {
-                    "gprs" => 128,
-                    "stack" => 255,
-                    _ => u32::MAX,
-                };
+                // NUM_GPRS and STACK_SIZE have eight bits. A launch refuses more than the 128 registers that there are.
+                let most = if name == "bool" { u32::MAX } else { 255 };
                 let value = number(arg(0)?, most)?;
                 only(1)?;
                 self.set_state(at, name.to_owned(), vec![value])?;
