@@ -438,6 +438,8 @@ mod tests {
     use super::*;
     use reconverge_simt::random::Random;
 
+    type Check = fn(u32, u32) -> bool;
+
     /// A double beside a number, as a part of 2^-53 of it.
     fn apart(real: Real, double: f64) -> f64 {
         let own = real.significand as f64 * 2f64.powi(real.exponent.clamp(-1000, 900));
@@ -504,7 +506,7 @@ mod tests {
         for _ in 0..100_000 {
             let x = (1 + random.below(252)) << 23 | random.next() & 0x7f_ffff;
             let host = f32::from_bits(x);
-            let checks: [(fn(u32, u32) -> bool, u32); 3] = [
+            let checks: [(Check, u32); 3] = [
                 (is_reciprocal, (1.0 / host).to_bits()),
                 (is_root, host.sqrt().to_bits()),
                 (is_reciprocal_root, ((1.0 / f64::from(host).sqrt()) as f32).to_bits()),

@@ -44,8 +44,11 @@ fn same(name: &str, options: &Options, words: &[[u32; 4]], found: &[[u32; 4]], e
     }
 }
 
+/// An operation and its lane function.
+type Named = (&'static str, fn(f32) -> f32);
+
 /// Four functions, each of the four channels of an input, to the four targets.
-fn check_fragment(functions: [(&str, fn(f32) -> f32); 4]) {
+fn check_fragment(functions: [Named; 4]) {
     let mut source = String::new();
     for (name, temp) in functions.map(|(name, _)| name).iter().zip(1..) {
         for (channel, of) in ["r", "g", "b"].iter().zip(["rrr", "ggg", "bbb"]) {
@@ -105,7 +108,7 @@ fn functions_of_the_fragment_processor_are_the_same_on_every_engine() {
 
 #[test]
 fn functions_of_the_vertex_unit_are_the_same_on_every_engine() {
-    const FUNCTIONS: [(&str, fn(f32) -> f32); 16] = [
+    const FUNCTIONS: [Named; 16] = [
         ("VE_FRACTION", pvs::lane::fraction),
         ("VE_FLT2FIX_DX", pvs::lane::to_fixed),
         ("VE_FLT2FIX_DX_RND", pvs::lane::to_fixed_rounded),

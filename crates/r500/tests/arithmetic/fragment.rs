@@ -198,13 +198,13 @@ fn operand(random: &mut Random, special: &[u32], before: &[Operands]) -> Operand
         0..3 => random.one_of(special),
         3 => random.next() << 12 ^ random.next(),
         // Few bits, near one.
-        4 => random.next() & 0x8000_0000 | 0x3c00_0000 + (random.next() & 0x7f0_0000),
-        _ => random.next() & 0x8000_0000 | 0x3000_0000 + (random.next() & 0xfff_ffff),
+        4 => random.next() & 0x8000_0000 | (0x3c00_0000 + (random.next() & 0x7f0_0000)),
+        _ => random.next() & 0x8000_0000 | (0x3000_0000 + (random.next() & 0xfff_ffff)),
     };
     let (a, b) = (word(), word());
     let zero_wins = random.once_in(2);
     match before.last() {
-        Some(last) if random.once_in(3) => Operands { a: last.a ^ SIGN ^ random.below(8) / 7, ..*last },
+        Some(last) if random.once_in(3) => Operands { a: last.a ^ SIGN ^ (random.below(8) / 7), ..*last },
         _ if random.once_in(4) => Operands::value(a),
         _ => Operands { a, b, zero_wins },
     }

@@ -25,6 +25,14 @@ fn each_pair(seed: u64, mut check: impl FnMut(u32, u32)) {
     }
 }
 
+/// Whether a comparison holds, and what gives that: as a truth value, as a float, as an integer.
+type Comparison = (bool, fn(u32, u32) -> bool, Function, Function);
+
+/// An operation, its lane function, and the exact value.
+type Integer = (&'static str, Function, i128);
+
+type Function = fn(u32, u32) -> u32;
+
 fn sum(a: u32, b: u32) -> u32 {
     result(single(a).add_r(single(b), Round::NearestTiesToEven).value, &[a, b])
 }
@@ -70,8 +78,7 @@ fn choices_and_comparisons_follow_the_order_of_numbers() {
         assert_eq!(lane::max_dx10(a, b), larger, "{}", shown());
         let smaller = number.unwrap_or(if order == Some(Less) { a } else { b });
         assert_eq!(lane::min_dx10(a, b), smaller, "{}", shown());
-        type Compare = fn(u32, u32) -> u32;
-        let comparisons: [(bool, fn(u32, u32) -> bool, Compare, Compare); 4] = [
+        let comparisons: [Comparison; 4] = [
             (order == Some(Equal), lane::equal, lane::sete, lane::sete_dx10),
             (order == Some(Greater), lane::greater, lane::setgt, lane::setgt_dx10),
             (greater_equal, lane::greater_equal, lane::setge, lane::setge_dx10),
@@ -99,7 +106,7 @@ fn integers_are_those_of_128_bits() {
         let (s, t, u, v) = (signed(a), signed(b), unsigned(a), unsigned(b));
         let places = 1i128 << (v % 32);
         let mask = |holds: bool| if holds { -1i128 } else { 0 };
-        let expected: [(&str, fn(u32, u32) -> u32, i128); 22] = [
+        let expected: [Integer; 22] = [
             ("AND", lane::and_int, u & v),
             ("OR", lane::or_int, u | v),
             ("XOR", lane::xor_int, (u | v) - (u & v)),

@@ -13,9 +13,12 @@ fn of_numbers(x: u32, function: impl FnOnce(u32) -> u32) -> u32 {
     if is_nan(x) { result_bits(x, &[x]) } else { flushed(function(flushed(x))) }
 }
 
+/// An operation, its lane function, and how it rounds.
+type Rounding = (&'static str, fn(u32) -> u32, Whole);
+
 #[test]
 fn whole_numbers_are_exact() {
-    let functions: [(&str, fn(u32) -> u32, Whole); 4] = [
+    let functions: [Rounding; 4] = [
         ("FLOOR", lane::floor, Whole::Floor),
         ("CEIL", lane::ceil, Whole::Ceil),
         ("TRUNC", lane::trunc, Whole::Trunc),
