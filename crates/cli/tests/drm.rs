@@ -10,8 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-/// The library, built in the profile of the command.
+/// The library: the one that RECONVERGE_DRM_LIBRARY names, or one built in the profile of the command.
 static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    if let Some(built) = std::env::var_os("RECONVERGE_DRM_LIBRARY") {
+        return built.into();
+    }
     let folder = Path::new(env!("CARGO_BIN_EXE_reconverge")).parent().unwrap();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["build", "--quiet", "-p", "reconverge-drm", "--target-dir"]).arg(folder.parent().unwrap());
