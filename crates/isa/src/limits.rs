@@ -251,11 +251,19 @@ mod tests {
 
     #[test]
     fn a_limit_is_set_within_its_bounds_and_counts_what_is_equal_as_allowed() {
-        // No other test looks at this one.
-        assert_eq!((TRACE.set(0), LANES.set(LANES.most + 1)), (Err(u64::MAX), Err(LANES.most)));
-        assert_eq!(TRACE.set(7), Ok(()));
-        assert_eq!((TRACE.get(), TRACE.check(7)), (7, Ok(())));
-        assert_eq!(TRACE.check(8).map_err(|error| error.asked), Err(Some(8)));
+        static ROOMS: Limit = Limit {
+            name: "rooms",
+            unit: "rooms",
+            about: "rooms of a house",
+            default: 3,
+            most: 9,
+            raise: "nothing",
+            set: AtomicU64::new(0),
+        };
+        assert_eq!((ROOMS.set(0), ROOMS.set(10), ROOMS.get()), (Err(9), Err(9), 3));
+        assert_eq!(ROOMS.set(7), Ok(()));
+        assert_eq!((ROOMS.get(), ROOMS.check(7)), (7, Ok(())));
+        assert_eq!(ROOMS.check(8).map_err(|error| error.asked), Err(Some(8)));
     }
 
     #[test]
