@@ -12,6 +12,8 @@
 //!
 //! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 
+#![forbid(unsafe_code)]
+
 pub mod assemble;
 pub mod commands;
 pub mod decode;

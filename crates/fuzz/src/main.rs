@@ -1,5 +1,7 @@
 //! The repository's chores: `cargo xtask fuzz`, `cargo xtask decodes`.
 
+#![forbid(unsafe_code)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
