@@ -22,8 +22,8 @@ use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
-use crate::limit::Seconds;
 use crate::messages::{answer_json, counted, note, quiet};
+use crate::timeout::Seconds;
 use crate::{Answer, EngineArgs, builtin, files, interrupt};
 
 /// Run test cases and compare; without a path, the built-in corpus of all machines

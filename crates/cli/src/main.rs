@@ -6,7 +6,6 @@
 //! # Features
 //!
 //! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
-//! * `parquet` (off): `trace -o FILE.parquet`.
 
 #![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
@@ -43,7 +42,6 @@ mod explain;
 mod files;
 mod interrupt;
 mod launch;
-mod limit;
 mod limits;
 mod lint;
 mod list;
@@ -54,6 +52,7 @@ mod patch;
 mod piglit;
 mod run;
 mod stats;
+mod timeout;
 mod trace;
 
 use std::process::ExitCode;

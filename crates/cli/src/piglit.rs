@@ -15,7 +15,7 @@ use regex::Regex;
 
 use crate::Answer;
 use crate::drm::Shaders;
-use crate::limit::Seconds;
+use crate::timeout::Seconds;
 
 /// Run piglit's GLSL 1.10 to 1.30 execution tests on Mesa's driver and an emulated chip
 ///

@@ -19,9 +19,9 @@ use serde_json::{Value, json};
 
 use crate::exactness::Followed;
 use crate::launch::{LaunchArgs, Prepared, prepare};
-use crate::limit::{Limit, Seconds};
 use crate::messages::{self, counted, note};
 use crate::page::PageArgs;
+use crate::timeout::{Seconds, Timeout};
 use crate::{Answer, files, interrupt, one_of};
 
 /// Run a program, a launch file or a run manifest
@@ -94,7 +94,7 @@ enum Ended {
 }
 
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
-    let limit = Limit::start(args.timeout, args.json, &args.launch.file.display().to_string());
+    let limit = Timeout::start(args.timeout, args.json, &args.launch.file.display().to_string());
     interrupt::watch();
     let progress = messages::spinner("running");
     let ended = execute(args, matches);

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
-use crate::limit::{Limit, Seconds};
+use crate::timeout::{Seconds, Timeout};
 use crate::trace::is_trace;
 use crate::{Answer, compare, messages};
 
@@ -62,7 +62,7 @@ enum Form {
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     // It ends with the command.
-    let _limit = Limit::start(args.timeout, args.json, &args.launch.file().display().to_string());
+    let _limit = Timeout::start(args.timeout, args.json, &args.launch.file().display().to_string());
     if args.compare.is_some() || args.compare_engine.is_some() {
         if args.form == Form::Csv {
             bail!("--form csv is for the counts of one launch; --json has a comparison for programs");

@@ -20,8 +20,8 @@ use reconverge_workbench::trace::{Recorded, Sink};
 use crate::files::Whole;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
-use crate::limit::{Limit, Seconds};
 use crate::page::PageArgs;
+use crate::timeout::{Seconds, Timeout};
 use crate::{Answer, interrupt, messages};
 
 /// Record which lanes ran when, and what happened to the flow between
@@ -32,7 +32,6 @@ pub(crate) struct Trace {
     #[command(flatten)]
     launch: LaunchArgs,
     /// Where the trace goes: .rtrace, .json for Chrome and others, .pftrace for Perfetto, .parquet for data frames
-    /// where it is built in
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
@@ -110,7 +109,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     }
     interrupt::watch();
     // It ends with the command.
-    let _limit = Limit::start(args.timeout, false, &args.launch.file().display().to_string());
+    let _limit = Timeout::start(args.timeout, false, &args.launch.file().display().to_string());
     let ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
     let recording = Recording { data: args.data, limit: args.limit };

@@ -57,4 +57,4 @@ pub use steps::LaneSteps;
 pub use tree::{
     Compare, Condition, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program, STEP_MODULUS, Statement, VARIABLES,
 };
-pub use words::{BLOCK, each_block, same_of_each, special_words};
+pub use words::{BLOCK, each_block, same_of_each, special_words, summand};

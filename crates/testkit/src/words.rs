@@ -17,6 +17,15 @@ pub fn special_words() -> Vec<u32> {
     magnitudes.flat_map(|word| [word, word | 1 << 31]).collect()
 }
 
+/// A word for sums of products: special where a number chosen at random falls on `round`, otherwise of the order of one, so
+/// that sums round and cancel.
+pub fn summand(random: &mut Random, special: &[u32], round: u32) -> u32 {
+    match (round + random.below(4)) % 4 {
+        0 => random.one_of(special),
+        _ => random.next() & 0x83ff_ffff | 0x3c00_0000,
+    }
+}
+
 /// How many blocks of [`BLOCK`] words there are of all.
 const BLOCKS: u64 = (1 << 32) / BLOCK as u64;
 

@@ -23,10 +23,6 @@
 //! assert_eq!(records.len(), 3);
 //! # Ok::<(), reconverge_trace::Error>(())
 //! ```
-//!
-//! # Features
-//!
-//! * `parquet` (off): the module `parquet`, a trace as an Apache Parquet table. Its library is large.
 
 #![forbid(unsafe_code)]
 

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use reconverge_r500::pvs::lane::{self, Compare};
 use reconverge_testkit::exact::{self, Real, Whole};
-use reconverge_testkit::{Random, same_of_each, special_words};
+use reconverge_testkit::{Random, same_of_each, special_words, summand};
 use rustc_apfloat::ieee::Single;
 use rustc_apfloat::{Float, Round};
 
@@ -295,10 +295,7 @@ fn dot_products_and_clamped_products_of_four() {
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
     for round in 0..400_000 {
-        let mut word = || match (round + random.below(4)) % 4 {
-            0 => random.one_of(&special),
-            _ => random.next() & 0x83ff_ffff | 0x3c00_0000,
-        };
+        let mut word = || summand(&mut random, &special, round);
         let (a, b, c) = ([(); 4].map(|()| word()), [(); 4].map(|()| word()), [(); 4].map(|()| word()));
         let [x, y, z] = [a, b, c].map(|words| words.map(f32::from_bits));
         let expected = (1..4).fold(product(a[0], b[0]), |s, n| sum(s, product(a[n], b[n])));

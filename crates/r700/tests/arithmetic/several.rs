@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use reconverge_r700::lane;
-use reconverge_testkit::{Random, special_words};
+use reconverge_testkit::{Random, special_words, summand};
 use rustc_apfloat::{Float, Round};
 
 use crate::rules::{LARGEST, ONE, SIGN, flushed, is_nan, is_zero, result, single};
@@ -167,10 +167,7 @@ fn dot_products_add_from_the_left() {
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
     for round in 0..400_000 {
-        let mut word = || match (round + random.below(4)) % 4 {
-            0 => random.one_of(&special),
-            _ => random.next() & 0x83ff_ffff | 0x3c00_0000,
-        };
+        let mut word = || summand(&mut random, &special, round);
         let (a, b) = ([(); 4].map(|()| word()), [(); 4].map(|()| word()));
         let fold = |product: fn(u32, u32) -> u32| {
             (1..4).fold(product(a[0], b[0]), |s, n| sum(s, product(a[n], b[n])))

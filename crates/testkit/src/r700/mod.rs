@@ -41,27 +41,33 @@ fn source(random: &mut Random) -> (u16, u8) {
 /// Opcodes of the four vector slots at once.
 const ACROSS: [Op2; 3] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4];
 
-/// One slot of a group.
-fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -> [u32; 2] {
-    let sources = [source(random), source(random), source(random)];
-    let relative = random.once_in(60);
-    let low = AluDword0 {
-        src0_sel: sources[0].0,
-        src0_rel: relative && sources[0].0 < 128,
-        src0_chan: sources[0].1,
+/// The first word of an instruction; one in `predicated` runs for the predicate at 0, as many for it at 1.
+fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
+    let [(src0_sel, src0_chan), (src1_sel, src1_chan), _] = sources;
+    AluDword0 {
+        src0_sel,
+        src0_rel: false,
+        src0_chan,
         src0_neg: random.once_in(4),
-        src1_sel: sources[1].0,
+        src1_sel,
         src1_rel: false,
-        src1_chan: sources[1].1,
+        src1_chan,
         src1_neg: random.once_in(4),
         index_mode: IndexModeR700::AR_X,
-        pred_sel: match random.below(8) {
+        pred_sel: match random.below(predicated) {
             0 => PredSel::ZERO,
             1 => PredSel::ONE,
             _ => PredSel::OFF,
         },
         last,
-    };
+    }
+}
+
+/// One slot of a group.
+fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -> [u32; 2] {
+    let sources = [source(random), source(random), source(random)];
+    let relative = random.once_in(60);
+    let low = AluDword0 { src0_rel: relative && sources[0].0 < 128, ..operands(random, sources, 8, last) };
     let dst_gpr = random.below(4) as u8;
     let clamp = random.once_in(6);
     // Opcodes of several slots, mostly without their other slots: rarely, since strict mode refuses them.
@@ -206,23 +212,8 @@ fn plain_group(random: &mut Random, decides: bool, predicates: bool) -> Vec<[u32
     let mut slots = Vec::new();
     for (number, chan) in chosen.iter().enumerate() {
         let sources = [source(random), source(random), source(random)];
-        let low = AluDword0 {
-            src0_sel: sources[0].0,
-            src0_rel: false,
-            src0_chan: sources[0].1,
-            src0_neg: random.once_in(4),
-            src1_sel: sources[1].0,
-            src1_rel: false,
-            src1_chan: sources[1].1,
-            src1_neg: random.once_in(4),
-            index_mode: IndexModeR700::AR_X,
-            pred_sel: match random.below(5) {
-                0 if predicates => PredSel::ZERO,
-                1 if predicates => PredSel::ONE,
-                _ => PredSel::OFF,
-            },
-            last: number + 1 == chosen.len(),
-        };
+        let low = operands(random, sources, 5, number + 1 == chosen.len());
+        let low = AluDword0 { pred_sel: if predicates { low.pred_sel } else { PredSel::OFF }, ..low };
         let (dst_gpr, clamp) = (random.below(4) as u8, random.once_in(4));
         let high = if !decides && random.once_in(4) {
             AluDword1Op3 {

@@ -1,4 +1,4 @@
-//! The time that a command may take.
+//! `--timeout`: the time that a command may take.
 
 use std::str::FromStr;
 use std::sync::mpsc::{Sender, channel};
@@ -20,12 +20,12 @@ impl FromStr for Seconds {
 
 /// Ends the process with exit status 1 when the time is used up: nothing that runs a program can be stopped from
 /// outside.
-pub(crate) struct Limit(Option<Sender<()>>);
+pub(crate) struct Timeout(Option<Sender<()>>);
 
-impl Limit {
-    /// A limit from now on; `what` is for the message.
-    pub(crate) fn start(limit: Option<Seconds>, as_json: bool, what: &str) -> Limit {
-        let Some(Seconds(limit)) = limit else { return Limit(None) };
+impl Timeout {
+    /// From now on; `what` is for the message.
+    pub(crate) fn start(limit: Option<Seconds>, as_json: bool, what: &str) -> Timeout {
+        let Some(Seconds(limit)) = limit else { return Timeout(None) };
         let (sender, receiver) = channel::<()>();
         let what = what.to_owned();
         std::thread::spawn(move || {
@@ -38,7 +38,7 @@ impl Limit {
                 crate::files::leave(1);
             }
         });
-        Limit(Some(sender))
+        Timeout(Some(sender))
     }
 
     /// The work is done in time.
