@@ -10,17 +10,17 @@ use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::{self as r500, pvs};
+use reconverge_r700 as r700;
 use reconverge_r700::chip::CHIPS;
-use reconverge_r700::{self as r700};
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::random::Random;
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Engine, Level, Mode, Options, RunError};
+use reconverge_tesla as tesla;
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Fragment, Geometry, Launch, Setup, Varying, Vertex};
 use reconverge_tesla::table::TABLE;
-use reconverge_tesla::{self as tesla};
 use reconverge_testkit::{r500 as r500_programs, r700 as r700_programs, tesla as tesla_programs, vertex};
 
 use crate::input::{HEAD, chosen, head, input, words_from};
@@ -28,14 +28,14 @@ use crate::{Target, no_seeds};
 
 /// The targets: arbitrary words in both modes, then programs on every pair of engines.
 pub const TARGETS: &[Target] = &[
-    execute("execute-r500", Isa::R500, words_r500, |bytes| fragment(bytes, BOTH_MODES)),
-    execute("execute-r500-vertex", Isa::R500, words_vertex, |bytes| vertices(bytes, BOTH_MODES)),
-    execute("execute-r700", Isa::R700, words_r700, |bytes| wavefronts(bytes, BOTH_MODES)),
-    execute("execute-tesla", Isa::Tesla, words_tesla, |bytes| warps(bytes, BOTH_MODES)),
-    engines("engines-r500", Isa::R500, programs_r500, |bytes| fragment(bytes, PAIRS)),
-    engines("engines-r500-vertex", Isa::R500, programs_vertex, |bytes| vertices(bytes, PAIRS)),
-    engines("engines-r700", Isa::R700, programs_r700, |bytes| wavefronts(bytes, PAIRS)),
-    engines("engines-tesla", Isa::Tesla, programs_tesla, |bytes| warps(bytes, PAIRS)),
+    execute("execute-r500", Isa::R500, words_r500, |bytes| fragment(bytes, Runs::BothModes)),
+    execute("execute-r500-vertex", Isa::R500, words_vertex, |bytes| vertices(bytes, Runs::BothModes)),
+    execute("execute-r700", Isa::R700, words_r700, |bytes| wavefronts(bytes, Runs::BothModes)),
+    execute("execute-tesla", Isa::Tesla, words_tesla, |bytes| warps(bytes, Runs::BothModes)),
+    engines("engines-r500", Isa::R500, programs_r500, |bytes| fragment(bytes, Runs::Engines)),
+    engines("engines-r500-vertex", Isa::R500, programs_vertex, |bytes| vertices(bytes, Runs::Engines)),
+    engines("engines-r700", Isa::R700, programs_r700, |bytes| wavefronts(bytes, Runs::Engines)),
+    engines("engines-tesla", Isa::Tesla, programs_tesla, |bytes| warps(bytes, Runs::Engines)),
 ];
 
 const fn execute(
@@ -59,11 +59,13 @@ const fn engines(
 }
 
 /// Which runs are made of one input.
-type Runs = bool;
-/// The reference interpreter in strict and in lenient mode.
-const BOTH_MODES: Runs = false;
-/// All engines in one mode.
-const PAIRS: Runs = true;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runs {
+    /// Of the reference interpreter, in strict and in lenient mode.
+    BothModes,
+    /// Of all engines, in one mode.
+    Engines,
+}
 
 /// The engines whose results must be those of the reference interpreter. In lockstep the compiled engine makes code of all
 /// that it can, and is compared while it runs; by itself it makes code of what is worth it.
@@ -121,7 +123,7 @@ fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
     options: Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
 ) -> Result<u64, String> {
-    let modes = if kind == PAIRS { vec![options.mode] } else { Mode::ALL.to_vec() };
+    let modes = if kind == Runs::Engines { vec![options.mode] } else { Mode::ALL.to_vec() };
     let mut counted = 0;
     for mode in modes {
         let options = Options { mode, ..options };
@@ -130,7 +132,7 @@ fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
             continue;
         }
         counted += 1;
-        if kind == PAIRS {
+        if kind == Runs::Engines {
             same_as(&expected, &options, &run)?;
         }
     }
