@@ -44,7 +44,7 @@ pub const TARGETS: &[Target] = &[
         isa: Some(Isa::Tesla),
         about: "any text is a program of Tesla that comes back, or errors with places in it",
         counts: "texts",
-        make: |random| text(random, "decode-tesla-compute"),
+        make: |random| text(random, "decode-tesla"),
         seeds: || seeds("tesla", Isa::Tesla),
         check: |bytes| check(bytes, Isa::Tesla, None),
     },

@@ -3,7 +3,7 @@
 use reconverge_isa::{Diagnostic, Isa, Program};
 use reconverge_r500::pvs;
 use reconverge_r500::words::layout;
-use reconverge_r700::chip::{CHIPS, Chip, Family};
+use reconverge_r700::chip::{CHIPS, Chip};
 use reconverge_simt::random::Random;
 use reconverge_tesla::inst::{Chip as TeslaChip, Stage};
 use reconverge_tesla::table::TABLE;
@@ -14,7 +14,7 @@ use reconverge_testkit::vertex;
 use crate::input::{chosen, head, input, words};
 use crate::{Target, no_seeds};
 
-/// The targets: one for each kind of program of each machine.
+/// The targets: one for each encoding.
 pub const TARGETS: &[Target] = &[
     Target {
         name: "decode-r500",
@@ -35,52 +35,37 @@ pub const TARGETS: &[Target] = &[
         check: check_vertex,
     },
     Target {
-        name: "decode-r600",
-        isa: Some(Isa::R700),
-        about: "words of an R600's control flow, ALU and fetch clauses come back from their text",
-        counts: "64-bit words",
-        make: make_clauses,
-        seeds: no_seeds,
-        check: |bytes| check_clauses(bytes, Family::R600),
-    },
-    Target {
         name: "decode-r700",
         isa: Some(Isa::R700),
-        about: "words of an R700's control flow, ALU and fetch clauses come back from their text",
+        about: "words of an R600's or R700's control flow, ALU and fetch clauses come back from their text",
         counts: "64-bit words",
         make: make_clauses,
         seeds: no_seeds,
-        check: |bytes| check_clauses(bytes, Family::R700),
+        check: check_clauses,
     },
-    tesla("decode-tesla-compute", "words of a compute program come back from their text", |bytes| {
-        check_tesla(bytes, Stage::Compute)
-    }),
-    tesla("decode-tesla-vertex", "words of a vertex program come back from their text", |bytes| {
-        check_tesla(bytes, Stage::Vertex)
-    }),
-    tesla("decode-tesla-geometry", "words of a geometry program come back from their text", |bytes| {
-        check_tesla(bytes, Stage::Geometry)
-    }),
-    tesla("decode-tesla-fragment", "words of a fragment program come back from their text", |bytes| {
-        check_tesla(bytes, Stage::Fragment)
-    }),
+    Target {
+        name: "decode-tesla",
+        isa: Some(Isa::Tesla),
+        about: "words of a compute, vertex, geometry or fragment program come back from their text",
+        counts: "instructions",
+        make: make_tesla,
+        seeds: no_seeds,
+        check: check_tesla,
+    },
 ];
-
-const fn tesla(name: &'static str, about: &'static str, check: fn(&[u8]) -> Result<u64, String>) -> Target {
-    let isa = Some(Isa::Tesla);
-    Target { name, isa, about, counts: "instructions", make: make_tesla, seeds: no_seeds, check }
-}
 
 /// Bits of the second byte of the head: how the text looks.
 const HEX: u8 = 1;
 const STRUCTURE: u8 = 2;
 const IDIOMS: u8 = 4;
 const NUMBERS: u8 = 8;
+/// The lowest of two bits that choose the stage of a Tesla program.
+const STAGE: u8 = 16;
 
-/// A head: mostly the plain form of the text.
+/// A head: mostly the plain form of the text, of any stage.
 fn any_head(random: &mut Random) -> [u8; 4] {
-    let style = if random.once_in(8) { random.next() as u8 } else { 0 };
-    [random.next() as u8, style, 0, 0]
+    let form = if random.once_in(8) { random.below(u32::from(STAGE)) as u8 } else { 0 };
+    [random.next() as u8, form | random.below(4) as u8 * STAGE, 0, 0]
 }
 
 /// The text of an input in its plain form, without the check; `None` where a target is none of these.
@@ -91,7 +76,7 @@ pub fn text(target: &Target, bytes: &[u8]) -> Option<String> {
         "decode-r500" => reconverge_r500::text::disassemble(&program, Default::default()),
         "decode-r500-vertex" => pvs::text::disassemble(&program, Default::default()),
         "decode-r700" => reconverge_r700::text::disassemble(&words, Chip::RV770, Default::default()).text,
-        "decode-tesla-compute" => reconverge_tesla::text::disassemble(
+        "decode-tesla" => reconverge_tesla::text::disassemble(
             &words,
             0,
             TeslaChip::Gt215,
@@ -191,12 +176,11 @@ fn make_clauses(random: &mut Random) -> Vec<u8> {
     input(head, &with_clauses(&alu, &fetch))
 }
 
-fn check_clauses(bytes: &[u8], family: Family) -> Result<u64, String> {
+fn check_clauses(bytes: &[u8]) -> Result<u64, String> {
     use reconverge_r700::text::{Options, assemble, disassemble};
     let [chip, style, ..] = head(bytes);
     let words = words(bytes);
-    let chips: Vec<Chip> = CHIPS.iter().copied().filter(|chip| chip.family == family).collect();
-    let chip = chosen(chip, &chips);
+    let chip = chosen(chip, CHIPS);
     let [hex, structure] = [HEX, STRUCTURE].map(|bit| style & bit != 0);
     let text = disassemble(&words, chip, Options { hex, structure, start: 0 }).text;
     let back = assemble(&text, Chip::RV770).map_err(|errors| refused(&errors, &text))?;
@@ -230,11 +214,12 @@ fn make_tesla(random: &mut Random) -> Vec<u8> {
     input(head, &words)
 }
 
-fn check_tesla(bytes: &[u8], stage: Stage) -> Result<u64, String> {
+fn check_tesla(bytes: &[u8]) -> Result<u64, String> {
     use reconverge_tesla::text::{Listing, assemble, disassemble};
     let [chip, style, low, high] = head(bytes);
     let words = words(bytes);
     let chip = chosen(chip, &TeslaChip::ALL);
+    let stage = chosen(style / STAGE, &Stage::ALL);
     let [hex, structure, numbers] = [HEX, STRUCTURE, NUMBERS].map(|bit| style & bit != 0);
     let base = 4 * u32::from(u16::from_le_bytes([low, high]));
     let text = disassemble(&words, base, chip, stage, Listing { hex, structure, labels: !numbers });

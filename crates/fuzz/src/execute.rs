@@ -1,5 +1,4 @@
-//! Arbitrary words and random programs, executed: on the reference interpreter in both modes, and on every pair of
-//! engines.
+//! Arbitrary words and random programs, executed on every engine, in strict and in lenient mode.
 //!
 //! An input is a head, a seed of two words for the launch, and the program's words. The third byte of the head says which
 //! launch, the fourth which chip; the first two are the mode and the level of vector instructions.
@@ -26,45 +25,36 @@ use reconverge_testkit::{r500 as r500_programs, r700 as r700_programs, tesla as 
 use crate::input::{HEAD, chosen, head, input, words_from};
 use crate::{Target, no_seeds};
 
-/// The targets: arbitrary words in both modes, then programs on every pair of engines.
+/// The targets: arbitrary words, and programs that a generator makes.
 pub const TARGETS: &[Target] = &[
-    execute("execute-r500", Isa::R500, words_r500, |bytes| fragment(bytes, Runs::BothModes)),
-    execute("execute-r500-vertex", Isa::R500, words_vertex, |bytes| vertices(bytes, Runs::BothModes)),
-    execute("execute-r700", Isa::R700, words_r700, |bytes| wavefronts(bytes, Runs::BothModes)),
-    execute("execute-tesla", Isa::Tesla, words_tesla, |bytes| warps(bytes, Runs::BothModes)),
-    engines("engines-r500", Isa::R500, programs_r500, |bytes| fragment(bytes, Runs::Engines)),
-    engines("engines-r500-vertex", Isa::R500, programs_vertex, |bytes| vertices(bytes, Runs::Engines)),
-    engines("engines-r700", Isa::R700, programs_r700, |bytes| wavefronts(bytes, Runs::Engines)),
-    engines("engines-tesla", Isa::Tesla, programs_tesla, |bytes| warps(bytes, Runs::Engines)),
+    words_of("execute-r500", Isa::R500, words_r500, fragment),
+    words_of("execute-r500-vertex", Isa::R500, words_vertex, vertices),
+    words_of("execute-r700", Isa::R700, words_r700, wavefronts),
+    words_of("execute-tesla", Isa::Tesla, words_tesla, warps),
+    programs_of("engines-r500", Isa::R500, programs_r500, fragment),
+    programs_of("engines-r500-vertex", Isa::R500, programs_vertex, vertices),
+    programs_of("engines-r700", Isa::R700, programs_r700, wavefronts),
+    programs_of("engines-tesla", Isa::Tesla, programs_tesla, warps),
 ];
 
-const fn execute(
+const fn words_of(
     name: &'static str,
     isa: Isa,
     make: fn(&mut Random) -> Vec<u8>,
     check: fn(&[u8]) -> Result<u64, String>,
 ) -> Target {
-    let about = "arbitrary words end or trap, in strict and in lenient mode";
-    Target { name, isa: Some(isa), about, counts: "runs", make, seeds: no_seeds, check }
-}
-
-const fn engines(
-    name: &'static str,
-    isa: Isa,
-    make: fn(&mut Random) -> Vec<u8>,
-    check: fn(&[u8]) -> Result<u64, String>,
-) -> Target {
-    let about = "random words and programs leave the same on the reference, the fast and the compiled engine";
+    let about = "arbitrary words end or trap, the same on the reference, the fast and the compiled engine";
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
-/// Which runs are made of one input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runs {
-    /// Of the reference interpreter, in strict and in lenient mode.
-    BothModes,
-    /// Of all engines, in one mode.
-    Engines,
+const fn programs_of(
+    name: &'static str,
+    isa: Isa,
+    make: fn(&mut Random) -> Vec<u8>,
+    check: fn(&[u8]) -> Result<u64, String>,
+) -> Target {
+    let about = "random programs leave the same on the reference, the fast and the compiled engine";
+    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
 /// The engines whose results must be those of the reference interpreter. In lockstep the compiled engine makes code of all
@@ -78,30 +68,22 @@ pub fn options(mode: u8, level: u8, watchdog: u64) -> Options {
     Options { mode, level, watchdog, jobs: NonZeroUsize::new(1), engine: Engine::Reference }
 }
 
-/// Runs on every engine; what differs, in words.
+/// Runs on every engine and gives what the reference interpreter leaves, or what differs from it, in words.
 ///
 /// # Errors
 /// A result that is not that of the reference interpreter.
 pub fn same_on_every_engine<T: PartialEq + Debug>(
     options: &Options,
     run: impl Fn(&Options) -> T,
-) -> Result<(), String> {
-    same_as(&run(options), options, run)
-}
-
-/// Compares what the other engines leave with what the reference interpreter has left.
-fn same_as<T: PartialEq + Debug>(
-    expected: &T,
-    options: &Options,
-    run: impl Fn(&Options) -> T,
-) -> Result<(), String> {
+) -> Result<T, String> {
+    let expected = run(options);
     for engine in ENGINES {
         let found = run(&Options { engine, ..*options });
-        if found != *expected {
-            return Err(difference(engine, options, &found, expected));
+        if found != expected {
+            return Err(difference(engine, options, &found, &expected));
         }
     }
-    Ok(())
+    Ok(expected)
 }
 
 /// How two results differ: where their texts do.
@@ -116,27 +98,13 @@ fn difference<T: Debug>(engine: Engine, options: &Options, found: &T, expected: 
     format!("{engine}, {}, {level}: … {} …\nreference: … {} …", options.mode, part(&found), part(&expected))
 }
 
-/// Runs that an input makes: on every engine, or on the reference interpreter in both modes. What is refused before it runs
-/// does not count.
+/// Runs a program on every engine. One that is refused before it runs does not count.
 fn runs<T: PartialEq + Debug, L: PartialEq + Debug, C: PartialEq + Debug>(
-    kind: Runs,
-    options: Options,
+    options: &Options,
     run: impl Fn(&Options) -> Result<T, RunError<L, C>>,
 ) -> Result<u64, String> {
-    let modes = if kind == Runs::Engines { vec![options.mode] } else { Mode::ALL.to_vec() };
-    let mut counted = 0;
-    for mode in modes {
-        let options = Options { mode, ..options };
-        let expected = run(&options);
-        if matches!(expected, Err(RunError::Launch(_))) {
-            continue;
-        }
-        counted += 1;
-        if kind == Runs::Engines {
-            same_as(&expected, &options, &run)?;
-        }
-    }
-    Ok(counted)
+    let left = same_on_every_engine(options, run)?;
+    Ok(u64::from(!matches!(left, Err(RunError::Launch(_)))))
 }
 
 /// A seed and a program: the words of an input, cut to whole instructions, and to as many as there may be.
@@ -165,20 +133,17 @@ fn words_r500(random: &mut Random) -> Vec<u8> {
 }
 
 fn programs_r500(random: &mut Random) -> Vec<u8> {
-    if random.once_in(4) {
-        return words_r500(random);
-    }
     let words = r500_programs::program(random);
     of_program(random, 0, 0, &words)
 }
 
-fn fragment(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+fn fragment(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, lanes, _] = head(bytes);
     let (mut random, words) = parts(bytes, 6, MOST_SLOTS);
     let setup = r500_programs::setup(&mut random, words);
     let lanes = if lanes == 0 { 1 + random.below(70) as usize } else { usize::from(lanes) };
     let launch = r500_programs::launch(&mut random, lanes);
-    runs(kind, options(mode, level, 200), |options| r500::run::run(&setup, &launch, options))
+    runs(&options(mode, level, 200), |options| r500::run::run(&setup, &launch, options))
 }
 
 // ---- R500's vertex unit
@@ -189,14 +154,11 @@ fn words_vertex(random: &mut Random) -> Vec<u8> {
 }
 
 fn programs_vertex(random: &mut Random) -> Vec<u8> {
-    if random.once_in(4) {
-        return words_vertex(random);
-    }
     let words = vertex::program(random).words;
     of_program(random, 0, 0, &words)
 }
 
-fn vertices(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+fn vertices(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, ..] = head(bytes);
     let (mut random, words) = parts(bytes, 4, MOST_SLOTS);
     // The state of a random program, which loops and calls.
@@ -206,7 +168,7 @@ fn vertices(bytes: &[u8], kind: Runs) -> Result<u64, String> {
     let setup = Arc::new(setup);
     let lanes = 1 + random.below(70) as usize;
     let launch = vertex::launch(&mut random, lanes);
-    runs(kind, options(mode, level, 300), |options| pvs::run::run(&setup, &launch, options))
+    runs(&options(mode, level, 300), |options| pvs::run::run(&setup, &launch, options))
 }
 
 // ---- R700
@@ -228,10 +190,9 @@ fn words_r700(random: &mut Random) -> Vec<u8> {
 }
 
 fn programs_r700(random: &mut Random) -> Vec<u8> {
-    let (launch, words) = match random.below(8) {
-        0 | 1 => return words_r700(random),
-        2..5 => (0, r700_programs::program(random).words),
-        5 | 6 => (0, r700_programs::conditional(random).words),
+    let (launch, words) = match random.below(6) {
+        0..3 => (0, r700_programs::program(random).words),
+        3 | 4 => (0, r700_programs::conditional(random).words),
         _ => {
             let source = r700_programs::memory::source(random);
             let assembled = r700::text::assemble(&source, CHIPS[0]);
@@ -241,7 +202,7 @@ fn programs_r700(random: &mut Random) -> Vec<u8> {
     of_program(random, launch, 0, &words)
 }
 
-fn wavefronts(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, launch, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 2, 512);
     let mut launch = match launch & 1 {
@@ -254,7 +215,7 @@ fn wavefronts(bytes: &[u8], kind: Runs) -> Result<u64, String> {
     }
     launch.dx10_loop_limit = Some(1 + random.below(20));
     let program = Program::from_words(words);
-    runs(kind, options(mode, level, 3000), |options| r700::run::run(&program, &launch, options))
+    runs(&options(mode, level, 3000), |options| r700::run::run(&program, &launch, options))
 }
 
 // ---- Tesla
@@ -315,9 +276,6 @@ fn words_tesla(random: &mut Random) -> Vec<u8> {
 }
 
 fn programs_tesla(random: &mut Random) -> Vec<u8> {
-    if random.once_in(3) {
-        return words_tesla(random);
-    }
     let text = prologue(random) + &tesla_programs::program(random);
     let assembled = tesla::text::assemble(&text, Chip::Gt215, Stage::Compute);
     let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
@@ -325,7 +283,7 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     of_program(random, COMPUTE, 4, &words)
 }
 
-fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {
+fn warps(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, which, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 1, 1024);
     let (stage, chip) = (chosen(which & 3, &Stage::ALL), chosen(chip, &Chip::ALL));
@@ -368,5 +326,5 @@ fn warps(bytes: &[u8], kind: Runs) -> Result<u64, String> {
         Stage::Geometry => Launch::Geometry(Geometry { setup, lanes, inputs, vertices: vec![7; 64] }),
     };
     let watchdog = 500 + u64::from(random.below(1500));
-    runs(kind, options(mode, level, watchdog), |options| tesla::run::run(launch.clone(), &program, options))
+    runs(&options(mode, level, watchdog), |options| tesla::run::run(launch.clone(), &program, options))
 }

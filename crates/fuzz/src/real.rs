@@ -141,6 +141,6 @@ fn check(bytes: &[u8], isa: Isa) -> Result<u64, String> {
         let outcome = session.copy().run(options)?;
         // Only lockstep counts paths.
         Ok::<_, Error>(RunResult { shares: Shares::default(), ..RunResult::of(&*outcome) })
-    })?;
-    Ok(1)
+    })
+    .map(|_| 1)
 }

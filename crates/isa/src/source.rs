@@ -231,7 +231,10 @@ impl<'a> Cursor<'a> {
 
 /// An unsigned number, decimal or `0x…`, of at most 64 bits; `_` may separate digits.
 pub fn parse_number(text: &str) -> Option<u64> {
-    let digits = text.replace('_', "");
+    if text.contains('_') {
+        return parse_number(&text.replace('_', ""));
+    }
+    let digits = text;
     match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
         Some(hex) if !hex.is_empty() && !hex.starts_with('+') => u64::from_str_radix(hex, 16).ok(),
         Some(_) => None,

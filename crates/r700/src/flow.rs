@@ -262,20 +262,25 @@ impl Flow {
         let subentries_an_entry = self.subentries_an_entry();
         let needed = used.entries(subentries_an_entry);
         self.deepest = self.deepest.max(needed);
-        match self.setup.stack_size {
-            Some(declared) if self.setup.strict && needed > declared => {
-                self.stack.pop();
-                Err(FlowFault::StackOverflow {
-                    needed,
-                    declared,
-                    full: used.full,
-                    sub: used.sub,
-                    subentries_an_entry,
-                    program: None,
-                })
-            }
-            _ => Ok(()),
+        if needed <= self.stack_limit() {
+            return Ok(());
         }
+        self.stack.pop();
+        let Some(declared) = self.declared() else { return Err(FlowFault::StackTooDeep { needed }) };
+        let (full, sub) = (used.full, used.sub);
+        Err(FlowFault::StackOverflow { needed, declared, full, sub, subentries_an_entry, program: None })
+    }
+
+    /// STACK_SIZE, where more of the stack is a fault.
+    #[inline(always)]
+    fn declared(&self) -> Option<u32> {
+        self.setup.stack_size.filter(|_| self.setup.strict)
+    }
+
+    /// The most entries of the stack: as declared, or as many as can be.
+    #[inline(always)]
+    fn stack_limit(&self) -> u32 {
+        self.declared().unwrap_or(FlowSetup::MOST_STACK)
     }
 
     #[inline(always)]

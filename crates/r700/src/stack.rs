@@ -62,9 +62,6 @@ pub(crate) enum Unfinished {
     Long,
 }
 
-/// The most entries that the eight bits of STACK_SIZE can declare: a stack is followed to as many.
-const DEEPEST: usize = 255;
-
 /// The most that the search visits: addresses with a stack, and the entries of these stacks. Compiled programs have about
 /// as many as instructions.
 const EFFORT: usize = 1 << 22;
@@ -87,7 +84,8 @@ pub(crate) fn walk(
     watch: &mut dyn FnMut(u32, Met<'_>),
 ) -> Result<(StackUse, u32), Unfinished> {
     let mut search = Search { code, open: vec![(start, stack)], most: StackUse::default(), most_at: start };
-    let deepest = DEEPEST * StackUse::subentries_an_entry(code.chip().wave_width) as usize;
+    let subentries = FlowSetup::MOST_STACK * StackUse::subentries_an_entry(code.chip().wave_width);
+    let deepest = subentries as usize;
     let mut seen = HashSet::new();
     let mut effort = 0;
     while let Some(at) = search.open.pop() {

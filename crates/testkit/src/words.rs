@@ -33,7 +33,8 @@ const BLOCKS: u64 = (1 << 32) / BLOCK as u64;
 pub const BLOCK: usize = 1 << 14;
 
 /// Hands blocks of [`BLOCK`] words to `check`: 2^20 random words and every sign and exponent with the fractions at which
-/// something can happen; or, with `RECONVERGE_WORDS=all` in the environment, every word of 32 bits. Gives how many there were.
+/// something can happen; or, with `RECONVERGE_WORDS=all` in the environment, every word of 32 bits; with `RECONVERGE_WORDS=edges`
+/// no random ones. Gives how many there were.
 ///
 /// Among all words the exponent changes fastest, the fraction slowest.
 ///
@@ -41,7 +42,9 @@ pub const BLOCK: usize = 1 << 14;
 /// The variable has another value.
 pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let mut block = [0; BLOCK];
+    let mut random_words = 1 << 20;
     match var("RECONVERGE_WORDS").as_deref() {
+        Ok("edges") => random_words = 0,
         Ok("all") => {
             for number in 0..BLOCKS {
                 let first = (number * BLOCK as u64) as u32;
@@ -52,7 +55,7 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
             }
             return 1 << 32;
         }
-        Ok(other) => panic!("RECONVERGE_WORDS={other}: all, or no such variable"),
+        Ok(other) => panic!("RECONVERGE_WORDS={other}: all, edges, or no such variable"),
         Err(VarError::NotPresent) => {}
         Err(error) => panic!("RECONVERGE_WORDS: {error}"),
     }
@@ -60,7 +63,7 @@ pub fn each_block(seed: u64, mut check: impl FnMut(&[u32; BLOCK])) -> u64 {
     let fractions: Vec<u32> = bits.chain([0x7f_fffe, 0x40_0001]).collect();
     let edges = (0..512).flat_map(|top| fractions.iter().map(move |fraction| top << 23 | fraction));
     let mut random = Random::new(seed);
-    let mut words = edges.chain((0..1 << 20).map(|_| random.next() << 12 ^ random.next()));
+    let mut words = edges.chain((0..random_words).map(|_| random.next() << 12 ^ random.next()));
     let mut count = 0;
     // The last words are left out where they do not fill a block.
     while block.iter_mut().all(|place| words.next().map(|word| *place = word).is_some()) {

@@ -1,6 +1,6 @@
 //! Words to text.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 
 use reconverge_isa::word::{FieldValue, Kind};
 use reconverge_isa::{Mark, Program};
@@ -9,7 +9,7 @@ use super::construct::{Condition, Jumps, Pop, Statement};
 use super::idioms::Idiom;
 use super::structure::strays;
 use super::syntax::{
-    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_name, letter, modifier, source,
+    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier, source,
     tex_letter, word_name,
 };
 use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, WORDS};
@@ -220,13 +220,14 @@ fn number_text(bits: u32) -> String {
     if same { text } else { format!("{bits:#010x}") }
 }
 
-pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> String {
+pub(crate) fn value_text(field: &reconverge_isa::Field, raw: u32) -> impl Display {
     let value = field.get(raw);
-    match (field.kind, field.name_of(value)) {
-        (Kind::Names, Some(name)) => name.to_owned(),
-        _ if value < 10 => value.to_string(),
-        _ => format!("{value:#x}"),
-    }
+    let name = field.name_of(value).filter(|_| field.kind == Kind::Names);
+    fmt::from_fn(move |f| match name {
+        Some(name) => f.write_str(name),
+        None if value < 10 => write!(f, "{value}"),
+        None => write!(f, "{value:#x}"),
+    })
 }
 
 // ---- Instructions
@@ -272,29 +273,38 @@ struct Expressed {
 
 /// Everything in which `words` differ from what the text expresses.
 fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut String) {
-    let mut items: Vec<String> = Vec::new();
+    let start = out.len();
+    let mut item = |text: fmt::Arguments<'_>| {
+        out.push_str(if out.len() == start { " {" } else { " " });
+        let _ = out.write_fmt(text);
+    };
     if !expressed.absent.is_empty() {
-        items.push(expressed.absent.clone());
+        item(format_args!("{}", expressed.absent));
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
-        for field in info.fields {
+        // Bits that a field has or none has.
+        if raw == known && raw & !info.owned == 0 {
+            continue;
+        }
+        for (name, field) in field_names(expressed.kind, index) {
             let value = field.get(raw);
             if value != field.get(known) {
-                let name = field_name(info, index, field);
                 match field.kind {
-                    Kind::Flag if value == 1 => items.push(name),
-                    _ => items.push(format!("{name}={}", value_text(field, raw))),
+                    Kind::Flag if value == 1 => item(format_args!("{name}")),
+                    _ => item(format_args!("{name}={}", value_text(field, raw))),
                 }
             }
         }
         let stray = raw & !info.owned;
         if stray != 0 {
-            items.push(format!("{}|={stray:#x}", word_name(info, index)));
+            item(format_args!("{}|={stray:#x}", word_name(info, index)));
         }
     }
-    if always || !items.is_empty() {
-        let _ = write!(out, " {{{}}}", items.join(" "));
+    if out.len() != start {
+        out.push('}');
+    } else if always {
+        out.push_str(" {}");
     }
 }
 

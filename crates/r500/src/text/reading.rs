@@ -1,5 +1,7 @@
 //! Reading the pieces that all instructions share: numbers, field values, braces.
 
+use std::borrow::Cow;
+
 use reconverge_isa::Field;
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::Kind;
@@ -129,12 +131,12 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
         let at = cursor.here();
         let start = cursor.offset();
         let off = cursor.eat("-");
-        let mut name = cursor.word().to_owned();
+        let mut name = Cow::Borrowed(cursor.word());
         if name.is_empty() {
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
         if cursor.eat(".") {
-            name = format!("{name}.{}", cursor.word());
+            name = format!("{name}.{}", cursor.word()).into();
         }
         if cursor.eat("|=") {
             let word = (0..WORDS).find(|word| syntax::word_name(&formats[*word], *word) == name);

@@ -1,8 +1,11 @@
 //! The small spellings that printing and parsing share, each written once.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use reconverge_isa::word::{Field, WordInfo};
 
-use crate::inst::inline_constant;
+use crate::inst::{WORDS, inline_constant};
 use crate::words::{Imod, InstType, Omod, Swiz, TexSwiz, layout};
 
 /// Suffix of an output modifier.
@@ -90,25 +93,50 @@ pub(super) fn inline_code(value: f32) -> Option<u32> {
     (0..128).find(|code| inline_constant(*code) == value).map(u32::from)
 }
 
+/// A word and a field of it.
+type Place = (usize, &'static Field);
+
 /// The word and field of a name. A name that occurs in several words needs the
 /// word's name before it: `US_ALU_RGB_INST.OMOD`.
-pub(super) fn field(kind: InstType, name: &str) -> Option<(usize, &'static Field)> {
-    let formats = layout(kind);
-    let (word, name) = match name.split_once('.') {
-        Some((word, name)) => (Some(word), name),
-        None => (None, name),
-    };
-    formats
-        .iter()
-        .enumerate()
-        .filter(|(_, info)| word.is_none_or(|word| info.name.eq_ignore_ascii_case(word)))
-        .find_map(|(index, info)| info.field(name).map(|field| (index, field)))
+pub(super) fn field(kind: InstType, name: &str) -> Option<Place> {
+    // Reading an instruction asks for some fifty fields: with a search through the words it takes three times as long.
+    static NAMES: LazyLock<[HashMap<String, Place>; 4]> = LazyLock::new(|| std::array::from_fn(|kind| names(InstType::ALL[kind])));
+    let names = &NAMES[kind as usize];
+    // Names are mostly written as the manual has them.
+    names.get(name).or_else(|| names.get(&name.to_ascii_uppercase())).copied()
 }
 
-/// The name of a field in braces: with its word's, unless it is one of the common word.
-pub(super) fn field_name(info: &WordInfo, word: usize, field: &Field) -> String {
-    let name = field.name.to_ascii_uppercase();
-    if word == 0 { name } else { format!("{}.{name}", info.name) }
+/// Every field by its name, and by its word's name and its own.
+fn names(kind: InstType) -> HashMap<String, Place> {
+    let mut names = HashMap::new();
+    for (word, info) in layout(kind).iter().enumerate() {
+        for field in info.fields {
+            let name = field.name.to_ascii_uppercase();
+            names.insert(format!("{}.{name}", info.name), (word, field));
+            // The first word that has it.
+            names.entry(name).or_insert((word, field));
+        }
+    }
+    names
+}
+
+/// The fields of a word with their names in braces: with its word's, unless it is the common word.
+pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
+    type Words = [Vec<(String, &'static Field)>; WORDS];
+    static NAMES: LazyLock<[Words; 4]> = LazyLock::new(|| {
+        std::array::from_fn(|kind| {
+            let formats = layout(InstType::ALL[kind]);
+            std::array::from_fn(|word| {
+                let WordInfo { name: word_name, fields, .. } = formats[word];
+                let name = |field: &Field| match (word, field.name.to_ascii_uppercase()) {
+                    (0, name) => name,
+                    (_, name) => format!("{word_name}.{name}"),
+                };
+                fields.iter().map(|field| (name(field), field)).collect()
+            })
+        })
+    });
+    &NAMES[kind as usize][word]
 }
 
 /// The name of a word in braces.

@@ -14,7 +14,8 @@ impl Flow {
     pub(crate) fn rounds(&self) -> Option<u32> {
         let Some(Entry::Loop { body, .. }) = self.stack.last() else { return None };
         let states = &self.states;
-        if *body != self.pc || states.inactive_continue.any() || states.inactive_break != !states.active {
+        // The sets are disjoint: with these two, no lane is in IC.
+        if *body != self.pc || states.inactive_break != !states.active {
             return None;
         }
         let registers = self.registers?;
@@ -37,8 +38,7 @@ impl Flow {
 
     /// Whether so many branches can be pushed.
     pub(crate) fn has_room_for(&self, pushes: u32) -> bool {
-        !self.setup.strict
-            || self.setup.stack_size.is_none_or(|declared| self.needed_with(pushes) <= declared)
+        self.needed_with(pushes) <= self.stack_limit()
     }
 
     /// So many branches have been pushed, and popped again.
@@ -61,6 +61,53 @@ impl Flow {
             LoopKind::Repeat => registers.trip -= rounds,
             // 0 is no limit.
             LoopKind::Dx10 => registers.trip = registers.trip.saturating_sub(rounds),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::flow::{AluForm, Control, FlowSetup};
+
+    /// All 64 lanes in the first round of a loop without a limit, whose body begins at 1.
+    fn in_loop(limit: Option<u32>) -> Flow {
+        let setup = FlowSetup { dx10_loop_limit: limit, ..FlowSetup::new(64, !Mask::NONE) };
+        let mut flow = Flow::new(setup);
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        flow
+    }
+
+    #[test]
+    fn a_pass_begins_at_the_body_of_its_loop() {
+        let mut flow = in_loop(None);
+        assert_eq!(flow.rounds(), Some(u32::MAX));
+        flow.alu_enter(AluForm::ALU, false).unwrap();
+        flow.alu_leave(AluForm::ALU).unwrap();
+        assert_eq!((flow.pc(), flow.rounds()), (2, None));
+        // Nor does one begin where the innermost entry is a branch.
+        let mut flow = in_loop(None);
+        flow.push_(&Control::to(9)).unwrap();
+        assert_eq!(flow.rounds(), None);
+    }
+
+    #[test]
+    fn a_pass_begins_with_every_lane_active_or_out_of_the_loop() {
+        for (form, rounds) in [
+            (AluForm::ALU_BREAK, Some(u32::MAX)),
+            (AluForm::ALU_CONTINUE, None),
+            (AluForm::ALU, None),
+        ] {
+            let mut flow = in_loop(None);
+            flow.update_execute_mask(form, Mask(0b0101));
+            assert_eq!(flow.rounds(), rounds, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn the_last_round_does_not_lead_back() {
+        for (limit, rounds) in [(1, 0), (2, 1), (7, 6)] {
+            assert_eq!(in_loop(Some(limit)).rounds(), Some(rounds));
         }
     }
 }

@@ -202,7 +202,7 @@ pub struct FlowSetup {
     pub wave_width: u8,
     /// The lanes that are valid at the start.
     pub valid: Mask,
-    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for no limit.
+    /// STACK_SIZE of SQ_PGM_RESOURCES, in entries; `None` for [`FlowSetup::MOST_STACK`].
     pub stack_size: Option<u32>,
     /// SQ_LOOP_CONST, by number.
     pub loop_constants: [LoopConstant; 32],
@@ -223,6 +223,9 @@ pub struct FlowSetup {
 impl FlowSetup {
     /// The deepest nesting of calls the manual allows (MAN p. 53).
     pub const CALL_LIMIT: u32 = 32;
+
+    /// The most entries of the stack that the eight bits of STACK_SIZE can declare.
+    pub const MOST_STACK: u32 = 255;
 
     /// A wavefront of `wave_width` with these valid lanes, constants zero, no limit on the stack, strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
@@ -314,6 +317,12 @@ pub enum FlowFault {
         /// Entries that the whole program needs, where that is known. The wavefront fills this in: the divergence
         /// machine does not see the program.
         program: Option<u32>,
+    },
+    /// More stack than STACK_SIZE can declare.
+    #[error("the stack needs {needed} entries here, and STACK_SIZE cannot declare more than {}", FlowSetup::MOST_STACK)]
+    StackTooDeep {
+        /// Entries needed.
+        needed: u32,
     },
     /// WHOLE_QUAD_MODE with VALID_PIXEL_MODE (strict mode; MAN p. 49).
     #[error("WHOLE_QUAD_MODE and VALID_PIXEL_MODE are both set")]

@@ -66,6 +66,25 @@ fn push_else_keeps_those_that_fail_and_jumps_when_none_does() {
     assert_eq!((flow.pc(), flow.active(), flow.entries().len()), (1, ALL, 1));
 }
 
+#[test]
+fn push_else_does_not_pop() {
+    let mut flow = four();
+    push_if(&mut flow, Mask(0b0111));
+    flow.push_else(&Control::to(9).pop(1)).unwrap();
+    assert_eq!((flow.pc(), flow.entries().len(), states(&flow).as_str()), (9, 2, "IB IB IB IB"));
+}
+
+#[test]
+fn pop_push_else_pops_before_it_pushes_and_not_again() {
+    let mut flow = four();
+    push_if(&mut flow, Mask(0b0111));
+    push_if(&mut flow, Mask(0b0011));
+    flow.pop_push_else(&Control { cond: Condition::Bool(0), ..Control::to(9) }.pop(1)).unwrap();
+    assert_eq!((flow.entries().len(), flow.active()), (2, Mask(0b0111)));
+    flow.pop_push_else(&Control::to(9).pop(2)).unwrap();
+    assert_eq!((flow.pc(), flow.entries().len(), states(&flow).as_str()), (9, 1, "IB IB IB IB"));
+}
+
 // 0x0D ELSE. D5.
 
 #[test]

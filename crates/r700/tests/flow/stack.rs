@@ -157,3 +157,17 @@ fn stack_rows_come_innermost_first_with_trip_counts() {
         ]
     );
 }
+
+#[test]
+fn more_stack_than_can_be_declared_is_a_fault_in_either_mode() {
+    // 64 lanes: two subentries besides the pushes, four to an entry.
+    for (strict, stack_size) in [(true, None), (false, None), (false, Some(1))] {
+        let mut flow = Flow::new(FlowSetup { strict, stack_size, ..FlowSetup::new(64, ALL) });
+        for _ in 0..4 * FlowSetup::MOST_STACK - 2 {
+            flow.push_(&Control::to(0)).unwrap();
+        }
+        let before = (flow.pc(), flow.entries().len());
+        assert_eq!(flow.push_(&Control::to(0)), Err(FlowFault::StackTooDeep { needed: 256 }));
+        assert_eq!((flow.pc(), flow.entries().len()), before);
+    }
+}
