@@ -99,8 +99,9 @@ type Place = (usize, &'static Field);
 /// The word and field of a name. A name that occurs in several words needs the
 /// word's name before it: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<Place> {
-    // Reading an instruction asks for some fifty fields: with a search through the words it takes three times as long.
-    static NAMES: LazyLock<[HashMap<String, Place>; 4]> = LazyLock::new(|| std::array::from_fn(|kind| names(InstType::ALL[kind])));
+    // Reading an instruction asks for some fifty fields.
+    static NAMES: LazyLock<[HashMap<String, Place>; 4]> =
+        LazyLock::new(|| std::array::from_fn(|kind| names(InstType::ALL[kind])));
     let names = &NAMES[kind as usize];
     // Names are mostly written as the manual has them.
     names.get(name).or_else(|| names.get(&name.to_ascii_uppercase())).copied()

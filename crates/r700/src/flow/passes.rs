@@ -93,11 +93,9 @@ mod tests {
 
     #[test]
     fn a_pass_begins_with_every_lane_active_or_out_of_the_loop() {
-        for (form, rounds) in [
-            (AluForm::ALU_BREAK, Some(u32::MAX)),
-            (AluForm::ALU_CONTINUE, None),
-            (AluForm::ALU, None),
-        ] {
+        for (form, rounds) in
+            [(AluForm::ALU_BREAK, Some(u32::MAX)), (AluForm::ALU_CONTINUE, None), (AluForm::ALU, None)]
+        {
             let mut flow = in_loop(None);
             flow.update_execute_mask(form, Mask(0b0101));
             assert_eq!(flow.rounds(), rounds, "{form:?}");

@@ -319,7 +319,10 @@ pub enum FlowFault {
         program: Option<u32>,
     },
     /// More stack than STACK_SIZE can declare.
-    #[error("the stack needs {needed} entries here, and STACK_SIZE cannot declare more than {}", FlowSetup::MOST_STACK)]
+    #[error(
+        "the stack needs {needed} entries here, and STACK_SIZE cannot declare more than {}",
+        FlowSetup::MOST_STACK
+    )]
     StackTooDeep {
         /// Entries needed.
         needed: u32,
