@@ -65,7 +65,7 @@ const STAGE: u8 = 16;
 /// A head: mostly the plain form of the text, of any stage.
 fn any_head(random: &mut Random) -> [u8; 4] {
     let form = if random.once_in(8) { random.below(u32::from(STAGE)) as u8 } else { 0 };
-    [random.next() as u8, form | random.below(4) as u8 * STAGE, 0, 0]
+    [random.next() as u8, form | (random.below(4) as u8 * STAGE), 0, 0]
 }
 
 /// The text of an input in its plain form, without the check; `None` where a target is none of these.

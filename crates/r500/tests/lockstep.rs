@@ -6,7 +6,7 @@ use reconverge_r500::launch::{Hardware, Input, Launch};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowStep, FlowTrace, Options, Path, Shares};
+use reconverge_simt::{Engine, FlowStep, FlowTrace, Mode, Options, Path, RunError, Shares};
 use reconverge_testkit::everywhere;
 
 /// The mandel kernel for pixels of its picture, from the first of a row.
@@ -40,6 +40,32 @@ fn the_mandel_kernel_is_the_same_everywhere() {
         });
         assert_eq!(ran.sum::<u64>(), outcome.statistics.instructions);
     }
+}
+
+/// JUMP_FUNC 0xd5 jumps whatever the ALU result is where its boolean is false, and looks at it all the same.
+#[test]
+fn an_endloop_that_looks_at_a_spent_alu_result_traps_in_strict_mode_on_every_engine() {
+    let source = include_str!("../../workbench/kernels/mandel.r500.s")
+        .replace("\nloop int[0]\n", "\nloop int[0] -> behind\nbody:\n")
+        .replace("break if alu\n", "break if alu -> behind\n")
+        .replace("\nendloop int[0]\n", "\nFC ENDLOOP FUNC=0xd5 ANY INT=0 -> body\nbehind:\n");
+    let setup = Arc::new(Setup::new(&assemble(&source).expect("it assembles").program).expect("a program"));
+    let (plain, launch) = mandel(128, 500, 16);
+    let on = |setup: &Arc<Setup>, options: &Options, log: Option<&mut _>| match log {
+        Some(log) => run_observed(setup, &launch, options, log),
+        None => run(setup, &launch, options),
+    };
+    let [strict, lenient] = [Mode::Strict, Mode::Lenient].map(|mode| {
+        everywhere(
+            |engine, level, log| on(&setup, &Options { engine, level, mode, ..Options::default() }, log),
+            |result| format!("{mode}: {result:?}"),
+        )
+    });
+    match strict {
+        Err(RunError::Trap(trap)) => assert!(trap.to_string().contains("reads an ALU result"), "{trap}"),
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(lenient, on(&plain, &Options { mode: Mode::Lenient, ..Options::default() }, None));
 }
 
 #[test]

@@ -185,7 +185,9 @@ impl<'a> Tracer<'a> {
         it.al()?;
         let always = flow.wants == [u64::MAX; 4];
         if it.ends() {
-            return (block.jump == self.head && always).then_some(it);
+            // In strict mode it traps where it looks at an ALU result that nothing has written, also where every result jumps.
+            let goes_back = block.jump == self.head && always && !flow.reads_alu_result;
+            return goes_back.then_some(it);
         }
         // Whether lanes leave depends on what this block has found out, for all active lanes.
         // Calls come before it.
