@@ -1140,6 +1140,11 @@ mod tests {
         flow.call(0x100, 0x18, &mut Silent).unwrap();
         flow.ret(Mask(0b0100), 0x108, &mut Silent).unwrap();
         assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
+        // A lane that two calls wait for has not ended either.
+        flow.call(0x200, 0x110, &mut Silent).unwrap();
+        flow.call(0x300, 0x208, &mut Silent).unwrap();
+        flow.ret(Mask::NONE, 0x308, &mut Silent).unwrap();
+        assert_eq!(flow.ended(), Mask(unlaunched | 0b0011));
     }
 
     #[test]
@@ -1151,6 +1156,50 @@ mod tests {
             (whole_quads(Mask::NONE), whole_quads(Mask(0x8010_0002))),
             (Mask::NONE, Mask(0xf0f0_000f))
         );
+        for lanes in 1..16 {
+            assert_eq!(whole_quads(Mask(lanes << 8)), Mask(0xf00), "{lanes:#b}");
+        }
+    }
+
+    // 9.9
+    #[test]
+    fn a_fault_says_its_name_in_the_manuals_word() {
+        let faults = [
+            Fault::StackUnderflow,
+            Fault::StackMismatch,
+            Fault::QuadonActive,
+            Fault::StackLimit,
+            Fault::TargetsDiffer,
+        ];
+        let said = faults.map(|fault| fault.to_string());
+        let begins =
+            ["STACK_UNDERFLOW: ", "STACK_MISMATCH: ", "QUADON_ACTIVE: ", "STACK_LIMIT: ", "active lanes "];
+        for (said, begin) in said.iter().zip(begins) {
+            assert!(said.starts_with(begin), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_issues_next_and_how_full_the_stack_is_can_be_asked() {
+        let mut flow = warp(0b11);
+        assert_eq!(flow.launched(), Mask(0b11));
+        assert_eq!(flow.issue(), Some(Issue { pc: 0, mask: Mask(0b11) }));
+        let depth =
+            |flow: &Flow| flow.depths().iter().map(|depth| (depth.of, depth.used)).collect::<Vec<_>>();
+        assert_eq!(depth(&flow), [("token stack", 0)]);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        assert_eq!(depth(&flow), [("token stack", 1)]);
+        assert_eq!(flow.depths()[0].room, u32::try_from(Limits::default().stack_entries).ok());
+    }
+
+    // In a pass; `bra` goes on with the others itself.
+    #[test]
+    fn lanes_that_branch_off_in_a_pass_wait_as_those_of_a_branch() {
+        let mut flow = warp(0b111);
+        let mut passed = flow.clone();
+        flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
+        passed.branch_off(0x10, Mask(0b110));
+        assert_eq!(passed.tokens(), flow.tokens());
     }
 
     // What a pass leaves behind is what the instructions leave, but for where the warp goes on.

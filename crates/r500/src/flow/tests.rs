@@ -734,6 +734,22 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
 }
 
+/// What a pass asks of the instructions in it.
+#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
+#[test]
+fn a_step_of_a_loop_says_what_it_is() {
+    let of = |word| {
+        let inst = FcInst::unpack(word).expect("a valid FC word");
+        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
+        let it = InLoop::of(&inst, &addr, I3, 0, FcMode::FULL).expect("a step of a loop");
+        (it.ends(), it.al(), it.step(), it.ignores_uncovered())
+    };
+    assert_eq!(of(ENDLOOP), (true, Some(true), 2, false));
+    assert_eq!(of(ENDREP), (true, Some(false), 2, false));
+    assert_eq!(of(BREAK_IF | IGNORE_UNCOVERED), (false, Some(true), 2, true));
+    assert_eq!(of(CONTINUE_IF), (false, None, 2, false));
+}
+
 /// What a compiled pass leaves behind is what instruction after instruction leaves.
 #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 #[test]
@@ -757,4 +773,36 @@ fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = self::flow();
     run(&mut flow, REP, ALL);
     assert_eq!((flow.rounds(true), flow.rounds(false)), (None, Some(2)));
+}
+
+// ---- What can be asked and changed from outside
+
+#[test]
+fn what_is_open_and_how_deep_it_is_can_be_asked() {
+    let mut flow = flow();
+    let used = |flow: &Flow| flow.depths().iter().map(|depth| depth.used).collect::<Vec<_>>();
+    assert_eq!(used(&flow), [0, 0, 0]);
+    run(&mut flow, LOOP, ALL);
+    run(&mut flow, IF, Mask(0b0011));
+    run(&mut flow, IF, Mask(0b0001));
+    // Two lanes count from 0 and are off since the outer if: two constructs.
+    assert_eq!(used(&flow), [2, 1, 0]);
+    let rooms = flow.depths().into_iter().map(|depth| depth.room);
+    let Limits { branch_counter, loop_stack, address_stack } = FULL;
+    let expected = [u32::from(branch_counter) + 1, loop_stack as u32, address_stack as u32];
+    assert!(rooms.eq(expected.map(Some)), "{:?}", flow.depths());
+    assert_eq!(flow.frames().iter().map(|frame| frame.count).collect::<Vec<_>>(), [3]);
+    flow.set_loop_count(0, 1);
+    assert_eq!(flow.frames()[0].count, 1);
+    flow.set_loop_count(1, 7);
+    assert_eq!(flow.frames().len(), 1);
+}
+
+#[test]
+fn a_restart_covers_no_lanes_that_it_does_not_have() {
+    let mut flow = flow();
+    run(&mut flow, LOOP, ALL);
+    flow.restart(7, Mask(0b0011), Mask(0b0110));
+    assert_eq!((flow.pc(), flow.active(), flow.covered()), (7, Mask(0b0011), Mask(0b0010)));
+    assert!(flow.frames().is_empty());
 }

@@ -242,4 +242,44 @@ mod tests {
         let events = events_of(&mut flow, Changes::Flow, |flow| flow.loop_end(&Control::to(1)).unwrap());
         assert_eq!(events, [Event::Pop { kind: "LOOP" }, Event::Reconverge { mask: Mask(0b1111) }]);
     }
+
+    #[test]
+    fn a_step_has_only_moved_where_lanes_and_stack_are_as_before() {
+        let moved = |changes: Changes, step: fn(&mut Flow)| {
+            let mut flow = flow();
+            let before = Before::of::<Recorder>(&flow, changes);
+            step(&mut flow);
+            before.has_only_moved(&flow)
+        };
+        assert!(moved(Changes::Flow, |flow| flow.jump(&Control::to(5)).unwrap()));
+        assert!(!moved(Changes::Flow, |flow| flow.push_(&Control::to(5)).unwrap()));
+        assert!(!moved(Changes::Flow, |flow| flow.set_active(Mask(0b0111))));
+        // Of a step that cannot change them the question does not arise.
+        assert!(!moved(Changes::Nothing, |flow| flow.jump(&Control::to(5)).unwrap()));
+    }
+
+    #[test]
+    fn whoever_wants_depths_hears_how_much_stack_was_needed() {
+        #[derive(Default)]
+        struct Deepest(Vec<u32>);
+        impl Observer for Deepest {
+            const ENABLED: bool = true;
+            fn event(&mut self, _: Event) {}
+            fn wants_depths(&self) -> bool {
+                true
+            }
+            fn depth(&mut self, stack: usize, used: u32) {
+                assert_eq!(stack, 0);
+                self.0.push(used);
+            }
+        }
+        let (mut flow, mut deepest) = (flow(), Deepest::default());
+        for changes in [Changes::Push, Changes::All, Changes::Masks] {
+            let before = Before::of::<Deepest>(&flow, changes);
+            flow.push_(&Control::to(9)).unwrap();
+            before.announce(&flow, &mut deepest);
+        }
+        // Three subentries, then four, in an entry of four; masks alone need no stack.
+        assert_eq!(deepest.0, [1, 1]);
+    }
 }

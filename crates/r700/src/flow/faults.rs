@@ -133,5 +133,11 @@ mod tests {
         assert_eq!(flow.trips(), [5, 7]);
         flow.set_trip(1, 3);
         assert_eq!(flow.trips(), [5, 3]);
+        // A count of zero is one, too; so is the limit of a DX10 loop.
+        flow.set_trip(0, 0);
+        assert_eq!(flow.trips(), [0, 3]);
+        let mut flow = Flow::new(FlowSetup { dx10_loop_limit: Some(4), ..FlowSetup::new(64, Mask(0xf)) });
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        assert_eq!(flow.trips(), [4]);
     }
 }

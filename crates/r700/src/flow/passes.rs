@@ -68,7 +68,7 @@ impl Flow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flow::{AluForm, Control, FlowSetup};
+    use crate::flow::{AluForm, Control, FlowSetup, LoopConstant};
 
     /// All 64 lanes in the first round of a loop without a limit, whose body begins at 1.
     fn in_loop(limit: Option<u32>) -> Flow {
@@ -106,6 +106,56 @@ mod tests {
     fn the_last_round_does_not_lead_back() {
         for (limit, rounds) in [(1, 0), (2, 1), (7, 6)] {
             assert_eq!(in_loop(Some(limit)).rounds(), Some(rounds));
+        }
+    }
+
+    #[test]
+    fn a_loop_around_a_call_is_none_of_the_subroutine() {
+        let mut flow = Flow::new(FlowSetup::new(64, Mask(0xf)));
+        assert!(!flow.is_in_loop());
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        flow.push_(&Control::to(9)).unwrap();
+        assert!(flow.is_in_loop());
+        flow.call(&Control { call_count: 1, ..Control::to(20) }).unwrap();
+        assert!(!flow.is_in_loop());
+    }
+
+    /// 64 lanes: four subentries to an entry, and two besides the pushes.
+    #[test]
+    fn branches_of_a_pass_need_the_stack_that_pushes_need() {
+        let mut flow = Flow::new(FlowSetup { stack_size: Some(2), ..FlowSetup::new(64, Mask(0xf)) });
+        flow.push_(&Control::to(9)).unwrap();
+        assert_eq!((flow.has_room_for(5), flow.has_room_for(6)), (true, false));
+        flow.has_held(5);
+        assert_eq!(flow.stack_needed(), 2);
+        flow.has_held(0);
+        assert_eq!(flow.stack_needed(), 2);
+        // Undeclared, and in lenient mode, as much as can be declared.
+        for (stack_size, strict) in [(None, true), (Some(2), false)] {
+            let flow = Flow::new(FlowSetup { stack_size, strict, ..FlowSetup::new(64, Mask(0xf)) });
+            assert_eq!((flow.has_room_for(1018), flow.has_room_for(1019)), (true, false));
+        }
+    }
+
+    /// Lane 0 leaves, and the loop goes back twice.
+    #[test]
+    fn rounds_of_a_pass_leave_what_the_instructions_leave() {
+        type Start = fn(&mut Flow, &Control) -> Result<(), crate::flow::FlowFault>;
+        let starts: [Start; 3] = [Flow::loop_start, Flow::loop_start_no_al, Flow::loop_start_dx10];
+        for (start, limit) in [(starts[0], None), (starts[1], None), (starts[2], None), (starts[2], Some(9))]
+        {
+            let mut setup = FlowSetup { dx10_loop_limit: limit, ..FlowSetup::new(64, Mask(0xf)) };
+            setup.loop_constants[0] = LoopConstant(5 | 7 << 12 | 3 << 24);
+            let mut flow = Flow::new(setup);
+            start(&mut flow, &Control::to(9)).unwrap();
+            let mut passed = flow.clone();
+            flow.update_execute_mask(AluForm::ALU_BREAK, Mask(0b0001));
+            flow.loop_end(&Control::to(1)).unwrap();
+            flow.loop_end(&Control::to(1)).unwrap();
+            passed.stay(1, Mask(0b1110), Mask(0b0001), 2);
+            assert_eq!(passed, flow);
+            passed.stay(3, Mask(0b1110), Mask::NONE, 0);
+            assert_eq!((passed.pc(), passed.loop_registers()), (3, flow.loop_registers()));
         }
     }
 }

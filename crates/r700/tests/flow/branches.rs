@@ -54,6 +54,16 @@ fn whole_quad_mode_wakes_inactive_branch_lanes_only() {
     assert_eq!(states(&flow), "IX A A A");
 }
 
+#[test]
+fn whole_quad_mode_wakes_a_quad_of_which_two_or_three_lanes_are_active() {
+    for lanes in 1..16 {
+        let mut flow = four();
+        push_if(&mut flow, Mask(lanes));
+        flow.push_(&Control { whole_quad_mode: true, ..Control::to(9) }).unwrap();
+        assert_eq!((flow.pc(), flow.active()), (2, ALL), "{lanes:#b}");
+    }
+}
+
 // 0x0C PUSH_ELSE. D20.
 
 #[test]

@@ -126,3 +126,10 @@ fn alu_push_before_saves_the_lanes_before_the_predicate() {
     flow.alu_enter(AluForm::ALU_PUSH_BEFORE, true).unwrap();
     assert_eq!(flow.entries(), [Entry::Branch { active: ALL, whole_quad: true }]);
 }
+
+#[test]
+fn an_execute_mask_parts_lanes_where_some_stop_and_some_go_on() {
+    for (skip, parted) in [(Mask::NONE, false), (Mask(0b0001), true), (ALL, false), (!ALL, false)] {
+        assert_eq!(four().update_execute_mask(AluForm::ALU, skip), parted, "{skip:?}");
+    }
+}

@@ -66,6 +66,28 @@ mod tests {
         assert_eq!((flow.finished(), flow.issue()), (true, None));
     }
 
+    /// An entry of `quadon` is restored by `quadpop`, which does not look at lanes that have exited.
+    #[test]
+    fn a_lane_that_is_not_running_does_not_come_into_a_quadon_entry() {
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.bra(0x20, 0x08, Mask(0b001), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        flow.quadon(0x10, &mut Silent).unwrap();
+        let before = flow.tokens()[0].mask;
+        assert_eq!(before, Mask(0b110));
+        flow.set_token_mask(0, Mask(0b101));
+        assert_eq!(flow.tokens()[0].mask, Mask(0b100));
+        flow.set_token_mask(0, Mask(0b010));
+        assert_eq!(flow.tokens()[0].mask, Mask(0b010));
+        // Into an entry of another kind it does.
+        let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
+        flow.joinat(0x30, 0x08, &mut Silent).unwrap();
+        flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
+        flow.exit(&mut Silent).unwrap();
+        flow.set_token_mask(0, Mask(0b001));
+        assert_eq!(flow.tokens()[0].mask, Mask(0b001));
+    }
+
     #[test]
     fn a_lane_that_comes_on_is_running() {
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
