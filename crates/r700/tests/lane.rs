@@ -162,6 +162,8 @@ fn doubles_flush_scale_and_take_apart() {
     let double = f64::to_bits;
     assert_eq!(lane64::add_64(1, 1), 0, "denormals are zero");
     assert_eq!(lane64::frexp_64(double(12.0)), (4, double(0.75)));
+    // A signalling NaN becomes a quiet one.
+    assert_eq!(lane64::frexp_64(0x7ff0_0000_0000_0001), (-1, 0x7ff8_0000_0000_0001));
     assert_eq!(lane64::ldexp_64(double(-3.0), 2), double(-12.0));
     assert_eq!(lane64::ldexp_64(double(-3.0), 5000), double(f64::NEG_INFINITY));
     assert_eq!(lane64::ldexp_64(double(-3.0), -5000), double(-0.0));
