@@ -28,7 +28,7 @@ impl Finding {
     /// The file cannot be written.
     pub fn write(&self, folder: &Path) -> io::Result<PathBuf> {
         std::fs::create_dir_all(folder)?;
-        let file = folder.join(format!("{}-{:x}-{}.json", self.target, self.seed, self.case));
+        let file = folder.join(format!("{}-{}-{}.json", self.target, self.seed, self.case));
         let json = json!({
             "target": self.target,
             "seed": self.seed,

@@ -76,7 +76,7 @@ pub struct Launch {
     pub num_gprs: u8,
     /// NUM_CLAUSE_TEMP_GPRS: how many of the topmost register numbers are clause temporaries.
     pub clause_temps: u8,
-    /// STACK_SIZE, in entries; `None` for no limit.
+    /// STACK_SIZE, in entries; `None` for as many as it can declare, 255.
     pub stack_size: Option<u32>,
     /// DX10_CLAMP: CLAMP makes NaN 0.
     pub dx10_clamp: bool,
@@ -140,7 +140,7 @@ pub enum LaunchError {
 
 impl Launch {
     /// `lanes` lanes on `chip`, everything else as unrestricted as it can be: 124 registers and 4 clause temporaries,
-    /// no limit on the stack, all that scratch instructions can address.
+    /// no STACK_SIZE, all that scratch instructions can address.
     pub fn new(chip: Chip, stage: Stage, lanes: usize) -> Launch {
         Launch {
             chip,

@@ -283,7 +283,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
-        // Bits that a field has or none has.
+        // Most words are as the text says already.
         if raw == known && raw & !info.owned == 0 {
             continue;
         }

@@ -96,48 +96,48 @@ pub(super) fn inline_code(value: f32) -> Option<u32> {
 /// A word and a field of it.
 type Place = (usize, &'static Field);
 
+/// The names of the fields of an instruction type.
+struct Names {
+    /// Every field by its name, and by its word's name and its own.
+    places: HashMap<String, Place>,
+    /// The fields of each word, as they are written between braces.
+    in_braces: [Vec<(String, &'static Field)>; WORDS],
+}
+
+impl Names {
+    fn of(kind: InstType) -> &'static Names {
+        static NAMES: LazyLock<[Names; 4]> =
+            LazyLock::new(|| std::array::from_fn(|kind| Names::new(InstType::ALL[kind])));
+        &NAMES[kind as usize]
+    }
+
+    fn new(kind: InstType) -> Names {
+        let mut names = Names { places: HashMap::new(), in_braces: [const { Vec::new() }; WORDS] };
+        for (word, info) in layout(kind).iter().enumerate() {
+            for field in info.fields {
+                let name = field.name.to_ascii_uppercase();
+                let whole = format!("{}.{name}", info.name);
+                names.in_braces[word].push((if word == 0 { name.clone() } else { whole.clone() }, field));
+                names.places.insert(whole, (word, field));
+                // The first word that has it.
+                names.places.entry(name).or_insert((word, field));
+            }
+        }
+        names
+    }
+}
+
 /// The word and field of a name. A name that occurs in several words needs the
 /// word's name before it: `US_ALU_RGB_INST.OMOD`.
 pub(super) fn field(kind: InstType, name: &str) -> Option<Place> {
-    // Reading an instruction asks for some fifty fields.
-    static NAMES: LazyLock<[HashMap<String, Place>; 4]> =
-        LazyLock::new(|| std::array::from_fn(|kind| names(InstType::ALL[kind])));
-    let names = &NAMES[kind as usize];
+    let places = &Names::of(kind).places;
     // Names are mostly written as the manual has them.
-    names.get(name).or_else(|| names.get(&name.to_ascii_uppercase())).copied()
-}
-
-/// Every field by its name, and by its word's name and its own.
-fn names(kind: InstType) -> HashMap<String, Place> {
-    let mut names = HashMap::new();
-    for (word, info) in layout(kind).iter().enumerate() {
-        for field in info.fields {
-            let name = field.name.to_ascii_uppercase();
-            names.insert(format!("{}.{name}", info.name), (word, field));
-            // The first word that has it.
-            names.entry(name).or_insert((word, field));
-        }
-    }
-    names
+    places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()
 }
 
 /// The fields of a word with their names in braces: with its word's, unless it is the common word.
 pub(super) fn field_names(kind: InstType, word: usize) -> &'static [(String, &'static Field)] {
-    type Words = [Vec<(String, &'static Field)>; WORDS];
-    static NAMES: LazyLock<[Words; 4]> = LazyLock::new(|| {
-        std::array::from_fn(|kind| {
-            let formats = layout(InstType::ALL[kind]);
-            std::array::from_fn(|word| {
-                let WordInfo { name: word_name, fields, .. } = formats[word];
-                let name = |field: &Field| match (word, field.name.to_ascii_uppercase()) {
-                    (0, name) => name,
-                    (_, name) => format!("{word_name}.{name}"),
-                };
-                fields.iter().map(|field| (name(field), field)).collect()
-            })
-        })
-    });
-    &NAMES[kind as usize][word]
+    &Names::of(kind).in_braces[word]
 }
 
 /// The name of a word in braces.

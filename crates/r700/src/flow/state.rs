@@ -227,7 +227,7 @@ impl FlowSetup {
     /// The most entries of the stack that the eight bits of STACK_SIZE can declare.
     pub const MOST_STACK: u32 = 255;
 
-    /// A wavefront of `wave_width` with these valid lanes, constants zero, no limit on the stack, strict.
+    /// A wavefront of `wave_width` with these valid lanes, constants zero, no STACK_SIZE, strict.
     pub fn new(wave_width: u8, valid: Mask) -> FlowSetup {
         FlowSetup {
             wave_width,

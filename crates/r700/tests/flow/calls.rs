@@ -48,6 +48,8 @@ fn return_waits_until_every_active_lane_passes() {
     assert_eq!(flow.return_(&Control::to(0)), Err(fault), "without active lanes it is vacuously true");
 }
 
+// 0x13 CALL_FS. MAN p. 37.
+
 #[test]
 fn call_fs_too_deep_is_passed_over_as_well() {
     for (call_count, pc) in [(32, 40), (33, 1)] {
@@ -56,8 +58,6 @@ fn call_fs_too_deep_is_passed_over_as_well() {
         assert_eq!(flow.pc(), pc, "{call_count}");
     }
 }
-
-// 0x13 CALL_FS. MAN p. 37.
 
 #[test]
 fn call_fs_runs_the_hosts_fetch_program() {

@@ -66,9 +66,9 @@ mod tests {
         assert_eq!((flow.finished(), flow.issue()), (true, None));
     }
 
-    /// An entry of `quadon` is restored by `quadpop`, which does not look at lanes that have exited.
+    /// `quadpop` makes the lanes of its entry active again without a look at which have exited.
     #[test]
-    fn a_lane_that_is_not_running_does_not_come_into_a_quadon_entry() {
+    fn a_lane_that_has_exited_is_no_lane_of_a_quadon_entry() {
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
         flow.bra(0x20, 0x08, Mask(0b001), &mut Silent).unwrap();
         flow.exit(&mut Silent).unwrap();
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(flow.tokens()[0].mask, Mask(0b100));
         flow.set_token_mask(0, Mask(0b010));
         assert_eq!(flow.tokens()[0].mask, Mask(0b010));
-        // Into an entry of another kind it does.
+        // Of any other entry it becomes one.
         let mut flow = Flow::new(0, Mask(0b111), Limits::default(), Mode::Strict);
         flow.joinat(0x30, 0x08, &mut Silent).unwrap();
         flow.bra(0x20, 0x10, Mask(0b001), &mut Silent).unwrap();
