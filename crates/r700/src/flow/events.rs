@@ -254,7 +254,7 @@ mod tests {
         assert!(moved(Changes::Flow, |flow| flow.jump(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.push_(&Control::to(5)).unwrap()));
         assert!(!moved(Changes::Flow, |flow| flow.set_active(Mask(0b0111))));
-        // Of a step that cannot change them the question does not arise.
+        // No snapshot is taken of a step that cannot change them.
         assert!(!moved(Changes::Nothing, |flow| flow.jump(&Control::to(5)).unwrap()));
     }
 
