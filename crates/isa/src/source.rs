@@ -115,6 +115,17 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + C
     }
 }
 
+/// The bytes of a word: letters, digits, `_` and `$`.
+const IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_' || byte as u8 == b'$';
+        byte += 1;
+    }
+    table
+};
+
 /// A reader over one line (or part of one) that knows its offset in the whole source.
 #[derive(Clone, Debug)]
 pub struct Cursor<'a> {
@@ -134,34 +145,43 @@ impl<'a> Cursor<'a> {
         &self.text[self.at..]
     }
 
-    /// Passes over spaces and tabs.
+    /// Passes over white space.
+    #[inline]
     pub fn skip_space(&mut self) -> &mut Self {
-        let rest = self.rest();
-        self.at += rest.len() - rest.trim_start().len();
+        self.at = self.behind_space();
         self
+    }
+
+    /// Where the next thing to read starts. Mostly there is no space, or one: what the general rule would find too.
+    #[inline]
+    fn behind_space(&self) -> usize {
+        let bytes = self.text.as_bytes();
+        let at = self.at + usize::from(bytes.get(self.at) == Some(&b' '));
+        match bytes.get(at) {
+            Some(b'!'..=b'~') => at,
+            _ => self.text.len() - self.rest().trim_start().len(),
+        }
     }
 
     /// Whether nothing but space is left.
     pub fn at_end(&self) -> bool {
-        self.rest().trim_start().is_empty()
+        self.behind_space() == self.text.len()
     }
 
     /// The next character after any space, without reading it.
     pub fn peek(&self) -> Option<char> {
-        self.rest().trim_start().chars().next()
+        self.text[self.behind_space()..].chars().next()
     }
 
     /// Reads `text` if it comes next (after any space); whether it did.
+    #[inline]
     pub fn eat(&mut self, text: &str) -> bool {
-        let start = self.at;
-        self.skip_space();
-        if self.rest().starts_with(text) {
-            self.at += text.len();
-            true
-        } else {
-            self.at = start;
-            false
+        let at = self.behind_space();
+        let next = self.text.as_bytes()[at..].starts_with(text.as_bytes());
+        if next {
+            self.at = at + text.len();
         }
+        next
     }
 
     /// Reads `word` if it comes next as a whole word: not followed by a letter, digit or `_`.
@@ -179,8 +199,7 @@ impl<'a> Cursor<'a> {
     pub fn word(&mut self) -> &'a str {
         self.skip_space();
         let rest = self.rest();
-        let ends = |byte: u8| !(byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$');
-        let len = rest.bytes().position(ends).unwrap_or(rest.len());
+        let len = rest.bytes().position(|byte| !IN_WORD[usize::from(byte)]).unwrap_or(rest.len());
         self.at += len;
         &rest[..len]
     }
@@ -208,8 +227,7 @@ impl<'a> Cursor<'a> {
 
     /// Byte offset in the source of the next thing to read (behind any space).
     pub fn offset(&self) -> usize {
-        let rest = self.rest();
-        self.base + self.at + (rest.len() - rest.trim_start().len())
+        self.base + self.behind_space()
     }
 
     /// From `start` (an earlier [`offset`](Self::offset)) to what has been read so far.
@@ -253,7 +271,8 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
         let start = offset;
         offset += line.len() + 1;
         let line = line.strip_suffix('\r').unwrap_or(line);
-        let cut = [line.find(';'), line.find("//")].into_iter().flatten().min();
+        let starts = |at: &usize| line[*at..].starts_with(';') || line[*at..].starts_with("//");
+        let cut = memchr::memchr2_iter(b';', b'/', line.as_bytes()).find(starts);
         (start, &line[..cut.unwrap_or(line.len())])
     })
 }

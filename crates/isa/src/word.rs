@@ -102,7 +102,10 @@ impl Field {
 
     /// The value with this name (upper or lower case), if there is one.
     pub fn value_of(&self, text: &str) -> Option<u32> {
-        self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
+        let exact = self.names.iter().find(|name| name.text == text);
+        exact
+            .or_else(|| self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)))
+            .map(|name| name.value)
     }
 
     /// `value` as people write it: a name where one is assigned, otherwise a number.
@@ -137,7 +140,8 @@ pub struct WordInfo {
 impl WordInfo {
     /// The field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
-        self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name))
+        let exact = self.fields.iter().find(|field| field.name == name);
+        exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }
 
     /// The field that owns `bit`.

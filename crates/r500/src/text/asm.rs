@@ -106,10 +106,10 @@ impl Assembler {
         if cursor.peek() == Some('.') {
             return self.directive(&mut cursor, start);
         }
-        let word = cursor.word().to_owned();
+        let word = cursor.word();
         if cursor.eat(":") {
             let span = cursor.since(start);
-            match self.labels.entry(word.clone()) {
+            match self.labels.entry(word.to_owned()) {
                 Entry::Vacant(free) => {
                     free.insert((self.records.len(), self.line));
                 }
@@ -122,7 +122,7 @@ impl Assembler {
         }
         let mut target = Target::Fixed;
         let mut reads = Reads::default();
-        let mut words = match word.as_str() {
+        let mut words = match word {
             "ALU" => alu_line(&mut cursor, InstType::ALU, &mut reads)?,
             "OUT" => alu_line(&mut cursor, InstType::OUT, &mut reads)?,
             "TEX" => tex_line(&mut cursor)?,

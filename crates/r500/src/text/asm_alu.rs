@@ -31,11 +31,11 @@ pub(super) enum Dest {
 }
 
 /// `temp[2].rg`, `out[A].rgb`, `pred[GE].a`, `out.w`, `alu_result[LT].r`; gives the place and the mask letters.
-pub(super) fn dest(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<(Dest, String, Span)> {
+pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest, &'a str, Span)> {
     let start = cursor.offset();
     let at = cursor.here();
-    let file = cursor.word().to_owned();
-    let dest = match (file.as_str(), kind) {
+    let file = cursor.word();
+    let dest = match (file, kind) {
         ("temp", _) => {
             let (address, rel) = indexed(cursor, "a temporary", TEMPORARIES as u64 - 1)?;
             Dest::Temp { address, rel }
@@ -57,7 +57,7 @@ pub(super) fn dest(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<(Dest, Str
                 &["temp", "pred", "alu_result"]
             };
             let message = format!("{kind} cannot write to `{file}`");
-            return Err(Diagnostic::error(at, message).help(suggest(&file, fits.to_vec())));
+            return Err(Diagnostic::error(at, message).help(suggest(file, fits.to_vec())));
         }
     };
     if !cursor.eat(".") {
@@ -67,11 +67,11 @@ pub(super) fn dest(cursor: &mut Cursor<'_>, kind: InstType) -> Parsed<(Dest, Str
             ".rgb, .a or ._ (none) fits here",
         ));
     }
-    let mask = cursor.word().to_owned();
+    let mask = cursor.word();
     let span = cursor.since(start);
     match dest {
         Dest::AluResult { op, .. } => {
-            match mask.as_str() {
+            match mask {
                 "r" | "a" => Ok((Dest::AluResult { op, alpha: mask == "a" }, mask, span)),
                 _ => Err(Diagnostic::error(span, "the ALU result comes from red or alpha")
                     .help(".r or .a fits here")),
@@ -178,13 +178,14 @@ pub(super) struct Named<Op> {
 }
 
 /// Opcode or idiom with its output modifier and clamp: `MAD*2.sat`.
-pub(super) fn operation<Op: FieldValue>(
+///
+/// `Other` are the operations of the other unit.
+pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     unit: &str,
-    other: &[&'static str],
 ) -> Parsed<Named<Op>> {
     let at = cursor.here();
-    let name = cursor.word().to_owned();
+    let name = cursor.word();
     let code = |name: &str| {
         let known = Op::NAMES.iter().find(|known| known.text == name);
         known.and_then(|known| Op::from_bits(known.value, Op::BITS))
@@ -198,16 +199,17 @@ pub(super) fn operation<Op: FieldValue>(
             }
         }
         let upper = name.to_ascii_uppercase();
+        let other = |name: &str| Other::NAMES.iter().any(|known| known.text == name);
         error.help(match elsewhere(&upper) {
             _ if names.contains(&&*upper) => format!("did you mean `{upper}`?"),
             Some(form) => form.to_owned(),
-            None if unit == "RGB" && other.contains(&&*upper) => {
+            None if unit == "RGB" && other(&upper) => {
                 format!("only the alpha unit has {upper}; SOP in the RGB half takes its result")
             }
-            None if other.contains(&&*upper) => {
+            None if other(&upper) => {
                 format!("only the RGB unit has {upper}; DP in the alpha half takes its dot product")
             }
-            None => suggest(&name, names),
+            None => suggest(name, names),
         })
     };
     let rest = cursor.rest();
@@ -223,34 +225,35 @@ pub(super) fn operation<Op: FieldValue>(
         None => Omod::MUL_1,
     };
     let clamp = cursor.rest().starts_with(".sat") && cursor.eat(".sat");
-    let idiom = Idiom::named(&name, omod == Omod::DISABLED);
-    let op = idiom.map_or(&*name, |idiom| idiom.operation);
+    let idiom = Idiom::named(name, omod == Omod::DISABLED);
+    let op = idiom.map_or(name, |idiom| idiom.operation);
     Ok(Named { op: code(op).ok_or_else(unknown)?, omod, clamp, idiom })
 }
 
 /// `-|src1.rgb|`: selection, swizzle letters, modifier.
 pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
-    cursor.peek();
     let start = cursor.offset();
     let negative = cursor.eat("-");
     let absolute = cursor.eat("|");
-    let at = cursor.here();
+    let at = cursor.clone();
     let name = cursor.word();
     let sel =
         Sel::ALL.iter().copied().find(|sel| sel.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
-            Diagnostic::error(at, format!("`{name}` is not a source"))
+            Diagnostic::error(at.here(), format!("`{name}` is not a source"))
                 .help(suggest(name, ["src0", "src1", "src2", "srcp"]))
         })?;
     if !cursor.eat(".") {
         return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a 0 h 1 fits here"));
     }
-    let at = cursor.here();
+    let at = cursor.clone();
     let text = cursor.word();
-    let swizzle: Option<Vec<Swiz>> = text.chars().map(syntax::swiz).collect();
-    let swizzle = swizzle.filter(|swizzle| swizzle.len() == letters).ok_or_else(|| {
-        Diagnostic::error(at, format!("`{text}` is not a swizzle of this half"))
-            .help(format!("{letters} of the letters r g b a 0 h 1 fit here"))
-    })?;
+    // The alpha unit has one channel, here three times.
+    let channel = |channel: usize| text.as_bytes().get(channel % letters).copied();
+    let swiz = [0, 1, 2].map(|n| channel(n).and_then(|letter| syntax::swiz(char::from(letter))));
+    let ([Some(red), Some(green), Some(blue)], true) = (swiz, text.len() == letters) else {
+        return Err(Diagnostic::error(at.here(), format!("`{text}` is not a swizzle of this half"))
+            .help(format!("{letters} of the letters r g b a 0 h 1 fit here")));
+    };
     if absolute && !cursor.eat("|") {
         return Err(expected(cursor, "expected `|`", "| closes the absolute value"));
     }
@@ -260,9 +263,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
         (false, true) => Imod::ABS,
         (true, true) => Imod::NAB,
     };
-    // The alpha unit has one channel, here three times.
-    let swiz = std::array::from_fn(|channel| swizzle[channel % letters]);
-    Ok((Operand { sel, swiz, modifier }, cursor.since(start)))
+    Ok((Operand { sel, swiz: [red, green, blue], modifier }, cursor.since(start)))
 }
 
 /// ` : src0=temp[1] src1=#0.5 srcp=NEG`
@@ -350,7 +351,7 @@ pub(super) fn dests(
                 .help("a half writes at most one temporary and one output"));
         }
         seen.push(file);
-        store(words, place, &mask, span)?;
+        store(words, place, mask, span)?;
         if cursor.eat("=") {
             return Ok(());
         }
@@ -424,7 +425,10 @@ fn half_operands(
         }
     }
     let list: Vec<Operand> = list.into_iter().map(|(operand, _)| operand).collect();
-    Ok(idiom.map_or_else(|| list.clone(), |idiom| idiom.expand(&list)))
+    Ok(match idiom {
+        Some(idiom) => idiom.expand(&list),
+        None => list,
+    })
 }
 
 /// What the operands of an instruction read, and which sources its lines mention.
@@ -489,18 +493,22 @@ pub(super) fn rgb_half(
         }
         Ok(())
     })?;
-    let alphas = AlphaOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
-    let Named { op, omod, clamp, idiom } = operation::<RgbOp>(cursor, "RGB", &alphas)?;
+    let Named { op, omod, clamp, idiom } = operation::<RgbOp, AlphaOp>(cursor, "RGB")?;
     set(words, kind, "RGB_OP", op.to_bits());
     set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
     set(words, kind, "RGB_CLAMP", u32::from(clamp));
     let list = half_operands(cursor, 3, (op.name(), op.operation().operands), idiom, reads)?;
-    for (operand, name) in list.into_iter().zip(["A", "B", "C"]) {
-        set(words, kind, &format!("RGB_SEL_{name}"), operand.sel.to_bits());
-        for (swiz, channel) in operand.swiz.into_iter().zip(["RED", "GREEN", "BLUE"]) {
-            set(words, kind, &format!("{channel}_SWIZ_{name}"), swiz.to_bits());
+    let fields = [
+        ("RGB_SEL_A", ["RED_SWIZ_A", "GREEN_SWIZ_A", "BLUE_SWIZ_A"], "RGB_MOD_A"),
+        ("RGB_SEL_B", ["RED_SWIZ_B", "GREEN_SWIZ_B", "BLUE_SWIZ_B"], "RGB_MOD_B"),
+        ("RGB_SEL_C", ["RED_SWIZ_C", "GREEN_SWIZ_C", "BLUE_SWIZ_C"], "RGB_MOD_C"),
+    ];
+    for (operand, (sel, swizzle, modifier)) in list.into_iter().zip(fields) {
+        set(words, kind, sel, operand.sel.to_bits());
+        for (swiz, field) in operand.swiz.into_iter().zip(swizzle) {
+            set(words, kind, field, swiz.to_bits());
         }
-        set(words, kind, &format!("RGB_MOD_{name}"), operand.modifier.to_bits());
+        set(words, kind, modifier, operand.modifier.to_bits());
     }
     words[1] = sources(cursor, &mut reads.declared[0])?;
     Ok(())
@@ -531,16 +539,20 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
         }
         Ok(())
     })?;
-    let rgbs = RgbOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
-    let Named { op, omod, clamp, idiom } = operation::<AlphaOp>(cursor, "alpha", &rgbs)?;
+    let Named { op, omod, clamp, idiom } = operation::<AlphaOp, RgbOp>(cursor, "alpha")?;
     set(words, kind, "ALPHA_OP", op.to_bits());
     set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
     set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
     let list = half_operands(cursor, 1, (op.name(), op.operation().operands), idiom, reads)?;
-    for (operand, name) in list.into_iter().zip(["A", "B", "C"]) {
-        set(words, kind, &format!("ALPHA_SEL_{name}"), operand.sel.to_bits());
-        set(words, kind, &format!("ALPHA_SWIZ_{name}"), operand.swiz[0].to_bits());
-        set(words, kind, &format!("ALPHA_MOD_{name}"), operand.modifier.to_bits());
+    let fields = [
+        ("ALPHA_SEL_A", "ALPHA_SWIZ_A", "ALPHA_MOD_A"),
+        ("ALPHA_SEL_B", "ALPHA_SWIZ_B", "ALPHA_MOD_B"),
+        ("ALPHA_SEL_C", "ALPHA_SWIZ_C", "ALPHA_MOD_C"),
+    ];
+    for (operand, (sel, swizzle, modifier)) in list.into_iter().zip(fields) {
+        set(words, kind, sel, operand.sel.to_bits());
+        set(words, kind, swizzle, operand.swiz[0].to_bits());
+        set(words, kind, modifier, operand.modifier.to_bits());
     }
     words[2] = sources(cursor, &mut reads.declared[1])?;
     Ok(())
@@ -566,7 +578,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
         let Dest::Temp { address, rel } = place else {
             return Err(Diagnostic::error(span, "a fetch writes a temporary"));
         };
-        let mask = mask_bits(&mask, "rgba", span)?;
+        let mask = mask_bits(mask, "rgba", span)?;
         set(&mut words, kind, "RGB_WMASK", mask & 7);
         set(&mut words, kind, "ALPHA_WMASK", mask >> 3);
         set(&mut words, kind, "DST_ADDR", address);
@@ -595,7 +607,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
         return Err(expected(cursor, "expected `,`", "a comma and the coordinate fit here"));
     }
     let names = ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"];
-    tex_register(cursor, &mut words, "SRC_ADDR", names)?;
+    tex_register(cursor, &mut words, ["SRC_ADDR", "SRC_ADDR_REL"], names)?;
     let dst = ["DST_R_SWIZ", "DST_G_SWIZ", "DST_B_SWIZ", "DST_A_SWIZ"];
     tex_swizzle(&mut words, default_swizzle(has_dest), dst);
     while !matches!(cursor.peek(), None | Some('{')) {
@@ -614,7 +626,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
                 tex_register(
                     cursor,
                     &mut words,
-                    "DX_ADDR",
+                    ["DX_ADDR", "DX_ADDR_REL"],
                     ["DX_S_SWIZ", "DX_T_SWIZ", "DX_R_SWIZ", "DX_Q_SWIZ"],
                 )?;
             }
@@ -623,7 +635,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
                 tex_register(
                     cursor,
                     &mut words,
-                    "DY_ADDR",
+                    ["DY_ADDR", "DY_ADDR_REL"],
                     ["DY_S_SWIZ", "DY_T_SWIZ", "DY_R_SWIZ", "DY_Q_SWIZ"],
                 )?;
             }
@@ -641,7 +653,7 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
 pub(super) fn tex_register(
     cursor: &mut Cursor<'_>,
     words: &mut [u32; WORDS],
-    address_field: &str,
+    [address_field, rel_field]: [&str; 2],
     swizzle_fields: [&str; 4],
 ) -> Parsed<()> {
     let at = cursor.here();
@@ -652,7 +664,7 @@ pub(super) fn tex_register(
     }
     let (address, rel) = indexed(cursor, "a temporary", TEMPORARIES as u64 - 1)?;
     set(words, InstType::TEX, address_field, address);
-    set(words, InstType::TEX, &format!("{address_field}_REL"), u32::from(rel));
+    set(words, InstType::TEX, rel_field, u32::from(rel));
     if !cursor.eat(".") {
         return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a fits here"));
     }

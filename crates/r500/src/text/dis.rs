@@ -35,9 +35,9 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
 
 /// As [`disassemble`], noting where each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
-    let mut out = String::new();
-    directives(program, &mut out);
     let (records, rest) = program.words.as_chunks::<WORDS>();
+    let mut out = String::with_capacity(256 * records.len());
+    directives(program, &mut out);
     let offset = program.state("US_CODE_OFFSET").and_then(|raw| CodeOffset::unpack(raw).ok());
     let offset = u32::from(offset.map_or(0, |offset| offset.offset_addr));
     // Addresses in instructions count from OFFSET_ADDR.
@@ -242,7 +242,8 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
             // A code without a meaning: every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
-            let mut expressed = Expressed { kind, words: [0; WORDS], lines: 1, absent: String::new() };
+            let mut expressed =
+                Expressed { kind, words: [0; WORDS], first_line_end: None, absent: String::new() };
             expressed.words[0] = kind as u32;
             if matches!(kind, InstType::ALU | InstType::OUT) {
                 expressed.words[1..3].fill(UNUSED_SOURCES);
@@ -252,8 +253,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
             return;
         }
     };
-    let first_line_end = if expressed.lines == 2 { out.rfind("\n  + ") } else { None };
-    let tail = first_line_end.map(|at| out.split_off(at));
+    let tail = expressed.first_line_end.map(|at| out.split_off(at));
     braces(words, &expressed, false, out);
     if let Some(tail) = tail {
         out.push_str(&tail);
@@ -265,8 +265,8 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
 struct Expressed {
     kind: InstType,
     words: [u32; WORDS],
-    /// Lines of text.
-    lines: usize,
+    /// Where the first of two lines ends.
+    first_line_end: Option<usize>,
     /// Default flags that are off, to be written as `-NAME`.
     absent: String,
 }
@@ -274,12 +274,12 @@ struct Expressed {
 /// Everything in which `words` differ from what the text expresses.
 fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut String) {
     let start = out.len();
-    let mut item = |text: fmt::Arguments<'_>| {
+    let item = |out: &mut String, text: &str| {
         out.push_str(if out.len() == start { " {" } else { " " });
-        let _ = out.write_fmt(text);
+        out.push_str(text);
     };
     if !expressed.absent.is_empty() {
-        item(format_args!("{}", expressed.absent));
+        item(out, &expressed.absent);
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
@@ -290,15 +290,16 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
         for (name, field) in field_names(expressed.kind, index) {
             let value = field.get(raw);
             if value != field.get(known) {
-                match field.kind {
-                    Kind::Flag if value == 1 => item(format_args!("{name}")),
-                    _ => item(format_args!("{name}={}", value_text(field, raw))),
+                item(out, name);
+                if field.kind != Kind::Flag || value != 1 {
+                    let _ = write!(out, "={}", value_text(field, raw));
                 }
             }
         }
         let stray = raw & !info.owned;
         if stray != 0 {
-            item(format_args!("{}|={stray:#x}", word_name(info, index)));
+            item(out, &word_name(info, index));
+            let _ = write!(out, "|={stray:#x}");
         }
     }
     if out.len() != start {
@@ -308,69 +309,86 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// `(pred.g) `, where the predicate can be said so.
-fn predicate_text(select: PredSel, inverted: bool) -> Option<String> {
-    let channel = match select {
+/// `pred.g`, where there is a predicate.
+fn predicate_name(select: PredSel) -> Option<&'static str> {
+    Some(match select {
         PredSel::NONE => return None,
-        PredSel::RGBA => "rgba",
-        PredSel::RRRR => "r",
-        PredSel::GGGG => "g",
-        PredSel::BBBB => "b",
-        PredSel::AAAA => "a",
-    };
-    Some(format!("({}pred.{channel}) ", if inverted { "!" } else { "" }))
+        PredSel::RGBA => "pred.rgba",
+        PredSel::RRRR => "pred.r",
+        PredSel::GGGG => "pred.g",
+        PredSel::BBBB => "pred.b",
+        PredSel::AAAA => "pred.a",
+    })
 }
 
-const RGB: [char; 3] = ['r', 'g', 'b'];
-
-fn mask_text(rgb: u8, alpha: bool) -> String {
-    let mut text: String = (0..3).filter(|n| rgb >> n & 1 != 0).map(|n| RGB[n]).collect();
-    if alpha {
-        text.push('a');
+/// `(pred.g) `, where the predicate can be said so.
+fn predicate_text(select: PredSel, inverted: bool, out: &mut String) {
+    if let Some(name) = predicate_name(select) {
+        let _ = write!(out, "({}{name}) ", if inverted { "!" } else { "" });
     }
-    if text.is_empty() { "_".to_owned() } else { text }
 }
 
-fn temp_text(address: u8, rel: bool) -> String {
-    format!("temp[{address}{}]", if rel { "+aL" } else { "" })
+/// The letters of a mask, `_` for none.
+fn mask_text(rgb: u8, alpha: bool) -> &'static str {
+    const ALL: [&str; 16] =
+        ["_", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"];
+    ALL[usize::from(rgb & 7) | usize::from(alpha) << 3]
+}
+
+fn temp_text(address: u8, rel: bool) -> impl Display {
+    let al = if rel { "+aL" } else { "" };
+    fmt::from_fn(move |f| write!(f, "temp[{address}{al}]"))
 }
 
 /// An operand of a unit with so many channels.
-fn operand_text(operand: &Operand, channels: usize) -> String {
+fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     let (before, after) = modifier(operand.modifier);
-    let swizzle: String = operand.swiz[..channels].iter().map(|swiz| letter(*swiz)).collect();
-    format!("{before}{}.{swizzle}{after}", operand.sel.name().to_ascii_lowercase())
+    let source = match operand.sel {
+        Sel::SRC0 => "src0.",
+        Sel::SRC1 => "src1.",
+        Sel::SRC2 => "src2.",
+        Sel::SRCP => "srcp.",
+    };
+    out.push_str(before);
+    out.push_str(source);
+    out.extend(operand.swiz[..channels].iter().map(|swiz| letter(*swiz)));
+    out.push_str(after);
 }
 
 /// What a missing operand would be.
 const MISSING: Operand = Operand { sel: Sel::SRC0, swiz: [Swiz::R; 3], modifier: Imod::NOP };
 
 /// ` : src0=… srcp=…`: sources that are not the unused one, or that an operand reads.
-fn sources_text(word: u32, read: [bool; 3]) -> String {
-    let mut text = String::new();
+fn sources_text(word: u32, read: [bool; 3], out: &mut String) {
+    let mut colon = " :";
     for (number, read) in read.into_iter().enumerate() {
         let bits = word >> (10 * number) & 0x3ff;
         if bits != UNUSED_SOURCE || read {
-            let _ = write!(text, " src{number}={}", source(bits));
+            let _ = write!(out, "{} src{number}={}", std::mem::take(&mut colon), source(bits));
         }
     }
     if let Some(op) = SrcpOp::from_bits(word >> 30, 2).filter(|op| *op != SrcpOp::NEG2) {
-        let _ = write!(text, " srcp={}", op.name());
+        let _ = write!(out, "{colon} srcp={}", op.name());
     }
-    if text.is_empty() { text } else { format!(" :{text}") }
 }
 
-/// `(pred.g) A, B = OP operands : sources` of the unit that computes a channel; `None` for a half that does nothing, which
-/// the assembler adds. `more` is a destination besides the temporary and the output.
+/// How a half is printed: behind what, and whether its idiom is named.
+struct HalfStyle {
+    before: &'static str,
+    idioms: bool,
+}
+
+/// `(pred.g) A, B = OP operands : sources` of the unit that computes a channel. Gives whether there is any text: the assembler
+/// adds a half that does nothing. `more` is a destination besides the temporary and the output.
 fn half_text<Op>(
-    half: &Half<Op>,
+    (half, HalfStyle { before, idioms }): (&Half<Op>, HalfStyle),
     (name, operation): (&str, &Operation),
     common: &CmnInst,
     channel: usize,
-    more: Option<String>,
+    more: Option<&str>,
     (sources, read): (u32, [bool; 3]),
-    idioms: bool,
-) -> Option<String> {
+    out: &mut String,
+) -> bool {
     let (select, inverted, clamp, channels) = match channel {
         3 => (common.alpha_pred_sel, common.alpha_pred_inv, common.alpha_clamp, 1),
         _ => (common.rgb_pred_sel, common.rgb_pred_inv, common.rgb_clamp, 3),
@@ -382,35 +400,49 @@ fn half_text<Op>(
         InstType::OUT => (TARGETS, "out"),
         _ => (COMPARISONS, "pred"),
     };
-    let mut dests = Vec::new();
-    if temp_mask != "_" || half.addrd != 0 || half.addrd_rel {
-        dests.push(format!("{}.{temp_mask}", temp_text(half.addrd, half.addrd_rel)));
-    }
-    if output_mask != "_" || half.target != Target::A {
-        dests.push(format!("{file}[{}].{output_mask}", targets[half.target as usize]));
-    }
-    dests.extend(more);
+    let temp = temp_mask != "_" || half.addrd != 0 || half.addrd_rel;
+    let output = output_mask != "_" || half.target != Target::A;
+    let written = temp || output || more.is_some();
     let last = half.operands.iter().rposition(|operand| *operand != MISSING).map_or(0, |n| n + 1);
-    let predicate = predicate_text(select, inverted);
-    let idle = predicate.is_none() && dests.is_empty() && last == 0 && half.omod == Omod::MUL_1 && !clamp;
+    let predicated = select != PredSel::NONE;
+    let idle = !predicated && !written && last == 0 && half.omod == Omod::MUL_1 && !clamp;
     if idle && name == "MAD" && sources == UNUSED_SOURCES && read == [false; 3] {
-        return None;
+        return false;
     }
-    let mut text = predicate.unwrap_or_default();
-    if !dests.is_empty() {
-        let _ = write!(text, "{} = ", dests.join(", "));
+    out.push_str(before);
+    predicate_text(select, inverted, out);
+    let mut comma = "";
+    if temp {
+        let _ = write!(out, "{}.{temp_mask}", temp_text(half.addrd, half.addrd_rel));
+        comma = ", ";
+    }
+    if output {
+        let _ = write!(out, "{comma}{file}[{}].{output_mask}", targets[half.target as usize]);
+        comma = ", ";
+    }
+    if let Some(more) = more {
+        out.push_str(comma);
+        out.push_str(more);
+    }
+    if written {
+        out.push_str(" = ");
     }
     let suffix = OMOD.iter().find(|(_, known)| *known == half.omod).map_or("", |(suffix, _)| suffix);
-    let idiom = Idiom::recognise(name, half.omod, &half.operands, &MISSING).filter(|_| idioms && !idle);
-    let (name, operands) = match idiom {
-        Some((idiom, operands)) => (idiom.name, operands),
-        None => (name, half.operands[..last.max(operation.operands)].to_vec()),
+    let idiom =
+        if idioms && !idle { Idiom::recognise(name, half.omod, &half.operands, &MISSING) } else { None };
+    let (name, operands) = match &idiom {
+        Some((idiom, operands)) => (idiom.name, operands.as_slice()),
+        None => (name, &half.operands[..last.max(operation.operands)]),
     };
-    let _ = write!(text, "{name}{suffix}{}", if clamp { ".sat" } else { "" });
-    for (number, operand) in operands.iter().enumerate() {
-        let _ = write!(text, "{}{}", if number == 0 { " " } else { ", " }, operand_text(operand, channels));
+    for part in [name, suffix, if clamp { ".sat" } else { "" }] {
+        out.push_str(part);
     }
-    Some(text + &sources_text(sources, read))
+    for (number, operand) in operands.iter().enumerate() {
+        out.push_str(if number == 0 { " " } else { ", " });
+        operand_text(operand, channels, out);
+    }
+    sources_text(sources, read, out);
+    true
 }
 
 /// Which sources of the RGB and the alpha address word the operands of both halves read.
@@ -438,7 +470,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
-    let mut expressed = Expressed { kind, words: *words, lines: 1, absent: String::new() };
+    let mut expressed = Expressed { kind, words: *words, first_line_end: None, absent: String::new() };
     // What the syntax below does not say about word 0.
     let said = CmnInst {
         r#type: kind,
@@ -467,14 +499,13 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out
     });
     let read = read_sources(alu);
     let op = (alu.rgb.op.name(), alu.rgb.op.operation());
-    if let Some(text) = half_text(&alu.rgb, op, common, 0, alu_result, (words[1], read[0]), idioms) {
-        let _ = write!(out, " {text}");
-    }
-    let depth = alu.w_omask.then(|| "out.w".to_owned());
+    let half = (&alu.rgb, HalfStyle { before: " ", idioms });
+    half_text(half, op, common, 0, alu_result.as_deref(), (words[1], read[0]), out);
+    let depth = alu.w_omask.then_some("out.w");
     let op = (alu.alpha.op.name(), alu.alpha.op.operation());
-    if let Some(text) = half_text(&alu.alpha, op, common, 3, depth, (words[2], read[1]), idioms) {
-        let _ = write!(out, "\n  + {text}");
-        expressed.lines = 2;
+    let (half, first_line_end) = ((&alu.alpha, HalfStyle { before: "\n  + ", idioms }), out.len());
+    if half_text(half, op, common, 3, depth, (words[2], read[1]), out) {
+        expressed.first_line_end = Some(first_line_end);
     }
     expressed
 }
@@ -491,8 +522,8 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
         alpha_wmask: common.alpha_wmask,
         ..blank(InstType::TEX)
     };
-    let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
-    let _ = write!(out, "TEX {predicate}");
+    out.push_str("TEX ");
+    predicate_text(common.rgb_pred_sel, common.rgb_pred_inv, out);
     let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || addr.dst_addr != 0 || addr.dst_addr_rel;
     if has_dest {
         let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
@@ -524,7 +555,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
         let _ = write!(out, " dy={}.{dy}", temp_text(dxdy.dy_addr, dxdy.dy_addr_rel));
     }
     let words = [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0];
-    Expressed { kind: InstType::TEX, words, lines: 1, absent: String::new() }
+    Expressed { kind: InstType::TEX, words, first_line_end: None, absent: String::new() }
 }
 
 /// Result swizzle of a fetch whose text does not say: as it comes with a destination, all zero without.
@@ -558,8 +589,8 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
         None => {
             said.rgb_pred_sel = common.rgb_pred_sel;
             said.rgb_pred_inv = common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE;
-            let predicate = predicate_text(common.rgb_pred_sel, common.rgb_pred_inv).unwrap_or_default();
-            let _ = write!(out, "FC {predicate}");
+            out.push_str("FC ");
+            predicate_text(common.rgb_pred_sel, common.rgb_pred_inv, out);
             raw_text(fc, out);
         }
     }
@@ -571,7 +602,7 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
     }
     let absent = if common.alu_wait { String::new() } else { "-ALU_WAIT".to_owned() };
     let words = [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0];
-    Expressed { kind: InstType::FC, words, lines: 1, absent }
+    Expressed { kind: InstType::FC, words, first_line_end: None, absent }
 }
 
 fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
@@ -586,8 +617,7 @@ fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
             Condition::Alu => write!(out, " {not}alu"),
             Condition::Boolean => write!(out, " {not}bool[{}]", statement.addr.bool_addr),
             Condition::Predicate => {
-                let channel = predicate_text(common.rgb_pred_sel, false).unwrap_or_default();
-                write!(out, " {not}{}", channel.trim_matches(|c| matches!(c, '(' | ')' | ' ')))
+                write!(out, " {not}{}", predicate_name(common.rgb_pred_sel).unwrap_or_default())
             }
         };
     }

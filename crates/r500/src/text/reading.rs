@@ -33,13 +33,11 @@ pub(crate) fn end(cursor: &Cursor<'_>) -> Parsed<()> {
 }
 
 pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u64> {
-    let at = cursor.here();
+    let at = cursor.clone();
     match cursor.number() {
         Some(value) if value <= max => Ok(value),
-        Some(value) => {
-            Err(Diagnostic::error(at, format!("{what} cannot be {value}"))
-                .help(format!("0 to {max} fits here")))
-        }
+        Some(value) => Err(Diagnostic::error(at.here(), format!("{what} cannot be {value}"))
+            .help(format!("0 to {max} fits here"))),
         None => {
             Err(expected(cursor, format!("expected {what}"), format!("a number from 0 to {max} fits here")))
         }
@@ -83,7 +81,7 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
 }
 
 pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Parsed<u32> {
-    let at = cursor.here();
+    let at = cursor.clone();
     let start = cursor.offset();
     if field.kind == Kind::Signed && cursor.eat("-") {
         let value = cursor.number().unwrap_or(u64::MAX);
@@ -98,10 +96,11 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
         .or_else(|| source::parse_number(word).and_then(|value| u32::try_from(value).ok()));
     match value {
         Some(value) if value <= field.max() => Ok(value),
-        Some(value) => {
-            Err(Diagnostic::error(at, format!("{} cannot be {value}", field.name.to_ascii_uppercase()))
-                .help(format!("0 to {} fits here", field.max())))
-        }
+        Some(value) => Err(Diagnostic::error(
+            at.here(),
+            format!("{} cannot be {value}", field.name.to_ascii_uppercase()),
+        )
+        .help(format!("0 to {} fits here", field.max()))),
         None => {
             let names = field.names.iter().map(|name| name.text).collect::<Vec<_>>();
             let help = if names.is_empty() {
@@ -110,7 +109,7 @@ pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Par
                 suggest(word, names)
             };
             Err(Diagnostic::error(
-                at,
+                at.here(),
                 format!("unknown value `{word}` for {}", field.name.to_ascii_uppercase()),
             )
             .help(help))
@@ -128,25 +127,29 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
         if cursor.eat("}") {
             return Ok(());
         }
-        let at = cursor.here();
+        let at = cursor.clone();
         let start = cursor.offset();
         let off = cursor.eat("-");
-        let mut name = Cow::Borrowed(cursor.word());
-        if name.is_empty() {
+        let text = cursor.skip_space().rest();
+        let (word, dot) = (cursor.word(), cursor.eat("."));
+        if word.is_empty() {
             return Err(expected(cursor, "expected a field or `}`", "fields go between braces: {NOP LAST}"));
         }
-        if cursor.eat(".") {
-            name = format!("{name}.{}", cursor.word()).into();
-        }
+        let field = if dot { cursor.word() } else { "" };
+        // Mostly there is no space around the dot.
+        let whole = &text[..text.len() - cursor.rest().len()];
+        let name = match whole.len() == word.len() + usize::from(dot) + field.len() {
+            true => Cow::Borrowed(whole),
+            false => Cow::Owned(format!("{word}.{field}")),
+        };
         if cursor.eat("|=") {
             let word = (0..WORDS).find(|word| syntax::word_name(&formats[*word], *word) == name);
             let Some(word) = word else {
                 let names =
                     (0..WORDS).map(|word| syntax::word_name(&formats[word], word)).collect::<Vec<_>>();
                 let names = names.iter().map(String::as_str).collect::<Vec<_>>();
-                return Err(
-                    Diagnostic::error(at, format!("{kind} has no word `{name}`")).help(suggest(&name, names))
-                );
+                return Err(Diagnostic::error(at.here(), format!("{kind} has no word `{name}`"))
+                    .help(suggest(&name, names)));
             };
             words[word] |= number(cursor, "the bits to set", u64::from(u32::MAX))? as u32;
             continue;

@@ -1,8 +1,10 @@
 //! The small spellings that printing and parsing share, each written once.
 
 use std::collections::HashMap;
+use std::fmt::{self, Display};
 use std::sync::LazyLock;
 
+use foldhash::fast::RandomState;
 use reconverge_isa::word::{Field, WordInfo};
 
 use crate::inst::{WORDS, inline_constant};
@@ -77,15 +79,15 @@ pub(super) const UNUSED_SOURCE: u32 = 0x80;
 pub(super) const UNUSED_SOURCES: u32 = UNUSED_SOURCE | UNUSED_SOURCE << 10 | UNUSED_SOURCE << 20;
 
 /// Text of ten source bits.
-pub(super) fn source(bits: u32) -> String {
+pub(super) fn source(bits: u32) -> impl Display {
     let (address, is_const, rel) = (bits & 0xff, bits & 0x100 != 0, bits & 0x200 != 0);
     let al = if rel { "+aL" } else { "" };
-    match (is_const, address & 0x80 != 0, rel) {
-        (true, _, _) => format!("const[{address}{al}]"),
-        (false, false, _) => format!("temp[{address}{al}]"),
-        (false, true, true) => format!("inline[{}{al}]", address & 0x7f),
-        (false, true, false) => format!("#{}", inline_constant(address as u8 & 0x7f)),
-    }
+    fmt::from_fn(move |f| match (is_const, address & 0x80 != 0, rel) {
+        (true, _, _) => write!(f, "const[{address}{al}]"),
+        (false, false, _) => write!(f, "temp[{address}{al}]"),
+        (false, true, true) => write!(f, "inline[{}{al}]", address & 0x7f),
+        (false, true, false) => write!(f, "#{}", inline_constant(address as u8 & 0x7f)),
+    })
 }
 
 /// The code of an inline constant.
@@ -99,7 +101,7 @@ type Place = (usize, &'static Field);
 /// The names of the fields of an instruction type.
 struct Names {
     /// Every field by its name, and by its word's name and its own.
-    places: HashMap<String, Place>,
+    places: HashMap<String, Place, RandomState>,
     /// The fields of each word, as they are written between braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
@@ -112,7 +114,7 @@ impl Names {
     }
 
     fn new(kind: InstType) -> Names {
-        let mut names = Names { places: HashMap::new(), in_braces: [const { Vec::new() }; WORDS] };
+        let mut names = Names { places: HashMap::default(), in_braces: [const { Vec::new() }; WORDS] };
         for (word, info) in layout(kind).iter().enumerate() {
             for field in info.fields {
                 let name = field.name.to_ascii_uppercase();

@@ -328,11 +328,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         given[number] = true;
     }
     let braces = match cursor.eat("{") {
-        true => {
-            let (text, at) = (cursor.rest().to_owned(), cursor.offset());
-            let skipped = cursor.rest().len() - cursor.rest().trim_start().len();
-            Some(Braces { text: text[skipped..].to_owned(), at })
-        }
+        true => Some(Braces { at: cursor.offset(), text: cursor.skip_space().rest().to_owned() }),
         false => {
             end(cursor)?;
             None
@@ -382,12 +378,12 @@ impl Relative {
 
 /// A register: file, number, what is added.
 fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)> {
-    let here = cursor.here();
+    let here = cursor.clone();
     let word = cursor.word();
     let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
     let (file, rest) = word.split_at(digits);
     let wrong = || {
-        Diagnostic::error(here, format!("`{word}` is not a register"))
+        Diagnostic::error(here.here(), format!("`{word}` is not a register"))
             .help("a register is t0, at0, i0, c0, o0 or a0, or relative: c[3+a0.x], c[3+aL]")
     };
     if !rest.is_empty() {
@@ -407,7 +403,7 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
         "a0" if cursor.eat(".") => {
             let here = cursor.here();
             let component = cursor.word();
-            let component = CHANNELS.iter().position(|letter| component == letter.to_string());
+            let component = CHANNELS.iter().position(|letter| component.chars().eq([*letter]));
             Relative::A0(
                 component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?,
             )

@@ -1,6 +1,6 @@
 //! Words to text.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
 
 use reconverge_isa::{Mark, Program};
 
@@ -28,26 +28,26 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
 
 /// As [`disassemble`], noting where each instruction ends.
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
-    let mut out = String::from(".stage vertex\n");
-    directives(program, &mut out);
     let (records, rest) = program.words.as_chunks::<WORDS>();
-    let whole = Program { words: records.as_flattened().to_vec(), ..program.clone() };
-    let setup = Setup::new(&whole).ok().filter(|_| listing.structure);
+    let mut out = String::with_capacity(96 * records.len());
+    out.push_str(".stage vertex\n");
+    directives(program, &mut out);
+    let whole = || Program { words: records.as_flattened().to_vec(), ..program.clone() };
+    let setup = if listing.structure { Setup::new(&whole()).ok() } else { None };
     for (index, record) in records.iter().enumerate() {
         let address = program.base.wrapping_add(index as u32);
         if listing.hex {
             let words = record.map(|word| format!("{word:08x}")).join(" ");
             let _ = writeln!(out, "; {address:3}: {words}");
         }
-        let lines = instruction(record);
+        let start = out.len();
+        instruction(record, &mut out);
         let flow = setup.as_ref().map_or_else(Vec::new, |setup| flow(setup, address));
-        for (number, line) in lines.iter().enumerate() {
-            out.push_str(line);
-            if number == 0 && !flow.is_empty() {
-                let _ = write!(out, "  ; {}", flow.join("; "));
-            }
-            out.push('\n');
+        if !flow.is_empty() {
+            let first = out[start..].find('\n').map_or(out.len(), |first| start + first);
+            out.insert_str(first, &format!("  ; {}", flow.join("; ")));
         }
+        out.push('\n');
         marks.push(Mark { end: out.len(), address, words: WORDS * index..WORDS * (index + 1), depth: 0 });
     }
     for word in rest {
@@ -102,66 +102,82 @@ fn directives(program: &Program, out: &mut String) {
 
 // ---- Instructions
 
-/// The lines of an instruction: two for a dual one.
-pub(super) fn instruction(words: &[u32; WORDS]) -> Vec<String> {
+/// The lines of an instruction, without the last line's end: two for a dual one.
+pub(super) fn instruction(words: &[u32; WORDS], out: &mut String) {
     let Ok(inst) = decode(words) else {
-        return vec![format!(".word {}", words.map(|word| format!("{word:#010x}")).join(" "))];
+        out.push_str(".word");
+        words.iter().for_each(|word| {
+            let _ = write!(out, " {word:#010x}");
+        });
+        return;
     };
-    let mut line = String::new();
     match inst.predicate {
         None => {}
-        Some(true) => line.push_str("(p) "),
-        Some(false) => line.push_str("(!p) "),
+        Some(true) => out.push_str("(p) "),
+        Some(false) => out.push_str("(!p) "),
     }
-    line.push_str(inst.op.name());
+    out.push_str(inst.op.name());
     if inst.saturate {
-        line.push_str(SATURATE);
+        out.push_str(SATURATE);
     }
     let operands = inst.operation().operands;
     let in_text = [operands[0], operands[1], operands[2] && inst.dual.is_none()];
     if prints_destination(&inst) {
-        let _ = write!(line, " {}", destination_text(&inst.dst));
+        let _ = write!(out, " {}", destination_text(&inst.dst));
     }
-    let given: Vec<String> = (0..3)
-        .filter(|number| in_text[*number])
-        .map(|number| operand_text(&inst.operands[number], 4))
-        .collect();
-    if !given.is_empty() {
-        let _ = write!(line, " = {}", given.join(", "));
+    let mut before = " = ";
+    for (operand, _) in inst.operands.iter().zip(in_text).filter(|(_, in_text)| *in_text) {
+        let _ = write!(out, "{before}{}", operand_text(operand, 4));
+        before = ", ";
     }
+    braces(words, &inst, in_text, out);
+    if let Some(dual) = &inst.dual {
+        out.push('\n');
+        dual_text(dual, out);
+    }
+}
 
-    // What the assembler makes of this much, and what it does not say.
-    let mut expressed = with_ignored(plain(words, &inst), in_text, inst.dual.is_some());
-    let mut braces = Vec::new();
+/// In what the words differ from what the assembler makes of the text so far.
+fn braces(words: &[u32; WORDS], inst: &Inst, in_text: [bool; 3], out: &mut String) {
+    let mut expressed = with_ignored(plain(words, inst), in_text, inst.dual.is_some());
+    let start = out.len();
+    let item = |out: &mut String, word: usize| {
+        out.push_str(if out.len() == start { " {" } else { " " });
+        out.push_str(WORD_NAMES[word]);
+    };
     for word in 1..WORDS {
         let printed = in_text[word - 1] || (word == 3 && inst.dual.is_some());
         if printed || words[word] == expressed[word] {
             continue;
         }
         if let Ok(known) = operand(words[word]) {
-            braces.push(format!("{}={}", WORD_NAMES[word], operand_text(&known, 4)));
+            item(out, word);
+            let _ = write!(out, "={}", operand_text(&known, 4));
             expressed[word] = plain_source(words[word], &known);
         }
     }
     for word in 0..WORDS {
+        if words[word] == expressed[word] {
+            continue;
+        }
         for field in fields(word, inst.dual.is_some()) {
             if field.get(words[word]) != field.get(expressed[word]) {
-                let (name, value) = (field.name.to_ascii_uppercase(), value_text(field, words[word]));
-                braces.push(format!("{}.{name}={value}", WORD_NAMES[word]));
+                item(out, word);
+                out.push('.');
+                out.extend(field.name.chars().map(|letter| letter.to_ascii_uppercase()));
+                let _ = write!(out, "={}", value_text(field, words[word]));
                 expressed[word] = field.set(expressed[word], field.get(words[word]));
             }
         }
         let stray = words[word] & !expressed[word];
         if stray != 0 {
-            braces.push(format!("{}|={stray:#x}", WORD_NAMES[word]));
+            item(out, word);
+            let _ = write!(out, "|={stray:#x}");
         }
     }
-    if !braces.is_empty() {
-        let _ = write!(line, " {{{}}}", braces.join(" "));
+    if out.len() != start {
+        out.push('}');
     }
-    let mut lines = vec![line];
-    lines.extend(inst.dual.map(|dual| dual_text(&dual)));
-    lines
 }
 
 /// An operation that writes nothing prints its destination only where there is one.
@@ -211,55 +227,62 @@ fn plain_source(word: u32, operand: &Operand) -> u32 {
     }
 }
 
-fn register(file: &str, register: u8, mode: Mode) -> String {
-    match mode {
-        Mode::Absolute => format!("{file}{register}"),
-        Mode::A0(component) => format!("{file}[{register}+a0.{}]", CHANNELS[component as usize]),
-        Mode::Loop => format!("{file}[{register}+aL]"),
-    }
+fn register(file: &'static str, register: u8, mode: Mode) -> impl Display {
+    fmt::from_fn(move |f| match mode {
+        Mode::Absolute => write!(f, "{file}{register}"),
+        Mode::A0(component) => write!(f, "{file}[{register}+a0.{}]", CHANNELS[component as usize]),
+        Mode::Loop => write!(f, "{file}[{register}+aL]"),
+    })
 }
 
-pub(super) fn destination_text(dst: &Dst) -> String {
-    let channels: String =
-        (0..4).filter(|channel| dst.writes(*channel)).map(|channel| CHANNELS[channel]).collect();
-    let mask = match dst.mask {
-        0 => "._".to_owned(),
-        15 => String::new(),
-        _ => format!(".{channels}"),
-    };
-    register(destination(dst.file), dst.register, dst.mode) + &mask
+pub(super) fn destination_text(dst: &Dst) -> impl Display {
+    fmt::from_fn(move |f| {
+        write!(f, "{}", register(destination(dst.file), dst.register, dst.mode))?;
+        match dst.mask {
+            0 => f.write_str("._"),
+            15 => Ok(()),
+            _ => {
+                f.write_char('.')?;
+                let mut channels = (0..4).filter(|channel| dst.writes(*channel));
+                channels.try_for_each(|channel| f.write_char(CHANNELS[channel]))
+            }
+        }
+    })
 }
 
 /// An operand with its first `count` channels.
-pub(super) fn operand_text(operand: &Operand, count: usize) -> String {
-    let name = register(source(operand.file), operand.register, operand.mode);
-    let name = if operand.abs { format!("|{name}|") } else { name };
-    let select = &operand.select[..count];
-    let all = (1 << count) - 1;
-    let (sign, inner) = match operand.negate {
-        negate if negate == all => ("-", 0),
-        negate => ("", negate),
-    };
-    let identity = [Select::X, Select::Y, Select::Z, Select::W];
-    let channels = match inner {
-        0 if select == identity => String::new(),
-        0 if select.iter().all(|one| *one == select[0]) => format!(".{}", letter(select[0])),
-        _ => {
-            let channel = |(number, one): (usize, &Select)| match inner >> number & 1 {
-                0 => letter(*one).to_string(),
-                _ => format!("-{}", letter(*one)),
-            };
-            format!(".{}", select.iter().enumerate().map(channel).collect::<String>())
+pub(super) fn operand_text(operand: &Operand, count: usize) -> impl Display {
+    fmt::from_fn(move |f| {
+        let name = register(source(operand.file), operand.register, operand.mode);
+        let select = &operand.select[..count];
+        let all = (1 << count) - 1;
+        let (sign, inner) = match operand.negate {
+            negate if negate == all => ("-", 0),
+            negate => ("", negate),
+        };
+        let bar = if operand.abs { "|" } else { "" };
+        write!(f, "{sign}{bar}{name}{bar}")?;
+        let identity = [Select::X, Select::Y, Select::Z, Select::W];
+        if inner == 0 && select == identity {
+            return Ok(());
         }
-    };
-    format!("{sign}{name}{channels}")
+        let same = inner == 0 && select.iter().all(|one| *one == select[0]);
+        f.write_char('.')?;
+        for (number, one) in select.iter().enumerate().take(if same { 1 } else { count }) {
+            if inner >> number & 1 != 0 {
+                f.write_char('-')?;
+            }
+            f.write_char(letter(*one))?;
+        }
+        Ok(())
+    })
 }
 
-fn dual_text(dual: &Dual) -> String {
+fn dual_text(dual: &Dual, out: &mut String) {
     let saturate = if dual.saturate { SATURATE } else { "" };
     let channel = CHANNELS[dual.channel as usize];
     let source = operand_text(&dual.source, 2);
-    format!("  + {}{saturate} at{}.{channel} = {source}", dual.op.name(), dual.register)
+    let _ = write!(out, "  + {}{saturate} at{}.{channel} = {source}", dual.op.name(), dual.register);
 }
 
 #[cfg(test)]
@@ -267,27 +290,32 @@ mod tests {
     use super::super::syntax::ignored;
     use super::*;
 
+    fn text(words: &[u32; WORDS]) -> String {
+        let mut out = String::new();
+        instruction(words, &mut out);
+        out
+    }
+
     /// Words that Mesa 22.3.6's r300 driver wrote.
     #[test]
     fn compiled_programs_need_no_braces() {
-        let text = |words: [u32; 4]| instruction(&words).join("\n");
         assert_eq!(
-            text([0x0010_010d, 0x01ff_0282, 0x0124_8282, 0x0124_8282]),
+            text(&[0x0010_010d, 0x01ff_0282, 0x0124_8282, 0x0124_8282]),
             "VE_FLT2FIX_DX a0.x = c20.x___"
         );
         assert_eq!(
-            text([0x00f0_0004, 0x00d1_0001, 0x00d1_0012, 0x00d1_0000]),
+            text(&[0x00f0_0004, 0x00d1_0001, 0x00d1_0012, 0x00d1_0000]),
             "VE_MULTIPLY_ADD t0 = i0, c[0+a0.x], t0"
         );
-        assert_eq!(text([0x0010_2045, 8, 0x0124_8000, 0x0049_2000]), "ME_POWER_FUNC_FF t1.x = |t0|.x, t0.y");
-        assert_eq!(text([0x00f0_2280, 0, 0x00d1_0020, 0x00d1_0040]), "MACRO_OP_2CLK_MADD o1 = t0.x, t1, t2");
+        assert_eq!(text(&[0x0010_2045, 8, 0x0124_8000, 0x0049_2000]), "ME_POWER_FUNC_FF t1.x = |t0|.x, t0.y");
+        assert_eq!(text(&[0x00f0_2280, 0, 0x00d1_0020, 0x00d1_0040]), "MACRO_OP_2CLK_MADD o1 = t0.x, t1, t2");
         assert_eq!(
-            text([0x00f0_2004, 0x1e00_0040, 0x00d1_0080, 0x00d1_0080]),
+            text(&[0x00f0_2004, 0x1e00_0040, 0x00d1_0080, 0x00d1_0080]),
             "VE_MULTIPLY_ADD t1 = -t2.x, t4, t4"
         );
-        assert_eq!(text([0; 4]), "VECTOR_NO_OP");
+        assert_eq!(text(&[0; 4]), "VECTOR_NO_OP");
         assert_eq!(
-            text([0x0c10_4009, 0x01ff_0000, 0x01ff_0042, 0x0124_8042]),
+            text(&[0x0c10_4009, 0x01ff_0000, 0x01ff_0042, 0x0124_8042]),
             "(p) VE_SET_GREATER_THAN_EQUAL t2.x = t0.x___, c2.x___"
         );
         assert_eq!(ignored(Some(0x01ff_0042)), 0x0124_8042);
@@ -297,17 +325,17 @@ mod tests {
     #[test]
     fn a_dual_instruction_has_two_lines() {
         assert_eq!(
-            instruction(&[0x1060_2002, 0x05d2_e001, 0x01c8_e060, 0x1019_2004]),
-            ["VE_MULTIPLY t1.yz = i0._-zz_, t3._xy_", "  + ME_SIN at3.z = t0.y"]
+            text(&[0x1060_2002, 0x05d2_e001, 0x01c8_e060, 0x1019_2004]),
+            "VE_MULTIPLY t1.yz = i0._-zz_, t3._xy_\n  + ME_SIN at3.z = t0.y"
         );
     }
 
     #[test]
     fn what_the_syntax_does_not_say_is_in_braces() {
         assert_eq!(
-            instruction(&[0x0800_0003 | 1 << 25, 4 | 1 << 29, 0x21, 0x42]),
-            ["VE_ADD t0._ = t0.x, i1.x {C=c2.x OP.ME_SAT=1 OP.PRED_SENSE=1 A.ADDR_SEL=Y A|=0x4}"]
+            text(&[0x0800_0003 | 1 << 25, 4 | 1 << 29, 0x21, 0x42]),
+            "VE_ADD t0._ = t0.x, i1.x {C=c2.x OP.ME_SAT=1 OP.PRED_SENSE=1 A.ADDR_SEL=Y A|=0x4}"
         );
-        assert_eq!(instruction(&[63, 0, 0, 1]), [".word 0x0000003f 0x00000000 0x00000000 0x00000001"]);
+        assert_eq!(text(&[63, 0, 0, 1]), ".word 0x0000003f 0x00000000 0x00000000 0x00000001");
     }
 }

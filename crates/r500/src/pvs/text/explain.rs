@@ -45,5 +45,7 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     };
     let source =
         "AMD R5xx 3D register reference, PVS_OP_DST_OPERAND and PVS_SRC_OPERAND; docs/r500-vertex.md";
-    Explanation { text: instruction(words).join("\n"), fields, meaning, flow: Vec::new(), findings, source }
+    let mut text = String::new();
+    instruction(words, &mut text);
+    Explanation { text, fields, meaning, flow: Vec::new(), findings, source }
 }
