@@ -177,15 +177,22 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 const MEMORY: u8 = 1;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
-    let any = |count: u32, random: &mut Random| -> Vec<u32> { (0..count).map(|_| random.next()).collect() };
-    let words = if random.once_in(4) {
-        (0..2 * (1 + random.below(16))).map(|_| random.next() & random.next()).collect()
-    } else {
-        let (alu, fetch) = (any(2 * (1 + random.below(16)), random), any(4 * (1 + random.below(4)), random));
-        r700_programs::with_clauses(&alu, &fetch)
+    let words = match random.below(4) {
+        // Few bits, so that some of it is control flow that leads somewhere.
+        0 => (0..2 * (1 + random.below(16))).map(|_| random.next() & random.next()).collect(),
+        1 => {
+            let alu = r700_programs::any_slots(random);
+            let fetch: Vec<u32> = (0..4 * (1 + random.below(4))).map(|_| random.next()).collect();
+            r700_programs::with_clauses(&alu, &fetch)
+        }
+        _ => {
+            let alu = r700_programs::any_slots(random);
+            r700_programs::with_exports(random, &alu)
+        }
     };
     let launch = random.below(2) as u8;
-    let chip = random.next() as u8;
+    // Mostly the chip of the launch, for which the slots are made.
+    let chip = if random.once_in(2) { random.next() as u8 } else { 0 };
     of_program(random, launch, chip, &words)
 }
 

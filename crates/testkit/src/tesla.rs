@@ -154,11 +154,32 @@ fn predicate(random: &mut Random) -> String {
     }
 }
 
+/// What a lane computes by itself, from registers.
+fn arithmetic(random: &mut Random, [d, a, b]: &[String; 3]) -> String {
+    let whole = random.one_of(&["s32", "u32"]);
+    let count = random.below(32);
+    match random.below(10) {
+        0 | 1 => format!(
+            "{} {} {d} {a} {b}",
+            random.one_of(&["min", "max"]),
+            random.one_of(&["s32", "u32", "f32"])
+        ),
+        2 => format!("{} b32 {d} {a} {b}", random.one_of(&["sub", "subr", "and", "or", "xor"])),
+        3 => format!("{} {d} {a} {count:#x}", random.one_of(&["shl b32", "shr s32", "shr u32"])),
+        4 => format!("shl b32 {d} {a} {b}"),
+        5 => format!("mul {d} {} {a} {b}", random.one_of(&["u24", "s24"])),
+        6 => format!("mul {d} s16 {a}l s16 {b}h"),
+        7 => format!("add {d} (mul u24 {a} {b}) {d}"),
+        8 => format!("cvt {} {whole} {d} f32 {a}", random.one_of(&["rni", "rzi"])),
+        _ => format!("cvt {} {d} {whole} {a}", random.one_of(&["u8", "abs s32", "neg s32", "rn f32"])),
+    }
+}
+
 fn line(random: &mut Random, lines: u32) -> String {
     let [d, a, b] = [(); 3].map(|()| register(random));
     let (c, label) = (random.below(2), format!("L{}", random.below(lines)));
     let guard = predicate(random);
-    match random.below(44) {
+    match random.below(54) {
         0..4 => {
             let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
             let kind = random.one_of(&["u32", "s32", "f32"]);
@@ -196,6 +217,7 @@ fn line(random: &mut Random, lines: u32) -> String {
         41 => format!("{guard}ld {} {d} g14[$r1]", random.one_of(&["u8", "s16", "b32"])),
         42 => format!("{guard}{} f32 {d} {a}", random.one_of(&["rsqrt", "lg2", "presin", "sin", "ex2"])),
         43 => format!("{guard}add f32 {d} (mul {a} {b}) {d}"),
+        44..54 => format!("{guard}{}", arithmetic(random, &[d, a, b])),
         33 => format!("({} $c{c}) break", random.one_of(&["e", "lg"])),
         34 => format!("({} $c{c}) ret", random.one_of(&["e", "lg"])),
         _ => random.one_of(&["exit nop", "nop", "rcp f32 $r4 $r5"]).to_owned(),

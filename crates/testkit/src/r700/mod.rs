@@ -111,6 +111,28 @@ fn instruction(random: &mut Random, chan: u8, across: Option<Op2>, last: bool) -
     [low.pack(), high.pack()]
 }
 
+/// The words of some slots: mostly those of a random program's instructions, here and there with a few bits changed, or any
+/// words. Of any words alone hardly a group would run.
+pub fn any_slots(random: &mut Random) -> Vec<u32> {
+    let (changed, any) = random.one_of(&[(2, 8), (8, 32), (32, 128)]);
+    let (mut slots, mut chan) = (Vec::new(), 0);
+    for _ in 0..1 + random.below(16) {
+        chan = (chan + random.below(4) as u8).min(3);
+        let last = chan == 3 || random.once_in(2);
+        let mut words = instruction(random, chan, None, last);
+        if random.once_in(any) {
+            words = [random.next(), random.next()];
+        } else if random.once_in(changed) {
+            for _ in 0..1 + random.below(3) {
+                words[random.below(2) as usize] ^= 1 << random.below(32);
+            }
+        }
+        slots.extend(words);
+        chan = if last { 0 } else { chan + 1 };
+    }
+    slots
+}
+
 /// One clause of some groups, then all four registers exported.
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
@@ -125,16 +147,21 @@ pub fn program(random: &mut Random) -> Program {
             slots.push(instruction(random, *chan, across, number + 1 == chosen.len()));
         }
     }
+    Program::from_words(with_exports(random, slots.as_flattened()))
+}
+
+/// A program whose clause holds these ALU words, and that exports all four registers behind it.
+pub fn with_exports(random: &mut Random, alu: &[u32]) -> Vec<u32> {
     let form = [8, 8, 9, 10][random.below(4) as usize];
     // The push that a pop behind the clause needs; the clause; four exports.
-    let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (slots.len() as u32 - 1) << 18];
+    let mut words = vec![0, 0x8580_0000, 6, form << 26 | 1 << 31 | (alu.len() as u32 / 2 - 1) << 18];
     for register in 0..4u32 {
         // EXPORT, and EXPORT_DONE with END_OF_PROGRAM.
         let high = if register == 3 { 0x9420_0688 } else { 0x9380_0688 };
         words.extend([0xc000_0000 | register << 15 | register, high]);
     }
-    words.extend(slots.into_iter().flatten());
-    Program::from_words(words)
+    words.extend(alu);
+    words
 }
 
 /// Opcodes without tables of their own: what loops compute with.
