@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -178,6 +178,26 @@ class Hook:
         self.name = getattr(self.function, "__name__", repr(self.function))
 
 
+Function = TypeVar("Function", bound=Callable[["Events"], object])
+
+
+class Decorator(Protocol):
+    """What :class:`Hooks` has for a kind of event: a decorator, with or without arguments."""
+
+    @overload
+    def __call__(self, function: Function) -> Function: ...
+
+    @overload
+    def __call__(
+        self,
+        *,
+        pc: int | Iterable[int] | None = None,
+        group: int | Iterable[int] | None = None,
+        register: str | None = None,
+        maybe: bool = False,
+    ) -> Callable[[Function], Function]: ...
+
+
 class Hooks:
     """Functions that are called with arrays of events while a launch runs.
 
@@ -206,19 +226,19 @@ class Hooks:
         group: int | Iterable[int] | None = None,
         register: str | None = None,
         maybe: bool = False,
-    ) -> Callable[[Callable[[Events], object]], Callable[[Events], object]]:
+    ) -> Callable[[Function], Function]:
         """A decorator: the function is called with events of a kind."""
         _number(kind)
         if register is not None and kind != "write":
             raise HookError(f"register={register}: only writes are of a register; say hooks.write")
 
-        def take(function: Callable[[Events], object]) -> Callable[[Events], object]:
+        def take(function: Function) -> Function:
             self.all.append((Hook(function, kind, _set(pc), _set(group), register), maybe))
             return function
 
         return take
 
-    def __getattr__(self, kind: str) -> Any:
+    def __getattr__(self, kind: str) -> Decorator:
         if kind not in _NUMBERS:
             raise AttributeError(f"no events are called {kind}: there are {', '.join(KINDS)}")
 

@@ -150,7 +150,8 @@ def test_a_trap_says_where_and_what() -> None:
 
 def test_a_run_releases_the_lock_of_the_interpreter() -> None:
     launch = reconverge.kernel("mandel", "tesla", lanes=1 << 15)
-    alive, ticks = threading.Event(), []
+    alive = threading.Event()
+    ticks: list[None] = []
 
     def tick() -> None:
         while not alive.is_set():

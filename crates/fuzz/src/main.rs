@@ -56,7 +56,7 @@ struct Fuzz {
     #[arg(long, default_value = "10000", value_parser = number)]
     cases: u64,
     /// Ends when so much was checked, in what the target counts.
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, value_parser = number)]
     counted: Option<u64>,
     /// Lists the targets and what they check.
     #[arg(long)]
