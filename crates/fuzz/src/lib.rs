@@ -2,7 +2,7 @@
 //!
 //! A [`Target`] is one property: a function of bytes that says what it checked, or what is wrong. It reads its bytes as
 //! [`input`] describes. [`TARGETS`] lists them all: [`decode`] (words to text and back), [`assemble`] (texts), [`files`]
-//! (containers and case schemas), [`execute`] (arbitrary words on the reference interpreter, random programs on every pair of engines), [`real`]
+//! (containers and case schemas), [`execute`] (arbitrary words and random programs on every pair of engines), [`real`]
 //! (mutated programs of the corpora on every pair of engines), [`commands`] (command streams of the chips).
 //!
 //! [`driver`] makes cases by the number, half of them by [`mutate`] from a target's seeds, runs them on threads, and
