@@ -167,9 +167,14 @@ impl Layout {
         if status.vc_swap != 0 {
             state.unknown.note(format!("VAP_CNTL_STATUS.VC_SWAP {}", status.vc_swap));
         }
+        let sets = state.word(reg::VAP_OUTPUT_VTX_FMT_1);
+        for (set, count) in (0..SETS).map(|set| (set, sets >> (3 * set) & 7)).filter(|(_, count)| *count > 4)
+        {
+            state.unknown.note(format!("VAP_OUTPUT_VTX_FMT_1.TEX_{set}_COMP_CNT {count}"));
+        }
         Layout {
             format: fields!(state, OutputVtxFmt0, state.word(reg::VAP_OUTPUT_VTX_FMT_0)),
-            sets: state.word(reg::VAP_OUTPUT_VTX_FMT_1),
+            sets,
             bypass: status.tcl_bypass,
             clip: fields!(state, ClipCntl, state.word(reg::VAP_CLIP_CNTL)),
         }
@@ -195,9 +200,9 @@ impl Layout {
         self.format.colors_present >> number & 1 != 0
     }
 
-    /// Components of a set of coordinates; 0 where there is none.
+    /// Components of a set of coordinates, at most 4; 0 where there is none.
     pub(super) fn components(&self, set: usize) -> usize {
-        (self.sets >> (3 * set) & 7) as usize
+        (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
     /// The vertices that these vectors are.

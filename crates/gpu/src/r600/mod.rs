@@ -204,9 +204,15 @@ impl R600 {
 
     fn event(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
         let kind = packet.payload[0] & 0x3f;
+        let place = || match packet.payload {
+            [_, low, high, ..] => address(packet, 0, *low, high & 0xff),
+            _ => {
+                Err(Fault::Malformed(format!("word {}: EVENT_WRITE {kind:#x} without an address", packet.at)))
+            }
+        };
         match kind {
             event::ZPASS_DONE => {
-                let place = address(packet, 0, packet.payload[1], packet.payload[2] & 0xff)?;
+                let place = place()?;
                 for backend in 0..BACKENDS {
                     let value = if backend == 0 { self.passed | VALID } else { VALID };
                     let at = place.start + 16 * backend;
@@ -214,7 +220,7 @@ impl R600 {
                 }
             }
             event::SAMPLE_STREAMOUTSTATS => {
-                let place = address(packet, 0, packet.payload[1], packet.payload[2] & 0xff)?;
+                let place = place()?;
                 // The driver reads the first as needed, the second as written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
