@@ -676,10 +676,11 @@ fn tests_that_ctrl_c_ends_are_reported_as_far_as_they_ran() {
     let output = piglit.0.join("output");
     let mut command = piglit.command(&["--jobs", "1", "--json", "--output", output.to_str().unwrap()]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while !mark.exists() && child.try_wait().unwrap().is_none() {
+    while !mark.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "it runs until it is interrupted");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(130), "{}", text(&ended.stderr));
     assert!(text(&ended.stderr).contains("interrupted: 2 tests did not run; --resume goes on from here"));

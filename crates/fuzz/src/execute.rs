@@ -191,7 +191,7 @@ fn words_r700(random: &mut Random) -> Vec<u8> {
         }
     };
     let launch = random.below(2) as u8;
-    // Mostly the chip of the launch, for which the slots are made.
+    // Half of them on the chip of the launch, for which the slots are made.
     let chip = if random.once_in(2) { random.next() as u8 } else { 0 };
     of_program(random, launch, chip, &words)
 }

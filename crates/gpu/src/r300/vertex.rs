@@ -168,9 +168,11 @@ impl Layout {
             state.unknown.note(format!("VAP_CNTL_STATUS.VC_SWAP {}", status.vc_swap));
         }
         let sets = state.word(reg::VAP_OUTPUT_VTX_FMT_1);
-        for (set, count) in (0..SETS).map(|set| (set, sets >> (3 * set) & 7)).filter(|(_, count)| *count > 4)
-        {
-            state.unknown.note(format!("VAP_OUTPUT_VTX_FMT_1.TEX_{set}_COMP_CNT {count}"));
+        for set in 0..SETS {
+            let count = sets >> (3 * set) & 7;
+            if count > 4 {
+                state.unknown.note(format!("VAP_OUTPUT_VTX_FMT_1.TEX_{set}_COMP_CNT {count}"));
+            }
         }
         Layout {
             format: fields!(state, OutputVtxFmt0, state.word(reg::VAP_OUTPUT_VTX_FMT_0)),
@@ -256,6 +258,16 @@ mod tests {
         state.set(reg::VAP_PROG_STREAM_CNTL_EXT_0, 0xf688_f688);
         let vectors = Stream::new(&mut state).vectors(&[1, 2, 3, 4, 5, 6, 7, 8]);
         assert_eq!((vectors[0], vectors[6]), ([1, 2, 3, 4], [5, 6, 7, 8]));
+    }
+
+    #[test]
+    fn more_than_four_components_of_a_set_are_four_and_named() {
+        let mut state = State::default();
+        state.set(reg::VAP_OUTPUT_VTX_FMT_1, 4 | 5 << 3 | 7 << 21);
+        let layout = Layout::new(&mut state);
+        assert_eq!([0, 1, 2, 7].map(|set| layout.components(set)), [4, 4, 0, 4]);
+        let named = state.unknown.list();
+        assert_eq!(named.len(), 2, "{named:?}");
     }
 
     #[test]

@@ -343,14 +343,9 @@ fn temp_text(address: u8, rel: bool) -> impl Display {
 /// An operand of a unit with so many channels.
 fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     let (before, after) = modifier(operand.modifier);
-    let source = match operand.sel {
-        Sel::SRC0 => "src0.",
-        Sel::SRC1 => "src1.",
-        Sel::SRC2 => "src2.",
-        Sel::SRCP => "srcp.",
-    };
     out.push_str(before);
-    out.push_str(source);
+    out.extend(operand.sel.name().chars().map(|letter| letter.to_ascii_lowercase()));
+    out.push('.');
     out.extend(operand.swiz[..channels].iter().map(|swiz| letter(*swiz)));
     out.push_str(after);
 }
