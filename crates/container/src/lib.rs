@@ -33,6 +33,7 @@ mod magic;
 mod patch;
 pub mod r600_elf;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -284,7 +285,32 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         }
         (_, _) => {}
     }
+    if matches!(image.isa, Some(Isa::R500 | Isa::R700)) {
+        tell_apart(&mut image);
+    }
     Ok(image)
+}
+
+/// Makes the names of programs differ. Where several have one, each has the name of its module in front, or a number behind it where
+/// that does not do. (Tesla's texts have modules, in each of which names differ.)
+fn tell_apart(image: &mut Image) {
+    let mut uses: HashMap<String, usize> = HashMap::new();
+    for name in image.programs.iter().filter_map(|program| program.name.as_ref()) {
+        *uses.entry(name.clone()).or_default() += 1;
+    }
+    let mut taken: HashSet<String> = uses.keys().cloned().collect();
+    uses.retain(|_, programs| std::mem::take(programs) > 1);
+    for program in &mut image.programs {
+        let Some(name) = &program.name else { continue };
+        let Some(number) = uses.get_mut(name) else { continue };
+        let module = image.modules.get(program.module).and_then(|module| module.name.as_ref());
+        let mut new = module.map_or_else(|| name.clone(), |module| format!("{module}, {name}"));
+        while !taken.insert(new.clone()) {
+            new = format!("{name}{number}");
+            *number += 1;
+        }
+        program.name = Some(new);
+    }
 }
 
 fn load_as(bytes: &[u8], format: Format, hints: &Hints) -> Result<Image, Error> {

@@ -138,6 +138,16 @@ fn images_are_found_in_executables_objects_libraries_and_archives() {
     assert!(image.notes[0].contains("for tesla, not for r700"), "{:?}", image.notes);
 }
 
+/// Formats without names give every file the same: a text could not tell its programs apart.
+#[test]
+fn programs_of_one_name_are_named_after_their_modules_too() {
+    let (one, other) = (gsh(&[1, 2]), gsh(&[3, 4]));
+    let archive = tar(&[("a.gsh", &one), ("b.gsh", &other)]);
+    let image = read(&archive);
+    assert_eq!(names(&image), ["offset 0x200 (a.gsh), pixel", "offset 0x600 (b.gsh), pixel"]);
+    assert_eq!(names(&read(&tar(&[("a.gsh", &one)]))), ["pixel"]);
+}
+
 #[test]
 fn an_image_that_cannot_be_read_does_not_hide_the_others_of_a_file() {
     let mut fermi = cubin(true);

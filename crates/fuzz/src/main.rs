@@ -1,4 +1,4 @@
-//! The repository's chores: `cargo xtask fuzz`, `cargo xtask decodes`.
+//! The repository's chores: `cargo xtask fuzz`, `cargo xtask decodes`, `cargo xtask cases`.
 
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,8 @@ enum Xtask {
     Fuzz(Fuzz),
     /// Random words of a machine through decode, print, parse and encode.
     Decodes(Decodes),
+    /// Writes the seeds and the first cases of a target into a folder, for another fuzzer.
+    Cases(Cases),
 }
 
 /// How cases are made and run.
@@ -61,7 +63,7 @@ struct Fuzz {
     /// Lists the targets and what they check.
     #[arg(long)]
     list: bool,
-    /// Runs the case of a finding's file alone.
+    /// Runs the case of a finding's file alone; with a target, the bytes of any file. What is wrong with these is a finding.
     #[arg(long, value_name = "FILE")]
     replay: Option<PathBuf>,
     #[command(flatten)]
@@ -78,6 +80,21 @@ struct Decodes {
     count: u64,
     #[command(flatten)]
     common: Common,
+}
+
+#[derive(Args)]
+struct Cases {
+    /// The target.
+    #[arg(long)]
+    target: String,
+    /// How many cases, beside the seeds.
+    #[arg(long, default_value = "1000", value_parser = number)]
+    count: u64,
+    /// Decides what every case is.
+    #[arg(long, default_value_t = 1, value_parser = number)]
+    seed: u64,
+    /// The folder.
+    folder: PathBuf,
 }
 
 /// A whole number: decimal, hexadecimal with `0x`, or with a power of ten as `1e9`.
@@ -101,7 +118,11 @@ fn main() -> Result<ExitCode> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Xtask::Fuzz(Fuzz { replay: Some(file), .. }) => replay(&file),
+        Xtask::Fuzz(Fuzz { replay: Some(file), targets, common, .. }) => match &*targets {
+            [] => replay(&file),
+            [name] => replay_bytes(&file, name, &common),
+            _ => bail!("--replay FILE is for one target"),
+        },
         Xtask::Fuzz(fuzz) => {
             let until = match (fuzz.hours, fuzz.counted) {
                 (_, Some(counted)) => Until::Counted(counted),
@@ -114,6 +135,7 @@ fn main() -> Result<ExitCode> {
             let chosen = chosen(&fuzz.targets)?;
             all(&chosen.into_iter().map(|target| (target, until)).collect::<Vec<_>>(), &fuzz.common)
         }
+        Xtask::Cases(cases) => write(&cases),
         Xtask::Decodes(decodes) => {
             let mut plans = Vec::new();
             for isa in Isa::ALL.into_iter().filter(|isa| decodes.machine.is_none_or(|only| only == *isa)) {
@@ -126,6 +148,26 @@ fn main() -> Result<ExitCode> {
             all(&plans, &decodes.common)
         }
     }
+}
+
+/// Writes seeds and cases, a file each.
+fn write(cases: &Cases) -> Result<ExitCode> {
+    let Cases { target: name, count, seed, folder } = cases;
+    let target = named(name)?;
+    let seeds = (target.seeds)();
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    let put = |name: String, bytes: &[u8]| {
+        let file = folder.join(name);
+        std::fs::write(&file, bytes).with_context(|| file.display().to_string())
+    };
+    for (number, bytes) in seeds.iter().enumerate() {
+        put(format!("seed-{number}"), bytes)?;
+    }
+    for case in 0..*count {
+        put(format!("case-{case}"), &bytes_of(target, &seeds, *seed, case))?;
+    }
+    println!("{name}: {} seeds and {count} cases in {}", seeds.len(), folder.display());
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The targets of names, or of how they begin.
@@ -277,16 +319,36 @@ fn replay(file: &Path) -> Result<ExitCode> {
     let name = || file.display().to_string();
     let text = std::fs::read_to_string(file).with_context(name)?;
     let finding = Finding::parse(&text).map_err(|why| anyhow::anyhow!("{}: {why}", name()))?;
-    let target =
-        target(&finding.target).with_context(|| format!("there is no target `{}`", finding.target))?;
-    match checked(target, &finding.bytes) {
+    again(named(&finding.target)?, &finding.bytes, |why| println!("{}: {why}", finding.target))
+}
+
+/// Runs the bytes of a file, which another fuzzer has made; makes a finding of them.
+fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
+    let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    again(named(name)?, &bytes, |why| {
+        let finding = Finding { target: name.to_owned(), seed: 0, case: 0, why, bytes: bytes.clone() };
+        match finding.write(&common.findings) {
+            Ok(written) => show(&finding, &written),
+            Err(error) => eprintln!("{}: {error}", common.findings.display()),
+        }
+    })
+}
+
+/// Checks the property for some bytes; `wrong` takes what is wrong.
+fn again(target: &Target, bytes: &[u8], wrong: impl FnOnce(String)) -> Result<ExitCode> {
+    match checked(target, bytes) {
         Ok(counted) => {
             println!("{}: {counted} {}, nothing is wrong", target.name, target.counts);
             Ok(ExitCode::SUCCESS)
         }
         Err(why) => {
-            println!("{}: {why}", target.name);
+            wrong(why);
             Ok(ExitCode::FAILURE)
         }
     }
+}
+
+/// The target of a name.
+fn named(name: &str) -> Result<&'static Target> {
+    target(name).with_context(|| format!("there is no target `{name}`: fuzz --list lists them"))
 }
