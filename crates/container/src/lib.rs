@@ -287,6 +287,7 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     }
     if matches!(image.isa, Some(Isa::R500 | Isa::R700)) {
         tell_apart(&mut image);
+        settle(&mut image);
     }
     Ok(image)
 }
@@ -310,6 +311,30 @@ fn tell_apart(image: &mut Image) {
             *number += 1;
         }
         program.name = Some(new);
+    }
+}
+
+/// A register that a program states several times holds the last value, as after the writes of a driver.
+fn settle(image: &mut Image) {
+    for program in &mut image.programs {
+        let mut places: HashMap<String, (usize, bool)> = HashMap::new();
+        let mut state: Vec<(String, u32)> = Vec::with_capacity(program.state.len());
+        for (register, value) in program.state.drain(..) {
+            match places.get_mut(&register) {
+                Some((place, noted)) => {
+                    if !std::mem::replace(noted, true) {
+                        let note = format!("{register} is stated more than once: the last value is used");
+                        image.notes.push(note);
+                    }
+                    state[*place].1 = value;
+                }
+                None => {
+                    places.insert(register.clone(), (state.len(), false));
+                    state.push((register, value));
+                }
+            }
+        }
+        program.state = state;
     }
 }
 

@@ -44,6 +44,17 @@ fn content_decides_the_format() {
     assert_eq!(recognise(&other.build()), Ok(Format::Embedded));
 }
 
+/// A driver writes one pair after the other.
+#[test]
+fn a_register_that_is_stated_twice_holds_the_last_value() {
+    let mut elf = r600();
+    elf.sections[1].data = words(&[0x28850, 0x0203, 0x2880c, 0x40, 0x2880c, 0x80, 0x28868, 0x0104]);
+    let image = read(&elf.build());
+    let [pixel, _] = &image.programs[..] else { panic!("two functions") };
+    assert_eq!(pixel.state[1..], [("DB_SHADER_CONTROL".to_owned(), 0x80)]);
+    assert_eq!(image.notes, ["DB_SHADER_CONTROL is stated more than once: the last value is used"]);
+}
+
 #[test]
 fn hints_fill_what_the_file_does_not_tell_and_never_replace_what_it_does() {
     let hints = Hints { isa: Some(Isa::R500), chip: Some("rv515".to_owned()), ..Hints::default() };
