@@ -14,7 +14,7 @@ use crate::format::{Format, Number};
 use crate::interpolate::{Input, Kind, Shape, Window};
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
-use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, fill_samples, snap};
+use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::vertex::Vertex;
 
 /// Elements of a surface in memory, one row after another.
@@ -566,11 +566,11 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             // Of a line with samples the sides are at right angles. (OpenGL 3.0, 3.5.4)
             (true, _) => {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);
-                [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| libm::rint(at) as i64)
+                [-(dy as f64) * half / length, dx as f64 * half / length].map(|at| bounded(libm::rint(at)))
             }
             // Else half the width to both sides, along the axis that changes less.
-            (false, true) => [0, half as i64],
-            (false, false) => [half as i64, 0],
+            (false, true) => [0, bounded(half)],
+            (false, false) => [bounded(half), 0],
         };
         let corners = [
             [a[0] - aside[0], a[1] - aside[1]],
@@ -609,7 +609,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             false => size,
         };
         let window = self.window(vertex);
-        let half = size.map(|size| (f64::from(size) * PIXEL as f64 / 2.) as i64);
+        let half = size.map(|size| bounded(f64::from(size) * PIXEL as f64 / 2.));
         let [x, y] = window.corner;
         let corners = [
             [x - half[0], y - half[1]],

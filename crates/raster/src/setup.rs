@@ -43,10 +43,18 @@ impl Rectangle {
 /// A corner in window coordinates, fixed-point.
 pub type Corner = [i64; 2];
 
-/// The nearest fixed-point number at or below a window coordinate.
+/// How far from 0 a corner is at most: 2^20 pixels, far outside every surface and every guard band. What is not clipped may be
+/// further away. Products of two distances between corners, and sums of a polygon's, are then numbers of 63 bits.
+const FURTHEST: i64 = PIXEL << 20;
+
+/// The nearest fixed-point number at or below a window coordinate; one beyond the furthest is the furthest, no number is 0.
 pub fn snap(coordinate: f64) -> i64 {
-    // What is this far outside has been cut; a cast of anything else saturates.
-    libm::floor(coordinate * PIXEL as f64) as i64
+    bounded(libm::floor(coordinate * PIXEL as f64))
+}
+
+/// A fixed-point length or coordinate as a whole number.
+pub(crate) fn bounded(fixed: f64) -> i64 {
+    (fixed as i64).clamp(-FURTHEST, FURTHEST)
 }
 
 /// Four pixels: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1), with x and y even.
@@ -220,6 +228,19 @@ mod tests {
         assert_eq!(pixels(&[at(1., 1.), at(5., 5.), at(3., 3.)]), []);
         let empty = Rectangle { x0: 4, y0: 4, x1: 2, y1: 2 };
         fill(&huge, empty, |quad| panic!("{quad:?}"));
+    }
+
+    /// Vertices that are not clipped may be anywhere.
+    #[test]
+    fn corners_as_far_away_as_numbers_go_cover_what_is_between_them() {
+        for far in [1e7, f64::MAX, f64::INFINITY] {
+            let all = [at(-far, -far), at(far, -far), at(far, far), at(-far, far)];
+            assert_eq!(pixels(&all).len(), 48, "{far}");
+            // As far as the fourth corner of a rectangle can be.
+            let [[x, y], ..] = all;
+            assert_eq!(pixels(&[[x, y], [-3 * x, y], [-3 * x, -3 * y], [x, -3 * y]]).len(), 48, "{far}");
+        }
+        assert_eq!(at(f64::NAN, -1.), [0, -PIXEL]);
     }
 
     #[test]
