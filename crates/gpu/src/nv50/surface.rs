@@ -89,16 +89,18 @@ impl Layout {
         !matches!(self, Layout::Tiled { mode, .. } if mode.z > 0)
     }
 
-    /// Where a byte is, from the start of the level. `z` is a slice of a level with depth.
+    /// Where a byte is, from the start of the level. `z` is a slice of a level with depth. Beyond any memory for registers that
+    /// say so.
     pub(super) fn place(&self, x: usize, y: usize, z: usize) -> usize {
         match *self {
-            Layout::Linear { pitch } => y * pitch + x,
-            Layout::Tiled { mode, pitch, .. } if mode.z == 0 => y * pitch + x,
+            Layout::Linear { pitch } => y.saturating_mul(pitch).saturating_add(x),
+            Layout::Tiled { mode, pitch, .. } if mode.z == 0 => y.saturating_mul(pitch).saturating_add(x),
             Layout::Tiled { mode, pitch, rows } => {
                 let (height, depth) = (mode.height(), mode.depth());
-                let slices = (z / depth) * depth * pitch * rows + (z % depth) * TILE_WIDTH * height;
-                let tile = (y / height) * (pitch / TILE_WIDTH) + x / TILE_WIDTH;
-                slices + tile * TILE_WIDTH * height * depth + y % height * TILE_WIDTH + x % TILE_WIDTH
+                let whole = (z / depth * depth).saturating_mul(pitch).saturating_mul(rows);
+                let tile = (y / height).saturating_mul(pitch / TILE_WIDTH).saturating_add(x / TILE_WIDTH);
+                let in_tile = (z % depth * height + y % height) * TILE_WIDTH + x % TILE_WIDTH;
+                tile.saturating_mul(TILE_WIDTH * height * depth).saturating_add(whole).saturating_add(in_tile)
             }
         }
     }
@@ -111,8 +113,10 @@ impl Layout {
     /// Bytes of a level with so many slices.
     pub(super) fn bytes(&self, slices: usize) -> usize {
         match *self {
-            Layout::Linear { pitch } => pitch * slices,
-            Layout::Tiled { mode, pitch, rows } => pitch * rows * slices.next_multiple_of(mode.depth()),
+            Layout::Linear { pitch } => pitch.saturating_mul(slices),
+            Layout::Tiled { mode, pitch, rows } => {
+                pitch.saturating_mul(rows).saturating_mul(slices.next_multiple_of(mode.depth()))
+            }
         }
     }
 }
@@ -188,6 +192,15 @@ mod tests {
     use super::*;
 
     /// Captured: tile modes of the levels of a texture of 64 x 64, RGBA8, and where they are.
+    /// Registers of the copying object have 32 bits.
+    #[test]
+    fn places_that_no_memory_has_are_the_furthest() {
+        let most = u32::MAX as usize;
+        let layout = Layout::tiled(TileMode { y: 2, z: 1 }, most, most);
+        assert_eq!(layout.place(0, 0, most), usize::MAX);
+        assert_eq!((layout.place(0, 0, 1), layout.bytes(most)), (64 * 16, usize::MAX));
+    }
+
     #[test]
     fn levels_are_where_the_driver_put_them() {
         let (mut at, mut found) = (0, Vec::new());

@@ -48,7 +48,7 @@ impl Surface {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         let inside = x < self.width && y < self.height;
         let bytes = usize::from(self.color.format.bytes);
-        inside.then(|| self.start + self.layout.place(x * bytes, y, self.z))
+        inside.then(|| self.start.saturating_add(self.layout.place(x * bytes, y, self.z)))
     }
 
     fn bytes(&self) -> usize {
@@ -92,7 +92,7 @@ pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, me
         let from = &upload.bytes[y * row.next_multiple_of(4)..][..row];
         for (x, element) in from.chunks_exact(bytes).enumerate() {
             let place = target.place(i64::from(x0 as i32) + x as i64, i64::from(y0 as i32) + y as i64);
-            if let Some(to) = place.and_then(|place| memory.get_mut(place..place + bytes)) {
+            if let Some(to) = place.and_then(|place| memory.get_mut(place..place.saturating_add(bytes))) {
                 to.copy_from_slice(element);
             }
         }
@@ -124,9 +124,10 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
             let from = source
                 .place(u0.wrapping_add(du.wrapping_mul(x)) >> 32, v0.wrapping_add(dv.wrapping_mul(y)) >> 32);
             let (Some(from), Some(to)) = (from, target.place(to_x, to_y)) else { continue };
-            let (Some(element), true) =
-                (memory.get(from..from + source.bytes()), to + target.bytes() <= memory.len())
-            else {
+            let (Some(element), true) = (
+                memory.get(from..from.saturating_add(source.bytes())),
+                to.saturating_add(target.bytes()) <= memory.len(),
+            ) else {
                 continue;
             };
             let mut old = [0; 16];
