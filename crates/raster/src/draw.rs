@@ -15,7 +15,7 @@ use crate::interpolate::{Input, Kind, Shape, Window};
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
-use crate::vertex::Vertex;
+use crate::vertex::{Vertex, has};
 
 /// Elements of a surface in memory, one row after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -720,12 +720,12 @@ impl Lanes<'_> {
             let inside =
                 if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
             for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
-                let weights =
-                    match (multisample.at_sample >> number & 1, multisample.at_centroid >> number & 1) {
-                        (1, _) => &by_sample,
-                        (_, 1) => &inside,
-                        _ => &centre,
-                    };
+                let weights = match (has(multisample.at_sample, number), has(multisample.at_centroid, number))
+                {
+                    (true, _) => &by_sample,
+                    (_, true) => &inside,
+                    _ => &centre,
+                };
                 values.push(shape.value(input, weights, size));
             }
             let clamp = |depth: f32| match draw.viewport.depth {

@@ -13,6 +13,11 @@ pub struct Vertex {
     pub attributes: Vec<[u32; 4]>,
 }
 
+/// Whether a bit is set; none is beyond the last.
+pub(crate) fn has(bits: u64, number: usize) -> bool {
+    number < u64::BITS as usize && bits >> number & 1 != 0
+}
+
 impl Vertex {
     /// The vertex a share of `along` of the way from one to another, in clip space. Attributes of `linear` (bit n is attribute n)
     /// change linearly in the window, the others in space.
@@ -23,7 +28,7 @@ impl Vertex {
         let [from_w, to_w] = [from, to].map(|vertex| f64::from(vertex.position[3]));
         let in_window = along * to_w / (from_w + (to_w - from_w) * along);
         let attribute = |number: usize| {
-            let along = if linear >> number & 1 != 0 { in_window } else { along };
+            let along = if has(linear, number) { in_window } else { along };
             let (from, to) = (&from.attributes[number], &to.attributes[number]);
             std::array::from_fn(|at| mix(f32::from_bits(from[at]), f32::from_bits(to[at]), along).to_bits())
         };
@@ -33,5 +38,23 @@ impl Vertex {
             distances: std::array::from_fn(|at| mix(from.distances[at], to.distances[at], along)),
             attributes: (0..from.attributes.len().min(to.attributes.len())).map(attribute).collect(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program of Tesla's may read more attributes than there are bits.
+    #[test]
+    fn attributes_beyond_the_bits_are_in_perspective() {
+        let vertex = |w: f32, value: f32| Vertex {
+            position: [0., 0., 0., w],
+            attributes: vec![[value.to_bits(); 4]; 70],
+            ..Vertex::default()
+        };
+        let between = Vertex::between(&vertex(1., 0.), &vertex(3., 1.), 0.5, u64::MAX);
+        let at = |number: usize| f32::from_bits(between.attributes[number][0]);
+        assert_eq!([at(63), at(64), at(69)], [0.75, 0.5, 0.5]);
     }
 }
