@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::hash::{DefaultHasher, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
@@ -322,11 +323,14 @@ fn replay(file: &Path) -> Result<ExitCode> {
     again(named(&finding.target)?, &finding.bytes, |why| println!("{}: {why}", finding.target))
 }
 
-/// Runs the bytes of a file, which another fuzzer has made; makes a finding of them.
+/// Runs the bytes of a file, which another fuzzer has made; makes a finding of them, with a hash for the number of the case.
 fn replay_bytes(file: &Path, name: &str, common: &Common) -> Result<ExitCode> {
     let bytes = std::fs::read(file).with_context(|| file.display().to_string())?;
+    let mut hasher = DefaultHasher::new();
+    hasher.write(&bytes);
+    let case = hasher.finish();
     again(named(name)?, &bytes, |why| {
-        let finding = Finding { target: name.to_owned(), seed: 0, case: 0, why, bytes: bytes.clone() };
+        let finding = Finding { target: name.to_owned(), seed: 0, case, why, bytes: bytes.clone() };
         match finding.write(&common.findings) {
             Ok(written) => show(&finding, &written),
             Err(error) => eprintln!("{}: {error}", common.findings.display()),
