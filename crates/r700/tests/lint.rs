@@ -229,6 +229,29 @@ fn every_rule_says_what_it_demands_who_says_so_and_what_helps() {
 }
 
 #[test]
+fn each_way_on_is_checked_and_where_the_program_ends_the_first_alone() {
+    // The jump pops an entry that there is not.
+    assert_eq!(broken("JUMP: ADDR(@end) POP_CNT(1)\n@end:\nNOP: END_OF_PROGRAM\n"), ["pop"]);
+    assert_eq!(broken("JUMP: ADDR(0) POP_CNT(1) END_OF_PROGRAM\n"), [""; 0]);
+    // Behind its last round the loop is not on the stack; before another one it is.
+    let last =
+        "LOOP_START_DX10: ADDR(@out)\n@in:\nLOOP_END: ADDR(@in) END_OF_PROGRAM\n@out:\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(broken(last), [""; 0]);
+    // Without a loop around it, also where no way leads out of one.
+    let lone = "ALU_BREAK:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_MASK\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(broken(lone), ["outside-loop"]);
+}
+
+#[test]
+fn the_first_instruction_that_pushes_the_most_is_named() {
+    let branch = format!("{PUSH}POP: POP_CNT(1)\n");
+    let words = assemble(&format!("{branch}{branch}{END}"), Chip::RV770).unwrap().words;
+    let found = lint_with(&words, Chip::RV770, &Known { stack_size: Some(0), ..Known::default() });
+    let places: Vec<_> = found.iter().map(|finding| (finding.rule.name, finding.pc)).collect();
+    assert_eq!(places, [("stack-size", 0)]);
+}
+
+#[test]
 fn a_call_that_comes_back_to_itself_needs_a_stack_without_a_bound() {
     let source = "@self:\nCALL: ADDR(@self)\nNOP: END_OF_PROGRAM\n";
     let words = assemble(source, Chip::RV770).unwrap().words;

@@ -80,6 +80,50 @@ fn a_path_that_would_trap_ends_there() {
 }
 
 #[test]
+fn only_a_loop_on_top_ends_at_a_loop_end_and_only_within_a_loop_lanes_leave_it() {
+    let six = "PUSH: ADDR(@stop)\n".repeat(6);
+    let end = "@stop:\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(
+        needed(&format!("PUSH: ADDR(@stop)\nLOOP_END: ADDR(0)\n{six}{end}"), Chip::RV770),
+        use_of(0, 3)
+    );
+    for form in ["ALU_BREAK", "ALU_CONTINUE"] {
+        let source = format!("{form}:\n 0 x: PRED_SETE _.x, R0.x, 0 UPDATE_EXEC_MASK\n{six}{end}");
+        assert_eq!(needed(&source, Chip::RV770), use_of(0, 0), "{form}");
+    }
+}
+
+#[test]
+fn the_path_with_the_most_subentries_decides() {
+    // Two loops take eight, five pushes seven.
+    let source = "LOOP_START_DX10: ADDR(@other)\nLOOP_START_DX10: ADDR(@end)\nNOP: END_OF_PROGRAM\n@other:\n"
+        .to_owned()
+        + &"PUSH: ADDR(@end)\n".repeat(5)
+        + "@end:\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(needed(&source, Chip::RV770), use_of(2, 0));
+}
+
+#[test]
+fn a_stack_of_as_many_entries_as_can_be_declared_has_a_bound() {
+    let pushes = |count| "PUSH: ADDR(@stop)\n".repeat(count) + "@stop:\nNOP: END_OF_PROGRAM\n";
+    assert_eq!(needed(&pushes(4 * 255), Chip::RV770), use_of(0, 4 * 255 + 2));
+    assert_eq!(needed(&pushes(4 * 255 + 1), Chip::RV770), None);
+}
+
+#[test]
+fn a_search_that_grows_with_every_instruction_ends() {
+    // Behind each pair there are four times as many stacks as before it.
+    let pairs = |count| {
+        let pair = |number| {
+            format!("PUSH: ADDR(@a{number}) WHOLE_QUAD\n@a{number}:\nPUSH: ADDR(@b{number})\n@b{number}:\n")
+        };
+        (0..count).map(pair).collect::<String>() + "NOP: END_OF_PROGRAM\n"
+    };
+    assert_eq!(needed(&pairs(6), Chip::RV770), use_of(6, 6 + 2));
+    assert_eq!(needed(&pairs(24), Chip::RV770), None);
+}
+
+#[test]
 fn compilers_declare_what_their_programs_need() {
     let word = |text: &str| u32::from_str_radix(text, 16).expect("hexadecimal");
     let mut programs: Vec<(String, Chip, Vec<u32>, u32)> = Vec::new();

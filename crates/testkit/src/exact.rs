@@ -6,6 +6,7 @@
 //! number of 64 bits with an error below 2^-54 of it, from which [`Real::candidates`] makes the results that a function
 //! computed in doubles and rounded once can have: nearly always one.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 
 /// The f32 nearest to ±`magnitude` * 2^`exponent`, a tie to the even one, with gradual underflow; an overflow gives infinity.
@@ -200,6 +201,22 @@ impl Real {
     /// The f32 that this number minus and plus 2^-51 of it round to: what a function gives that is computed in doubles and
     /// then rounded. Two different ones only where a tie is that near.
     pub fn candidates(self) -> [u32; 2] {
+        // 24 bits and 40 that round them. Away from a tie and from the ends both round alike, which saves a third of the time of
+        // R500's exponentials over all words.
+        let (kept, rest) = ((self.significand >> 40) as u32, self.significand & ((1 << 40) - 1));
+        let magnitude = match self.exponent + 40 {
+            106.. => 0x7f80_0000,
+            ..=-176 => 0,
+            place @ -149..=104 if rest.abs_diff(1 << 39) > 1 << 13 => {
+                (((place + 149) as u32) << 23) + kept + (rest >> 39) as u32
+            }
+            _ => return self.rounded_ends(),
+        };
+        [u32::from(self.negative) << 31 | magnitude; 2]
+    }
+
+    /// [`Real::candidates`] of any number.
+    fn rounded_ends(self) -> [u32; 2] {
         const WIDTH: u128 = 1 << 13;
         let significand = u128::from(self.significand) << 1;
         [significand - WIDTH, significand + WIDTH]
@@ -224,23 +241,30 @@ const TWO_OVER_PI: [u64; 6] = [
     0x0649_2eea_09d1_921c,
 ];
 
+/// 2^(2^-1), 2^(2^-2) and on, by square roots; 63 bits behind the point.
+static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
+    let mut root = 1u128 << 64;
+    std::array::from_fn(|_| {
+        root = (root << 63).isqrt();
+        root as u64
+    })
+});
+
+/// 2^`fraction` for a fraction of 16 bits, a root for each bit that is set; 63 bits behind the point.
+fn product_of_roots(fraction: u16) -> u64 {
+    let set = ROOTS.iter().enumerate().filter(|(place, _)| fraction << place >> 15 == 1);
+    set.fold(1 << 63, |product, (_, root)| ((u128::from(product) * u128::from(*root)) >> 63) as u64)
+}
+
 /// 2 to a power of 64 fraction bits.
 fn power_of_two(power: i128) -> Real {
-    /// 2^(2^-1), 2^(2^-2) and on, by square roots; 63 bits behind the point.
-    static ROOTS: LazyLock<[u64; 16]> = LazyLock::new(|| {
-        let mut root = 1u128 << 64;
-        std::array::from_fn(|_| {
-            root = (root << 63).isqrt();
-            root as u64
-        })
-    });
+    /// The products of roots for the first eight bits, and for the eight behind them.
+    static PRODUCTS: LazyLock<[[u64; 256]; 2]> =
+        LazyLock::new(|| [8, 0].map(|up| std::array::from_fn(|byte| product_of_roots((byte as u16) << up))));
     let (whole, fraction) = ((power >> 64) as i32, power as u64);
-    let mut significand = 1u64 << 63;
-    for (place, root) in ROOTS.iter().enumerate() {
-        if fraction << place >> 63 == 1 {
-            significand = ((u128::from(significand) * u128::from(*root)) >> 63) as u64;
-        }
-    }
+    let [first, second] = &*PRODUCTS;
+    let [.., byte, next] = (fraction >> 48).to_be_bytes().map(usize::from);
+    let significand = ((u128::from(first[byte]) * u128::from(second[next])) >> 63) as u64;
     // e^t - 1 for the rest: t is below 2^-16.
     let high = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let t = high(fraction & (u64::MAX >> 16), LN_2);
@@ -290,25 +314,44 @@ fn log_series(k: u32, plus: bool) -> u128 {
         >> (120 - LOG_BITS)
 }
 
-/// ln(`x`) of a positive normal number in [`LOG_BITS`] fraction bits.
-fn ln(x: u32) -> i128 {
-    static CONSTANTS: LazyLock<(u128, [u128; 35])> =
-        LazyLock::new(|| (log_series(1, false), std::array::from_fn(|k| log_series(k.max(1) as u32, true))));
-    let (ln_2, constants) = &*CONSTANTS;
-    let (significand, exponent) = parts(x);
+/// ln(2), and ln(1 + 2^-k) for each k, in [`LOG_BITS`] fraction bits.
+static LOGARITHMS: LazyLock<(i128, [i128; 35])> = LazyLock::new(|| {
+    let plus = std::array::from_fn(|k| log_series(k.max(1) as u32, true) as i128);
+    (log_series(1, false) as i128, plus)
+});
+
+/// The logarithm of a significand of 24 bits, taken from 1 up to 2, in [`LOG_BITS`] fraction bits.
+fn ln_of_significand(significand: u32) -> i128 {
+    let (ln_2, constants) = &*LOGARITHMS;
     // From 1 toward 2 by factors 1 + 2^-k; what they come to is the distance.
-    let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2 as i128);
+    let (mut y, mut left) = (u128::from(significand) << (LOG_BITS - 23), *ln_2);
     for k in 1..=34 {
         let more = y + (y >> k);
         if more < 2 << LOG_BITS {
-            (y, left) = (more, left - constants[k] as i128);
+            (y, left) = (more, left - constants[k]);
         }
     }
     // ln(2 / y) by the series of -ln(1 - d), d below 2^-33.
     let d = ((2u128 << LOG_BITS) - y) >> 1;
     let square = ((d >> 36) * (d >> 36)) >> (LOG_BITS - 72);
     let rest = d + square / 2 + (((square >> 20) * (d >> 40)) >> (LOG_BITS - 60)) / 3;
-    left - rest as i128 + i128::from(exponent + 23) * *ln_2 as i128
+    left - rest as i128
+}
+
+thread_local! {
+    /// The last significand and its logarithm. Of all words successive ones share it ([`same_of_each`](crate::same_of_each)).
+    static LAST: Cell<(u32, i128)> = const { Cell::new((0, 0)) };
+}
+
+/// ln(`x`) of a positive normal number in [`LOG_BITS`] fraction bits.
+fn ln(x: u32) -> i128 {
+    let (significand, exponent) = parts(x);
+    let mut last = LAST.get();
+    if last.0 != significand {
+        last = (significand, ln_of_significand(significand));
+        LAST.set(last);
+    }
+    last.1 + i128::from(exponent + 23) * LOGARITHMS.0
 }
 
 /// log2(`x`), for a positive normal x; `None` for 1, where it is 0.
@@ -481,6 +524,45 @@ mod tests {
     fn sines_of_large_angles_are_reduced_with_enough_of_pi() {
         for (x, sine_of_it) in [(1e22f32, (1e22f32 as f64).sin()), (f32::MAX, (f32::MAX as f64).sin())] {
             assert!(apart(sine(x.to_bits()).unwrap(), sine_of_it) < 4.0, "{x:e}");
+        }
+    }
+
+    #[test]
+    fn a_table_of_products_gives_what_single_roots_give() {
+        for fraction in 0..=u16::MAX {
+            let found = power_of_two(i128::from(fraction) << 48);
+            assert_eq!(found.exponent, -63);
+            // 16 products are cut, or 15 others.
+            assert!(found.significand.abs_diff(product_of_roots(fraction)) < 32, "{fraction:#06x}");
+        }
+    }
+
+    #[test]
+    fn rounding_once_gives_what_rounding_both_ends_gives() {
+        let mut random = Random::new(0x5eed_2405);
+        for _ in 0..1_000_000 {
+            let whole = 1 << 23 | random.next_u64() >> 41 | [0, 0x7f_ffff][random.below(2) as usize];
+            // About a tie, about a number, or anywhere.
+            let rest = match random.below(3) {
+                0 => (1 << 39) + u64::from(random.below(1 << 15)) - (1 << 14),
+                1 => u64::from(random.below(1 << 14)),
+                _ => random.next_u64() >> 24,
+            };
+            let (significand, exponent) = (whole << 40 | rest, random.below(280) as i32 - 205);
+            let real = Real { negative: random.below(2) == 1, significand, exponent };
+            assert_eq!(real.candidates(), real.rounded_ends(), "{real:x?}");
+        }
+    }
+
+    #[test]
+    fn a_logarithm_that_is_remembered_is_that_of_its_significand() {
+        let mut random = Random::new(0x5eed_2404);
+        for _ in 0..10_000 {
+            // Mostly the one before, with another exponent.
+            let significand = random.below(3) << 20;
+            let x = (1 + random.below(254)) << 23 | significand;
+            let exponent = i128::from(parts(x).1 + 23);
+            assert_eq!(ln(x) - exponent * LOGARITHMS.0, ln_of_significand(parts(x).0), "{x:#010x}");
         }
     }
 

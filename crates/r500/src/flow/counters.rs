@@ -95,7 +95,12 @@ mod tests {
                     counters.clear(cleared);
                     cleared.lanes().for_each(|lane| plain[lane.index()] = 0);
                 }
-                1..=5 => {
+                1 => {
+                    let (lane, value) = (Lane(random() as u8 % 64), random() as u8);
+                    counters.set(lane, value);
+                    plain[lane.index()] = value;
+                }
+                2..=5 => {
                     counters.increase(lanes);
                     lanes.lanes().for_each(|lane| plain[lane.index()] = plain[lane.index()].wrapping_add(1));
                 }

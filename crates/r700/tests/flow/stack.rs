@@ -159,6 +159,18 @@ fn stack_rows_come_innermost_first_with_trip_counts() {
 }
 
 #[test]
+fn the_depth_is_in_entries_of_those_declared() {
+    for (stack_size, room) in [(None, None), (Some(5), Some(5))] {
+        let mut flow = Flow::new(FlowSetup { stack_size, ..setup() });
+        push_if(&mut flow, ALL);
+        push_if(&mut flow, ALL);
+        flow.loop_start_dx10(&Control::to(9)).unwrap();
+        let depths: Vec<_> = flow.depths().iter().map(|depth| (depth.of, depth.used, depth.room)).collect();
+        assert_eq!(depths, [("STACK_SIZE", 2, room)]);
+    }
+}
+
+#[test]
 fn more_stack_than_can_be_declared_is_a_fault_in_either_mode() {
     // 64 lanes: two subentries besides the pushes, four to an entry.
     for (strict, stack_size) in [(true, None), (false, None), (false, Some(1))] {
