@@ -290,6 +290,25 @@ fn what_is_not_known_is_named_and_counted() {
     assert_eq!(gpu.unknown(), expected.map(|(name, count)| (name.to_owned(), count)));
 }
 
+/// The driver divides copies into such of at most 2,047 rows. (Mesa `nv50_transfer.c`)
+#[test]
+fn a_copy_of_more_rows_than_the_driver_asks_for_is_named() {
+    for (rows, last) in [(2047, 0x5a), (2048, 0)] {
+        let (mut gpu, mut memory) = gpu();
+        memory[TARGET..TARGET + 2047].fill(0x5a);
+        let mut stream = Stream::new();
+        // From linear memory to linear memory, a byte a row.
+        stream.call(M2MF, 0x0200, &[1]);
+        stream.call(M2MF, 0x021c, &[1]);
+        stream.call(M2MF, 0x0238, &[0, 0]);
+        stream.call(M2MF, 0x030c, &[TARGET as u32, RESULT as u32, 1, 1, 1, rows, 0x101, 0]);
+        stream.push(&mut gpu, &mut memory).unwrap();
+        assert_eq!(memory[RESULT + 2046], last, "{rows}");
+        let named = [("M2MF copy of more than 2047 rows".to_owned(), 1)];
+        assert_eq!(gpu.unknown(), &named[..usize::from(last == 0)], "{rows}");
+    }
+}
+
 #[test]
 fn a_word_that_begins_no_packet_is_malformed() {
     let (mut gpu, mut memory) = gpu();

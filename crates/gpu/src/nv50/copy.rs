@@ -1,7 +1,7 @@
 //! The copying object, M2MF: rows of bytes between linear and tiled memory.
 
 use super::methods::m2mf as m;
-use super::state::State;
+use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
 
 /// One side of a copy.
@@ -46,11 +46,18 @@ impl Side {
     }
 }
 
+/// The most rows of a copy: the driver divides larger ones. (Mesa `nv50_transfer.c`, `nv50_m2mf_transfer_rect`)
+const MOST_ROWS: usize = 2047;
+
 /// Copies as the methods say; what is outside of memory is left out.
-pub(super) fn copy(state: &State, memory: &mut [u8]) {
+pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);
     let (length, count) = (state.word(m::LINE_LENGTH_IN) as usize, state.word(m::LINE_COUNT) as usize);
+    if count > MOST_ROWS {
+        unknown.note(format!("M2MF copy of more than {MOST_ROWS} rows"));
+        return;
+    }
     for y in 0..count {
         let mut x = 0;
         while x < length {

@@ -174,7 +174,7 @@ impl Nv50 {
             Object::M2mf => {
                 self.m2mf.set(method, word);
                 if method == m2mf::BUF_NOTIFY {
-                    copy::copy(&self.m2mf, memory);
+                    copy::copy(&self.m2mf, &mut self.unknown, memory);
                 }
             }
         }
