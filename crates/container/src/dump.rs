@@ -230,7 +230,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
             if !fits {
                 break;
             }
-            next = next.map(|next| next + width * line.units.len());
+            next = next.and_then(|next| next.checked_add(width * line.units.len()));
             count += 1;
         }
         count
@@ -462,6 +462,10 @@ mod tests {
                 .starts_with("line 2, column 1: found `*`")
         );
         assert!(refused("nothing here").contains("no line has words"));
+        // No address follows the last one of 64 bits.
+        let last = format!("{} 4205 1000\n", u64::MAX);
+        assert!(load(&last, &Hints::default()).is_ok());
+        assert!(refused(&format!("{last}0003 4205 1000\n")).starts_with("line 2, "));
         // Plain words stay plain words.
         assert_eq!(crate::recognise(b"00000000 10004205\n00000780 f0000001\n"), Ok(Format::Hex32));
         assert_eq!(crate::recognise(b"hello"), Ok(Format::Hex32));
