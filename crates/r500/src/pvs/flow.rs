@@ -397,6 +397,24 @@ mod tests {
     }
 
     #[test]
+    fn the_view_shows_descriptors_and_the_stack_innermost_first() {
+        let mut all = [Descriptor::default(); DESCRIPTORS];
+        (all[0], all[1]) = (repeat(0, 3, 1, 2), call(1, 5, 7, 2));
+        let control = Control::new(all, 3);
+        assert_eq!(control.descriptors(), &all);
+        let mut flow = Flow::new(0, Mask::first(4));
+        for _ in 0..2 {
+            flow.advance(&control, Mode::Strict, &mut Silent).unwrap();
+        }
+        let rows: Vec<_> =
+            flow.stack().into_iter().map(|row| (row.kind, row.pc, row.mask, row.count)).collect();
+        // All three rounds are left, this one included.
+        assert_eq!(rows, [("subroutine", Some(1), None, None), ("loop", Some(0), None, Some(3))]);
+        let depths: Vec<_> = flow.depths().iter().map(|depth| (depth.used, depth.room)).collect();
+        assert_eq!(depths, [(2, Some(STACK as u32))]);
+    }
+
+    #[test]
     fn what_has_no_meaning_traps_and_has_a_lenient_reading() {
         let none = [repeat(0, 0, 1, 1)];
         assert_eq!(way(&none, 2, Mode::Strict), Err(Undefined::NoRounds(0)));
