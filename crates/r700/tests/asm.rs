@@ -182,6 +182,15 @@ fn labels_that_do_not_fit_are_told_with_their_place() {
     }
 }
 
+/// Whatever a container says that a program is, its text says it too.
+#[test]
+fn every_kind_of_program_has_a_name_that_is_read() {
+    for stage in reconverge_isa::program::Stage::ALL.into_iter().filter(|stage| stage.name() != "fragment") {
+        let assembled = good(&format!(".stage {}\nNOP: END_OF_PROGRAM\n", stage.name()));
+        assert_eq!(assembled.state, [(format!("stage {stage}"), Vec::new())]);
+    }
+}
+
 #[test]
 fn state_is_checked_and_kept_in_order() {
     let source = ".isa r700\n.chip rv740\n.stage vs\n.gprs 12\n.stack 3\n.start @main\n.const 2 4 1.0 -2.5 -7 0x10\n.loop 5 0x01000fff\n\

@@ -33,12 +33,11 @@ fn unpack(x: u32) -> Source {
 
 /// A float of an exponent field that may be out of range and a significand of 2^23 to 2^24, both included.
 ///
-/// Below the range it is a zero, above an infinity. A significand of 0 is a zero.
+/// Below the range it is a zero, above an infinity.
 fn pack(sign: u32, exponent: i32, significand: u64) -> u32 {
     let (exponent, significand) =
         if significand == 1 << 24 { (exponent + 1, 1 << 23) } else { (exponent, significand) };
     match exponent {
-        _ if significand < 1 << 23 => sign,
         ..=0 => sign,
         1..=254 => sign | (exponent as u32) << 23 | significand as u32 & FRACTION,
         255.. => sign | INFINITY,

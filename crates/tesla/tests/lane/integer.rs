@@ -116,6 +116,13 @@ fn plain_product(product: Product, a: u32, b: u32) -> u32 {
 }
 
 #[test]
+fn a_comparison_is_the_low_nibble_of_its_code() {
+    for code in 0..=u8::MAX {
+        assert_eq!(Compare::from_bits(code).bits(), code & 0xf);
+    }
+}
+
+#[test]
 fn products_mad_sad_min_max_and_set_are_those_of_whole_numbers() {
     let mut random = Operands::new(0x6a09_e667_f3bc_c908);
     let mut products = Vec::new();

@@ -15,7 +15,7 @@ const DIRECTIVES: [(&str, &str); 17] = [
     ("isa", "r700"),
     ("chip", "NAME"),
     ("program", "NAME"),
-    ("stage", "ps|vs|gs|es|fs|dc, pixel|vertex|…"),
+    ("stage", "ps|vs|gs|es|fs|dc|cs, pixel|vertex|…"),
     ("gprs", "n"),
     ("stack", "entries"),
     ("start", "n or @label"),
@@ -31,14 +31,15 @@ const DIRECTIVES: [(&str, &str); 17] = [
     ("literal", "component, w"),
 ];
 
-/// Kinds of programs (MAN p. 37).
-const STAGES: [(&str, Stage); 6] = [
+/// Kinds of programs (MAN p. 37); `cs` are the kernels of CAL images and of LLVM, which the hardware runs as one of the others.
+const STAGES: [(&str, Stage); 7] = [
     ("ps", Stage::Pixel),
     ("vs", Stage::Vertex),
     ("gs", Stage::Geometry),
     ("es", Stage::Vertex),
     ("fs", Stage::Fetch),
     ("dc", Stage::GsCopy),
+    ("cs", Stage::Compute),
 ];
 
 /// A kind of program by the manual's letters or by its name in full.
