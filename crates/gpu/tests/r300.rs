@@ -424,3 +424,42 @@ fn a_fragment_program_that_never_ends_is_named() {
     let fault = gpu.submit(&mut memory, &submission).unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: fragment program: ")), "{fault}");
 }
+
+/// As the kernel refuses it before a draw: `r100_cs_track_check`.
+#[test]
+fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
+    let refused = |change: fn(&mut Stream)| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        change(&mut stream);
+        stream.draw(STRIP, &strip([0., 250.], [0., 250.], 0.5));
+        let mut gpu = R300::new(Chip::named("RV515").unwrap());
+        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS })
+            .map_err(|why| why.to_string())
+    };
+    // 0x4_0000 bytes hold 256 rows of 256 pixels.
+    assert_eq!(refused(|stream| stream.set(0x43e0, &[0, 255 << 13 | 249])), Ok(()));
+    assert_eq!(
+        refused(|stream| stream.set(0x43e0, &[0, 256 << 13 | 249])).unwrap_err(),
+        "malformed submission: colour buffer 0: 257 rows of 256 pixels of 4 bytes at 0x0 do not fit in a buffer of \
+         0x40000 bytes"
+    );
+    // Nothing is stored in it: no channel.
+    assert_eq!(
+        refused(|stream| {
+            stream.set(0x43e0, &[0, 256 << 13 | 249]);
+            stream.set(0x4e0c, &[0]);
+        }),
+        Ok(())
+    );
+    let depth = refused(|stream| {
+        stream.set(0x4f00, &[2, 0]);
+        stream.set(0x4f10, &[2]);
+        stream.set(0x4f20, &[0x1_0000]);
+        stream.relocation(1);
+        stream.set(0x4f24, &[PITCH as u32]);
+    });
+    assert!(
+        depth.as_ref().is_err_and(|why| why.contains("the depth buffer: 250 rows of 256 pixels")),
+        "{depth:?}"
+    );
+}

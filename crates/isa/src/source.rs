@@ -278,6 +278,32 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// The name of a program as `.program` takes it back: what a token cannot hold is written as `%` and two hexadecimal
+/// digits, byte by byte.
+///
+/// ```
+/// use reconverge_isa::source::{name_of, name_text};
+/// assert_eq!(name_text("a %"), "a%20%25");
+/// assert_eq!(name_of("a%20%25").as_deref(), Some("a %"));
+/// ```
+pub fn name_text(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_graphic() && !b"%;/,()[]".contains(&byte);
+    let byte = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
+    name.bytes().map(byte).collect()
+}
+
+/// The name that [`name_text`] wrote; nothing where a `%` has no two digits behind it, or the bytes are no UTF-8.
+pub fn name_of(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let (digits, rest) = part.split_at_checked(2)?;
+        bytes.push(u8::from_str_radix(digits, 16).ok()?);
+        bytes.extend(rest.as_bytes());
+    }
+    String::from_utf8(bytes).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

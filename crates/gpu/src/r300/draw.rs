@@ -1,5 +1,7 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what the fragment program reads and writes.
 
+use std::ops::Range;
+
 use half::f16;
 use reconverge_r500::words::OutSel;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
@@ -62,7 +64,10 @@ pub(super) struct Prepared {
 }
 
 /// All that a draw depends on.
-pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Prepared {
+///
+/// # Errors
+/// A buffer that is too small for the rows of the scissor, as the kernel refuses it (`r100_cs_track_check`).
+pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) -> Result<Prepared, Fault> {
     let clip = layout.clip();
     let vte = fields!(state, VteCntl, state.word(reg::VAP_VTE_CNTL));
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
@@ -104,9 +109,9 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let scissor = scissor(state);
     // The chip has no number of rows: the scissor bounds them.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
-    let (depth, tests) = depth(state, rows);
-    let (mut targets, outputs) = targets(state, rows);
-    targets.extend(clear(state, rows));
+    let (depth, tests) = depth(state, rows)?;
+    let (mut targets, outputs) = targets(state, rows)?;
+    targets.extend(clear(state, rows)?);
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
     let draw = Draw {
         topology,
@@ -129,7 +134,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         stipple: None,
         multisample: Multisample::default(),
     };
-    Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs }
+    Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
 }
 
 /// The pixels inside of the scissor and of the first clip rectangle, if that counts.
@@ -237,10 +242,10 @@ const STENCIL_OPS: [StencilOp; 8] = [
 ];
 
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
-fn depth(state: &mut State, rows: usize) -> (Option<DepthTarget>, Tests) {
+fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
-        return (None, Tests::default());
+        return Ok((None, Tests::default()));
     }
     let c = fields!(state, ZStencilCntl, state.word(reg::ZB_ZSTENCILCNTL));
     let side = |masks: StencilRefMask, [compare, fail, pass, depth_fail]: [u8; 4]| Stencil {
@@ -267,41 +272,60 @@ fn depth(state: &mut State, rows: usize) -> (Option<DepthTarget>, Tests) {
         depth_write: control.zwriteenable,
         stencil: control.stencil_enable.then_some([front, back]),
     };
-    (depth_target(state, rows), tests)
+    Ok((depth_target(state, rows)?, tests))
 }
 
 /// The depth buffer.
-fn depth_target(state: &mut State, rows: usize) -> Option<DepthTarget> {
+fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
     let Some(format) = format::depth(word.depthformat) else {
         state.unknown.note(format!("ZB_FORMAT.DEPTHFORMAT {}", word.depthformat));
-        return None;
+        return Ok(None);
     };
-    let place = state.place(reg::ZB_DEPTHOFFSET, 0, (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize)?;
-    Some(DepthTarget { surface: surface(place, usize::from(pitch.depthpitch) * 4, rows), format })
+    let offset = (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize;
+    let Some(buffer) = state.buffer(reg::ZB_DEPTHOFFSET, 0) else { return Ok(None) };
+    let pitch = usize::from(pitch.depthpitch) * 4;
+    let surface = surface("the depth buffer", &buffer, offset, pitch, rows, format.bytes())?;
+    Ok(Some(DepthTarget { surface, format }))
 }
 
-fn surface(place: std::ops::Range<usize>, pitch: usize, rows: usize) -> Surface {
-    Surface { start: place.start, end: place.end, pitch, rows }
+/// From `offset` in a buffer so many rows, each of `pitch` pixels of `bytes` bytes.
+fn surface(
+    name: &str,
+    buffer: &Range<usize>,
+    offset: usize,
+    pitch: usize,
+    rows: usize,
+    bytes: usize,
+) -> Result<Surface, Fault> {
+    let needed = offset + rows * pitch * bytes;
+    if needed > buffer.len() {
+        let size = buffer.len();
+        return Err(Fault::Malformed(format!(
+            "{name}: {rows} rows of {pitch} pixels of {bytes} bytes at {offset:#x} do not fit in a buffer of {size:#x} \
+             bytes"
+        )));
+    }
+    Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows })
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
-fn clear(state: &mut State, rows: usize) -> Option<Target> {
+fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
-        return None;
+        return Ok(None);
     }
-    let DepthTarget { surface, format } = depth_target(state, rows)?;
+    let Some(DepthTarget { surface, format }) = depth_target(state, rows)? else { return Ok(None) };
     let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
-    Some(Target {
+    Ok(Some(Target {
         surface,
         format: Format::new([bits, 0, 0, 0], Number::Uint),
         places: [Some(0), None, None, None],
         mask: 1,
         blend: None,
         color: CLEAR,
-    })
+    }))
 }
 
 /// What becomes of the fragment program's outputs before they are stored.
@@ -339,7 +363,7 @@ impl Alpha {
 }
 
 /// The colour targets, and what they get.
-fn targets(state: &mut State, rows: usize) -> (Vec<Target>, Outputs) {
+fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
     if alpha.am_en {
@@ -371,17 +395,19 @@ fn targets(state: &mut State, rows: usize) -> (Vec<Target>, Outputs) {
         }
         let pitch = fields!(state, ColorPitch, state.nth(reg::RB3D_COLORPITCH0, number));
         let offset = (state.nth(reg::RB3D_COLOROFFSET0, number) & !0x1f) as usize;
-        let Some(place) = state.place(reg::RB3D_COLOROFFSET0, number, offset) else { continue };
+        let Some(buffer) = state.buffer(reg::RB3D_COLOROFFSET0, number) else { continue };
         let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, out >> 16 & 0xf != 0) else {
             let (color, out) = (pitch.colorformat, out & 0x1f);
             state.unknown.note(format!("RB3D_COLORPITCH0.COLORFORMAT {color:#x} with US_OUT_FMT {out}"));
             continue;
         };
+        let (name, pitch) = (format!("colour buffer {number}"), usize::from(pitch.colorpitch) * 2);
+        let surface = surface(&name, &buffer, offset, pitch, rows, color.format.bytes.into())?;
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
         let range = blend_range(color.format.numbers[0]);
         found.push(Target {
-            surface: surface(place, usize::from(pitch.colorpitch) * 2, rows),
+            surface,
             format: color.format,
             places: color.places,
             mask,
@@ -389,7 +415,7 @@ fn targets(state: &mut State, rows: usize) -> (Vec<Target>, Outputs) {
             color: number,
         });
     }
-    (found, outputs)
+    Ok((found, outputs))
 }
 
 /// The channel of the fragment program's output, 0 red to 3 alpha, by its code in US_OUT_FMT.

@@ -262,7 +262,7 @@ impl R300 {
         let state = &mut self.state;
         let shaded = layout.vertices(state, &vectors);
         let run: Vec<Vertex> = vertices.places.iter().map(|place| shaded[*place].clone()).collect();
-        let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout);
+        let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout)?;
         let (images, watch) = (&mut self.images, &mut self.watch);
         let shader = Shader::new(self.chip, (state, images), memory, self.options, watch)?;
         let recording = captured.as_mut().map(|captured| shader.fragments(captured, &draw));

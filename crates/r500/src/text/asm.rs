@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use reconverge_isa::program::ConstantBlock;
-use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
 use reconverge_isa::{Field, Program};
 
@@ -15,6 +15,7 @@ use super::asm_alu::{Reads, alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
 use super::reading::{Parsed, assigned_field, braces, end, field_value, float, number, signed};
+use super::several::{Line, lines};
 use super::structure::structure;
 use super::syntax::TARGETS;
 use crate::chip::{CHIPS, Chip};
@@ -35,15 +36,21 @@ pub struct Assembled {
 }
 
 /// Errors after which the rest of a file is not looked at.
-const MOST_ERRORS: usize = 20;
+pub(crate) const MOST_ERRORS: usize = 20;
 
-/// The program of a source text.
+/// The program of a source text that has one. [`super::assemble_all`] takes several.
 ///
 /// # Errors
 /// Everything that is wrong with it, up to twenty messages, in the order of the text.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+    assemble_lines(lines(source))
+}
+
+pub(super) fn assemble_lines<'a>(
+    lines: impl IntoIterator<Item = Line<'a>>,
+) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
-    for (number, (offset, line)) in (1..).zip(source::lines(source)) {
+    for (number, offset, line) in lines {
         assembler.line = number;
         if let Err(error) = assembler.line(Cursor::new(line, offset)) {
             assembler.errors.push(error);

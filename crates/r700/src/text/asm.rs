@@ -12,7 +12,7 @@ mod operand;
 
 use std::collections::HashMap;
 
-use reconverge_isa::source::{lines, parse_number, suggest};
+use reconverge_isa::source::{lines, name_of, parse_number, suggest};
 use reconverge_isa::{Diagnostic, Span};
 
 use super::dis::is_fetch_clause;
@@ -439,26 +439,6 @@ impl<'a> Asm<'a> {
         known.sort_unstable();
         Diagnostic::error(span, format!("no label `@{label}`")).help(suggest(label, known))
     }
-}
-
-/// The name that `.program` takes back: what a token cannot hold is written as `%` and two hexadecimal digits, byte by
-/// byte.
-pub fn name_text(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_graphic() && !b"%;/,()[]".contains(&byte);
-    let byte = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02x}") };
-    name.bytes().map(byte).collect()
-}
-
-/// The name that [`name_text`] wrote.
-fn name_of(text: &str) -> Option<String> {
-    let mut parts = text.split('%');
-    let mut bytes = parts.next()?.as_bytes().to_vec();
-    for part in parts {
-        let (digits, rest) = part.split_at_checked(2)?;
-        bytes.push(u8::from_str_radix(digits, 16).ok()?);
-        bytes.extend(rest.as_bytes());
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// The program under construction, with what is in two places at once.

@@ -8,7 +8,7 @@ mod asm;
 mod attr;
 mod dis;
 
-pub use asm::{Assembled, assemble, assemble_all, name_text};
+pub use asm::{Assembled, assemble, assemble_all};
 pub use dis::{Disassembly, Options, disassemble, disassemble_into};
 pub(crate) use dis::{Home, home, instruction};
 

@@ -13,7 +13,7 @@ use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Stage};
-use reconverge_isa::source::{Diagnostic, lines};
+use reconverge_isa::source::{Diagnostic, name_text};
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
@@ -53,9 +53,23 @@ impl Machine for R500 {
     }
 
     fn heading(&self, target: &Target, program: &Program) -> String {
-        let chip = target.chip.as_ref().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
         let name = program.name.as_ref().map(|name| format!("; {name}\n")).unwrap_or_default();
-        format!(".isa {}\n{chip}{name}", target.isa)
+        shared_heading(target) + &name
+    }
+
+    /// Several programs each stand behind `.program`; one alone needs none.
+    fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
+        if let [program] = &image.programs[..] {
+            return Ok(self.heading(target, program) + &self.disassemble(target, program, style)?.text);
+        }
+        let mut text = shared_heading(target);
+        for program in &image.programs {
+            text += "\n.program";
+            text += &program.name.as_ref().map(|name| format!(" {}", name_text(name))).unwrap_or_default();
+            text += "\n";
+            text += &self.disassemble(target, program, style)?.text;
+        }
+        Ok(text)
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
@@ -71,12 +85,19 @@ impl Machine for R500 {
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let vertex = stated(source).map_or(target.stage == Some(Stage::Vertex), |stage| stage == "vertex");
-        let assembled = if vertex { pvs::text::assemble(source)? } else { text::assemble(source)? };
-        let stage = assembled.program.stage;
-        let target = Target { stage, ..Target::new(target.isa, assembled.chip.as_deref()) };
-        let lines = vec![assembled.lines];
-        Ok(Assembled::of(target, vec![assembled.program], assembled.warnings).with_lines(lines))
+        let (mut programs, mut warnings, mut lines, mut chip) = (Vec::new(), Vec::new(), Vec::new(), None);
+        for assembled in text::assemble_all(source, target.stage == Some(Stage::Vertex))? {
+            programs.push(assembled.program);
+            warnings.extend(assembled.warnings);
+            lines.push(assembled.lines);
+            chip = chip.or(assembled.chip);
+        }
+        let stage = match &programs[..] {
+            [only] => only.stage,
+            _ => None,
+        };
+        let target = Target { stage, ..Target::new(target.isa, chip.as_deref()) };
+        Ok(Assembled::of(target, programs, warnings).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
@@ -182,8 +203,17 @@ impl Machine for R500 {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
-        let program = image.programs.first().filter(|_| format == "elf")?;
-        Some(reconverge_container::ctm_elf::write(program))
+        if format != "elf" {
+            return None;
+        }
+        Some(match &image.programs[..] {
+            [program] => reconverge_container::ctm_elf::write(program),
+            programs => Err(reconverge_container::Error::Unwritable {
+                format: "elf",
+                what: format!("{} programs", programs.len()),
+                remedy: "an image of CTM holds one, and the text all of them",
+            }),
+        })
     }
 
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
@@ -202,6 +232,12 @@ impl Machine for R500 {
     }
 }
 
+/// The lines of a text that are for all its programs.
+fn shared_heading(target: &Target) -> String {
+    let chip = target.chip.as_ref().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
+    format!(".isa {}\n{chip}", target.isa)
+}
+
 fn load(program: &Program) -> Result<Setup, TargetError> {
     Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))
 }
@@ -213,12 +249,4 @@ fn load_vertex(program: &Program) -> Result<pvs::setup::Setup, TargetError> {
 /// Whether a program is one of the vertex unit: by its own stage, else by what is known of its file.
 fn is_vertex(target: &Target, program: &Program) -> bool {
     program.stage.or(target.stage) == Some(Stage::Vertex)
-}
-
-/// The stage that a source states.
-fn stated(source: &str) -> Option<&str> {
-    lines(source).find_map(|(_, line)| {
-        let mut words = line.split_whitespace();
-        (words.next() == Some(".stage")).then(|| words.next()).flatten()
-    })
 }

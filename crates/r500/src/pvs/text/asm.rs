@@ -1,7 +1,7 @@
 //! Text to words.
 
 use reconverge_isa::Program;
-use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
+use reconverge_isa::source::{Cursor, Diagnostic, suggest};
 
 use super::syntax::{
     CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, operation, operations,
@@ -11,20 +11,24 @@ use crate::chip::{CHIPS, Chip};
 use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
-use crate::text::asm::constant_blocks;
+use crate::text::asm::{MOST_ERRORS, constant_blocks};
 use crate::text::reading::{Parsed, assigned_field, end, expected, float, number};
+use crate::text::several::{Line, lines};
 
-/// Errors after which the rest of a file is not looked at.
-const MOST_ERRORS: usize = 20;
-
-/// The program of a source text.
+/// The program of a source text that has one. [`crate::text::assemble_all`] takes several.
 ///
 /// # Errors
 /// Everything that is wrong with it, up to twenty messages, in the order of the text.
 pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+    assemble_lines(lines(source))
+}
+
+pub(crate) fn assemble_lines<'a>(
+    lines: impl IntoIterator<Item = Line<'a>>,
+) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
     let mut errors = Vec::new();
-    for (offset, line) in source::lines(source) {
+    for (_, offset, line) in lines {
         if let Err(error) = assembler.line(Cursor::new(line, offset)) {
             errors.push(error);
             if errors.len() >= MOST_ERRORS {

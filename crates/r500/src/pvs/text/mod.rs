@@ -12,7 +12,7 @@
 //! assert_eq!(disassemble(&program, Listing::default()), source);
 //! ```
 
-mod asm;
+pub(crate) mod asm;
 mod dis;
 mod explain;
 mod meaning;
