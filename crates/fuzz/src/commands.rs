@@ -127,6 +127,29 @@ fn bounded(commands: &[u32]) -> Vec<u32> {
     commands
 }
 
+/// The commands with no scissor of an R500 chip that is larger than 1024 by 1024 pixels: without buffers nothing else bounds a
+/// primitive, one takes as long as it is large, and that is no mistake.
+fn within(commands: &[u32]) -> Vec<u32> {
+    const SC_SCISSORS_BR: usize = 0x43e4;
+    const MOST: u32 = 0x3ff << 13 | 0x3ff;
+    let mut commands = commands.to_vec();
+    let mut at = 0;
+    while let Some(header) = commands.get(at).copied() {
+        let payload = (header >> 16 & 0x3fff) as usize + 1;
+        let (address, same) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
+        if header >> 30 == 0 {
+            let words = at + 1..(at + 1 + payload).min(commands.len());
+            for (number, word) in commands[words].iter_mut().enumerate() {
+                let register = if same { address } else { address + 4 * number };
+                *word &= if register == SC_SCISSORS_BR { MOST } else { u32::MAX };
+            }
+        }
+        // Type 2 has no payload.
+        at += if header >> 30 == 2 { 1 } else { 1 + payload };
+    }
+    commands
+}
+
 fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
     let [board, ..] = head(bytes);
     let boards: Vec<&Board> = BOARDS.iter().filter(|board| board.driver == driver).collect();
@@ -146,7 +169,9 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
     }
     let mut gpu = board.gpu().ok_or_else(|| format!("{} has no chip", board.name))?;
     let result = match driver {
-        Driver::R300 => gpu.submit(&mut memory, &Submission { commands, buffers: &R300_BUFFERS }),
+        Driver::R300 => {
+            gpu.submit(&mut memory, &Submission { commands: &within(commands), buffers: &R300_BUFFERS })
+        }
         Driver::R600 => {
             gpu.submit(&mut memory, &Submission { commands: &bounded(commands), buffers: &R600_BUFFERS })
         }

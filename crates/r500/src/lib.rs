@@ -20,6 +20,7 @@
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
 //! | [`text`], [`coverage`] | disassembler and assembler, the list of every operation |
 //! | [`pvs`] | the vertex unit, with modules of its own |
+//! | [`programs`] | a text of several programs, of both units |
 //!
 //! Documents, as cited in comments:
 //!
@@ -52,6 +53,7 @@ pub mod memory;
 pub mod mistaken;
 pub mod operations;
 pub mod outputs;
+pub mod programs;
 pub mod pvs;
 pub mod questions;
 pub mod reference;

@@ -33,6 +33,7 @@ fn no_module_imports_one_that_comes_later() {
         "ctm",
         "text",
         "pvs",
+        "programs",
         "coverage",
     ];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");

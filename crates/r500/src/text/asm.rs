@@ -14,8 +14,7 @@ use reconverge_isa::{Field, Program};
 use super::asm_alu::{Reads, alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
-use super::reading::{Parsed, assigned_field, braces, end, field_value, float, number, signed};
-use super::several::{Line, lines};
+use super::reading::{Line, Parsed, assigned_field, braces, end, field_value, float, lines, number, signed};
 use super::structure::structure;
 use super::syntax::TARGETS;
 use crate::chip::{CHIPS, Chip};
@@ -38,7 +37,7 @@ pub struct Assembled {
 /// Errors after which the rest of a file is not looked at.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// The program of a source text that has one. [`super::assemble_all`] takes several.
+/// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
 ///
 /// # Errors
 /// Everything that is wrong with it, up to twenty messages, in the order of the text.
@@ -46,7 +45,7 @@ pub fn assemble(source: &str) -> Result<Assembled, Vec<Diagnostic>> {
     assemble_lines(lines(source))
 }
 
-pub(super) fn assemble_lines<'a>(
+pub(crate) fn assemble_lines<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
 ) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();

@@ -22,11 +22,9 @@ mod explain;
 pub mod idioms;
 mod meaning;
 pub(crate) mod reading;
-pub(crate) mod several;
 mod structure;
 mod syntax;
 
 pub use asm::{Assembled, assemble};
 pub use dis::{Listing, disassemble, disassemble_marked};
 pub use explain::{Explanation, FieldText, explain};
-pub use several::assemble_all;

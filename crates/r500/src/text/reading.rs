@@ -13,6 +13,14 @@ use crate::words::*;
 /// Something read, or what is wrong.
 pub(crate) type Parsed<T> = Result<T, Diagnostic>;
 
+/// A line: its number from 1, the place of its first byte, and its text without a comment.
+pub(crate) type Line<'a> = (usize, usize, &'a str);
+
+/// The lines of a text.
+pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
+    (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
+}
+
 pub(crate) fn expected(
     cursor: &Cursor<'_>,
     message: impl Into<String>,

@@ -19,6 +19,7 @@ use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
 use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::mistaken::{Mistaken, mistaken};
+use reconverge_r500::programs::assemble_all;
 use reconverge_r500::pvs;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
@@ -86,7 +87,7 @@ impl Machine for R500 {
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let (mut programs, mut warnings, mut lines, mut chip) = (Vec::new(), Vec::new(), Vec::new(), None);
-        for assembled in text::assemble_all(source, target.stage == Some(Stage::Vertex))? {
+        for assembled in assemble_all(source, target.stage == Some(Stage::Vertex))? {
             programs.push(assembled.program);
             warnings.extend(assembled.warnings);
             lines.push(assembled.lines);

@@ -12,10 +12,9 @@ use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
 use crate::text::asm::{MOST_ERRORS, constant_blocks};
-use crate::text::reading::{Parsed, assigned_field, end, expected, float, number};
-use crate::text::several::{Line, lines};
+use crate::text::reading::{Line, Parsed, assigned_field, end, expected, float, lines, number};
 
-/// The program of a source text that has one. [`crate::text::assemble_all`] takes several.
+/// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
 ///
 /// # Errors
 /// Everything that is wrong with it, up to twenty messages, in the order of the text.

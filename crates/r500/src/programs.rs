@@ -1,18 +1,12 @@
 //! A text of several programs: `.program` begins each, and what stands before the first, `.isa` and `.chip`, is for all.
 
-use reconverge_isa::source::{self, Cursor, Diagnostic, Span, name_of};
+use reconverge_isa::source::{Cursor, Diagnostic, Span, name_of};
 
-use super::asm::{self, Assembled, MOST_ERRORS};
 use crate::chip::Chip;
 use crate::pvs;
-
-/// A line: its number from 1, the place of its first byte, and its text without a comment.
-pub(crate) type Line<'a> = (usize, usize, &'a str);
-
-/// The lines of a text.
-pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
-    (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
-}
+use crate::text::Assembled;
+use crate::text::asm::{self, MOST_ERRORS};
+use crate::text::reading::{Line, lines};
 
 /// The lines of one program.
 #[derive(Default)]
