@@ -122,3 +122,20 @@ fn results_do_not_depend_on_the_number_of_threads() {
         assert!(reference == on(2) && reference == on(5), "threads matter");
     }
 }
+
+/// Outside every loop that has an index there is no aL, whether or not a component of the register is used.
+#[test]
+fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
+    for fetch in [
+        "SET_GRADIENTS_H R3.xyzw, R[1+aL].1_11, t0, s0",
+        "GET_GRADIENTS_V R3.xyzw, R[1+aL].0011, t0, s0",
+        "GET_GRADIENTS_H R[1+aL].____, R0.xyzw, t0, s0",
+    ] {
+        let source = format!("TEX:\n {fetch}\nNOP: END_OF_PROGRAM\n");
+        let program = Program::from_words(assemble(&source, Chip::RV770).expect("it assembles").words);
+        let launch = launch(&mut Random::new(1));
+        let trap = run(&program, &launch, &Options::default()).expect_err(fetch).to_string();
+        assert!(trap.contains("aL is used outside every loop"), "{fetch}: {trap}");
+        assert!(run(&program, &launch, &LENIENT).is_ok(), "{fetch}");
+    }
+}

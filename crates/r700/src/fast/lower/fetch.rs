@@ -149,13 +149,19 @@ impl Lowering<'_> {
     }
 
     fn fetching(&mut self, fetch: &Fetch) -> Option<Fetching> {
-        match &fetch.op {
+        let fetching = match &fetch.op {
             FetchOp::Texture(low, high, third) => self.texture(fetch, low, high, third),
             FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third),
             FetchOp::Memory(space, low, high, third) => self.memory_read(fetch, *space, low, high, third),
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
-        }
+        }?;
+        // Without a component no row asks for aL, which may be missing.
+        let asks = |row: &Register| matches!(row, Register::Loop(..));
+        let source = !fetch.src_rel || fetching.src.as_flattened().iter().any(asks);
+        let rows = fetching.dst.as_flattened().iter().flatten();
+        let destination = !fetch.dst_rel || rows.map(|(row, _)| row).any(asks);
+        (source && destination).then_some(fetching)
     }
 
     fn texture(
