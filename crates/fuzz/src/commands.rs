@@ -102,47 +102,35 @@ fn make(random: &mut Random, driver: Driver) -> Vec<u8> {
     input(head, &[&[commands.len() as u32], &commands[..]].concat())
 }
 
-/// The commands with no draw of an R600 that has more than a few instances and vertices: one takes as long as it is large,
-/// and that is no mistake.
-fn bounded(commands: &[u32]) -> Vec<u32> {
+/// The commands with nothing that takes long because it is large, which is no mistake: of an R600 no draw that has more than a
+/// few instances and vertices, of an R500 chip no scissor of more than 1024 by 1024 pixels, which alone bounds a primitive
+/// where there are no buffers.
+fn bounded(commands: &[u32], driver: Driver) -> Vec<u32> {
     const DRAW_INDEX: u32 = 0x2b;
     const DRAW_INDEX_AUTO: u32 = 0x2d;
     const NUM_INSTANCES: u32 = 0x2f;
-    let mut commands = commands.to_vec();
-    let mut at = 0;
-    while let Some(header) = commands.get(at).copied() {
-        let payload = (header >> 16 & 0x3fff) as usize + 1;
-        let (place, most) = match header >> 8 & 0xff {
-            NUM_INSTANCES => (at + 1, 7),
-            DRAW_INDEX_AUTO => (at + 1, 0x3ff),
-            DRAW_INDEX => (at + 3, 0x3ff),
-            _ => (usize::MAX, 0),
-        };
-        if let (3, Some(count)) = (header >> 30, commands.get_mut(place)) {
-            *count &= most;
-        }
-        // Type 2 has no payload.
-        at += if header >> 30 == 2 { 1 } else { 1 + payload };
-    }
-    commands
-}
-
-/// The commands with no scissor of an R500 chip that is larger than 1024 by 1024 pixels: without buffers nothing else bounds a
-/// primitive, one takes as long as it is large, and that is no mistake.
-fn within(commands: &[u32]) -> Vec<u32> {
     const SC_SCISSORS_BR: usize = 0x43e4;
-    const MOST: u32 = 0x3ff << 13 | 0x3ff;
+    const CORNER: u32 = 0x3ff << 13 | 0x3ff;
     let mut commands = commands.to_vec();
     let mut at = 0;
     while let Some(header) = commands.get(at).copied() {
         let payload = (header >> 16 & 0x3fff) as usize + 1;
-        let (address, same) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
-        if header >> 30 == 0 {
-            let words = at + 1..(at + 1 + payload).min(commands.len());
-            for (number, word) in commands[words].iter_mut().enumerate() {
-                let register = if same { address } else { address + 4 * number };
-                *word &= if register == SC_SCISSORS_BR { MOST } else { u32::MAX };
+        let (first, one) = ((header & 0x1fff) as usize * 4, header >> 15 & 1 != 0);
+        let bound = match (driver, header >> 30, header >> 8 & 0xff) {
+            // The last word counts where all go to one register.
+            (Driver::R300, 0, _) if one && first == SC_SCISSORS_BR => Some((at + payload, CORNER)),
+            (Driver::R300, 0, _) if !one && (first..first + 4 * payload).contains(&SC_SCISSORS_BR) => {
+                Some((at + 1 + (SC_SCISSORS_BR - first) / 4, CORNER))
             }
+            (Driver::R600, 3, NUM_INSTANCES) => Some((at + 1, 7)),
+            (Driver::R600, 3, DRAW_INDEX_AUTO) => Some((at + 1, 0x3ff)),
+            (Driver::R600, 3, DRAW_INDEX) => Some((at + 3, 0x3ff)),
+            _ => None,
+        };
+        if let Some((place, most)) = bound
+            && let Some(word) = commands.get_mut(place)
+        {
+            *word &= most;
         }
         // Type 2 has no payload.
         at += if header >> 30 == 2 { 1 } else { 1 + payload };
@@ -169,12 +157,14 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
     }
     let mut gpu = board.gpu().ok_or_else(|| format!("{} has no chip", board.name))?;
     let result = match driver {
-        Driver::R300 => {
-            gpu.submit(&mut memory, &Submission { commands: &within(commands), buffers: &R300_BUFFERS })
-        }
-        Driver::R600 => {
-            gpu.submit(&mut memory, &Submission { commands: &bounded(commands), buffers: &R600_BUFFERS })
-        }
+        Driver::R300 => gpu.submit(
+            &mut memory,
+            &Submission { commands: &bounded(commands, driver), buffers: &R300_BUFFERS },
+        ),
+        Driver::R600 => gpu.submit(
+            &mut memory,
+            &Submission { commands: &bounded(commands, driver), buffers: &R600_BUFFERS },
+        ),
         Driver::Nv50 => {
             put(PUSH, commands);
             let end = (PUSH + 4 * commands.len()).min(memory.len());

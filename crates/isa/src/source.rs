@@ -278,6 +278,18 @@ pub fn lines(source: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// The line with which a program of a text of several begins, with its end of line.
+///
+/// ```
+/// use reconverge_isa::source::program_line;
+/// assert_eq!(program_line(Some("a %")), ".program a%20%25\n");
+/// assert_eq!(program_line(None), ".program\n");
+/// ```
+pub fn program_line(name: Option<&str>) -> String {
+    let name = name.map(|name| format!(" {}", name_text(name)));
+    format!(".program{}\n", name.unwrap_or_default())
+}
+
 /// The name of a program as `.program` takes it back: what a token cannot hold is written as `%` and two hexadecimal
 /// digits, byte by byte.
 ///

@@ -3,6 +3,7 @@
 mod engines;
 
 use engines::run;
+use reconverge_isa::source::name_text;
 use reconverge_isa::{Diagnostic, Program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::ExportKind;
@@ -322,6 +323,7 @@ fn a_text_holds_several_programs() {
     let programs = assemble_all(source, Chip::RV770).unwrap();
     let names: Vec<_> = programs.iter().map(|program| program.name.as_deref()).collect();
     assert_eq!(names, [Some("vertex"), Some("a %"), None]);
+    assert_eq!(name_text("a %"), "a%20%25");
     assert_eq!(programs[1].state[1..], [("gprs".to_owned(), vec![2]), ("start".to_owned(), vec![1])]);
     assert_eq!(programs.iter().map(|program| program.words.len()).collect::<Vec<_>>(), [2, 4, 2]);
     assert!(programs.iter().all(|program| program.chip.name == "rv730"));

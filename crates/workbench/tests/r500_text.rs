@@ -1,10 +1,14 @@
 //! The text of R500 images: several programs of both units, and formats that hold one.
 
+mod several;
+
 use reconverge_container::ctm_elf;
-use reconverge_isa::program::{Image, Stage};
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
 use reconverge_workbench::formats::write;
 use reconverge_workbench::machine::{Target, assemble, round_trip_image};
-use reconverge_workbench::{Known, Style, open};
+use reconverge_workbench::{Known, open};
+use several::come_back;
 
 const PROGRAMS: &str = "\
 .isa r500
@@ -20,34 +24,19 @@ VE_ADD t0 = i0, i0
 OUT nop
 ";
 
-fn text(target: &Target, image: &Image) -> String {
-    target.machine().image_text(target, image, Style::default()).unwrap()
-}
-
 #[test]
 fn several_programs_come_back_from_their_text() {
-    let opened = open(PROGRAMS.as_bytes(), true, &Known::default()).unwrap();
-    let programs = &opened.image.programs;
+    let opened = come_back(PROGRAMS);
     assert_eq!(opened.target.chip.as_deref(), Some("R580"));
-    let stages: Vec<_> = programs.iter().map(|program| program.stage).collect();
+    let stages: Vec<_> = opened.image.programs.iter().map(|program| program.stage).collect();
     assert_eq!(stages[0], Some(Stage::Vertex));
     assert_ne!(stages[1], Some(Stage::Vertex));
-    assert_eq!(programs[1].name.as_deref(), Some("pixel main"));
-    assert_eq!(text(&opened.target, &opened.image), PROGRAMS);
-    round_trip_image(&opened.target, &opened.image).unwrap();
-    // Nameless programs are kept apart as well; one alone needs no line of its own.
-    let mut nameless = opened.image.clone();
-    nameless.programs.iter_mut().for_each(|program| program.name = None);
-    let back = assemble(&opened.target, &text(&opened.target, &nameless)).unwrap().image;
-    assert_eq!(back.programs, nameless.programs);
-    nameless.programs.pop();
-    assert!(!text(&opened.target, &nameless).contains(".program"));
 }
 
 /// As in a dump of a process: each image is found where it stands, and none is lost in the text.
 #[test]
 fn several_images_of_ctm_in_a_file_come_back_from_its_text() {
-    let program = assemble(&Target::new(reconverge_isa::Isa::R500, None), "OUT nop\n").unwrap();
+    let program = assemble(&Target::new(Isa::R500, None), "OUT nop\n").unwrap();
     let image = ctm_elf::write(&program.image.programs[0]).unwrap().content;
     let file = [&[0x5a; 20][..], &image, &[0; 8], &image].concat();
     let opened = open(&file, false, &Known::default()).unwrap();

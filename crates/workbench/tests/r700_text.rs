@@ -1,11 +1,14 @@
 //! The text of R700 images: several programs, what each states, which one is meant.
 
+mod several;
+
 use reconverge_isa::Isa;
-use reconverge_isa::program::{Image, Program, Stage};
+use reconverge_isa::program::{Program, Stage};
 use reconverge_testkit::shared;
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::machine::{Target, assemble};
 use reconverge_workbench::{Known, Style, open};
+use several::{come_back, text};
 
 const PROGRAMS: &str = "\
 .isa r700
@@ -25,24 +28,9 @@ const PROGRAMS: &str = "\
 01 EXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM
 ";
 
-fn text(target: &Target, image: &Image) -> String {
-    target.machine().image_text(target, image, Style::default()).unwrap()
-}
-
 #[test]
 fn several_programs_come_back_from_their_text() {
-    let known = Known::default();
-    let opened = open(PROGRAMS.as_bytes(), true, &known).unwrap();
-    assert_eq!((opened.target.chip.as_deref(), opened.image.programs.len()), (Some("latte"), 2));
-    assert_eq!(opened.image.programs[1].name.as_deref(), Some("pixel main"));
-    assert_eq!(text(&opened.target, &opened.image), PROGRAMS);
-    // Nameless programs are kept apart as well; one alone needs no line of its own.
-    let mut nameless = opened.image.clone();
-    nameless.programs.iter_mut().for_each(|program| program.name = None);
-    let back = assemble(&opened.target, &text(&opened.target, &nameless)).unwrap().image;
-    assert_eq!(back.programs, nameless.programs);
-    nameless.programs.pop();
-    assert!(!text(&opened.target, &nameless).contains(".program"));
+    assert_eq!(come_back(PROGRAMS).target.chip.as_deref(), Some("latte"));
 }
 
 #[test]

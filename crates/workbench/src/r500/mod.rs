@@ -13,7 +13,7 @@ use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Stage};
-use reconverge_isa::source::{Diagnostic, name_text};
+use reconverge_isa::source::{Diagnostic, program_line};
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
@@ -65,9 +65,8 @@ impl Machine for R500 {
         }
         let mut text = shared_heading(target);
         for program in &image.programs {
-            text += "\n.program";
-            text += &program.name.as_ref().map(|name| format!(" {}", name_text(name))).unwrap_or_default();
             text += "\n";
+            text += &program_line(program.name.as_deref());
             text += &self.disassemble(target, program, style)?.text;
         }
         Ok(text)

@@ -10,7 +10,7 @@ use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
-use reconverge_isa::source::{Diagnostic, name_text};
+use reconverge_isa::source::{Diagnostic, program_line};
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_r700::chip::{CHIPS, Chip};
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
@@ -54,7 +54,7 @@ impl Machine for R700 {
     }
 
     fn heading(&self, target: &Target, program: &Program) -> String {
-        let name = program.name.as_ref().map(|name| format!(".program {}\n", name_text(name)));
+        let name = program.name.as_deref().map(|name| program_line(Some(name)));
         format!(".isa {}\n{}", target.isa, name.unwrap_or_default())
     }
 
@@ -77,11 +77,9 @@ impl Machine for R700 {
         let several = image.programs.len() > 1;
         for program in &image.programs {
             text += if several { "\n" } else { "" };
-            text += &match &program.name {
-                Some(name) => format!(".program {}\n", name_text(name)),
-                None if several => ".program\n".to_owned(),
-                None => String::new(),
-            };
+            if several || program.name.is_some() {
+                text += &program_line(program.name.as_deref());
+            }
             text += &self.disassemble(target, program, style)?.text.replacen(&line, "", 1);
         }
         Ok(text)
