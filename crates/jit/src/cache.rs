@@ -65,7 +65,7 @@ mod tests {
         let value = slice.constant(word);
         slice.store(Row::Group(0), value);
         Plan {
-            segments: vec![Segment { check: None, quick: None, exact: slice, call: None }],
+            segments: vec![Segment::new(None, slice, None)],
             steps: vec![Step::Run(1)],
             back: Back::Never,
             mask: Row::Own(0),

@@ -115,7 +115,8 @@ enum Rare {
     Store { from: Register, access: Lanes },
 }
 
-/// Which words of the window, and for which lanes.
+/// Which words of the window, and for which lanes: the offsets of their spans' first words, and a distance of 0 or more in
+/// bytes. Lanes of the mask are inside the window.
 #[derive(Clone, Copy, Debug)]
 struct Lanes {
     address: Register,
@@ -280,8 +281,8 @@ impl Effect {
         let all = match self {
             Effect::Store(_, value) => [Some((value, Form::Words)), None, None],
             Effect::Gather(_, value) | Effect::Leave(_, value) => [Some((value, Form::Signs)), None, None],
-            Effect::Scatter { address, mask, value, .. } => {
-                [Some((address, Form::Words)), Some((mask, Form::Signs)), Some((value, Form::Words))]
+            Effect::Scatter { place, lanes, value, .. } => {
+                [Some((place, Form::Words)), Some((lanes, Form::Signs)), Some((value, Form::Words))]
             }
         };
         all.into_iter().flatten()
@@ -353,8 +354,8 @@ impl Emitter<'_> {
             for (source, form) in Slice::sources(node).zip(forms) {
                 self.used(source, form, number);
             }
-            if let Node::Load { address, mask, .. } = node {
-                *self.loads.entry((*address, *mask)).or_default() += 1;
+            if let Node::Load { place, lanes, .. } = node {
+                *self.loads.entry((*place, *lanes)).or_default() += 1;
             }
         }
     }
@@ -374,8 +375,10 @@ impl Emitter<'_> {
         }
         match self.slice.nodes[value.0 as usize] {
             Node::Row(row) if !self.homeless.contains(&value) => Some(self.home(row)),
-            Node::Constant(word) => Some(at_base(POOL, self.pool.place(word))),
-            _ => None,
+            node => {
+                let word = self.slice.constant_word(&node)?;
+                Some(at_base(POOL, self.pool.place(word)))
+            }
         }
     }
 
@@ -486,7 +489,7 @@ impl Emitter<'_> {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
         }
-        let constant = matches!(self.slice.nodes[value.0 as usize], Node::Constant(_));
+        let constant = self.slice.constant_word(&self.slice.nodes[value.0 as usize]).is_some();
         if (constant || self.words.next_use(value, position).is_none())
             && let Some(memory) = self.memory(value)
         {
@@ -562,7 +565,7 @@ impl Emitter<'_> {
         }
         match self.slice.nodes[position] {
             // Read where they are needed.
-            Node::Row(_) | Node::Constant(_) => {}
+            Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
                 let first = self.register(a, position, &[a, b]);
                 let second = self.operand(b, position, &[a, b]);
@@ -655,20 +658,19 @@ impl Emitter<'_> {
                 self.asm.two(self.level.broadcast(), self.level.register(to), Rm::Memory(word));
                 self.hold(Form::Words, value, to);
             }
-            Node::Load { address, distance, mask } => {
-                let mask_value = mask;
-                let locked = [address, mask, value];
+            Node::Load { span, distance, place, lanes } => {
+                let locked = [place, lanes, value];
                 let access = Lanes {
-                    address: self.register(address, position, &locked),
-                    distance,
-                    mask: self.truth(mask, position, &locked),
+                    address: self.register(place, position, &locked),
+                    distance: self.beyond(span, distance),
+                    mask: self.truth(lanes, position, &locked),
                 };
                 let to = self.allocate(Form::Words, position, &locked);
                 self.hold(Form::Words, value, to);
                 let free = self.allocate(Form::Words, position, &locked);
                 let [to, free] = [to, free].map(|number| self.level.register(number));
                 let (enter, back) = (self.asm.label(), self.asm.label());
-                let order = self.order((address, mask_value), access, [to, free]);
+                let order = self.order((place, lanes), access, [to, free]);
                 match order {
                     Some(place) => {
                         let order = Rm::Memory(at_base(Register::RSP, place));
@@ -680,7 +682,7 @@ impl Emitter<'_> {
                 let (level, asm) = (self.level, &mut *self.asm);
                 asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
                 asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                let row = at(Register::RAX, Register::RCX, distance);
+                let row = at(Register::RAX, Register::RCX, access.distance);
                 asm.two(level.load_anywhere(), to, Rm::Memory(row));
                 asm.bind(back);
                 cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
@@ -690,6 +692,11 @@ impl Emitter<'_> {
             self.take_signs(value, self.level.register(number), position, &[value]);
         }
         self.release(position);
+    }
+
+    /// The distance of a word from the first of its span.
+    fn beyond(&self, span: u32, distance: i32) -> i32 {
+        self.slice.spans.get(span as usize).map_or(0, |span| distance.wrapping_sub(span.least))
     }
 
     /// The place in the frame of how the words of several loads lie, which the first of them finds out.
@@ -780,12 +787,12 @@ impl Emitter<'_> {
         for (number, effect) in slice.effects.iter().enumerate() {
             let position = start + 1 + number;
             match *effect {
-                Effect::Scatter { address, distance, mask, value } => {
-                    let locked = [address, mask, value];
+                Effect::Scatter { span, distance, place, lanes, value } => {
+                    let locked = [place, lanes, value];
                     let access = Lanes {
-                        address: self.register(address, position, &locked),
-                        distance,
-                        mask: self.truth(mask, position, &locked),
+                        address: self.register(place, position, &locked),
+                        distance: self.beyond(span, distance),
+                        mask: self.truth(lanes, position, &locked),
                     };
                     let from = self.register(value, position, &locked);
                     let free = self.allocate(Form::Words, position, &locked);
@@ -796,7 +803,7 @@ impl Emitter<'_> {
                     let asm = &mut *self.asm;
                     asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
                     asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                    let row = at(Register::RAX, Register::RCX, distance);
+                    let row = at(Register::RAX, Register::RCX, access.distance);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });

@@ -8,6 +8,7 @@
 //! | `level` | which vector instructions there are |
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
+//! | `verify` | proof that code reaches its rows and the window alone |
 //! | `cache` | code that was made before |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
@@ -25,14 +26,16 @@ mod pass;
 mod rows;
 mod slice;
 mod state;
+mod verify;
 
 pub use level::Level;
 pub use pass::{
     Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
 };
 pub use rows::Rows;
-pub use slice::{LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
+pub use slice::{Inside, LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
 pub use state::{BRANCHES, MASK, OWN, State, WORDS};
+pub use verify::Rejected;
 
 /// Makes the tables of the assembler, which a process needs once: some 0.7 ms (an AMD EPYC).
 pub fn prepare() {
@@ -48,6 +51,9 @@ pub enum CompileError {
     /// A label without a place.
     #[error("no place for label {0}")]
     Label(usize),
+    /// The verifier rejects a slice.
+    #[error("the verifier rejects a slice: {0}")]
+    Rejected(#[from] Rejected),
     /// No memory that may be executed.
     #[error("no memory for code: {0}")]
     Memory(#[from] std::io::Error),

@@ -34,15 +34,30 @@ pub type Callee = unsafe extern "sysv64" fn(*mut State, u32, u64) -> u32;
 /// Straight-line code for all slices of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// A slice that only doubts: where it does, the segment refuses before anything is done. What it checks does not depend
-    /// on the window.
-    pub check: Option<Slice>,
+    /// Runs for all slices before anything is done: the segment refuses if a lane of the exact way is outside the window.
+    pub(crate) check: Option<Slice>,
     /// For slices that no lane leaves and whose numbers need no care.
-    pub quick: Option<Slice>,
+    pub(crate) quick: Option<Slice>,
     /// For all others.
-    pub exact: Slice,
+    pub(crate) exact: Slice,
     /// What follows: the function, its number, and the word of the lanes for which it is called.
-    pub call: Option<(Callee, u32, u32)>,
+    pub(crate) call: Option<(Callee, u32, u32)>,
+}
+
+impl Segment {
+    /// A segment of a quick way, if there is one, and an exact way, then a call of a function with a number for the lanes of
+    /// a word.
+    ///
+    /// The segment refuses before any effect if a lane accesses a word outside the window in the exact way. The quick way may
+    /// have more lanes, which the exact way has let go: their accesses do not reach memory unless they are inside.
+    pub fn new(quick: Option<Slice>, exact: Slice, call: Option<(Callee, u32, u32)>) -> Segment {
+        Segment { check: exact.check(), quick, exact, call }
+    }
+
+    /// The slices of the segment.
+    pub(crate) fn slices(&self) -> impl Iterator<Item = &Slice> {
+        self.check.iter().chain(&self.quick).chain([&self.exact])
+    }
 }
 
 /// What the flow does in a turn, in order.
@@ -150,6 +165,9 @@ pub struct Passes {
     pool: Vec<Constants>,
     passes: Vec<Pass>,
     mode: u32,
+    /// Bytes of a group's rows and of the window that the code reaches, at least.
+    rows: usize,
+    window: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -263,11 +281,12 @@ impl Passes {
     /// vectors of the level do not divide, of [`Level::Avx2`].
     ///
     /// # Errors
-    /// There is no memory for code, or no code for a pass.
+    /// There is no memory for code, or no code for a pass, or the [verifier](Plan::verify) rejects one.
     pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Passes, CompileError> {
         let level = level.dividing(lanes);
         let (mut pool, mut bytes, mut passes) = (Pool::new(level), Vec::new(), Vec::new());
         for plan in plans {
+            plan.verify()?;
             bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
             let (sides, branches) = plan.branches();
             let start = bytes.len();
@@ -290,7 +309,14 @@ impl Passes {
         let constants =
             |words: &[u32]| Constants(std::array::from_fn(|number| words.get(number).copied().unwrap_or(0)));
         let pool = pool.words.chunks(16).map(constants).collect();
-        Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode })
+        let slices = || plans.iter().flat_map(|plan| &plan.segments).flat_map(Segment::slices);
+        let rows = slices().flat_map(Slice::rows).chain(plans.iter().map(|plan| plan.mask));
+        let rows = rows.filter_map(|row| match row {
+            Row::Group(distance) => Some(distance as usize + 4 * lanes),
+            Row::Own(_) => None,
+        });
+        let (rows, window) = (rows.max().unwrap_or(0), slices().map(Slice::reached).max().unwrap_or(0));
+        Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode, rows, window })
     }
 
     /// A pass by its number.
@@ -313,22 +339,27 @@ impl Passes {
     /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `gone` is told with which
     /// step which lanes left while others stayed: for each turn, or of [`Step::Leave`] also for many.
     ///
+    /// # Panics
+    /// There are fewer rows than the code reaches, or the window has fewer bytes.
+    ///
     /// # Safety
-    /// The processor has the level. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
-    /// of the mask has the lanes. The state's context is what the functions of the pass take it for, and its window has the
-    /// bytes that the pass loads and stores.
+    /// The processor has the level. The rows and the state's window are memory that nothing else uses meanwhile except for
+    /// the functions of the pass. The rows are aligned to 32 bytes, and the row of the mask has the lanes. The state's
+    /// context is what these functions take it for.
     #[inline]
     pub unsafe fn run(
         &self,
         number: usize,
         state: &mut State,
-        rows: *mut u8,
+        rows: *mut [u8],
         lanes: u64,
         mut count: impl FnMut(Count),
         mut gone: impl FnMut(usize, u64),
     ) -> Ended {
         let pass = &self.passes[number];
-        state.rows = rows;
+        assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
+        assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
+        state.rows = rows.cast();
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());

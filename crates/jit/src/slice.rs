@@ -123,13 +123,19 @@ pub(crate) enum Node {
         minus: bool,
         of: [Value; 3],
     },
-    /// The word at this place of the window, in all lanes.
+    /// The word at this offset of the window in bytes, in all lanes.
     Word(u32),
-    /// Each lane's word of the window, at its address and this distance in bytes; zeros in lanes without the mask's sign.
+    /// The least distance of the span with this number, in all lanes.
+    Least(u32),
+    /// The greatest offset in bytes at which the first word of the span with this number may lie, in all lanes.
+    Limit(u32),
+    /// Each lane's word of the window, for lanes inside the span with this number; zeros for the others. `place` and `lanes`
+    /// are the span's.
     Load {
-        address: Value,
+        span: u32,
         distance: i32,
-        mask: Value,
+        place: Value,
+        lanes: Value,
     },
     /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
     /// a lane of the mask.
@@ -173,9 +179,48 @@ pub(crate) enum Effect {
     Gather(u32, Value),
     /// As [`Effect::Gather`], of lanes that leave.
     Leave(u32, Value),
-    /// The words of the window at the addresses, a distance in bytes behind them, become the value, lane after lane, where
-    /// the mask's sign is set.
-    Scatter { address: Value, distance: i32, mask: Value, value: Value },
+    /// The words of the window become the value, lane after lane, for lanes inside the span with this number. `place` and
+    /// `lanes` are the span's.
+    Scatter { span: u32, distance: i32, place: Value, lanes: Value, value: Value },
+}
+
+/// Words of the window that lanes access by one base: those at the base and any distance between `least` and `greatest`.
+///
+/// The distances are those of the accesses so far, in bytes and multiples of 4; each access widens them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) base: Value,
+    /// The lanes that access words.
+    pub(crate) mask: Value,
+    /// Offset in the window of the first word: the base plus `least`.
+    pub(crate) place: Value,
+    /// Lanes of the mask whose words all lie in the window. No other lane accesses memory.
+    pub(crate) lanes: Value,
+    /// Lanes of the mask of which a word does not lie in the window, or lies between two words.
+    pub(crate) outside: Value,
+    pub(crate) least: i32,
+    pub(crate) greatest: i32,
+}
+
+impl Span {
+    /// The bytes from the start of the first word to the start of the last.
+    pub(crate) fn bytes(&self) -> u32 {
+        self.greatest.abs_diff(self.least)
+    }
+
+    /// The same accesses, and one at another distance.
+    fn widened(&self, distance: i32) -> Span {
+        Span { least: self.least.min(distance), greatest: self.greatest.max(distance), ..*self }
+    }
+}
+
+/// An access of the window whose address is checked: only [`Slice::inside`] makes one, for a base, a distance and a mask.
+///
+/// It is valid for its slice alone. The verifier rejects it in any other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inside {
+    span: u32,
+    distance: i32,
 }
 
 /// Mixes the few words of a node. The standard hasher takes most of the time of compiling; what it guards against, values that
@@ -226,6 +271,9 @@ pub struct Slice {
     pub(crate) nodes: Vec<Node>,
     known: HashMap<Node, Value, BuildHasherDefault<Mix>>,
     pub(crate) effects: Vec<Effect>,
+    /// Bytes of the window, a multiple of 4.
+    pub(crate) window: u32,
+    pub(crate) spans: Vec<Span>,
     /// Where the sign of this value is set for a lane that takes part, the slice is given up.
     pub(crate) doubt: Option<Value>,
 }
@@ -234,13 +282,19 @@ impl PartialEq for Slice {
     fn eq(&self, other: &Slice) -> bool {
         // What is known follows from the nodes.
         (&self.nodes, &self.effects, self.doubt) == (&other.nodes, &other.effects, other.doubt)
+            && (self.window, &self.spans) == (other.window, &other.spans)
     }
 }
 
 impl Slice {
-    /// An empty slice.
+    /// An empty slice that accesses no window.
     pub fn new() -> Slice {
         Slice::default()
+    }
+
+    /// An empty slice. It accesses the whole words of a window of `bytes` bytes.
+    pub fn with_window(bytes: u32) -> Slice {
+        Slice { window: bytes & !3, ..Slice::default() }
     }
 
     fn node(&mut self, node: Node) -> Value {
@@ -383,50 +437,99 @@ impl Slice {
         self.node(Node::Rescue { with: Function(with as usize), value, test, mask, sources })
     }
 
-    /// The word at a place of the window, in bytes, in all lanes.
-    ///
-    /// The place lies in the window, as the caller sees to.
-    pub fn window_word(&mut self, place: u32) -> Value {
-        self.node(Node::Word(place))
+    /// Returns the word at an offset of the window, in all lanes, or `None` if the window does not have the word. `offset`
+    /// counts bytes and is a multiple of 4.
+    pub fn window_word(&mut self, offset: u32) -> Option<Value> {
+        let end = offset.checked_add(4)?;
+        (offset & 3 == 0 && end <= self.window).then(|| self.node(Node::Word(offset)))
     }
 
-    /// Each lane's word of the window, at its address and a distance in bytes, in lanes of the mask.
+    /// Checks the addresses of an access: the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
-    /// A check of the segment, or what the caller knows of the address, sees to it that the words lie in the window.
-    pub fn window_load(&mut self, address: Value, distance: i32, mask: Value) -> Value {
-        self.node(Node::Load { address, distance, mask })
-    }
-
-    /// At the end, the words of the window at the addresses and a distance in bytes become the value in lanes of the mask, the
-    /// lowest lane first.
+    /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The segment bails out
+    /// before any effect if a lane of the mask of the exact slice is outside: see [`Segment`](crate::Segment).
     ///
-    /// As of [`window_load`](Self::window_load), the words lie in the window. Slices come one after another: what a segment
-    /// loads must not be what it stores.
-    pub fn window_store(&mut self, address: Value, distance: i32, mask: Value, value: Value) {
-        self.effects.push(Effect::Scatter { address, distance, mask, value });
-    }
-
-    /// Whether words of the window are read to make the value.
-    pub fn is_loaded(&self, value: Value) -> bool {
-        // What a value is made of comes before it.
-        let mut asked = vec![false; value.0 as usize + 1];
-        asked[value.0 as usize] = true;
-        for number in (0..asked.len()).rev() {
-            if asked[number] {
-                let node = &self.nodes[number];
-                if matches!(node, Node::Load { .. } | Node::Word(_)) {
-                    return true;
-                }
-                Slice::sources(node).for_each(|source| asked[source.0 as usize] = true);
-            }
+    /// Returns `None` if the distance is not a multiple of 4, or the window does not have a word.
+    pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
+        let last = self.window.checked_sub(4)?;
+        if distance & 3 != 0 {
+            return None;
         }
-        false
+        // One check serves for all distances from a base: a check for each access takes twice the time (matmul, an AMD EPYC).
+        let known = self.spans.iter().position(|span| {
+            (span.base, span.mask) == (base, mask) && span.widened(distance).bytes() <= last
+        });
+        let span = match known {
+            Some(number) => {
+                self.spans[number] = self.spans[number].widened(distance);
+                number
+            }
+            None => self.span(base, distance, mask),
+        };
+        Some(Inside { span: span as u32, distance })
     }
 
-    /// The same values, of which nothing is kept: the slice is given up where the sign of the test is set for a lane that takes
-    /// part, and does nothing else.
-    pub fn only(&self, test: Value) -> Slice {
-        Slice { effects: Vec::new(), doubt: Some(test), ..self.clone() }
+    /// Adds a span and returns its number.
+    fn span(&mut self, base: Value, distance: i32, mask: Value) -> usize {
+        let number = self.spans.len();
+        let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
+        let (zero, three) = (self.constant(0), self.constant(3));
+        // Both ends of the span lie in the window if its first word lies at the limit or before it: the sum of a place up to
+        // the limit and the bytes of the span does not wrap.
+        let place = self.two(Two::Add, base, least);
+        let first = self.two(Two::MinUnsigned, place, limit);
+        let within = self.two(Two::Equal, first, place);
+        let lanes = self.two(Two::And, within, mask);
+        // A word between two others is in memory, but it is not the machine's.
+        let low = self.two(Two::And, place, three);
+        let aligned = self.two(Two::Equal, low, zero);
+        let good = self.two(Two::And, within, aligned);
+        let outside = self.two(Two::AndNot, good, mask);
+        self.spans.push(Span { base, mask, place, lanes, outside, least: distance, greatest: distance });
+        number
+    }
+
+    /// Each lane's word of the window, for lanes inside it; zeros for the others.
+    pub fn window_load(&mut self, Inside { span, distance }: Inside) -> Value {
+        let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else {
+            return self.constant(0);
+        };
+        self.node(Node::Load { span, distance, place, lanes })
+    }
+
+    /// At the end, the words of the window become the value, for lanes inside it, the lowest lane first.
+    ///
+    /// Slices run one after another: a segment that stores to the window must not load from it.
+    pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
+        let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
+        self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
+    }
+
+    /// Whether lanes access the window by addresses of their own.
+    pub fn has_spans(&self) -> bool {
+        !self.spans.is_empty()
+    }
+
+    /// The slice that fails where a lane is outside a span of this slice, and has no effects. `None` if there is no span.
+    pub(crate) fn check(&self) -> Option<Slice> {
+        let mut check = Slice { effects: Vec::new(), doubt: None, ..self.clone() };
+        for span in &self.spans {
+            check.doubt(span.outside);
+        }
+        self.has_spans().then_some(check)
+    }
+
+    /// The word of a node that is the same in all lanes.
+    pub(crate) fn constant_word(&self, node: &Node) -> Option<u32> {
+        let span = |number: u32| self.spans.get(number as usize);
+        match *node {
+            Node::Constant(word) => Some(word),
+            Node::Least(number) => span(number).map(|span| span.least as u32),
+            Node::Limit(number) => {
+                span(number).map(|span| self.window.wrapping_sub(4).wrapping_sub(span.bytes()))
+            }
+            _ => None,
+        }
     }
 
     /// The slice is given up where the sign of the test is set for a lane that takes part.
@@ -453,6 +556,24 @@ impl Slice {
         self.effects.push(Effect::Leave(word, value));
     }
 
+    /// The rows that it reads and writes.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = Row> + '_ {
+        let read = self.nodes.iter().filter_map(|node| match node {
+            Node::Row(row) => Some(*row),
+            _ => None,
+        });
+        read.chain(self.effects.iter().filter_map(|effect| match effect {
+            Effect::Store(row, _) => Some(*row),
+            _ => None,
+        }))
+    }
+
+    /// Bytes of the window that it may reach.
+    pub(crate) fn reached(&self) -> usize {
+        let words = self.nodes.iter().any(|node| matches!(node, Node::Word(_)));
+        if words || self.has_spans() { self.window as usize } else { 0 }
+    }
+
     /// The words that it gathers bits for.
     pub(crate) fn words(&self) -> impl Iterator<Item = u32> + '_ {
         self.effects.iter().filter_map(|effect| match effect {
@@ -464,7 +585,8 @@ impl Slice {
     /// Whether the host's floating point modes are asked.
     pub(crate) fn has_floats(&self) -> bool {
         self.nodes.iter().any(|node| match node {
-            Node::Row(_) | Node::Constant(_) | Node::Select(_) | Node::Word(_) | Node::Load { .. } => false,
+            Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => false,
+            Node::Select(_) | Node::Word(_) | Node::Load { .. } => false,
             Node::Two(op, _) => op.is_float(),
             Node::One(op, _) => !matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_)),
             Node::Fused { .. } | Node::Rescue { .. } => true,
@@ -474,8 +596,10 @@ impl Slice {
     /// The values that a value is made of.
     pub(crate) fn sources(node: &Node) -> impl Iterator<Item = Value> + use<> {
         let (count, all) = match *node {
-            Node::Row(_) | Node::Constant(_) | Node::Word(_) => (0, [Value(0); 6]),
-            Node::Two(_, [a, b]) | Node::Load { address: a, mask: b, .. } => (2, [a, b, a, a, a, a]),
+            Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) | Node::Word(_) => {
+                (0, [Value(0); 6])
+            }
+            Node::Two(_, [a, b]) | Node::Load { place: a, lanes: b, .. } => (2, [a, b, a, a, a, a]),
             Node::One(_, a) => (1, [a; 6]),
             Node::Select([a, b, c]) | Node::Fused { of: [a, b, c], .. } => (3, [a, b, c, a, a, a]),
             Node::Rescue { value, test, mask, sources: [a, b, c], .. } => (6, [value, test, mask, a, b, c]),

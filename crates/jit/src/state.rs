@@ -48,8 +48,9 @@ pub struct State {
     pub(crate) stopped: u32,
     /// The segment that refused, counted from 1.
     pub(crate) refused: u32,
-    /// Bytes that slices load from and store to, which their checks know the number of.
-    pub window: *mut u8,
+    /// Bytes that slices load from and store to, and how many there are.
+    pub(crate) window: *mut u8,
+    pub(crate) window_bytes: usize,
     /// Branches that divided the lanes.
     pub divergent: u64,
     /// Bits of lanes that slices give.
@@ -88,6 +89,7 @@ impl State {
             stopped: 0,
             refused: 0,
             window: std::ptr::null_mut(),
+            window_bytes: 0,
             divergent: 0,
             words: [0; WORDS],
             outcomes: [[0; 4]; BRANCHES],
@@ -96,6 +98,11 @@ impl State {
             gone_lanes: [0; LEAVES],
             own: Rows([0; 64 * OWN]),
         })
+    }
+
+    /// Sets the window: the bytes that slices load from and store to while a pass runs.
+    pub fn set_window(&mut self, bytes: &mut [u8]) {
+        (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
 
     /// An own row, for groups of `N` lanes, at most 64.

@@ -36,7 +36,7 @@ fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (En
         passes.run(
             0,
             &mut state,
-            rows.0.as_mut_ptr().cast(),
+            std::ptr::slice_from_raw_parts_mut((&raw mut rows.0).cast(), size_of_val(&rows.0)),
             0xffff_ffff,
             |count| counts.push(count),
             |_, _| {},
@@ -47,7 +47,7 @@ fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (En
 
 fn straight(slice: Slice) -> Plan {
     Plan {
-        segments: vec![Segment { check: None, quick: None, exact: slice, call: None }],
+        segments: vec![Segment::new(None, slice, None)],
         steps: vec![Step::Run(1)],
         back: Back::Never,
         mask: Row::Own(0),
@@ -348,7 +348,7 @@ fn a_loop_counts_at(level: Level) {
         slice
     };
     let plan = Plan {
-        segments: vec![Segment { check: None, quick: Some(body(false)), exact: body(true), call: None }],
+        segments: vec![Segment::new(Some(body(false)), body(true), None)],
         steps: vec![
             Step::Run(2),
             Step::Leave { word: 0, arrives: false },

@@ -14,45 +14,35 @@ use reconverge_jit::{
 
 const N: usize = 32;
 const WORDS: usize = 48;
+const BYTES: u32 = 4 * WORDS as u32;
 
 /// Rows, aligned as groups keep theirs: addresses, values, what is loaded.
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 struct Rows([[u32; N]; 4]);
 
+impl Rows {
+    fn bytes(&mut self) -> *mut [u8] {
+        std::ptr::slice_from_raw_parts_mut((&raw mut self.0).cast(), size_of_val(&self.0))
+    }
+}
+
 fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
 }
 
-/// A check that addresses are of words, and reach one of the window's at these distances.
-fn check(distances: [i32; 2]) -> Slice {
-    let mut slice = Slice::new();
-    let (address, mask) = (slice.row(row(0)), slice.row(Row::Own(0)));
-    let [zero, three, limit] = [0, 3, 4 * WORDS as u32 - 4].map(|word| slice.constant(word));
-    let low = slice.two(Two::And, address, three);
-    let mut good = slice.two(Two::Equal, low, zero);
-    for distance in distances {
-        let distance = slice.constant(distance as u32);
-        let at = slice.two(Two::Add, address, distance);
-        let least = slice.two(Two::MinUnsigned, at, limit);
-        let within = slice.two(Two::Equal, least, at);
-        good = slice.two(Two::And, good, within);
-    }
-    let bad = slice.two(Two::AndNot, good, mask);
-    slice.only(bad)
-}
-
 /// Row 2 = the word at the address and 4 bytes, row 3 = that at the address; or, with `stores`, these become row 1.
 fn body(stores: bool) -> Slice {
-    let mut slice = Slice::new();
+    let mut slice = Slice::with_window(BYTES);
     let (address, value, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
+    let [first, second] = [0, 4].map(|distance| slice.inside(address, distance, mask).expect("a window"));
     if stores {
-        slice.window_store(address, 4, mask, value);
+        slice.window_store(second, value);
         return slice;
     }
-    for (to, distance) in [(2, 4), (3, 0)] {
+    for (to, inside) in [(2, second), (3, first)] {
         let old = slice.row(row(to));
-        let loaded = slice.window_load(address, distance, mask);
+        let loaded = slice.window_load(inside);
         let loaded = slice.select(mask, old, loaded);
         slice.store(row(to), loaded);
     }
@@ -61,7 +51,7 @@ fn body(stores: bool) -> Slice {
 
 fn plan(stores: bool) -> Plan {
     Plan {
-        segments: vec![Segment { check: Some(check([0, 4])), quick: None, exact: body(stores), call: None }],
+        segments: vec![Segment::new(None, body(stores), None)],
         steps: vec![Step::Begin(0), Step::Run(1)],
         back: Back::Never,
         mask: Row::Own(0),
@@ -70,15 +60,15 @@ fn plan(stores: bool) -> Plan {
     }
 }
 
-fn run(level: Level, rows: &mut Rows, window: &mut [u32; WORDS], lanes: u64, stores: bool) -> Ended {
+fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: u64, stores: bool) -> Ended {
     let passes = Passes::compile(&[plan(stores)], level, N, FLUSH).expect("code");
     audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[], stores);
     let mut state = State::new();
     state.budget = 10;
-    state.window = window.as_mut_ptr().cast();
+    state.set_window(window);
     *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
     // SAFETY: the processor was asked, the rows are those that the slices name, and the check keeps lanes within the window.
-    unsafe { passes.run(0, &mut state, rows.0.as_mut_ptr().cast(), lanes, |_| {}, |_, _| {}) }
+    unsafe { passes.run(0, &mut state, rows.bytes(), lanes, |_| {}, |_, _| {}) }
 }
 
 /// Addresses of slices: in a row, all one, or each its own; some beyond the end or between words.
@@ -131,7 +121,9 @@ proptest! {
                 (expected.0[2][lane], expected.0[3][lane]) = (window[word + 1], window[word]);
             }
         }
-        let ended = run(level, &mut rows, &mut window, lanes, stores);
+        let mut bytes: [u8; BYTES as usize] = std::array::from_fn(|at| window[at / 4].to_le_bytes()[at % 4]);
+        let ended = run(level, &mut rows, &mut bytes, lanes, stores);
+        window = std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])));
         prop_assert_eq!(ended, if done { Ended::Turn } else { Ended::Refused(0) });
         prop_assert_eq!(rows, expected);
         prop_assert_eq!(window, left);
@@ -149,9 +141,9 @@ unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
 #[test]
 fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
     let slice = |exact: bool| {
-        let mut slice = Slice::new();
+        let mut slice = Slice::with_window(BYTES);
         let (a, b, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
-        let mut all = vec![a, b, slice.window_word(8), slice.constant(77)];
+        let mut all = vec![a, b, slice.window_word(8).expect("a word"), slice.constant(77)];
         for op in [
             Two::Add,
             Two::Sub,
@@ -194,7 +186,8 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
         all.push(slice.select(a, b, mask));
         all.push(slice.fused(false, a, b, mask));
         all.push(slice.fused(true, a, b, mask));
-        all.push(slice.window_load(a, 12, mask));
+        let [first, second] = [12, -4].map(|distance| slice.inside(a, distance, mask).expect("a window"));
+        all.push(slice.window_load(first));
         all.push(slice.rescue(rescuer, b, a, mask, [a, b, mask]));
         let sum = all.into_iter().reduce(|sum, value| slice.two(Two::Xor, sum, value)).expect("some");
         slice.store(row(2), sum);
@@ -208,12 +201,11 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
         } else {
             slice.doubt(b);
         }
-        slice.window_store(a, -4, mask, sum);
+        slice.window_store(second, sum);
         slice
     };
     let call: (Callee, u32, u32) = (callee, 3, 1);
-    let segment =
-        |call| Segment { check: Some(check([0, 4])), quick: Some(slice(false)), exact: slice(true), call };
+    let segment = |call| Segment::new(Some(slice(false)), slice(true), call);
     let steps = vec![
         Step::Begin(0),
         Step::Call,

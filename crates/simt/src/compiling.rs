@@ -102,6 +102,7 @@ static NANOSECONDS: AtomicU64 = AtomicU64::new(0);
 static LONGEST: AtomicU64 = AtomicU64::new(0);
 static ONCE: AtomicU64 = AtomicU64::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
+static REJECTED: AtomicU64 = AtomicU64::new(0);
 static REFUSED: OnceLock<String> = OnceLock::new();
 
 /// What compiling has taken in this process so far.
@@ -115,6 +116,8 @@ pub struct Spent {
     pub once: Duration,
     /// Bytes of code that they run.
     pub bytes: u64,
+    /// Pieces that the verifier of host code rejected. The fast engine runs them.
+    pub rejected: u64,
 }
 
 impl Spent {
@@ -125,6 +128,7 @@ impl Spent {
             time: self.time.saturating_sub(before.time),
             once: self.once.saturating_sub(before.once),
             bytes: self.bytes - before.bytes,
+            rejected: self.rejected - before.rejected,
         }
     }
 }
@@ -136,6 +140,7 @@ pub fn spent() -> Spent {
         time: Duration::from_nanos(NANOSECONDS.load(Relaxed)),
         once: Duration::from_nanos(ONCE.load(Relaxed)),
         bytes: BYTES.load(Relaxed),
+        rejected: REJECTED.load(Relaxed),
     }
 }
 
@@ -152,6 +157,15 @@ pub fn refusal() -> Option<&'static str> {
 /// Notes why the fast engine takes the place of the compiled one.
 pub fn refuse(why: impl Display) {
     REFUSED.get_or_init(|| why.to_string());
+}
+
+/// Returns whether the verifier of host code accepts a piece. Counts a piece that it rejects, and notes why.
+pub fn accepts(verified: Result<(), impl Display>) -> bool {
+    if let Err(error) = &verified {
+        REJECTED.fetch_add(1, Relaxed);
+        refuse(format_args!("the verifier rejects a piece of code: {error}"));
+    }
+    verified.is_ok()
 }
 
 /// Makes what a process needs once for all its code, while its first program is compiled; does nothing later. The time is not the

@@ -144,10 +144,11 @@ impl<R: Rows<N>, const N: usize> Frame<R, N> {
         unsafe { &mut *rows.as_mut_ptr().byte_add(place.0 as usize) }
     }
 
-    /// The first row, for code that finds the others by their distance.
+    /// The bytes of all rows, for code that finds them by their distance.
     #[inline(always)]
-    pub fn first(&mut self) -> *mut Row<N> {
-        self.rows.as_mut().as_mut_ptr()
+    pub fn bytes(&mut self) -> *mut [u8] {
+        let rows = self.rows.as_mut();
+        std::ptr::slice_from_raw_parts_mut(rows.as_mut_ptr().cast(), size_of_val(rows))
     }
 
     /// `C` lanes of a row, by value: those from lane `number * C` on, the number counted modulo the row's chunks.

@@ -157,6 +157,9 @@ pub(crate) fn audit(level: Level, bytes: &[u8], rows: usize, functions: &[usize]
         for memory in used.used_memory().iter().filter(|memory| writes(memory.access())) {
             stores(memory, frame, rows, window, &what);
         }
+        for memory in used.used_memory().iter().filter(|memory| !writes(memory.access())) {
+            loads(memory, &what);
+        }
         // Only the prologue and the epilogue move the stack pointer, by these forms.
         if writes_stack_pointer(&instruction) {
             let code = instruction.code();
@@ -177,6 +180,20 @@ fn writes_stack_pointer(instruction: &Instruction) -> bool {
     instruction.op0_kind() == OpKind::Register
         && instruction.op0_register() == Register::RSP
         && !matches!(instruction.mnemonic(), Mnemonic::Cmp | Mnemonic::Test | Mnemonic::Push)
+}
+
+/// Where a load may come from: the frame, the state, the rows, the pool, and the window at an offset that was checked.
+fn loads(memory: &UsedMemory, what: &str) {
+    let index = memory.index();
+    let known = match memory.base() {
+        Register::RSP => matches!(index, Register::None | Register::RDX),
+        Register::RBX => matches!(index, Register::None | Register::R13 | Register::R14 | Register::RDX),
+        Register::R12 => index == Register::R13,
+        Register::RBP => matches!(index, Register::None | Register::RDX),
+        Register::RAX => index == Register::None || index == Register::RCX || index.is_vector_register(),
+        _ => false,
+    };
+    assert!(known, "a load from elsewhere: {what}");
 }
 
 /// Where a store may go.

@@ -155,8 +155,8 @@ impl<'a> Lanes<'a> {
         not(all(feature = "compiled", target_arch = "x86_64")),
         expect(dead_code, reason = "passes ask for it")
     )]
-    pub(super) fn first_row(&mut self) -> *mut u8 {
-        self.rows.first().cast()
+    pub(super) fn row_bytes(&mut self) -> *mut [u8] {
+        self.rows.bytes()
     }
 
     /// A whole row.

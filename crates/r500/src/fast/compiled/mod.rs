@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{Back, CompileError, FLUSH_OPERANDS, LANES, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::{Extent, compile, once};
+use reconverge_simt::compiling::{Extent, accepts, compile, once};
 use reconverge_simt::level::Level;
 
 use super::Fast;
@@ -121,7 +121,8 @@ impl Compiled {
         lowered: &Lowered,
         extent: Extent,
     ) -> Result<Option<(Compiled, usize)>, CompileError> {
-        let found = trace::passes(lowered, extent);
+        let mut found = trace::passes(lowered, extent);
+        found.retain(|(_, found)| accepts(found.plan.verify()));
         if found.is_empty() {
             return Ok(None);
         }

@@ -89,7 +89,7 @@ impl<'a> Passer<'a> {
         // The round that does not go back is the fast engine's.
         (state.rounds, state.budget) = (rounds, (*budget).min(i32::MAX as u64) as i32);
         let active = flow.active();
-        let rows = lanes.first_row();
+        let rows = lanes.row_bytes();
         let mut calls = Calls { compiled, pass, lowered, level, lanes };
         state.context = (&raw mut calls).cast();
         let (mut issued, mut broke) = (0, 0);

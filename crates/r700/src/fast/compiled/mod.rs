@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH_OPERANDS, MASK, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::{Extent, compile, once};
+use reconverge_simt::compiling::{Extent, accepts, compile, once};
 use reconverge_simt::level::Level;
 
 use super::Fast;
@@ -112,7 +112,8 @@ impl Compiled {
         lowered: &Lowered,
         extent: Extent,
     ) -> Result<Option<(Compiled, usize)>, CompileError> {
-        let found = trace::passes(lowered, extent);
+        let mut found = trace::passes(lowered, extent);
+        found.retain(|(_, found)| accepts(found.plan.verify()));
         if found.is_empty() {
             return Ok(None);
         }

@@ -83,7 +83,7 @@ impl<'a> Passer<'a> {
         state.budget = budget.min(i32::MAX as u64) as i32;
         *state.own_mut::<LANES>(MASK) =
             std::array::from_fn(|lane| 0u32.wrapping_sub((active.0 >> lane) as u32 & 1));
-        let rows = lanes.frame.first().cast();
+        let rows = lanes.frame.bytes();
         let mut calls = Calls { compiled, pass, lowered, level, lanes };
         state.context = (&raw mut calls).cast();
         let (mut depth, mut broke) = (0, 0);

@@ -466,7 +466,7 @@ impl<'a> Tracer<'a> {
         let nothing = BTreeSet::new();
         let (quick, exact) = self.ways();
         let (quick, exact) = (quick.store(&nothing, Some(word)), exact.store(&nothing, Some(word)));
-        self.segments.push(Segment { check: None, quick: Some(quick), exact, call: Some(callee) });
+        self.segments.push(Segment::new(Some(quick), exact, Some(callee)));
         self.calls.push(operation..operation + 1);
         self.step(Step::Call, number);
     }
@@ -487,7 +487,7 @@ impl<'a> Tracer<'a> {
         }
         let nothing = BTreeSet::new();
         let (quick, exact) = (quick.store(&dropped, None), exact.store(&nothing, None));
-        self.segments.push(Segment { check: None, quick: Some(quick), exact, call: None });
+        self.segments.push(Segment::new(Some(quick), exact, None));
         let lazy = lazy && !dropped.is_empty();
         let plan =
             Plan { segments: self.segments, steps: self.steps, back, mask: ACTIVE_ROW, lazy, joins: false };

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reconverge_jit::{One, Rescuer, Row, Slice, Two, Value, predicate};
+use reconverge_jit::{Inside, One, Rescuer, Row, Slice, Two, Value, predicate};
 use reconverge_simt::compiling::Extent;
 
 use super::rescue;
@@ -36,15 +36,6 @@ pub(super) struct Program<'a> {
     pub(super) constant: &'a dyn Fn(&Mem) -> Option<u32>,
     /// Bytes of s[], which is the window.
     pub(super) shared: u32,
-}
-
-/// Loads and stores of lanes by one register, for which the same lanes are checked.
-struct Reach {
-    base: Value,
-    mask: Value,
-    /// The least distance and the greatest, in bytes.
-    least: i32,
-    greatest: i32,
 }
 
 /// Flags: Z, S, C, O as truth values.
@@ -85,14 +76,13 @@ pub(super) struct Way<'a> {
     needed: BTreeSet<Row>,
     covered: BTreeSet<Row>,
     left: bool,
-    /// What it loads and stores by addresses of lanes, and whether it loads or reads s[] at all.
-    reaches: Vec<Reach>,
+    /// Whether it loads or reads s[] at all.
     loads: bool,
 }
 
 impl<'a> Way<'a> {
     pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let mut slice = Slice::new();
+        let mut slice = Slice::with_window(program.shared);
         let entry = slice.row(program.mask);
         Way {
             program,
@@ -105,7 +95,6 @@ impl<'a> Way<'a> {
             needed: BTreeSet::new(),
             covered: BTreeSet::new(),
             left: false,
-            reaches: Vec::new(),
             loads: false,
         }
     }
@@ -552,11 +541,6 @@ impl<'a> Way<'a> {
         self.loads
     }
 
-    /// Whether the address of an operand of s[] depends on what the segment has loaded.
-    pub(super) fn is_late(&mut self, mem: &Mem) -> bool {
-        self.base(mem).is_none_or(|base| self.slice.is_loaded(base))
-    }
-
     /// Whether a load of each lane's own word from memory has a template, or a store to it.
     pub(super) fn reaches(&self, mem: &Mem) -> bool {
         // Words only: whether a store and a load meet is decided word by word.
@@ -581,24 +565,17 @@ impl<'a> Way<'a> {
         Some(base)
     }
 
-    /// Notes what lanes of a mask reach by a register, and gives the distance.
-    fn reach(&mut self, mem: &Mem, base: Value, mask: Value) -> i32 {
-        let distance = i32::from(mem.offset as i16);
-        match self.reaches.iter_mut().find(|reach| reach.base == base && reach.mask == mask) {
-            Some(reach) => {
-                (reach.least, reach.greatest) = (reach.least.min(distance), reach.greatest.max(distance));
-            }
-            None => self.reaches.push(Reach { base, mask, least: distance, greatest: distance }),
-        }
-        distance
+    /// The check of an access of s[] by lanes of a mask.
+    fn inside(&mut self, mem: &Mem, mask: Value) -> Option<Inside> {
+        let base = self.base(mem)?;
+        self.slice.inside(base, i32::from(mem.offset as i16), mask)
     }
 
     /// Each lane's word of s[].
     fn load(&mut self, mem: &Mem, mask: Value) -> Option<Value> {
-        let base = self.base(mem)?;
-        let distance = self.reach(mem, base, mask);
+        let inside = self.inside(mem, mask)?;
         self.loads = true;
-        Some(self.slice.window_load(base, distance, mask))
+        Some(self.slice.window_load(inside))
     }
 
     /// A word or less of s[] at an address that is the same for all lanes, and is there. Lower bits of an address count as
@@ -607,11 +584,11 @@ impl<'a> Way<'a> {
         let bytes = mem.access.bytes();
         let fixed = mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         let at = aligned(u32::from(mem.offset as u16), bytes);
-        if !fixed || (at | 3) >= self.program.shared {
+        if !fixed {
             return None;
         }
+        let word = self.slice.window_word(at & !3)?;
         self.loads = true;
-        let word = self.slice.window_word(at & !3);
         let word = self.one(One::Shr(8 * (at & 3) as u8), word);
         Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
     }
@@ -623,9 +600,8 @@ impl<'a> Way<'a> {
         let value = self.source(Operand::R32(register), self.entry)?;
         self.settle(value);
         let mask = self.mask_of(inst.guard);
-        let base = self.base(&mem)?;
-        let distance = self.reach(&mem, base, mask);
-        self.slice.window_store(base, distance, mask, value);
+        let inside = self.inside(&mem, mask)?;
+        self.slice.window_store(inside, value);
         Some(())
     }
 
@@ -636,30 +612,6 @@ impl<'a> Way<'a> {
             Some(predicate) => self.two(Two::And, predicate, mask),
             None => mask,
         }
-    }
-
-    /// What sees, before the segment begins, whether some lane would reach beyond s[] or between words; `None` if nothing can.
-    pub(super) fn check(&mut self) -> Option<Slice> {
-        let reaches = std::mem::take(&mut self.reaches);
-        let mut bad = None;
-        for Reach { base, mask, least, greatest } in reaches {
-            let limit = self.word((self.program.shared & !3) - 4);
-            let three = self.word(3);
-            let low = self.two(Two::And, base, three);
-            let zero = self.word(0);
-            let mut good = self.two(Two::Equal, low, zero);
-            // Between two words that are there, no further apart than s[] has bytes, there are others.
-            for distance in [least, greatest] {
-                let distance = self.word(distance as u32);
-                let at = self.two(Two::Add, base, distance);
-                let within = self.two(Two::MinUnsigned, at, limit);
-                let within = self.two(Two::Equal, within, at);
-                good = self.two(Two::And, good, within);
-            }
-            let outside = self.two(Two::AndNot, good, mask);
-            bad = Some(bad.map_or(outside, |bad| self.two(Two::Or, bad, outside)));
-        }
-        Some(self.slice.only(bad?))
     }
 
     fn arithmetic(&mut self, op: &Arith, inst: &Inst) -> Option<()> {

@@ -19,7 +19,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_jit::{CompileError, FLUSH, Passes, Plan, Row, Step};
-use reconverge_simt::compiling::{Extent, compile, once};
+use reconverge_simt::compiling::{Extent, accepts, compile, once};
 use reconverge_simt::level::Level;
 
 use super::Fast;
@@ -108,8 +108,6 @@ pub(super) struct Compiled {
     known: Vec<Known>,
     /// By block, the pass that begins there, or [`NONE`].
     starts: Vec<u32>,
-    /// Bytes of s[].
-    shared: usize,
 }
 
 /// What running a pass needs to know of it.
@@ -173,7 +171,8 @@ impl Compiled {
             constant: &constant,
             shared: shared as u32,
         };
-        let found = trace::passes(context, lowered, &program);
+        let mut found = trace::passes(context, lowered, &program);
+        found.retain(|(_, found)| accepts(found.plan.verify()));
         if found.is_empty() {
             return Ok(None);
         }
@@ -211,7 +210,7 @@ impl Compiled {
                 branches: found.branches,
             });
         }
-        Ok(Some((Compiled { passes, known, starts, shared }, size)))
+        Ok(Some((Compiled { passes, known, starts }, size)))
     }
 
     /// The pass that begins at a block.

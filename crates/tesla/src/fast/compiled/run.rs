@@ -86,10 +86,8 @@ impl<'a> Runner<'a> {
         let unknown = if *active == u32::MAX { known.registers.fresh } else { 0 };
         take_registers(state, lanes, known.registers.touched & !unknown);
         (state.budget, state.rounds) = (*budget as i32, u32::MAX);
-        let rows = lanes.rows.first().cast();
-        let window = lanes.shared.bytes_mut();
-        assert!(window.len() >= compiled.shared, "the block was made for this launch");
-        state.window = window.as_mut_ptr();
+        let rows = lanes.rows.bytes();
+        state.set_window(lanes.shared.bytes_mut());
         let mut calls = Calls { compiled, pass, lowered, lanes, memory };
         state.context = (&raw mut calls).cast();
         let (mut broke, mut returned) = (0, 0);

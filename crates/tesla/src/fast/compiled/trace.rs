@@ -364,16 +364,12 @@ impl<'a> Tracer<'a> {
     /// Whether the load of a block has a template. Then the segment is one that can see before it begins whether all lanes can
     /// load.
     fn loads(&mut self, block: u32, inst: &Inst) -> bool {
-        let Some(mem) = inst.src.iter().find_map(|operand| match operand {
-            Operand::Mem(mem) if self.exact.reaches(mem) => Some(mem),
-            _ => None,
-        }) else {
-            return false;
-        };
-        if self.begun != Begun::Anywhere || self.exact.is_late(mem) {
+        let reaches = |operand: &Operand| matches!(operand, Operand::Mem(mem) if self.exact.reaches(mem));
+        let reaches = inst.src.iter().any(reaches);
+        if reaches && self.begun != Begun::Anywhere {
             self.cut(block);
         }
-        true
+        reaches
     }
 
     /// The store of a block, if it has a template: behind all that the segment does, which loads nothing, for slices come one
@@ -386,7 +382,7 @@ impl<'a> Tracer<'a> {
         if inst.gate().is_some_and(|register| usize::from(register) >= self.program.registers) {
             return true; // It vanishes. (1.4)
         }
-        if self.begun != Begun::Anywhere || self.exact.loads() || self.exact.is_late(&mem) {
+        if self.begun != Begun::Anywhere || self.exact.loads() {
             self.cut(block);
         }
         let mut done = true;
@@ -415,10 +411,9 @@ impl<'a> Tracer<'a> {
 
     fn end_segment(&mut self, call: Option<(reconverge_jit::Callee, u32, u32)>, lanes: Option<u32>) {
         let nothing = BTreeSet::new();
-        let (quick, mut exact) = self.ways();
-        let check = exact.check();
+        let (quick, exact) = self.ways();
         let (quick, exact) = (quick.finish(&nothing, lanes), exact.finish(&nothing, lanes));
-        self.segments.push(Segment { check, quick: Some(quick), exact, call });
+        self.segments.push(Segment::new(Some(quick), exact, call));
     }
 
     /// The segment's ways; others begin.
@@ -434,17 +429,16 @@ impl<'a> Tracer<'a> {
     }
 
     fn finish(mut self, back: Back, after: After) -> Option<Found> {
-        let (quick, mut exact) = self.ways();
-        let check = exact.check();
+        let (quick, exact) = self.ways();
         // Where a segment refuses, everything is the machine's own.
-        let lazy = back == Back::Always && self.segments.is_empty() && check.is_none();
+        let lazy = back == Back::Always && self.segments.is_empty() && !exact.slice.has_spans();
         let mut dropped = BTreeSet::new();
         if lazy {
             dropped.extend(quick.covered().intersection(exact.covered()).copied());
         }
         let nothing = BTreeSet::new();
         let (quick, exact) = (quick.finish(&dropped, None), exact.finish(&nothing, None));
-        self.segments.push(Segment { check, quick: Some(quick), exact, call: None });
+        self.segments.push(Segment::new(Some(quick), exact, None));
         let plan = Plan {
             segments: self.segments,
             steps: self.steps,

@@ -1,0 +1,230 @@
+//! Proof, before anything is emitted, that the code of a plan reaches its rows, its own words and the window alone.
+//!
+//! The verifier reads each slice as it is, not as it was made. It rejects the whole plan if one access lacks a check of the
+//! same base and mask, or if the check does not cover the distance of the access.
+
+use crate::pass::{Plan, Segment, Step};
+use crate::slice::{Effect, Node, Row, Slice, Span, Two, Value};
+use crate::state::{OWN, WORDS};
+
+/// Distances of rows and bytes of a window are displacements of 32 bits with a sign, and a row may follow.
+const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
+
+/// The rule that a slice breaks, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rejected {
+    /// A value is used before it is made, or does not exist.
+    #[error("value {0} uses a value that is not made before it")]
+    Order(usize),
+    /// A row that no group has.
+    #[error("{0:?} is not a row of a group")]
+    Row(Row),
+    /// A word of lanes that the state does not have.
+    #[error("word {0} is not a word of the state")]
+    Word(u32),
+    /// A word of the window at an offset that the window does not have.
+    #[error("the window does not have a word at byte {0}")]
+    Offset(u32),
+    /// A span that does not exist, or that is wider than the window.
+    #[error("span {0} does not fit into the window")]
+    Span(u32),
+    /// The place of a span is not its base and its least distance.
+    #[error("the place of span {0} is not its base and its least distance")]
+    Place(u32),
+    /// Lanes of a span are not all inside the window.
+    #[error("the lanes of span {0} are not all inside the window")]
+    Lanes(u32),
+    /// An access has a place or lanes that are not those of its span.
+    #[error("an access does not use the place and the lanes of span {0}")]
+    Unchecked(u32),
+    /// An access has a distance that its span does not cover.
+    #[error("an access is {1} bytes from the base of span {0}, which does not cover that")]
+    Distance(u32, i32),
+    /// A lane outside a span does not keep its segment from running.
+    #[error("a lane outside span {0} does not end the segment before its effects")]
+    Exit(u32),
+    /// A check has effects.
+    #[error("the check of a segment has effects")]
+    Effects,
+}
+
+impl Plan {
+    /// Proves that the plan's code reaches its rows, the state and the window alone.
+    ///
+    /// # Errors
+    /// The first rule that a slice breaks.
+    pub fn verify(&self) -> Result<(), Rejected> {
+        row(self.mask)?;
+        self.segments.iter().try_for_each(segment)?;
+        self.steps.iter().try_for_each(|step| match step {
+            Step::If(number) | Step::Leave { word: number, .. } | Step::LeaveInTurn(number) => word(*number),
+            Step::Run(_) | Step::Meanwhile(_) | Step::Else | Step::End | Step::Call | Step::Begin(_) => {
+                Ok(())
+            }
+        })
+    }
+}
+
+fn segment(segment: &Segment) -> Result<(), Rejected> {
+    segment.slices().try_for_each(slice)?;
+    exits(&segment.exact, segment.check.as_ref())?;
+    segment.call.map_or(Ok(()), |(_, _, number)| word(number))
+}
+
+fn row(row: Row) -> Result<(), Rejected> {
+    let exists = match row {
+        Row::Group(distance) => distance & 3 == 0 && distance <= FARTHEST,
+        Row::Own(number) => number < OWN as u32,
+    };
+    if exists { Ok(()) } else { Err(Rejected::Row(row)) }
+}
+
+fn word(number: u32) -> Result<(), Rejected> {
+    if (number as usize) < WORDS { Ok(()) } else { Err(Rejected::Word(number)) }
+}
+
+fn slice(slice: &Slice) -> Result<(), Rejected> {
+    let made = |value: Value| (value.0 as usize) < slice.nodes.len();
+    for (number, node) in slice.nodes.iter().enumerate() {
+        if Slice::sources(node).any(|source| source.0 as usize >= number) {
+            return Err(Rejected::Order(number));
+        }
+        match *node {
+            Node::Row(named) => row(named)?,
+            Node::Word(offset) => {
+                if offset & 3 != 0 || offset.checked_add(4).is_none_or(|end| end > slice.window) {
+                    return Err(Rejected::Offset(offset));
+                }
+            }
+            Node::Least(span) | Node::Limit(span) => {
+                slice.spans.get(span as usize).ok_or(Rejected::Span(span))?;
+            }
+            Node::Load { span, distance, place, lanes } => access(slice, span, distance, [place, lanes])?,
+            Node::Constant(_)
+            | Node::Two(..)
+            | Node::One(..)
+            | Node::Select(_)
+            | Node::Fused { .. }
+            | Node::Rescue { .. } => {}
+        }
+    }
+    for (number, span) in slice.spans.iter().enumerate() {
+        let Span { base, mask, place, lanes, outside, .. } = *span;
+        if ![base, mask, place, lanes, outside].into_iter().all(made) {
+            return Err(Rejected::Span(number as u32));
+        }
+        check_span(slice, number as u32, span)?;
+    }
+    for effect in &slice.effects {
+        match *effect {
+            Effect::Store(to, value) if made(value) => row(to)?,
+            Effect::Gather(number, value) | Effect::Leave(number, value) if made(value) => word(number)?,
+            Effect::Scatter { span, distance, place, lanes, value } if made(value) => {
+                access(slice, span, distance, [place, lanes])?;
+            }
+            _ => return Err(Rejected::Order(slice.nodes.len())),
+        }
+    }
+    if slice.doubt.is_some_and(|value| !made(value)) {
+        return Err(Rejected::Order(slice.nodes.len()));
+    }
+    Ok(())
+}
+
+/// An access has the place and the lanes of its span, at a distance that the span covers.
+fn access(slice: &Slice, number: u32, distance: i32, of: [Value; 2]) -> Result<(), Rejected> {
+    let span = slice.spans.get(number as usize).ok_or(Rejected::Span(number))?;
+    if of != [span.place, span.lanes] {
+        return Err(Rejected::Unchecked(number));
+    }
+    if distance & 3 != 0 || !(span.least..=span.greatest).contains(&distance) {
+        return Err(Rejected::Distance(number, distance));
+    }
+    Ok(())
+}
+
+/// A span fits into the window, its place is what is compared with the limit, and its lanes are those that hold.
+fn check_span(slice: &Slice, number: u32, span: &Span) -> Result<(), Rejected> {
+    let fits = span.least <= span.greatest
+        && span.least & 3 == 0
+        && slice.window & 3 == 0
+        && slice.window <= FARTHEST
+        && slice.window.checked_sub(4).is_some_and(|last| span.bytes() <= last);
+    if !fits {
+        return Err(Rejected::Span(number));
+    }
+    let is_sum = match slice.nodes[span.place.0 as usize] {
+        Node::Two(Two::Add, [a, b]) => {
+            let least = |value: Value| slice.nodes[value.0 as usize] == Node::Least(number);
+            a == span.base && least(b) || b == span.base && least(a)
+        }
+        _ => false,
+    };
+    if !is_sum {
+        return Err(Rejected::Place(number));
+    }
+    if slice.is_constant(span.lanes) != Some(0) && !implies(slice, span.lanes, number, span.place) {
+        return Err(Rejected::Lanes(number));
+    }
+    Ok(())
+}
+
+/// Whether a truth value holds only where the place of a span lies at its limit or before it.
+fn implies(slice: &Slice, truth: Value, number: u32, place: Value) -> bool {
+    let node = |value: Value| slice.nodes[value.0 as usize];
+    let limited = |value: Value| match node(value) {
+        Node::Two(Two::MinUnsigned, [a, b]) => {
+            a == place && node(b) == Node::Limit(number) || b == place && node(a) == Node::Limit(number)
+        }
+        _ => false,
+    };
+    match node(truth) {
+        Node::Two(Two::Equal, [a, b]) => a == place && limited(b) || b == place && limited(a),
+        Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(slice, part, number, place)),
+        Node::Two(Two::AndNot, [_, b]) => implies(slice, b, number, place),
+        _ => false,
+    }
+}
+
+/// The check of a segment has the exact slice's values, no effects, and fails where a lane is outside one of its spans.
+fn exits(exact: &Slice, check: Option<&Slice>) -> Result<(), Rejected> {
+    for (number, span) in exact.spans.iter().enumerate() {
+        let exit = Rejected::Exit(number as u32);
+        let check = check.ok_or(exit)?;
+        let same = check.nodes.get(..exact.nodes.len()) == Some(&exact.nodes[..])
+            && (&check.spans, check.window) == (&exact.spans, exact.window);
+        let leaves = |doubt| is_among(check, doubt, span.outside);
+        if !same || !check.doubt.is_some_and(leaves) || !is_outside(exact, number as u32, span) {
+            return Err(exit);
+        }
+    }
+    match check {
+        Some(check) if !check.effects.is_empty() => Err(Rejected::Effects),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a lane of a span's mask is either inside or in the span's `outside`.
+fn is_outside(slice: &Slice, number: u32, span: &Span) -> bool {
+    match slice.nodes[span.outside.0 as usize] {
+        Node::Constant(0) => slice.is_constant(span.mask) == Some(0),
+        Node::Two(Two::AndNot, [inside, mask]) => {
+            mask == span.mask && implies(slice, inside, number, span.place)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a value is a truth value or part of its disjunction.
+fn is_among(slice: &Slice, truth: Value, part: Value) -> bool {
+    truth == part
+        || slice.is_constant(part) == Some(0)
+        || match slice.nodes[truth.0 as usize] {
+            Node::Two(Two::Or, of) => of.into_iter().any(|truth| is_among(slice, truth, part)),
+            _ => false,
+        }
+}
+
+#[cfg(test)]
+mod tests;
