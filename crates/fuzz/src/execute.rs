@@ -35,6 +35,9 @@ pub const TARGETS: &[Target] = &[
     programs_of("engines-r500-vertex", Isa::R500, programs_vertex, vertices),
     programs_of("engines-r700", Isa::R700, programs_r700, wavefronts),
     programs_of("engines-tesla", Isa::Tesla, programs_tesla, warps),
+    reaches_of("reach-r500", Isa::R500, relative_r500, fragment),
+    reaches_of("reach-r700", Isa::R700, indexed_r700, wavefronts),
+    reaches_of("reach-tesla", Isa::Tesla, shared_tesla, warps),
 ];
 
 const fn words_of(
@@ -54,6 +57,17 @@ const fn programs_of(
     check: fn(&[u8]) -> Result<u64, String>,
 ) -> Target {
     let about = "random programs leave the same on the reference, the fast and the compiled engine";
+    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
+}
+
+const fn reaches_of(
+    name: &'static str,
+    isa: Isa,
+    make: fn(&mut Random) -> Vec<u8>,
+    check: fn(&[u8]) -> Result<u64, String>,
+) -> Target {
+    let about =
+        "extreme addresses around side exits reach no other memory, and leave the same on every engine";
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 
@@ -137,6 +151,11 @@ fn programs_r500(random: &mut Random) -> Vec<u8> {
     of_program(random, 0, 0, &words)
 }
 
+fn relative_r500(random: &mut Random) -> Vec<u8> {
+    let (words, _) = r500_programs::relative(random);
+    of_program(random, 0, 0, &words)
+}
+
 fn fragment(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, lanes, _] = head(bytes);
     let (mut random, words) = parts(bytes, 6, MOST_SLOTS);
@@ -173,8 +192,9 @@ fn vertices(bytes: &[u8]) -> Result<u64, String> {
 
 // ---- R700
 
-/// Launches of [`wavefronts`]: four registers, or what reaches memory.
+/// Launches of [`wavefronts`]: four registers, memory, or registers relative to AR and aL.
 const MEMORY: u8 = 1;
+const INDEXED: u8 = 2;
 
 fn words_r700(random: &mut Random) -> Vec<u8> {
     let words = match random.below(4) {
@@ -209,10 +229,18 @@ fn programs_r700(random: &mut Random) -> Vec<u8> {
     of_program(random, launch, 0, &words)
 }
 
+fn indexed_r700(random: &mut Random) -> Vec<u8> {
+    let source = r700_programs::indexed::source(random);
+    let assembled = r700::text::assemble(&source, CHIPS[0]);
+    let words = assembled.map(|assembled| assembled.words).unwrap_or_default();
+    of_program(random, INDEXED, 0, &words)
+}
+
 fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, launch, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 2, 512);
-    let mut launch = match launch & 1 {
+    let mut launch = match launch & 3 {
+        INDEXED => r700_programs::indexed::launch(&mut random),
         MEMORY => r700_programs::memory::launch(&mut random),
         _ => r700_programs::launch(&mut random),
     };
@@ -235,6 +263,9 @@ const COMPUTE: u8 = 3;
 
 /// In the launch byte: as many registers as there are, instead of 16.
 const ALL_REGISTERS: u8 = 4;
+
+/// In the launch byte: s[] of various sizes.
+const SHARED: u8 = 8;
 
 /// Numbers in the first registers, some of which are not the same in all lanes.
 fn prologue(random: &mut Random) -> String {
@@ -290,6 +321,12 @@ fn programs_tesla(random: &mut Random) -> Vec<u8> {
     of_program(random, COMPUTE, 4, &words)
 }
 
+fn shared_tesla(random: &mut Random) -> Vec<u8> {
+    let assembled = tesla::text::assemble(&tesla_programs::shared(random), Chip::Gt215, Stage::Compute);
+    let words = assembled.map(|assembled| assembled.words()).unwrap_or_default();
+    of_program(random, COMPUTE | SHARED, 4, &words)
+}
+
 fn warps(bytes: &[u8]) -> Result<u64, String> {
     let [mode, level, which, chip] = head(bytes);
     let (mut random, words) = parts(bytes, 1, 1024);
@@ -314,6 +351,10 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
         Stage::Compute => {
             let mut compute = tesla_programs::compute(&mut random, &program, chip);
             compute.setup = setup;
+            if which & SHARED != 0 {
+                compute.shared_bytes =
+                    Some(random.one_of(&[0x14, 0x40, 0x80, 0x200, 0x1000, 0x3e00, 0x4000]));
+            }
             compute.segments.0[0] = compute.segments.0[14];
             let bytes = (0..300).map(|_| random.next() as u8).collect();
             let memory = Memory::new(vec![Buffer { address: tesla_programs::OUT, bytes }]);

@@ -16,7 +16,7 @@ use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::words::InstType;
 use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
-use reconverge_testkit::r500::{launch, program, quad, record, setup};
+use reconverge_testkit::r500::{launch, program, quad, record, relative, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
 
 /// [`everywhere`], and on one thread of the host.
@@ -255,43 +255,10 @@ fn texture_fetches_are_the_same_bit_for_bit_and_have_a_fast_way() {
 #[test]
 fn relative_addresses_are_the_same_bit_for_bit_and_have_a_fast_way() {
     let (programs, mut random) = Campaign::of_random(1500, 0x5eed_0520);
-    let lines = "loop int[0]\nendloop int[0]\nOUT nop\n";
-    let frame = assemble(lines).expect("it assembles").program.words;
-    let [begin, end, out] = [0, 1, 2].map(|slot: usize| frame[slot * 6..slot * 6 + 6].to_vec());
     let (mut fast, mut ended, mut trapped) = (0u64, 0u64, 0u64);
     for round in 0..programs {
-        let mut words = begin.clone();
-        for _ in 0..1 + random.below(6) {
-            let kind = [InstType::ALU, InstType::ALU, InstType::OUT, InstType::TEX][random.below(4) as usize];
-            let mut record = record(&mut random, kind).0;
-            let bits = random.next() | random.next();
-            match kind {
-                InstType::TEX => {
-                    record[1] &= !(8 << 16);
-                    record[2] |= bits & (1 << 23 | 1 << 7);
-                }
-                _ => {
-                    for word in &mut record[1..3] {
-                        *word |= bits & (1 << 9 | 1 << 19 | 1 << 29);
-                    }
-                    record[4] |= bits & 1 << 11;
-                    record[5] |= bits & 1 << 11;
-                }
-            }
-            if decode(&record).is_ok() {
-                words.extend(record);
-            }
-        }
-        // Back to the instruction behind the LOOP, and from there to that behind the ENDLOOP.
-        let slots = (words.len() / 6) as u32;
-        words[3] = words[3] & 0xffff | (slots + 1) << 16;
-        words.extend(&end);
-        let last = words.len() - 6;
-        words[last + 3] = words[last + 3] & 0xffff | 1 << 16;
-        words.extend(&out);
-        let steps = [0, 1, 1, 3, 0xff, 0x80, random.next() & 0xff];
-        let constant = (1 + random.below(6)) | random.below(10) << 8 | steps[random.below(7) as usize] << 16;
         let mode = if random.once_in(3) { Mode::Strict } else { Mode::Lenient };
+        let (words, constant) = relative(&mut random);
         let state = vec![
             ("US_CONFIG".to_owned(), random.next() & 2),
             ("US_PIXSIZE".to_owned(), 0x7f),

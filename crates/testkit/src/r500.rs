@@ -6,6 +6,7 @@ use reconverge_isa::Program;
 use reconverge_r500::inst::{Inst, decode};
 use reconverge_r500::launch::{Hardware, Input, Launch};
 use reconverge_r500::setup::Setup;
+use reconverge_r500::text::assemble;
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{InstType, layout};
 use reconverge_simt::random::Random;
@@ -155,4 +156,46 @@ pub fn program(random: &mut Random) -> Vec<u32> {
         words.extend(record(random, kind).0);
     }
     words
+}
+
+/// A loop over instructions of all kinds, most addresses relative to aL, TEXKILL among them; and the integer constant of the
+/// loop, whose aL goes up or down or stays.
+///
+/// # Panics
+/// Never: the frame of the loop assembles.
+pub fn relative(random: &mut Random) -> (Vec<u32>, u32) {
+    let frame = assemble("loop int[0]\nendloop int[0]\nOUT nop\n").expect("it assembles").program.words;
+    let [begin, end, out] = [0, 1, 2].map(|slot: usize| &frame[slot * 6..slot * 6 + 6]);
+    let mut words = begin.to_vec();
+    for _ in 0..1 + random.below(6) {
+        let kind = [InstType::ALU, InstType::ALU, InstType::OUT, InstType::TEX][random.below(4) as usize];
+        let mut record = record(random, kind).0;
+        let bits = random.next() | random.next();
+        match kind {
+            InstType::TEX => {
+                record[1] &= !(8 << 16);
+                record[2] |= bits & (1 << 23 | 1 << 7);
+            }
+            _ => {
+                for word in &mut record[1..3] {
+                    *word |= bits & (1 << 9 | 1 << 19 | 1 << 29);
+                }
+                record[4] |= bits & 1 << 11;
+                record[5] |= bits & 1 << 11;
+            }
+        }
+        if decode(&record).is_ok() {
+            words.extend(record);
+        }
+    }
+    // Back to the instruction after the LOOP, and from there to that after the ENDLOOP.
+    let slots = (words.len() / 6) as u32;
+    words[3] = words[3] & 0xffff | (slots + 1) << 16;
+    words.extend(end);
+    let last = words.len() - 6;
+    words[last + 3] = words[last + 3] & 0xffff | 1 << 16;
+    words.extend(out);
+    let steps = [0, 1, 1, 3, 0xff, 0x80, random.next() & 0xff];
+    let constant = (1 + random.below(6)) | random.below(10) << 8 | steps[random.below(7) as usize] << 16;
+    (words, constant)
 }

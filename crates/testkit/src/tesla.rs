@@ -257,6 +257,75 @@ pub fn program(random: &mut Random) -> String {
     text + "st b32 g14[$r1] $r4\nexit st b32 g14[$r1] $r5\n"
 }
 
+/// A number that addresses s[] are made of: within it, around its end, around 0, or at an end of 16 or 32 bits.
+fn address(random: &mut Random) -> u32 {
+    const BASES: [u32; 11] =
+        [0, 0, 0x10, 0x40, 0x80, 0x200, 0x4000, 0x7fff_fffc, 0x8000, 0xfff0, 0xffff_fffc];
+    let base = random.one_of(&BASES);
+    let near = (random.below(9) * 4).wrapping_sub(16);
+    base.wrapping_add(if random.once_in(8) { random.below(16) } else { near })
+}
+
+/// A load, a store or an operand of s[] by `$a`, and now and then a new address.
+fn shared_line(random: &mut Random) -> String {
+    let [d, a] = [(); 2].map(|()| format!("$r{}", 2 + random.below(6)));
+    let (guard, base) = (predicate(random), 1 + random.below(4));
+    let offset = random.one_of(&[0, 4, 8, 0x10, 0x3c, 0x40, 0x7c]);
+    let at = format!("s[$a{base}+{offset:#x}]");
+    match random.below(12) {
+        0..4 => format!("{guard}mov b32 {d} b32 {at}"),
+        4 => format!("{guard}add b32 {d} b32 {at} {a}"),
+        5 => format!("{guard}ld {} {d} {at}", random.one_of(&["b32", "b32", "u16", "s16"])),
+        6 | 7 => format!("{guard}st b32 {at} {a}"),
+        8 => format!("{guard}mov b32 {d} {:#x}", address(random)),
+        9 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(64)),
+        _ => format!("{guard}shl $a{base} {a} {:#x}", random.below(3)),
+    }
+}
+
+/// Loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or exit. Addresses
+/// lie at both ends of what an address can be, and masks depend on what was loaded.
+pub fn shared(random: &mut Random) -> String {
+    let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
+    for register in 2..8 {
+        text += &format!("mov b32 $r{register} {:#x}\n", address(random));
+        if random.once_in(2) {
+            text += &format!("add b32 $r{register} $r{register} {}\n", random.one_of(&["$r0", "$r9"]));
+        }
+    }
+    for base in 1..5 {
+        text += &format!("shl $a{base} {} 0x0\n", random.one_of(&["$r9", "$r9", "$r2", "$r3", "$r4"]));
+    }
+    text += &format!("mov b32 $r10 0x0\nmov b32 $r11 {:#x}\nand b32 $r12 $r0 $r11\n", 1 + random.below(15));
+    text += "set $c0 # l u32 $r10 $r12\nset $c1 # l u32 $r10 $r12\n";
+    let (open, leave, close) = random.one_of(&[
+        ("breakaddr DONE\nSTEP:\n", "break", "bra STEP\nDONE:\n"),
+        ("joinat DONE\nSTEP:\n", "bra DONE", "bra STEP\nDONE:\njoin nop\n"),
+        ("call BODY\nbra DONE\nBODY:\nSTEP:\n", "ret", "bra STEP\nDONE:\n"),
+        ("breakaddr DONE\nSTEP:\n", "exit nop", "bra STEP\nDONE:\n"),
+    ]);
+    text += open;
+    let lines = 2 + random.below(12);
+    let (exit, count) = (random.below(lines), random.below(lines));
+    for number in 0..lines {
+        if number == count {
+            // All lanes leave at last.
+            text += &format!("add b32 $r10 $r10 0x1\nset $c1 # ge u32 $r10 $r12\n(lg $c1) {leave}\n");
+        }
+        if number == exit {
+            let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
+            let [a, b] = [(); 2].map(|()| random.one_of(&["$r2", "$r3", "$r5", "$r10", "$r12"]));
+            text +=
+                &format!("set $c0 # {compare} u32 {a} {b}\n({} $c0) {leave}\n", random.one_of(&["e", "lg"]));
+        }
+        text += &shared_line(random);
+        text += "\n";
+    }
+    text += close;
+    let results: String = (2..8).map(|register| format!("xor b32 $r8 $r8 $r{register}\n")).collect();
+    text + "mov b32 $r8 $r10\n" + &results + "exit st b32 g14[$r1] $r8\n"
+}
+
 /// Where the memory of [`compute`] begins: the parameter of a [`program`].
 pub const OUT: u32 = 0x1000;
 

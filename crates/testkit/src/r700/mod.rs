@@ -1,5 +1,6 @@
 //! Random programs of R700, and launches of them.
 
+pub mod indexed;
 pub mod memory;
 
 use reconverge_isa::Program;
