@@ -32,7 +32,7 @@ pub use pass::{
 };
 pub use rows::Rows;
 pub use slice::{LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
-pub use state::{BRANCHES, MASK, OWN, State, WORDS};
+pub use state::{BRANCHES, MASK, OWN, State, StateBox, WORDS};
 
 /// Makes the tables of the assembler, which a process needs once: some 0.7 ms (an AMD EPYC).
 pub fn prepare() {

@@ -16,6 +16,7 @@
 use std::ops::Range;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
@@ -147,7 +148,7 @@ pub struct Pass {
 #[derive(Debug)]
 pub struct Passes {
     pages: Pages,
-    pool: Vec<Constants>,
+    pool: Guarded<Constants>,
     passes: Vec<Pass>,
     mode: u32,
 }
@@ -155,6 +156,10 @@ pub struct Passes {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Constants([u32; 16]);
+
+impl Plain for Constants {
+    const ZERO: Self = Constants([0; 16]);
+}
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,6 +7,8 @@
 mod audit;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use reconverge_guarded::Guarded;
+use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
     Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
     predicate,
@@ -75,10 +77,15 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u32; WORDS], lanes: u64, sto
     audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[], stores);
     let mut state = State::new();
     state.budget = 10;
-    state.window = window.as_mut_ptr().cast();
+    let (mut own_rows, mut own_window) =
+        (Guarded::copied(rows.0.as_flattened(), AtEnd), Guarded::copied(window, AtEnd));
+    state.window = own_window.as_mut_ptr().cast();
     *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
     // SAFETY: the processor was asked, the rows are those that the slices name, and the check keeps lanes within the window.
-    unsafe { passes.run(0, &mut state, rows.0.as_mut_ptr().cast(), lanes, |_| {}, |_, _| {}) }
+    let ended = unsafe { passes.run(0, &mut state, own_rows.as_mut_ptr().cast(), lanes, |_| {}, |_, _| {}) };
+    rows.0.as_flattened_mut().copy_from_slice(&own_rows);
+    window.copy_from_slice(&own_window);
+    ended
 }
 
 /// Addresses of slices: in a row, all one, or each its own; some beyond the end or between words.

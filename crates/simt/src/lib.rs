@@ -9,6 +9,7 @@
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
 //! * [`paths`]: by which paths a fast engine ran its instructions.
+//! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
 //! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
 //! * [`wide`]: what is written differently for each level.
@@ -49,4 +50,5 @@ pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, W
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
 pub use paths::{Path, Shares};
+pub use reconverge_guarded as guarded;
 pub use reconverge_isa::limits;

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use reconverge_jit::{Count, Ended, State};
+use reconverge_jit::{Count, Ended, State, StateBox};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, NONE};
@@ -15,7 +15,7 @@ use crate::flow::Flow;
 
 thread_local! {
     /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
 /// Runs passes.

@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use reconverge_jit::{Count, Ended, MASK, State};
+use reconverge_jit::{Count, Ended, MASK, State, StateBox};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Level, Mask};
@@ -20,7 +20,7 @@ use crate::wave::{At, Wave};
 
 thread_local! {
     /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
 /// Runs passes.

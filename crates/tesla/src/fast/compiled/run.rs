@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use reconverge_jit::{Count, Ended, State};
+use reconverge_jit::{Count, Ended, State, StateBox};
 use reconverge_simt::{Mask, Statistics};
 
 use super::code::{A, C};
@@ -17,13 +17,13 @@ use crate::flow::{Flow, WARP};
 
 thread_local! {
     /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
 /// Passes, and a state to run them with.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
-    state: Option<Box<State>>,
+    state: Option<StateBox>,
 }
 
 /// What a pass works on besides the state.
