@@ -9,6 +9,7 @@
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
 //! | `cache` | code that was made before |
+//! | `fault` | memory faults of code, as values |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
 //! A machine gives [`Plan`]s: [`Segment`]s of [`Slice`]s, and the [`Step`]s of its flow. [`Passes::compile`] makes code of
@@ -19,6 +20,7 @@
 mod asm;
 mod cache;
 mod emit;
+mod fault;
 mod level;
 mod pages;
 mod pass;
@@ -26,6 +28,7 @@ mod rows;
 mod slice;
 mod state;
 
+pub use fault::Fault;
 pub use level::Level;
 pub use pass::{
     Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,

@@ -21,6 +21,7 @@ use reconverge_guarded::{Guarded, Plain};
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
+use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
 use crate::slice::{Row, Slice};
@@ -318,6 +319,10 @@ impl Passes {
     /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `gone` is told with which
     /// step which lanes left while others stayed: for each turn, or of [`Step::Leave`] also for many.
     ///
+    /// # Errors
+    /// The code accesses memory that it must not: a mistake of this crate or of the plan. State and rows have any values then,
+    /// and not all that ran has been counted.
+    ///
     /// # Safety
     /// The processor has the level. The rows are those for which the pass was made, are aligned to 32 bytes, and the row
     /// of the mask has the lanes. The state's context is what the functions of the pass take it for, and its window has the
@@ -331,9 +336,9 @@ impl Passes {
         lanes: u64,
         mut count: impl FnMut(Count),
         mut gone: impl FnMut(usize, u64),
-    ) -> Ended {
+    ) -> Result<Ended, Fault> {
         let pass = &self.passes[number];
-        state.rows = rows;
+        state.rows = fault::rows(rows);
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());
@@ -342,7 +347,7 @@ impl Passes {
             unsafe { std::mem::transmute(self.pages.address(pass.start)) };
         let ended = loop {
             // SAFETY: as the caller says.
-            match unsafe { code(state) } {
+            match unsafe { fault::call(code, state) }? {
                 BUDGET => break Ended::Budget,
                 DONE => break Ended::Turn,
                 TURN => match pass.turn(state, &mut count, &mut gone) {
@@ -357,7 +362,7 @@ impl Passes {
             }
         };
         pass.settle(state, &mut count, &mut gone);
-        ended
+        Ok(ended)
     }
 }
 

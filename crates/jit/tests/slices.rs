@@ -46,7 +46,7 @@ fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (En
         )
     };
     rows.0.as_flattened_mut().copy_from_slice(&own_rows);
-    (ended, counts, state)
+    (ended.expect("no fault"), counts, state)
 }
 
 fn straight(slice: Slice) -> Plan {

@@ -43,7 +43,7 @@ pub mod wide;
 pub mod workers;
 
 pub use engine::{Engine, Options};
-pub use error::{Difference, GroupId, GroupTrap, RunError};
+pub use error::{CodeFault, Difference, GroupId, GroupTrap, RunError};
 pub use fidelity::Fidelity;
 pub use level::Level;
 pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};

@@ -57,17 +57,24 @@ impl Constants {
 const BANK_BYTES: usize = 0x1_0000;
 
 /// The shared memory of a block, with its locks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
     bytes: Guarded<u8>,
     /// By word: one more than the thread that holds its lock, 0 where it is free. As far as words have been locked.
     locks: Vec<u32>,
 }
 
+/// No bytes.
+impl Default for Shared {
+    fn default() -> Self {
+        Shared::new(0)
+    }
+}
+
 impl Shared {
     /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
     pub fn new(bytes: usize) -> Self {
-        Shared { bytes: Guarded::new(bytes, Placement::process()), locks: Vec::new() }
+        Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new() }
     }
 
     /// Becomes what [`Shared::new`] gives, in the same allocation.
