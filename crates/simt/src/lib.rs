@@ -14,7 +14,7 @@
 //! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
 //! * [`wide`]: what is written differently for each level.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
-//! * [`workers`]: pieces of work handed out to the host's threads.
+//! * [`pool`]: the host's threads, in forked children too; [`workers`]: pieces of work handed out to them.
 //! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
@@ -34,6 +34,7 @@ pub mod memory;
 pub mod observe;
 pub mod paths;
 pub mod place;
+pub mod pool;
 pub mod random;
 pub mod registers;
 pub mod stop;
