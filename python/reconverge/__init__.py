@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from . import _native
-from .errors import ArrayCopied, EnginesDiffer, Error, HookError, SourceError, Trap, TypeChosen
+from .errors import ArrayCopied, EngineFault, EnginesDiffer, Error, HookError, SourceError, Trap, TypeChosen
 from .launch import Launch, Result, kernel, launch
 from .program import Explanation, Instruction, Program, assemble, disassemble, explain, load, programs
 from .session import Session
@@ -25,6 +25,7 @@ MACHINES = {isa: [name for name, _ in _native.chips(isa)] for isa in ("r500", "r
 __all__ = [
     "MACHINES",
     "ArrayCopied",
+    "EngineFault",
     "EnginesDiffer",
     "Error",
     "Events",

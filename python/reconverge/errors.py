@@ -52,6 +52,10 @@ class EnginesDiffer(RuntimeError):
     """Two engines in lockstep differ: a defect of one of them, not of the program."""
 
 
+class EngineFault(RuntimeError):
+    """The compiled engine has a defect: its code accessed memory that it must not. Other engines do not use such code."""
+
+
 class ArrayCopied(UserWarning):
     """An array could not be read as it is and was copied."""
 

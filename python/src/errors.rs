@@ -83,6 +83,7 @@ pub(crate) fn run(error: Error) -> PyErr {
     match error {
         Error::Trap(trapped) => raised("Trap", trapped.message.clone(), Some(trapped.to_json())),
         Error::Differ(why) => raised("EnginesDiffer", why, None),
+        Error::Fault(fault) => raised("EngineFault", fault.to_string(), None),
         Error::Option { option, isa } => wrong(format!("`{option}` is not for {isa} programs")),
         other => wrong(other),
     }

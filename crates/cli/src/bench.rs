@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use cpu_time::ProcessTime;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
-use reconverge_simt::Statistics;
 use reconverge_simt::compiling::{self, Spent};
+use reconverge_simt::{Statistics, pool};
 use reconverge_workbench::Session;
 use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Pieces, Recorded};
@@ -106,7 +106,7 @@ struct Measured {
 
 pub(crate) fn run(args: &Bench) -> Result<Answer> {
     if args.micro {
-        let pool = ThreadPoolBuilder::new().num_threads(1).build()?;
+        let pool = pool::pool(1)?;
         pool.install(|| micro::run(args.isa, &args.engine.options(), args.runs, args.json))?;
         return Ok(Answer::Yes);
     }
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     }
     // To rayon, 0 is as many as there are processors.
     let threads = if args.threads.is_empty() { &[0][..] } else { &args.threads };
-    let pool = |threads: &u16| ThreadPoolBuilder::new().num_threads((*threads).into()).build();
+    let pool = |threads: &u16| pool::pool((*threads).into());
     let pools = threads.iter().map(pool).collect::<Result<Vec<_>, _>>().context("--threads")?;
     let mut results = Vec::new();
     let table = kernels.len() > 1 && !args.json;

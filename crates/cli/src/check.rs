@@ -17,7 +17,7 @@ use reconverge_cases::{
 };
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{FILE, MEMORY};
-use reconverge_simt::{Engine, Mode, Shares};
+use reconverge_simt::{Engine, Mode, Shares, pool};
 use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
@@ -117,26 +117,24 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         bail!("{}", nothing(args, read, chosen));
     }
     if let Some(jobs) = args.jobs {
-        rayon::ThreadPoolBuilder::new().num_threads(jobs.into()).build_global().context("--jobs")?;
+        pool::set_threads(jobs.into());
     }
     let settings =
         Settings { mode: args.mode, options: args.engine.options_or(Engine::Fast), shares: Arc::default() };
     interrupt::watch();
     let progress = progress(cases.len() as u64);
     let mut cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
-    let judged: Vec<Option<(Verdict, Duration)>> = cases
-        .par_iter()
-        .map(|case| {
-            if interrupt::asked() {
-                return None;
-            }
-            let start = Instant::now();
-            let verdict = judge(case, &settings, args.timeout);
-            progress.inc(1);
-            // A case that was stopped has no verdict.
-            (!interrupt::asked()).then(|| (verdict, start.elapsed()))
-        })
-        .collect();
+    let judged = |case: &Arc<Case>| {
+        if interrupt::asked() {
+            return None;
+        }
+        let start = Instant::now();
+        let verdict = judge(case, &settings, args.timeout);
+        progress.inc(1);
+        // A case that was stopped has no verdict.
+        (!interrupt::asked()).then(|| (verdict, start.elapsed()))
+    };
+    let judged: Vec<Option<(Verdict, Duration)>> = pool::install(|| cases.par_iter().map(judged).collect());
     progress.finish_and_clear();
     let mut has_verdict = judged.iter().map(Option::is_some);
     cases.retain(|_| has_verdict.next() == Some(true));

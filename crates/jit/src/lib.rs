@@ -10,6 +10,7 @@
 //! | `state` | what code and engine share |
 //! | `verify` | proof that code reaches its rows and the window alone |
 //! | `cache` | code that was made before |
+//! | `fault` | memory faults of code, as values |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
 //! A machine gives [`Plan`]s: [`Segment`]s of [`Slice`]s, and the [`Step`]s of its flow. [`Passes::compile`] makes code of
@@ -20,6 +21,7 @@
 mod asm;
 mod cache;
 mod emit;
+mod fault;
 mod level;
 mod pages;
 mod pass;
@@ -28,13 +30,14 @@ mod slice;
 mod state;
 mod verify;
 
+pub use fault::Fault;
 pub use level::Level;
 pub use pass::{
     Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
 };
 pub use rows::Rows;
 pub use slice::{Inside, LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
-pub use state::{BRANCHES, MASK, OWN, State, WORDS};
+pub use state::{BRANCHES, MASK, OWN, State, StateBox, WORDS};
 pub use verify::Rejected;
 
 /// Makes the tables of the assembler, which a process needs once: some 0.7 ms (an AMD EPYC).

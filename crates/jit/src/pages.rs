@@ -7,9 +7,15 @@ use std::io;
 
 use memmap2::{Mmap, MmapMut};
 
+use crate::fault::{self, Region};
+
 /// Code that can run. It stays where it is for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct Pages(Mmap);
+pub(crate) struct Pages {
+    /// Dropped before the code is.
+    _region: Region,
+    code: Mmap,
+}
 
 impl Pages {
     /// Pages with these bytes, executable and no longer writable.
@@ -19,7 +25,9 @@ impl Pages {
     pub(crate) fn new(code: &[u8]) -> io::Result<Pages> {
         let mut pages = MmapMut::map_anon(code.len().max(1))?;
         pages[..code.len()].copy_from_slice(code);
-        pages.make_exec().map(Pages)
+        let code = pages.make_exec()?;
+        fault::install();
+        Ok(Pages { _region: Region::new(&code), code })
     }
 
     /// The address of a byte of the code.
@@ -27,11 +35,11 @@ impl Pages {
     /// # Panics
     /// There is no such byte.
     pub(crate) fn address(&self, offset: usize) -> *const u8 {
-        &raw const self.0[offset]
+        &raw const self.code[offset]
     }
 
     /// The code.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.code
     }
 }

@@ -16,10 +16,12 @@
 use std::ops::Range;
 
 use iced_x86::{Code, Instruction, MemoryOperand, Register};
+use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
 use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
+use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
 use crate::slice::{Row, Slice};
@@ -162,7 +164,7 @@ pub struct Pass {
 #[derive(Debug)]
 pub struct Passes {
     pages: Pages,
-    pool: Vec<Constants>,
+    pool: Guarded<Constants>,
     passes: Vec<Pass>,
     mode: u32,
     /// Bytes of a group's rows and of the window that the code reaches, at least.
@@ -173,6 +175,10 @@ pub struct Passes {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Constants([u32; 16]);
+
+impl Plain for Constants {
+    const ZERO: Self = Constants([0; 16]);
+}
 
 /// How a pass ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -342,6 +348,10 @@ impl Passes {
     /// # Panics
     /// There are fewer rows than the code reaches, or the window has fewer bytes.
     ///
+    /// # Errors
+    /// The code accesses memory that it must not: a mistake of this crate or of the plan. State and rows have any values then,
+    /// and not all that ran has been counted.
+    ///
     /// # Safety
     /// The processor has the level. The rows and the state's window are memory that nothing else uses meanwhile except for
     /// the functions of the pass. The rows are aligned to 32 bytes, and the row of the mask has the lanes. The state's
@@ -355,11 +365,11 @@ impl Passes {
         lanes: u64,
         mut count: impl FnMut(Count),
         mut gone: impl FnMut(usize, u64),
-    ) -> Ended {
+    ) -> Result<Ended, Fault> {
         let pass = &self.passes[number];
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
         assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
-        state.rows = rows.cast();
+        state.rows = fault::rows(rows.cast());
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());
@@ -368,7 +378,7 @@ impl Passes {
             unsafe { std::mem::transmute(self.pages.address(pass.start)) };
         let ended = loop {
             // SAFETY: as the caller says.
-            match unsafe { code(state) } {
+            match unsafe { fault::call(code, state) }? {
                 BUDGET => break Ended::Budget,
                 DONE => break Ended::Turn,
                 TURN => match pass.turn(state, &mut count, &mut gone) {
@@ -383,7 +393,7 @@ impl Passes {
             }
         };
         pass.settle(state, &mut count, &mut gone);
-        ended
+        Ok(ended)
     }
 }
 

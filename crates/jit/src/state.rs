@@ -1,6 +1,9 @@
 //! What code and the engine that calls it share while a group runs.
 
 use std::mem::offset_of;
+use std::ops::{Deref, DerefMut};
+
+use reconverge_guarded::{Guarded, Placement, Plain};
 
 /// Rows of a state's own.
 pub const OWN: usize = 16;
@@ -18,7 +21,7 @@ pub const BRANCHES: usize = 16;
 pub(crate) const LEAVES: usize = 16;
 
 /// What code and the engine share. Numbers of lanes and instructions count up from what they are when a pass is called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
     /// The group's rows.
@@ -66,38 +69,66 @@ pub struct State {
 }
 
 /// The own rows, each of 64 lanes or less, where vectors may lie.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Rows([u32; 64 * OWN]);
 
+impl Plain for State {
+    const ZERO: State = State {
+        rows: std::ptr::null_mut(),
+        budget: 0,
+        rounds: 0,
+        left: 0,
+        active: 0,
+        population: 0,
+        turns: 0,
+        lanes: 0,
+        host_mode: 0,
+        mode: 0,
+        context: std::ptr::null_mut(),
+        pool: std::ptr::null(),
+        stopped: 0,
+        refused: 0,
+        window: std::ptr::null_mut(),
+        window_bytes: 0,
+        divergent: 0,
+        words: [0; WORDS],
+        outcomes: [[0; 4]; BRANCHES],
+        taken: [0; BRANCHES],
+        gone: [0; LEAVES],
+        gone_lanes: [0; LEAVES],
+        own: Rows([0; 64 * OWN]),
+    };
+}
+
+/// A state in memory of its own, with the placement of the process.
+#[derive(Clone, Debug)]
+pub struct StateBox(Guarded<State>);
+
+impl Deref for StateBox {
+    type Target = State;
+
+    #[inline(always)]
+    fn deref(&self) -> &State {
+        &self.0[0]
+    }
+}
+
+impl DerefMut for StateBox {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.0[0]
+    }
+}
+
 impl State {
     /// A state in which nothing has run.
-    pub fn new() -> Box<State> {
-        Box::new(State {
-            rows: std::ptr::null_mut(),
-            budget: 0,
-            rounds: u32::MAX,
-            left: 0,
-            active: 0,
-            population: 0,
-            turns: 0,
-            lanes: 0,
-            host_mode: 0,
-            mode: 0,
-            context: std::ptr::null_mut(),
-            pool: std::ptr::null(),
-            stopped: 0,
-            refused: 0,
-            window: std::ptr::null_mut(),
-            window_bytes: 0,
-            divergent: 0,
-            words: [0; WORDS],
-            outcomes: [[0; 4]; BRANCHES],
-            taken: [0; BRANCHES],
-            gone: [0; LEAVES],
-            gone_lanes: [0; LEAVES],
-            own: Rows([0; 64 * OWN]),
-        })
+    // The name of a constructor, of memory that derefs to the type.
+    #[allow(clippy::new_ret_no_self)]
+    pub fn new() -> StateBox {
+        let mut state = StateBox(Guarded::new(1, Placement::process()));
+        state.rounds = u32::MAX;
+        state
     }
 
     /// Sets the window: the bytes that slices load from and store to while a pass runs.

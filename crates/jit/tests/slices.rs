@@ -7,9 +7,11 @@
 mod audit;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use reconverge_guarded::Guarded;
+use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
     Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, Passes, Plan, Rescue, Row, Segment, Slice, State,
-    Step, Two, Value, predicate,
+    StateBox, Step, Two, Value, predicate,
 };
 
 const N: usize = 32;
@@ -25,24 +27,26 @@ fn row(number: usize) -> Row {
 }
 
 /// Runs the only pass of a plan at a level for all lanes.
-fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, Box<State>) {
+fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, StateBox) {
     let passes = Passes::compile(&[plan], level, N, mode).expect("code");
     audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[rescuer as *const () as usize], false);
     let mut state = State::new();
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
+    let mut own_rows = Guarded::copied(rows.0.as_flattened(), AtEnd);
     let mut counts = Vec::new();
     // SAFETY: the processor was asked, and the rows are those that the tests name.
     let ended = unsafe {
         passes.run(
             0,
             &mut state,
-            std::ptr::slice_from_raw_parts_mut((&raw mut rows.0).cast(), size_of_val(&rows.0)),
+            std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..])),
             0xffff_ffff,
             |count| counts.push(count),
             |_, _| {},
         )
     };
-    (ended, counts, state)
+    rows.0.as_flattened_mut().copy_from_slice(&own_rows);
+    (ended.expect("no fault"), counts, state)
 }
 
 fn straight(slice: Slice) -> Plan {

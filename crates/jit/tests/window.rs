@@ -7,6 +7,8 @@
 mod audit;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, prop_oneof, proptest};
+use reconverge_guarded::Guarded;
+use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
     Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
     predicate,
@@ -20,12 +22,6 @@ const BYTES: u32 = 4 * WORDS as u32;
 #[derive(Clone, Debug, PartialEq)]
 #[repr(C, align(64))]
 struct Rows([[u32; N]; 4]);
-
-impl Rows {
-    fn bytes(&mut self) -> *mut [u8] {
-        std::ptr::slice_from_raw_parts_mut((&raw mut self.0).cast(), size_of_val(&self.0))
-    }
-}
 
 fn row(number: u32) -> Row {
     Row::Group(number * 4 * N as u32)
@@ -65,10 +61,25 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: 
     audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[], stores);
     let mut state = State::new();
     state.budget = 10;
-    state.set_window(window);
+    let (mut own_rows, mut own_window) =
+        (Guarded::copied(rows.0.as_flattened(), AtEnd), Guarded::copied(window.as_slice(), AtEnd));
+    state.set_window(&mut own_window);
     *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
-    // SAFETY: the processor was asked, the rows are those that the slices name, and the check keeps lanes within the window.
-    unsafe { passes.run(0, &mut state, rows.bytes(), lanes, |_| {}, |_, _| {}) }
+    // SAFETY: the processor was asked, and nothing else uses the rows and the window.
+    let ended = unsafe {
+        passes.run(
+            0,
+            &mut state,
+            std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..])),
+            lanes,
+            |_| {},
+            |_, _| {},
+        )
+    };
+    let ended = ended.expect("no fault");
+    rows.0.as_flattened_mut().copy_from_slice(&own_rows);
+    window.copy_from_slice(&own_window);
+    ended
 }
 
 /// Addresses of slices: in a row, all one, or each its own; some beyond the end or between words.

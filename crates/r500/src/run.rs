@@ -4,7 +4,9 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::{Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap};
+use reconverge_simt::{
+    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap,
+};
 
 use crate::cause::Cause;
 use crate::fast::{Fast, parallel};
@@ -20,11 +22,11 @@ use crate::setup::{Setup, SetupError};
 /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    match options.engine.not_compiled() {
+    CodeFault::caught(|| match options.engine.not_compiled() {
         Engine::Reference => run_observed(setup, launch, options, &mut Silent),
         Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
         _ => parallel::run(setup, launch, options),
-    }
+    })
 }
 
 /// Runs a launch of any number of lanes in the memory that a piece of it needs.
@@ -110,10 +112,11 @@ pub fn run_observed<O: Observer>(
         Engine::Fast if !O::DATA => {
             // Passes tell an observer nothing.
             let engine = if O::ENABLED { Engine::Fast } else { options.engine };
-            return parallel::run_in_order(setup, launch, &Options { engine, ..*options }, observer);
+            let options = Options { engine, ..*options };
+            return CodeFault::caught(|| parallel::run_in_order(setup, launch, &options, observer));
         }
         Engine::Lockstep if !O::ENABLED => {
-            return parallel::run_in_lockstep(setup, launch, options, observer);
+            return CodeFault::caught(|| parallel::run_in_lockstep(setup, launch, options, observer));
         }
         _ => {}
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::{
-    Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, limits, stop,
+    CodeFault, Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, limits, stop,
 };
 
 use crate::cause::Cause;
@@ -45,9 +45,11 @@ pub fn run_observed<O: Observer>(
     launch.check().map_err(RunError::Launch)?;
     // Passes tell an observer nothing.
     let engine = if O::ENABLED { options.engine.not_compiled() } else { options.engine };
-    let mut running = Running::new(program, launch.clone(), &Options { engine, ..*options });
-    let outcome = running.all(program, observer)?;
-    Ok(running.shared_to(outcome))
+    CodeFault::caught(|| {
+        let mut running = Running::new(program, launch.clone(), &Options { engine, ..*options });
+        let outcome = running.all(program, observer)?;
+        Ok(running.shared_to(outcome))
+    })
 }
 
 /// [`run`] for launches of any number of lanes in bounded memory: `piece` lanes at a time, rounded up to whole

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_simt::guarded::{Guarded, Placement};
 use reconverge_simt::registers::{Row, to_rows};
 use reconverge_simt::{
     Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
@@ -139,7 +140,7 @@ pub struct Wave {
     pub(crate) at: At,
     /// Registers, then clause temporaries, four components each; then PV and PS; then the rows of the fast engine, if that
     /// runs.
-    pub(crate) registers: Vec<Row<LANES>>,
+    pub(crate) registers: Guarded<Row<LANES>>,
     pub(crate) clause: Box<ClauseState>,
     pub(crate) spaces: Spaces,
     /// What all wavefronts share.
@@ -190,9 +191,8 @@ impl Wave {
             strict: options.mode == Mode::Strict,
         });
         let rows = launch.register_rows() + PREVIOUS;
-        let mut registers = Vec::with_capacity(rows + room.len());
-        registers.resize(rows, Row::ZERO);
-        registers.extend_from_slice(room);
+        let mut registers = Guarded::new(rows + room.len(), Placement::process());
+        registers[rows..].copy_from_slice(room);
         let mut wave = Wave {
             code,
             fetch_code,

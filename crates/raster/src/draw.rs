@@ -6,6 +6,7 @@
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
 use rayon::prelude::*;
+use reconverge_simt::pool;
 
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
@@ -662,7 +663,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                     quads.iter().for_each(|quad| lanes.quad(&mut piece, quad));
                     piece
                 };
-                let pieces: Vec<Batch> = part.par_chunks(PIECE).map(piece).collect();
+                let pieces: Vec<Batch> = pool::install(|| part.par_chunks(PIECE).map(piece).collect());
                 pieces.into_iter().for_each(|piece| self.batch.append(piece));
             }
             if self.batch.fragments.lanes >= BATCH {

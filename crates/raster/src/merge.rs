@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use rayon::prelude::*;
+use reconverge_simt::pool;
 
 use crate::blend::LogicOp;
 use crate::draw::{Batch, Copy, Draw, Shaded, Surface};
@@ -38,7 +39,7 @@ impl Parts<'_> {
 impl Merge<'_> {
     /// Merges all lanes, and gives how many samples passed the tests.
     pub(crate) fn run(&self, memory: &mut [u8]) -> u64 {
-        let threads = rayon::current_num_threads();
+        let threads = pool::threads();
         // What is copied between surfaces is of other samples, too.
         let copies = self.draw.copies_depth || self.draw.multisample.copy.is_some();
         if self.batch.fragments.lanes >= MANY
@@ -46,7 +47,8 @@ impl Merge<'_> {
             && !copies
             && let Some(bands) = self.bands(memory, threads)
         {
-            return bands.into_par_iter().map(|(rows, mut parts)| self.band(&rows, &mut parts)).sum();
+            let merge = |(rows, mut parts): (Range<i32>, Parts<'_>)| self.band(&rows, &mut parts);
+            return pool::install(|| bands.into_par_iter().map(merge).sum());
         }
         self.band(&(i32::MIN..i32::MAX), &mut Parts(vec![(0, memory)]))
     }

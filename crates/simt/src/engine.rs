@@ -7,6 +7,7 @@ use reconverge_isa::limits::INSTRUCTIONS;
 
 use crate::level::Level;
 use crate::machine::Mode;
+use crate::pool;
 
 /// An engine of a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -79,7 +80,7 @@ pub struct Options {
     /// Instructions that a group (Tesla: a block) may issue before the watchdog stops it; by default
     /// [`INSTRUCTIONS`].
     pub watchdog: u64,
-    /// Threads of the host at most; `None`: all of the rayon pool in which the launch runs.
+    /// Threads of the host at most; `None`: all of the pool in which the launch runs.
     pub jobs: Option<NonZeroUsize>,
 }
 
@@ -101,10 +102,10 @@ impl Options {
         self.level.unwrap_or_else(Level::best)
     }
 
-    /// Threads of the host that may run groups: those of the rayon pool in which this is called, [`Options::jobs`] at
+    /// Threads of the host that may run groups: those of the pool of [`pool::install`], [`Options::jobs`] at
     /// most.
     pub fn workers(&self) -> usize {
-        let threads = rayon::current_num_threads();
+        let threads = pool::threads();
         self.jobs.map_or(threads, |jobs| threads.min(jobs.get()))
     }
 }

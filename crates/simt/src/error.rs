@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use thiserror::Error;
 
@@ -129,6 +130,54 @@ impl fmt::Display for Difference {
 
 impl Error for Difference {}
 
+/// A memory fault of the code that the compiled engine made for a program: a defect of the engine, not of the program.
+///
+/// Such a fault ends what runs as a panic does, but without a message: [`CodeFault::unwind`] starts that, and
+/// [`CodeFault::caught`] ends it. What ran meanwhile has any values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CodeFault {
+    /// Address of the first instruction of the region.
+    pub pc: u32,
+    /// Whether listings of the machine show addresses in hexadecimal.
+    pub hexadecimal: bool,
+    /// The address in the host's memory that the code accessed, as far as the system reports it.
+    pub address: usize,
+}
+
+impl CodeFault {
+    /// Leaves the run on this thread.
+    pub fn unwind(self) -> ! {
+        resume_unwind(Box::new(self))
+    }
+
+    /// Runs a launch, and returns a fault of its code as an error.
+    ///
+    /// # Errors
+    /// Those of the run, and a fault.
+    pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+        // After a fault nothing is used of what the run has changed.
+        catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {
+            Ok(fault) => Err((*fault).into()),
+            Err(other) => resume_unwind(other),
+        })
+    }
+}
+
+impl fmt::Display for CodeFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CodeFault { pc, hexadecimal, address } = self;
+        f.write_str("internal error: engine compiled, region at ")?;
+        match hexadecimal {
+            true => write!(f, "{pc:#x}")?,
+            false => write!(f, "{pc}")?,
+        }
+        write!(f, ": generated code accessed memory outside its own, at host address {address:#x}; ")?;
+        f.write_str("the fast engine does not use generated code")
+    }
+}
+
+impl Error for CodeFault {}
+
 /// Why a launch gives no outcome.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum RunError<Launch, Cause> {
@@ -141,6 +190,9 @@ pub enum RunError<Launch, Cause> {
     /// The engines differ. ([`Engine::Lockstep`](crate::Engine::Lockstep))
     #[error(transparent)]
     Differ(Box<Difference>),
+    /// The compiled engine has a defect.
+    #[error(transparent)]
+    Fault(CodeFault),
 }
 
 impl<Launch, Cause> RunError<Launch, Cause> {
@@ -148,11 +200,17 @@ impl<Launch, Cause> RunError<Launch, Cause> {
     #[must_use]
     pub fn behind(mut self, lanes: usize) -> Self {
         match &mut self {
-            RunError::Launch(_) => {}
+            RunError::Launch(_) | RunError::Fault(_) => {}
             RunError::Trap(trap) => trap.group = trap.group.behind(lanes),
             RunError::Differ(difference) => difference.group = difference.group.behind(lanes),
         }
         self
+    }
+}
+
+impl<Launch, Cause> From<CodeFault> for RunError<Launch, Cause> {
+    fn from(fault: CodeFault) -> Self {
+        RunError::Fault(fault)
     }
 }
 
@@ -180,6 +238,30 @@ mod tests {
         );
         let error: RunError<fmt::Error, &str> = trap(GroupId::Lanes { first: 16 }, None).into();
         assert_eq!(error.behind(64).to_string(), "trap at 72, group from lane 80, lanes 7: no such register");
+    }
+
+    #[test]
+    fn a_fault_of_code_is_an_error_on_whichever_thread_it_is() {
+        let fault = CodeFault { pc: 0x48, hexadecimal: true, address: 0x10 };
+        let run = |jobs: usize| -> Result<(), RunError<fmt::Error, &str>> {
+            CodeFault::caught(|| {
+                let work = |(): &mut (), piece: usize| {
+                    if piece == 70 {
+                        fault.unwind()
+                    }
+                };
+                crate::workers::hand_out(jobs, 0..100, || (), work);
+                Ok(())
+            })
+        };
+        for jobs in [1, 4] {
+            assert_eq!(run(jobs), Err(RunError::Fault(fault)));
+        }
+        let text = fault.to_string();
+        assert!(text.starts_with("internal error: engine compiled, region at 0x48: "), "{text}");
+        let other =
+            catch_unwind(|| CodeFault::caught(|| -> Result<(), CodeFault> { resume_unwind(Box::new(7)) }));
+        assert_eq!(other.unwrap_err().downcast_ref(), Some(&7), "a panic stays one");
     }
 
     #[test]

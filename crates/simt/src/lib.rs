@@ -9,11 +9,12 @@
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
 //! * [`paths`]: by which paths a fast engine ran its instructions.
+//! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
 //! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
 //! * [`wide`]: what is written differently for each level.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
-//! * [`workers`]: pieces of work handed out to the host's threads.
+//! * [`pool`]: the host's threads, in forked children too; [`workers`]: pieces of work handed out to them.
 //! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
@@ -33,6 +34,7 @@ pub mod memory;
 pub mod observe;
 pub mod paths;
 pub mod place;
+pub mod pool;
 pub mod random;
 pub mod registers;
 pub mod stop;
@@ -42,11 +44,12 @@ pub mod wide;
 pub mod workers;
 
 pub use engine::{Engine, Options};
-pub use error::{Difference, GroupId, GroupTrap, RunError};
+pub use error::{CodeFault, Difference, GroupId, GroupTrap, RunError};
 pub use fidelity::Fidelity;
 pub use level::Level;
 pub use machine::{Depth, FlowView, Issue, Machine, Mode, StackRow, Step, Trap, Why};
 pub use mask::{Lane, Mask};
 pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statistics};
 pub use paths::{Path, Shares};
+pub use reconverge_guarded as guarded;
 pub use reconverge_isa::limits;

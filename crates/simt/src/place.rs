@@ -8,6 +8,8 @@
 // Rows are reached through a pointer: `Frame` says why that is sound.
 #![allow(unsafe_code)]
 
+use reconverge_guarded::{Guarded, Placement};
+
 use crate::registers::Row;
 
 /// A row by its distance from the first, in bytes. Only a [`Layout`] makes one.
@@ -68,8 +70,8 @@ impl<const N: usize> Layout<N> {
     }
 }
 
-/// The rows of a group that runs a lowered program: borrowed (`&mut [Row<N>]`), or taken from the group (`Vec<Row<N>>`)
-/// and [swapped](Frame::swap) back wherever the group itself needs them.
+/// The rows of a group that runs a lowered program: borrowed (`&mut [Row<N>]`), or taken from the group
+/// (`Guarded<Row<N>>`) and [swapped](Frame::swap) back wherever the group itself needs them.
 #[derive(Debug)]
 pub struct Frame<R, const N: usize> {
     rows: R,
@@ -79,22 +81,22 @@ pub struct Frame<R, const N: usize> {
 /// What rows are kept in: both give the same rows at each call, as long as nothing else is done with them.
 pub trait Rows<const N: usize>: AsRef<[Row<N>]> + AsMut<[Row<N>]> + private::Sealed {}
 impl<const N: usize> Rows<N> for &mut [Row<N>] {}
-impl<const N: usize> Rows<N> for Vec<Row<N>> {}
+impl<const N: usize> Rows<N> for Guarded<Row<N>> {}
 
 mod private {
     /// Nothing else may implement [`Rows`](super::Rows): soundness depends on it.
     pub trait Sealed {}
     impl<const N: usize> Sealed for &mut [super::Row<N>] {}
-    impl<const N: usize> Sealed for Vec<super::Row<N>> {}
+    impl<const N: usize> Sealed for super::Guarded<super::Row<N>> {}
 }
 
-impl<const N: usize> Frame<Vec<Row<N>>, N> {
+impl<const N: usize> Frame<Guarded<Row<N>>, N> {
     /// A frame without rows.
     ///
     /// # Safety
     /// As for [`Frame::new`]; and no place is used before rows have been [swapped](Frame::swap) in.
     pub unsafe fn empty(layout: &Layout<N>) -> Self {
-        Frame { rows: Vec::new(), least: layout.rows }
+        Frame { rows: Guarded::new(0, Placement::process()), least: layout.rows }
     }
 
     /// Exchanges the rows with those of the group.
@@ -105,7 +107,7 @@ impl<const N: usize> Frame<Vec<Row<N>>, N> {
     /// # Safety
     /// If none are taken, no place is used before rows have been swapped in again.
     #[inline(always)]
-    pub unsafe fn swap(&mut self, rows: &mut Vec<Row<N>>) {
+    pub unsafe fn swap(&mut self, rows: &mut Guarded<Row<N>>) {
         assert!(rows.len() >= self.least || rows.is_empty(), "the group was made for this program");
         std::mem::swap(&mut self.rows, rows);
     }
@@ -199,7 +201,7 @@ mod tests {
     #[test]
     fn a_frame_takes_rows_from_a_group_and_gives_them_back() {
         let layout = Layout::<16>::new(2);
-        let mut group = vec![Row([1; 16]), Row([2; 16])];
+        let mut group: Guarded<_> = [Row([1; 16]), Row([2; 16])].into_iter().collect();
         // SAFETY: the places are those of the layout, and are used while the frame has the rows.
         let mut frame = unsafe { Frame::empty(&layout) };
         // SAFETY: as above.

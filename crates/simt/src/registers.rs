@@ -2,6 +2,8 @@
 
 use std::ops::{Index, IndexMut};
 
+use reconverge_guarded::{Guarded, Placement, Plain};
+
 /// One register of a group: a word a lane, aligned for whole-row operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(64))]
@@ -10,6 +12,10 @@ pub struct Row<const W: usize>(pub [u32; W]);
 impl<const W: usize> Row<W> {
     /// All lanes zero.
     pub const ZERO: Self = Row([0; W]);
+}
+
+impl<const W: usize> Plain for Row<W> {
+    const ZERO: Self = Row::ZERO;
 }
 
 /// Writes values of four components, which lanes from lane 0 on have, to a row a component; other lanes keep theirs.
@@ -41,7 +47,7 @@ pub fn from_rows<const W: usize>(rows: [&[u32; W]; 4], values: &mut [[u32; 4]]) 
 #[derive(Clone, Debug)]
 pub struct Registers<const W: usize> {
     /// The registers, then the room.
-    rows: Vec<Row<W>>,
+    rows: Guarded<Row<W>>,
     count: usize,
 }
 
@@ -57,7 +63,7 @@ impl<const W: usize> Eq for Registers<W> {}
 impl<const W: usize> Registers<W> {
     /// `count` registers, all zero.
     pub fn zero(count: usize) -> Self {
-        Registers { rows: vec![Row::ZERO; count], count }
+        Registers { rows: Guarded::new(count, Placement::process()), count }
     }
 
     /// Makes all registers zero. The room stays as it is.

@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
+use crate::pool;
+
 /// What the pieces and the workers gave.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Done<R, W> {
@@ -14,7 +16,7 @@ pub struct Done<R, W> {
     pub workers: Vec<W>,
 }
 
-/// Hands out pieces, in order and one at a time, to `workers` threads of the rayon pool in which this is called
+/// Hands out pieces, in order and one at a time, to `workers` threads of the pool of [`pool::install`]
 /// ([`Options::workers`](crate::Options::workers)). Each makes a worker, which serves for all its pieces.
 ///
 /// A piece is handed out only after all before it, so that a result may cancel later pieces only. Pieces split among the
@@ -48,7 +50,7 @@ where
         }
         (results, worker)
     };
-    let parts: Vec<_> = (0..workers).into_par_iter().with_max_len(1).map(run).collect();
+    let parts: Vec<_> = pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect());
     let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(workers) };
     let mut results = Vec::with_capacity(parts.iter().map(|(part, _)| part.len()).sum());
     for (part, worker) in parts {

@@ -15,8 +15,8 @@ use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares, Silent,
-    StackRow, Statistics, Step, Trap, Why, stop,
+    CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares,
+    Silent, StackRow, Statistics, Step, Trap, Why, stop,
 };
 
 use crate::block::{Block, Executor};
@@ -34,12 +34,12 @@ use crate::trap::Cause;
 /// lockstep, the engines differ.
 pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    match options.engine {
+    CodeFault::caught(|| match options.engine {
         Engine::Reference => on_threads(&Reference, &grid, memory, options.workers()),
         Engine::Fast => on_threads(&Fast::of(&grid, options.level()), &grid, memory, options.workers()),
         Engine::Compiled => on_threads(&fast_of(&grid, options), &grid, memory, options.workers()),
         Engine::Lockstep | Engine::LockstepCompiled => in_lockstep(&grid, memory, options, &mut Silent),
-    }
+    })
 }
 
 /// Executes a launch in order on one thread and notifies an observer.
@@ -57,7 +57,7 @@ pub fn run_observed<O: Observer>(
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    match options.engine {
+    CodeFault::caught(|| match options.engine {
         Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => {
             in_lockstep(&grid, memory, options, observer)
         }
@@ -65,7 +65,7 @@ pub fn run_observed<O: Observer>(
         // Passes tell an observer nothing.
         _ if O::ENABLED => in_order(&Fast::of(&grid, options.level()), &grid, memory, observer),
         _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
-    }
+    })
 }
 
 /// The fast engine, or the compiled one, as the options say.

@@ -3,6 +3,7 @@
 //! l[] belongs to one lane and is in `state.rs`; a[], v[], p[] and o[] are the stage's inputs and outputs there.
 //! All data is little endian.
 
+use reconverge_simt::guarded::{Guarded, Placement};
 use reconverge_simt::memory::Store;
 
 /// Banks of c[] and segments of g[].
@@ -56,23 +57,29 @@ impl Constants {
 const BANK_BYTES: usize = 0x1_0000;
 
 /// The shared memory of a block, with its locks.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shared {
-    bytes: Vec<u8>,
+    bytes: Guarded<u8>,
     /// By word: one more than the thread that holds its lock, 0 where it is free. As far as words have been locked.
     locks: Vec<u32>,
+}
+
+/// No bytes.
+impl Default for Shared {
+    fn default() -> Self {
+        Shared::new(0)
+    }
 }
 
 impl Shared {
     /// `bytes` bytes of s[], all zero (**Open** 1.6: what is not set at launch is undefined).
     pub fn new(bytes: usize) -> Self {
-        Shared { bytes: vec![0; bytes], locks: Vec::new() }
+        Shared { bytes: Guarded::new(bytes, Placement::addressed()), locks: Vec::new() }
     }
 
     /// Becomes what [`Shared::new`] gives, in the same allocation.
     pub fn begin(&mut self, bytes: usize) {
-        self.bytes.clear();
-        self.bytes.resize(bytes, 0);
+        self.bytes.reset(bytes);
         self.locks.clear();
     }
 

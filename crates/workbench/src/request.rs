@@ -7,8 +7,8 @@ use std::sync::Arc;
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, NoRoom, room};
 use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
-use reconverge_simt::RunError;
 use reconverge_simt::texture::{Compare, Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
+use reconverge_simt::{CodeFault, RunError};
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -85,6 +85,9 @@ pub enum Error {
     /// The engines that run in lockstep differ: a defect of one of them, not of the program.
     #[error("{0}")]
     Differ(String),
+    /// Generated code has a memory fault: a defect of the compiled engine, not of the program.
+    #[error("{0}")]
+    Fault(CodeFault),
     /// The program does what is forbidden or undefined.
     #[error("{0}")]
     Trap(Box<Trapped>),
@@ -105,7 +108,14 @@ impl<L: fmt::Display, C: Cause> From<RunError<L, C>> for Error {
             RunError::Launch(error) => Error::Machine(error.to_string()),
             RunError::Trap(trap) => Error::Trap(Box::new(Trapped::from(&trap))),
             RunError::Differ(difference) => Error::Differ(difference.to_string()),
+            RunError::Fault(fault) => Error::Fault(fault),
         }
+    }
+}
+
+impl From<CodeFault> for Error {
+    fn from(fault: CodeFault) -> Error {
+        Error::Fault(fault)
     }
 }
 

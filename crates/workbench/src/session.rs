@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{
-    Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
+    CodeFault, Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
 };
 
 use reconverge_isa::Program;
@@ -428,9 +428,10 @@ impl Stepping {
     /// that can, else one after another.
     ///
     /// # Errors
-    /// The program trapped, at the instruction that stays the next.
+    /// The program trapped, at the instruction that stays the next. After [`Error::Fault`] registers and memory have any
+    /// values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
-        self.0.advance(most, watch)
+        CodeFault::caught(|| self.0.advance(most, watch))
     }
 
     /// The words of flow state of a kind that the group that runs next has just now.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rayon::prelude::*;
+use reconverge_simt::pool;
 use serde::{Deserialize, Serialize};
 
 use super::Piglit;
@@ -120,7 +121,7 @@ pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     }
     let bar = progress(2 * tests.len() as u64);
     let runner = Runner { args, root: &root, tests: &tests, progress: &bar };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(runner.jobs()).build().context("threads")?;
+    let pool = pool::pool(runner.jobs()).context("threads")?;
     let compared: Result<Vec<_>> =
         pool.install(|| tests.par_iter().map(|test| one(&runner, &setups, test)).collect());
     bar.finish_and_clear();

@@ -3,6 +3,7 @@
 //! A [`Body`] is written once, as loops over all lanes without branches. A [`handler`] is that body compiled for a
 //! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
 
+use reconverge_simt::guarded::Guarded;
 use reconverge_simt::handlers;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
@@ -100,7 +101,7 @@ pub(super) struct Across {
 #[derive(Debug)]
 pub(super) struct Lanes<'a> {
     /// The rows of the wavefront that runs.
-    pub(super) frame: Frame<Vec<Row<LANES>>, LANES>,
+    pub(super) frame: Frame<Guarded<Row<LANES>>, LANES>,
     /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four, so that two bits always find one.
     pub(super) sets: [Set<LANES>; 4],
     /// The predicate of each lane.

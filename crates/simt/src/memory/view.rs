@@ -25,6 +25,7 @@ use rayon::prelude::*;
 
 use super::{Buffer, Memory, Picked, Store};
 use crate::mask::members;
+use crate::pool;
 
 /// Bytes of a page.
 const PAGE: usize = 256;
@@ -530,7 +531,7 @@ impl Footprint {
 }
 
 impl Memory {
-    /// Writes what groups wrote, in their order. The threads of the rayon pool in which this is called share the pieces of
+    /// Writes what groups wrote, in their order. The threads of the pool of [`pool::install`] share the pieces of
     /// the memory.
     pub fn commit(&mut self, footprints: &[Footprint]) {
         let mut by_piece = BTreeMap::<usize, Vec<&[Page]>>::new();
@@ -554,9 +555,14 @@ impl Memory {
                 (place, left) = (part.end, behind);
             }
         }
-        parts.into_par_iter().for_each(|(layout, start, bytes, pages)| {
+        let write = |(layout, start, bytes, pages): (&Layout, usize, &mut [u8], &Vec<&[Page]>)| {
             pages.iter().copied().flatten().for_each(|page| page.write(layout, start, bytes));
-        });
+        };
+        // Most commits are small, and another thread costs more than they do.
+        match parts.len() {
+            0 | 1 => parts.into_iter().for_each(write),
+            _ => pool::install(|| parts.into_par_iter().for_each(write)),
+        }
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use reconverge_jit::{Count, Ended, State};
-use reconverge_simt::{Level, Mask};
+use reconverge_jit::{Count, Ended, State, StateBox};
+use reconverge_simt::{CodeFault, Level, Mask};
 
 use super::{After, Compiled, NONE};
 use crate::fast::lanes::{Lanes, Set, choose};
@@ -15,7 +15,7 @@ use crate::flow::Flow;
 
 thread_local! {
     /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
 /// Runs passes.
@@ -105,6 +105,9 @@ impl<'a> Passer<'a> {
         // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
         // which hold the mask; and the context is what their calls take it for.
         let ended = unsafe { compiled.passes.run(pass as usize, &mut state, rows, active.0, count, gone) };
+        let ended = ended.unwrap_or_else(|fault| {
+            CodeFault { pc: known.head.into(), hexadecimal: false, address: fault.address }.unwind()
+        });
         state.context = std::ptr::null_mut();
         *divergent_branches += std::mem::take(&mut state.divergent);
         let done = rounds.wrapping_sub(state.rounds);

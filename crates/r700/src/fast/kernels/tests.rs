@@ -1,6 +1,7 @@
 //! Every code of an opcode's own is compared with the lane function that the reference interpreter calls, for every
 //! level of this processor, over special values and random bits.
 
+use reconverge_simt::guarded::Guarded;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::{Baseline, Set};
@@ -14,12 +15,12 @@ use crate::meaning::{Meaning, op2, op3};
 const LAYOUT: Layout<LANES> = Layout::new(5);
 
 /// Random rows.
-fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Vec<Row<LANES>> {
+fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row<LANES>> {
     (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
 }
 
 /// These rows, with these lanes active.
-fn lanes(mut rows: Vec<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
+fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
     // SAFETY: all places in these tests are of this layout.
     let mut frame = unsafe { Frame::empty(&LAYOUT) };
     // SAFETY: as above.

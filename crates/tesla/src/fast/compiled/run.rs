@@ -5,8 +5,8 @@
 
 use std::cell::Cell;
 
-use reconverge_jit::{Count, Ended, State};
-use reconverge_simt::{Mask, Statistics};
+use reconverge_jit::{Count, Ended, State, StateBox};
+use reconverge_simt::{CodeFault, Mask, Statistics};
 
 use super::code::{A, C};
 use super::{Access, After, Compiled, Gone};
@@ -17,13 +17,13 @@ use crate::flow::{Flow, WARP};
 
 thread_local! {
     /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<Box<State>>> = const { Cell::new(None) };
+    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
 }
 
 /// Passes, and a state to run them with.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
-    state: Option<Box<State>>,
+    state: Option<StateBox>,
 }
 
 /// What a pass works on besides the state.
@@ -109,6 +109,10 @@ impl<'a> Runner<'a> {
         // which hold the mask, and for a window of these bytes; and the context is what their calls take it for.
         let ended =
             unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
+        let ended = ended.unwrap_or_else(|fault| {
+            let pc = lowered.first_pc(known.at[0]);
+            CodeFault { pc, hexadecimal: true, address: fault.address }.unwind()
+        });
         let Calls { lanes, .. } = calls;
         state.context = std::ptr::null_mut();
         // Before anything was done, those that need not be known are not.

@@ -1,0 +1,246 @@
+//! The handler of faults, and calls that continue after one.
+
+use std::arch::naked_asm;
+use std::cell::{Cell, UnsafeCell};
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use super::{Entry, Fault};
+use crate::state::State;
+
+/// The result of [`enter`] after a fault. Results of code have 32 bits.
+const FAULT: u64 = 1 << 32;
+
+/// How a call continues after a fault: written by [`enter`], and by the handler.
+#[derive(Debug, Default)]
+#[repr(C)]
+struct Recovery {
+    stack: usize,
+    instruction: usize,
+    fault: [usize; 2],
+}
+
+thread_local! {
+    /// The innermost call of this thread.
+    static INNERMOST: Cell<*mut Recovery> = const { Cell::new(null_mut()) };
+}
+
+/// Calls code.
+///
+/// # Safety
+/// As for the code. After a fault, the state and all that the code writes have any values.
+#[inline(always)]
+pub(crate) unsafe fn call(code: Entry, state: *mut State) -> Result<u32, Fault> {
+    let recovery = UnsafeCell::new(Recovery::default());
+    let outer = INNERMOST.replace(recovery.get());
+    // SAFETY: as the caller says.
+    let result = unsafe { enter(state, code, recovery.get()) };
+    INNERMOST.set(outer);
+    if result & FAULT == 0 {
+        return Ok(result as u32);
+    }
+    let [address, instruction] = recovery.into_inner().fault;
+    Err(Fault { address, instruction })
+}
+
+/// Calls code after it has saved the registers that a function keeps, and how to come back without the code.
+///
+/// # Safety
+/// As for the code; the recovery is writable until this returns.
+#[unsafe(naked)]
+unsafe extern "sysv64" fn enter(state: *mut State, code: Entry, recovery: *mut Recovery) -> u64 {
+    naked_asm!(
+        "push rbp",
+        "push rbx",
+        "push r12",
+        "push r13",
+        "push r14",
+        "push r15",
+        // The stack is aligned again, and the eight bytes hold MXCSR.
+        "sub rsp, 8",
+        "stmxcsr [rsp]",
+        "lea rax, [rip + 2f]",
+        "mov [rdx], rsp",
+        "mov [rdx + 8], rax",
+        "call rsi",
+        // The upper half may have any bits.
+        "mov eax, eax",
+        "3:",
+        "add rsp, 8",
+        "pop r15",
+        "pop r14",
+        "pop r13",
+        "pop r12",
+        "pop rbx",
+        "pop rbp",
+        "ret",
+        // The handler continues here, with the stack of the call.
+        "2:",
+        "cld",
+        "ldmxcsr [rsp]",
+        "mov rax, {fault}",
+        "jmp 3b",
+        fault = const FAULT,
+    )
+}
+
+/// Addresses of code, which the handler finds while this lives.
+#[derive(Debug)]
+pub(crate) struct Region(&'static Slot);
+
+/// Addresses of code, or zeros. A list of these only grows: the handler reads it at any time, and takes no lock.
+#[derive(Debug, Default)]
+struct Slot {
+    used: AtomicBool,
+    start: AtomicUsize,
+    end: AtomicUsize,
+    next: AtomicPtr<Slot>,
+}
+
+static REGIONS: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    // SAFETY: slots are never freed.
+    let at = |slot: &AtomicPtr<Slot>| unsafe { slot.load(Ordering::Acquire).as_ref::<'static>() };
+    std::iter::successors(at(&REGIONS), move |slot| at(&slot.next))
+}
+
+impl Region {
+    pub(crate) fn new(code: &[u8]) -> Region {
+        let take = |slot: &&Slot| !slot.used.swap(true, Ordering::Acquire);
+        let slot = slots().find(take).unwrap_or_else(|| {
+            let slot = Box::leak(Box::new(Slot { used: AtomicBool::new(true), ..Slot::default() }));
+            let mut first = REGIONS.load(Ordering::Relaxed);
+            loop {
+                slot.next.store(first, Ordering::Relaxed);
+                match REGIONS.compare_exchange_weak(first, slot, Ordering::Release, Ordering::Relaxed) {
+                    Ok(_) => return slot,
+                    Err(other) => first = other,
+                }
+            }
+        });
+        let range = code.as_ptr_range();
+        slot.start.store(range.start as usize, Ordering::Release);
+        slot.end.store(range.end as usize, Ordering::Release);
+        Region(slot)
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // An empty range at all times: the end goes first, as it comes last.
+        self.0.end.store(0, Ordering::Release);
+        self.0.start.store(0, Ordering::Release);
+        self.0.used.store(false, Ordering::Release);
+    }
+}
+
+/// Whether code has this address. A thread that runs code finds its region, which lives for as long.
+fn is_code(address: usize) -> bool {
+    slots().any(|slot| {
+        let end = slot.end.load(Ordering::Acquire);
+        slot.start.load(Ordering::Acquire) <= address && address < end
+    })
+}
+
+const SIGNALS: [i32; 2] = [libc::SIGSEGV, libc::SIGBUS];
+
+/// The handlers that were there before, once they are known.
+static BEFORE: [Before; 2] = [Before::new(), Before::new()];
+
+struct Before {
+    known: AtomicBool,
+    action: UnsafeCell<MaybeUninit<libc::sigaction>>,
+}
+
+// SAFETY: the action is written once, before it is known, and only read afterwards.
+unsafe impl Sync for Before {}
+
+impl Before {
+    const fn new() -> Before {
+        Before { known: AtomicBool::new(false), action: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    fn get(&self) -> Option<libc::sigaction> {
+        // SAFETY: it has been written when it is known.
+        self.known.load(Ordering::Acquire).then(|| unsafe { (*self.action.get()).assume_init() })
+    }
+}
+
+/// Installs the handler, once for the process. A handler that is installed later gets faults first; it continues with
+/// this one if the fault is not its own, as handlers do.
+pub(crate) fn install() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for (signal, before) in SIGNALS.iter().zip(&BEFORE) {
+            // SAFETY: all zeros are an action without flags; the handler has the signature that SA_SIGINFO requests; and
+            // the previous action is written before it is known.
+            unsafe {
+                let mut action: libc::sigaction = std::mem::zeroed();
+                action.sa_sigaction = handler as *const () as usize;
+                action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+                libc::sigemptyset(&raw mut action.sa_mask);
+                // Read first: a fault that comes between the two calls finds it.
+                if libc::sigaction(*signal, std::ptr::null(), (*before.action.get()).as_mut_ptr()) == 0 {
+                    before.known.store(true, Ordering::Release);
+                    libc::sigaction(*signal, &raw const action, null_mut());
+                }
+            }
+        }
+    });
+}
+
+/// Continues the call in which code has faulted, or what there was before this handler.
+unsafe extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the system passes both for a handler with SA_SIGINFO.
+    let (info, registers) = unsafe { (&*info, &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs) };
+    let instruction = registers[libc::REG_RIP as usize] as usize;
+    // The code of a signal that a process has sent is not positive. Only a thread that is in code has its own variable for
+    // certain: elsewhere the first use may allocate.
+    if info.si_code > 0 && is_code(instruction) {
+        let recovery = INNERMOST.get();
+        if !recovery.is_null() {
+            // SAFETY: `call` waits for the code, with a recovery that `enter` has filled in.
+            let recovery = unsafe { &mut *recovery };
+            // SAFETY: faults have an address.
+            recovery.fault = [unsafe { info.si_addr() } as usize, instruction];
+            registers[libc::REG_RSP as usize] = recovery.stack as i64;
+            registers[libc::REG_RIP as usize] = recovery.instruction as i64;
+            return;
+        }
+    }
+    let number = usize::from(signal == libc::SIGBUS);
+    let before = BEFORE[number].get();
+    match before {
+        Some(before) if before.sa_sigaction != libc::SIG_DFL && before.sa_sigaction != libc::SIG_IGN => {
+            // SAFETY: the action has the signature that its flags say.
+            unsafe {
+                if before.sa_flags & libc::SA_SIGINFO != 0 {
+                    type Long = unsafe extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+                    let action = std::mem::transmute::<usize, Long>(before.sa_sigaction);
+                    action(signal, std::ptr::from_ref(info).cast_mut(), context);
+                } else {
+                    type Short = unsafe extern "C" fn(i32);
+                    std::mem::transmute::<usize, Short>(before.sa_sigaction)(signal);
+                }
+            }
+        }
+        // A signal that a process has sent.
+        Some(before) if before.sa_sigaction == libc::SIG_IGN && info.si_code <= 0 => {}
+        _ => {
+            // The instruction faults again on return, without a handler. A signal that was sent is sent again.
+            // SAFETY: it removes the handler.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
+            if info.si_code <= 0 {
+                // SAFETY: it sends a signal to this thread, which it receives on return.
+                unsafe { libc::raise(signal) };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,123 @@
+//! The threads on which work is done in parallel, in forked children as well.
+//!
+//! A forked child has only the thread that called `fork`. The pools of its parent, rayon's global one among them, have no threads
+//! there, and work that is given to them never ends. All parallel work therefore starts in [`install`], which uses a pool that
+//! the process has created itself.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+/// The pool of a process.
+struct Own {
+    process: u32,
+    pool: ThreadPool,
+}
+
+/// The last pool that was created. It is never freed: other threads use it, and in a forked child dropping it would wait for
+/// threads that do not exist.
+static OWN: AtomicPtr<Own> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Threads of the pool, or 0 for the default.
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// The process in which a thread was found to be one of a pool; 0 before that.
+    static HOME: Cell<u32> = const { Cell::new(0) };
+}
+
+fn process() -> u32 {
+    // There, a number is not to be had, and processes do not fork.
+    if cfg!(target_family = "wasm") { 1 } else { std::process::id() }
+}
+
+/// Where a thread can start parallel work.
+enum Place {
+    /// In the pool to which it belongs.
+    Here,
+    /// In the pool of the process.
+    Elsewhere,
+    /// As `Elsewhere`, but it belongs to a pool of the parent, and must not wait as threads of a pool do: it would take up
+    /// the parent's work.
+    Orphan,
+}
+
+fn place() -> Place {
+    if rayon::current_thread_index().is_none() {
+        return Place::Elsewhere;
+    }
+    let process = process();
+    if HOME.get() == 0 {
+        HOME.set(process);
+    }
+    if HOME.get() == process { Place::Here } else { Place::Orphan }
+}
+
+/// The pool of this process, or `None` if the host does not create threads.
+#[allow(unsafe_code)]
+fn own() -> Option<&'static ThreadPool> {
+    let process = process();
+    let mut known = OWN.load(Ordering::Acquire);
+    loop {
+        // SAFETY: what is stored there is never freed, and not changed.
+        let own: Option<&'static Own> = unsafe { known.as_ref() };
+        if let Some(own) = own.filter(|own| own.process == process) {
+            return Some(&own.pool);
+        }
+        let pool = pool(THREADS.load(Ordering::Relaxed)).ok()?;
+        let made = Box::into_raw(Box::new(Own { process, pool }));
+        match OWN.compare_exchange(known, made, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => known = made,
+            Err(other) => {
+                // SAFETY: it was made above, and nothing else has seen it.
+                drop(unsafe { Box::from_raw(made) });
+                known = other;
+            }
+        }
+    }
+}
+
+/// Returns a pool of so many threads; 0 for the default, which is `RAYON_NUM_THREADS` or one thread per processor.
+///
+/// # Errors
+/// The host does not create the threads.
+pub fn pool(threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+    ThreadPoolBuilder::new().num_threads(threads).start_handler(|_| HOME.set(process())).build()
+}
+
+/// Sets the number of threads of the pool that [`install`] creates; 0 for the default. An existing pool keeps its threads.
+pub fn set_threads(threads: usize) {
+    THREADS.store(threads, Ordering::Relaxed);
+}
+
+/// Does work in a rayon pool that has threads in this process: in the pool to which this thread belongs, or in the pool of the
+/// process, which is created on first use, and anew in a forked child.
+///
+/// ```
+/// use rayon::prelude::*;
+///
+/// let sum: u32 = reconverge_simt::pool::install(|| (1..=100u32).into_par_iter().sum());
+/// assert_eq!(sum, 5050);
+/// ```
+pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    match place() {
+        Place::Here => work(),
+        Place::Elsewhere => match own() {
+            Some(pool) => pool.install(work),
+            None => work(),
+        },
+        Place::Orphan => std::thread::scope(|scope| {
+            let done = scope.spawn(|| install(work)).join();
+            done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }),
+    }
+}
+
+/// Returns the number of threads of the pool in which [`install`] does work.
+pub fn threads() -> usize {
+    match place() {
+        Place::Here => rayon::current_num_threads(),
+        Place::Elsewhere | Place::Orphan => own().map_or(1, ThreadPool::current_num_threads),
+    }
+}
