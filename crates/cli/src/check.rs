@@ -3,7 +3,6 @@
 use std::collections::HashSet;
 use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -23,6 +22,7 @@ use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
 use crate::messages::{answer_json, counted, note, quiet};
+use crate::part::Part;
 use crate::timeout::Seconds;
 use crate::{Answer, EngineArgs, builtin, files, interrupt};
 
@@ -41,7 +41,7 @@ pub(crate) struct Check {
     filter: Option<Regex>,
     /// Only the K-th of N parts of the cases, from 1
     #[arg(long, value_name = "K/N")]
-    shard: Option<Shard>,
+    shard: Option<Part>,
     /// Stop a case after so many seconds; it has failed then
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
@@ -76,26 +76,6 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
-/// A part of the cases: every N-th, from the K-th on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shard {
-    part: usize,
-    of: usize,
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let numbers =
-            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
-        let shard = numbers.map(|(part, of)| Shard { part, of });
-        shard
-            .filter(|Shard { part, of }| (1..=*of).contains(part))
-            .ok_or_else(|| "K/N with K from 1 to N fits here, for instance 1/4".to_owned())
-    }
-}
-
 pub(crate) fn run(args: &Check) -> Result<Answer> {
     let known = known(args)?;
     let mut cases = Vec::new();
@@ -110,8 +90,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         cases.retain(|case| filter.is_match(&case.name) || filter.is_match(&case.id()));
     }
     let chosen = cases.len();
-    if let Some(Shard { part, of }) = args.shard {
-        cases = cases.into_iter().skip(part - 1).step_by(of).collect();
+    if let Some(part) = args.shard {
+        cases = part.of(cases);
     }
     if cases.is_empty() {
         bail!("{}", nothing(args, read, chosen));
@@ -156,7 +136,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     match (args.json, left) {
         (true, 0) => answer_json(&summary),
-        (true, _) => answer_json(&Part { summary: &summary, interrupted: true, not_judged: left }),
+        (true, _) => answer_json(&Partial { summary: &summary, interrupted: true, not_judged: left }),
         (false, _) => print(args, &summary, &shares),
     }
     if left > 0 {
@@ -169,7 +149,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
 
 /// The answer of a check that Ctrl-C ended.
 #[derive(serde::Serialize)]
-struct Part<'a> {
+struct Partial<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     interrupted: bool,
@@ -182,8 +162,8 @@ fn nothing(args: &Check, read: usize, chosen: usize) -> String {
     let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
     let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
     match (&args.filter, args.shard) {
-        (_, Some(Shard { part, of })) if chosen > 0 => {
-            format!("no case to judge: part {part} of {of} of {} is empty", counted(chosen as u64, "case"))
+        (_, Some(part)) if chosen > 0 => {
+            format!("no case to judge: part {part} of {} is empty", counted(chosen as u64, "case"))
         }
         (Some(filter), _) if read > 0 => {
             format!(

@@ -48,6 +48,7 @@ mod list;
 mod man;
 mod messages;
 mod page;
+mod part;
 mod patch;
 mod piglit;
 mod run;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use reconverge_output::Whole;
 use reconverge_simt::limits::TRACE;
 use reconverge_simt::{Event, Lane, Mask, Why};
 use reconverge_trace::filter::EVENTS;
@@ -17,7 +18,6 @@ use reconverge_workbench::listing::{self, Style};
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
-use crate::files::Whole;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
 use crate::page::PageArgs;
