@@ -77,7 +77,11 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
         let state = campaign.state(&folder)?;
         let is_ours = |shard: &Shard| args.shard.is_none_or(|part| part.has(shard.index));
         for file in state.damaged.iter().filter(|file| is_ours(&file.shard)) {
-            note(&format!("{}: damaged: {}; the shard is run again", file.file.display(), file.why));
+            note(&format!(
+                "{}: damaged: {}; the shard is run again",
+                crate::shown::path(&file.file),
+                file.why
+            ));
             damaged.push(file.shard.name().to_owned());
         }
         let missing = state.missing.into_iter().filter(is_ours).collect();

@@ -23,6 +23,7 @@ use walkdir::WalkDir;
 use crate::beside::{allowed, folder_of};
 use crate::messages::{answer_json, counted, note, quiet};
 use crate::part::Part;
+use crate::shown;
 use crate::timeout::Seconds;
 use crate::{Answer, EngineArgs, builtin, files, interrupt};
 
@@ -159,7 +160,7 @@ struct Partial<'a> {
 
 /// Why there is no case to judge.
 fn nothing(args: &Check, read: usize, chosen: usize) -> String {
-    let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<String> = args.paths.iter().map(|path| crate::shown::path(&path)).collect();
     let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
     match (&args.filter, args.shard) {
         (_, Some(part)) if chosen > 0 => {
@@ -198,24 +199,24 @@ const SHOWN: usize = 1000;
 
 fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
-        say!("skipped  {}: {}", outcome.file, outcome.why);
+        say!("skipped  {}: {}", shown::name(&outcome.file), outcome.why);
     }
     for outcome in &summary.findings {
-        say!("finding  {}: {}", outcome.place(), outcome.why);
+        say!("finding  {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     for outcome in &summary.flakes {
-        say!("flake    {}: {}", outcome.place(), outcome.why);
+        say!("flake    {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     let new = |outcome: &&Outcome| !summary.is_expected(outcome);
     for outcome in summary.failures.iter().filter(new).take(SHOWN) {
-        say!("FAILED   {}: {}", outcome.place(), outcome.why);
+        say!("FAILED   {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     let unexpected = summary.failures.len() - summary.expected_failures;
     if unexpected > SHOWN {
         say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
     }
     for outcome in &summary.unexpected_passes {
-        say!("PASSES   {}: the baseline says that it fails: take it out", outcome.place());
+        say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
     }
     if summary.failures.len() > 1 {
         for reason in summary.reasons.iter().take(20) {
@@ -271,7 +272,7 @@ fn known(args: &Check) -> Result<Known> {
     let flaky = match &args.flakes {
         None => RegexSet::empty(),
         Some(path) => {
-            let place = || path.display().to_string();
+            let place = || crate::shown::path(&path);
             let text = String::from_utf8(files::read(path)?).with_context(place)?;
             RegexSet::new(entries(&text)).with_context(place)?
         }
@@ -295,7 +296,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
         file: String,
         name: String,
     }
-    let place = path.display();
+    let place = crate::shown::path(&path);
     let text = String::from_utf8(files::read(path)?).with_context(|| place.to_string())?;
     if text.trim_start().starts_with('{') {
         let earlier: Earlier = serde_json::from_str(&text)
@@ -310,7 +311,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
             anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
         })?;
         if fails(status) {
-            failing.insert(name.to_owned());
+            failing.insert(shown::unlisted(name));
         }
     }
     Ok(failing)
@@ -340,8 +341,8 @@ fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<(
                 status => status,
             };
             match seconds {
-                true => writeln!(text, "{},{},{}", case.id(), status.name(), result.seconds)?,
-                false => writeln!(text, "{},{}", case.id(), status.name())?,
+                true => writeln!(text, "{},{},{}", shown::listed(&case.id()), status.name(), result.seconds)?,
+                false => writeln!(text, "{},{}", shown::listed(&case.id()), status.name())?,
             }
         }
         files::write(path, &text.into_inner()?)
@@ -368,11 +369,12 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
                 status
             }
         };
-        if suites.last().is_none_or(|suite| suite.name.as_str() != case.file) {
-            suites.push(TestSuite::new(case.file.clone()));
+        let file = shown::listed(&case.file);
+        if suites.last().is_none_or(|suite| suite.name.as_str() != file) {
+            suites.push(TestSuite::new(file));
         }
         if let Some(suite) = suites.last_mut() {
-            let mut test = TestCase::new(case.name.clone(), status);
+            let mut test = TestCase::new(shown::listed(&case.name), status);
             test.set_time(*time);
             suite.time = Some(suite.time.unwrap_or_default() + *time);
             suite.add_test_case(test);
@@ -405,7 +407,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         read_file(path, None, args, cases);
         return Ok(());
     }
-    let about = std::fs::metadata(path).with_context(|| path.display().to_string())?;
+    let about = std::fs::metadata(path).with_context(|| crate::shown::path(&path))?;
     if !about.is_dir() {
         read_file(path, None, args, cases);
         return Ok(());

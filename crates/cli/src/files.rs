@@ -21,7 +21,7 @@ use crate::messages::{SourceErrors, answer_bytes, note, warn};
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let (read, name) = match path == Path::new("-") {
         true => (bounded(io::stdin(), &FILE), "standard input".to_owned()),
-        false => (read_bounded(path, &FILE), path.display().to_string()),
+        false => (read_bounded(path, &FILE), crate::shown::path(&path)),
     };
     let has_room = |bytes: Vec<u8>| -> Result<Vec<u8>> {
         host_room((bytes.len() as u64).saturating_mul(COPIES))?;
@@ -65,7 +65,7 @@ pub(crate) fn write_whole(path: &Path, make: impl FnOnce(&mut Whole) -> io::Resu
         make(&mut file)?;
         file.finish()
     });
-    written.with_context(|| path.display().to_string())
+    written.with_context(|| crate::shown::path(&path))
 }
 
 /// Ends the program at once. Nothing is left of files that are being written.
@@ -84,8 +84,8 @@ pub(crate) fn open_program(path: &Path, args: &TargetArgs) -> Result<Opened> {
 pub(crate) fn open_program_or_case(path: &Path, case: Option<&str>, args: &TargetArgs) -> Result<Opened> {
     let Some(case) = case else { return open_program(path, args) };
     let cases = cases(path, args)?;
-    let found = reconverge_cases::find(&cases, case).with_context(|| path.display().to_string())?;
-    Ok(found.open().with_context(|| path.display().to_string())?.opened)
+    let found = reconverge_cases::find(&cases, case).with_context(|| crate::shown::path(&path))?;
+    Ok(found.open().with_context(|| crate::shown::path(&path))?.opened)
 }
 
 /// The cases of a file.
@@ -96,7 +96,7 @@ pub(crate) fn cases(path: &Path, args: &TargetArgs) -> Result<Vec<Case>> {
 
 /// Opens the content of a program file, printing its notes and warnings.
 pub(crate) fn opened(path: &Path, bytes: &[u8], args: &TargetArgs) -> Result<Opened> {
-    let name = path.display().to_string();
+    let name = crate::shown::path(&path);
     match open(bytes, is_source(&name) || path == Path::new("-") && reads_as_source(bytes), &args.known()) {
         Ok(opened) => {
             opened.image.notes.iter().for_each(|text| note(&format!("{name}: {text}")));
