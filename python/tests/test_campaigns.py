@@ -86,7 +86,8 @@ def test_two_programs_divide_the_shards_of_a_folder(file: Path, tmp_path: Path) 
     both, alone = tmp_path / "both", tmp_path / "alone"
     command = [sys.executable, "-c", program, str(file), str(both)]
     programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert all(program.wait() == 0 for program in programs)
+    printed = [program.communicate()[0] for program in programs]
+    assert [program.returncode for program in programs] == [0, 0], printed
     Campaign(file).run(alone)
     assert contents(both) == contents(alone)
 
