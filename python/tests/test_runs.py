@@ -45,7 +45,8 @@ def test_a_million_lanes_come_back_at_one_address_without_a_copy() -> None:
 
 def test_outputs_cannot_be_made_writeable_by_any_array_below_them() -> None:
     result = double(inputs={"R0": np.ones((64, 2), np.float32)})
-    session = reconverge.assemble(DOUBLE).launch(inputs={"R0": np.ones((64, 2), np.float32)}).start()
+    session = reconverge.assemble(DOUBLE).launch(inputs={"R0": np.ones((64, 2), np.float32)}).session()
+    session.run()
     for output in (result["pixel0"], session.outputs()["pixel0"]):
         below = [output, output.view(), output[1:], output.reshape(-1), output.T, np.asarray(output)]
         while isinstance(below[-1].base, np.ndarray):
