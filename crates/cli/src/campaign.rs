@@ -1,6 +1,5 @@
 //! `reconverge campaign`
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,7 +14,7 @@ use serde_json::json;
 
 use crate::Answer;
 use crate::interrupt::{self, STATUS};
-use crate::messages::{answer_json, counted, note, quiet};
+use crate::messages::{answer_json, counted, note, show_after_a_second};
 use crate::part::Part;
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
@@ -179,17 +178,12 @@ fn next(open: &Mutex<Vec<Shard>>) -> Option<Shard> {
 
 /// A bar on a terminal; nothing elsewhere.
 fn progress(experiments: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() && !quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(experiments), target);
+    let bar = ProgressBar::with_draw_target(Some(experiments), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} experiments {elapsed}, {eta} left")
     {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
 }
 

@@ -1,7 +1,7 @@
 //! `reconverge check`
 
 use std::collections::HashSet;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError};
@@ -21,7 +21,7 @@ use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
-use crate::messages::{answer_json, counted, note, quiet};
+use crate::messages::{answer_json, counted, note, show_after_a_second};
 use crate::part::Part;
 use crate::shown;
 use crate::timeout::Seconds;
@@ -251,16 +251,11 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 
 /// A bar on a terminal, after a second; nothing elsewhere.
 fn progress(cases: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() && !quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(cases), target);
+    let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} cases {elapsed}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reconverge_isa::source::{self, Diagnostic};
 use reconverge_output::standard_output_was_closed;
 use serde::Serialize;
@@ -137,16 +137,29 @@ pub(crate) fn answer_json(object: &impl Serialize) {
 
 /// On a terminal, after a second: what is being done, and for how long.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
-    let bar = match std::io::stderr().is_terminal() && !quiet() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::hidden(),
-    };
+    let bar = ProgressBar::new_spinner();
+    bar.set_draw_target(ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
+}
+
+/// Shows a bar on a terminal, if it has not finished after a second.
+pub(crate) fn show_after_a_second(bar: &ProgressBar) {
+    if !std::io::stderr().is_terminal() || quiet() {
+        return;
+    }
+    let bar = bar.downgrade();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_secs(1));
+        }
+    });
 }
 
 fn written(result: std::io::Result<()>) {
