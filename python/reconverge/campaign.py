@@ -11,6 +11,8 @@ import functools
 import json
 import multiprocessing
 import os
+import time
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -19,11 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from .errors import Error
+from .errors import Error, ShardDamaged
 from .frames import parquet
 
 #: Runs a function on each item, in any order and place, and gives what comes back; items may be missing.
-Map = Callable[[Callable[["Task"], str], "list[Task]"], Iterable[str]]
+Map = Callable[[Callable[["Task"], "str | None"], "list[Task]"], Iterable["str | None"]]
+
+#: Seconds between two looks at shards that other processes run.
+_WAIT = 0.5
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ def _opened(path: str, changed: int) -> _native.Campaign:
     return _native.Campaign(path)
 
 
-def run_task(task: Task) -> str:
-    """Runs a shard in this process, and gives the path of its file."""
+def run_task(task: Task) -> str | None:
+    """Runs a shard in this process, and gives the path of its file; ``None`` if another process runs the shard."""
     campaign = _opened(task.campaign, os.stat(task.campaign).st_mtime_ns)
     version, found = campaign.names()
     if version != task.version:
@@ -53,7 +58,7 @@ def run_task(task: Task) -> str:
         )
     if found != task.hash:
         raise Error(f"{task.campaign}: this worker reads campaign {found}, not {task.hash}: give all workers one file")
-    return campaign.run_shard(task.shard, task.folder)
+    return campaign.take_shard(task.shard, task.folder)
 
 
 # ---- map: the same tasks on what is there. Nothing of ours schedules.
@@ -62,7 +67,7 @@ def run_task(task: Task) -> str:
 def over(engine: Any = 1) -> Map:
     """A map over so many processes of this machine, a Dask ``Client``, or the module ``ray`` after ``ray.init()``."""
 
-    def processes(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:
+    def processes(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
         # Spawned: a fork would have this process's threads by name only.
         with ProcessPoolExecutor(engine, multiprocessing.get_context("spawn")) as pool:
             futures = [pool.submit(function, task) for task in tasks]
@@ -73,14 +78,14 @@ def over(engine: Any = 1) -> Map:
                 # A worker was killed, and the pool with it: the rest is missing.
                 return
 
-    def dask(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:
+    def dask(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
         from distributed import as_completed as completed
 
         futures = engine.map(function, tasks, pure=False, batch_size=64)
         for future in completed(futures):  # type: ignore[no-untyped-call, unused-ignore]
             yield future.result()
 
-    def ray(function: Callable[[Task], str], tasks: list[Task]) -> Iterator[str]:
+    def ray(function: Callable[[Task], str | None], tasks: list[Task]) -> Iterator[str | None]:
         remote = engine.remote(max_retries=3)(function)
         waiting = [remote.remote(task) for task in tasks]
         while waiting:
@@ -118,27 +123,34 @@ class Campaign:
         return self._native.shards()
 
     def missing(self, folder: str | os.PathLike[str]) -> list[int]:
-        """The numbers of the shards that a folder does not have."""
-        return self._native.missing(str(folder))
+        """The numbers of the shards that a folder does not have, or whose file is damaged."""
+        return self._native.state(str(folder))[0]
 
     def run(self, folder: str | os.PathLike[str], engine: Any = 1, *, map: Map | None = None) -> list[str]:
         """Runs the shards that are missing in a folder, and gives the paths of their files.
 
         ``engine`` is a number of processes, a Dask client or the module ``ray``; or ``map`` is a function that runs tasks.
-        Shards of workers that were killed are run again, as long as each round finishes one.
+        Shards of workers that were killed are run again, as long as each round finishes one, and so are shards with a
+        damaged file (:class:`~reconverge.errors.ShardDamaged`). Several programs may run one campaign in one folder at
+        the same time, on several hosts too: they divide the shards.
         """
         folder = Path(folder).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         mapped = over(engine) if map is None else map
         described = self.description
         paths: list[str] = []
-        missing = self.missing(folder)
+        missing, damaged = self._native.state(str(folder))
+        for file in damaged:
+            warnings.warn(f"{file}; the shard is run again", ShardDamaged, stacklevel=2)
         while missing:
             known = (str(self.path), described["campaign"], described["version"])
             tasks = [Task(*known, shard, str(folder)) for shard in missing]
-            paths += mapped(run_task, tasks)
+            done = list(mapped(run_task, tasks))
+            paths += [path for path in done if path is not None]
             left = self.missing(folder)
-            if len(left) == len(missing):
+            if None in done:
+                time.sleep(_WAIT)
+            elif len(left) == len(missing):
                 raise Error(f"{folder}: {len(left)} shards are missing, and a round finished none of them")
             missing = left
         return paths
@@ -158,9 +170,8 @@ class Campaign:
 
         Reading Parquet takes pyarrow with pandas.
         """
-        missing = set(self.missing(folder))
-        paths = [Path(folder) / name for shard, name in enumerate(self.shards) if shard not in missing]
-        return parquet(paths, library)
+        present = [shard for shard, name in enumerate(self.shards) if (Path(folder) / name).exists()]
+        return parquet([self._native.shard_bytes(shard, str(folder)) for shard in present], library)
 
     def __repr__(self) -> str:
         described = self.description

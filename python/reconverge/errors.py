@@ -60,5 +60,9 @@ class ArrayCopied(UserWarning):
     """An array could not be read as it is and was copied."""
 
 
+class ShardDamaged(UserWarning):
+    """A file of results is not as it was written; its shard is run again."""
+
+
 class TypeChosen(UserWarning):
     """Numbers without a stated type were read as one."""

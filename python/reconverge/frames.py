@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from io import BytesIO
 from typing import Any
 
 from .errors import Error
@@ -28,10 +28,10 @@ def frame(columns: Mapping[str, Any], library: str | None = None) -> Any:
     return _library(library).DataFrame(dict(columns))
 
 
-def parquet(paths: Sequence[Path], library: str | None = None) -> Any:
-    """Parquet files one behind the other as a ``DataFrame``."""
+def parquet(files: Sequence[bytes], library: str | None = None) -> Any:
+    """The contents of Parquet files, in order, as a ``DataFrame``."""
     module = _library(library)
-    frames = [module.read_parquet(path) for path in paths]
+    frames = [module.read_parquet(BytesIO(file)) for file in files]
     if not frames:
         return module.DataFrame()
     return module.concat(frames, ignore_index=True) if module.__name__ == "pandas" else module.concat(frames)

@@ -8,13 +8,16 @@ use reconverge_workbench::values::Stated;
 
 use crate::errors::wrong;
 
-/// The numpy array of an array: a view on its bytes, which go to numpy as they are.
+/// The numpy array of an array: a view on its bytes, which go to numpy as they are, and which nobody can write.
+///
+/// numpy makes an array writable again if an array below it is, or if the object below these has a writable buffer. Here
+/// the lowest array is read-only before there are views of it, and its memory belongs to a Rust object without a buffer.
 pub(crate) fn to_numpy<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     let Array { dtype, shape, bytes } = array;
     let name = format!("{}{}", &dtype.name()[..1], dtype.bytes());
-    let view = bytes.into_pyarray(py).call_method1("view", (name,))?.call_method1("reshape", (shape,))?;
-    view.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
-    Ok(view)
+    let owner = bytes.into_pyarray(py);
+    owner.call_method("setflags", (), Some(&[("write", false)].into_py_dict(py)?))?;
+    owner.call_method1("view", (name,))?.call_method1("reshape", (shape,))
 }
 
 /// A column of numbers, which go to numpy as they are.

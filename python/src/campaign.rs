@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use reconverge_campaign::{Error, Shard};
+use pyo3::types::PyBytes;
+use reconverge_campaign::{Error, Shard, Taken};
 use serde_json::json;
 
 use crate::errors;
@@ -52,17 +53,34 @@ impl Campaign {
         self.0.shards().iter().map(|shard| shard.name().to_owned()).collect()
     }
 
-    /// The numbers of the shards that a folder does not have.
-    fn missing(&self, folder: PathBuf) -> PyResult<Vec<usize>> {
-        let missing = self.0.missing(&folder).map_err(raised)?;
-        Ok(missing.iter().map(|shard| shard.index).collect())
+    /// The numbers of the shards to run in a folder, and a message for each damaged file.
+    fn state(&self, py: Python<'_>, folder: PathBuf) -> PyResult<(Vec<usize>, Vec<String>)> {
+        let state = py.detach(|| self.0.state(&folder)).map_err(raised)?;
+        let damaged = state.damaged.iter().map(|it| format!("{}: damaged: {}", it.file.display(), it.why));
+        Ok((state.missing.iter().map(|shard| shard.index).collect(), damaged.collect()))
     }
 
-    /// Runs the experiments of a shard, and gives the path of its file.
-    fn run_shard(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<String> {
+    /// Runs the experiments of a shard, unless its file exists, and returns the path of its file; `None` if another process
+    /// runs the shard.
+    fn take_shard(&self, py: Python<'_>, number: usize, folder: PathBuf) -> PyResult<Option<String>> {
         let shard = self.shard(number)?;
-        let path = py.detach(|| self.0.run_shard(&shard, &folder)).map_err(raised)?;
-        Ok(path.display().to_string())
+        let taken = py.detach(|| self.0.take_shard_while(&shard, &folder, &|| true)).map_err(raised)?;
+        Ok(match taken {
+            Taken::Ran(path) | Taken::Finished(path) => Some(path.display().to_string()),
+            Taken::Elsewhere(_) | Taken::Stopped => None,
+        })
+    }
+
+    /// The bytes of a shard's file, checked.
+    fn shard_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        number: usize,
+        folder: PathBuf,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let shard = self.shard(number)?;
+        let bytes = py.detach(|| self.0.shard_bytes(&shard, &folder)).map_err(raised)?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     /// Counts by site and outcome, as JSON.

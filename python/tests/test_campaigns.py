@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import resource
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,6 +54,42 @@ def test_experiments_are_a_frame(file: Path, tmp_path: Path) -> None:
     frame = campaign.frame(tmp_path / "results", "pandas")
     assert frame["index"].tolist() == list(range(60))
     assert set(frame["outcome"]) <= {"masked", "diverged", "sdc", "trap", "hang"}
+
+
+def test_a_damaged_shard_is_named_and_never_counted_and_run_again(file: Path, tmp_path: Path) -> None:
+    campaign, results = Campaign(file), tmp_path / "results"
+    campaign.run(results)
+    wanted = contents(results)
+    shard = results / campaign.shards[1]
+    for place in range(0, len(wanted[shard.name]), 997):
+        damaged = bytearray(wanted[shard.name])
+        damaged[place] ^= 1 << place % 8
+        shard.write_bytes(damaged)
+        assert campaign.missing(results) == [1]
+        for read in (campaign.summary, campaign.recheck):
+            with pytest.raises(reconverge.Error, match=f"{shard.name}: .*checksum"):
+                read(results)
+        with pytest.raises(reconverge.Error, match=f"{shard.name}: .*checksum"):
+            campaign._native.shard_bytes(1, str(results))
+    with pytest.warns(reconverge.errors.ShardDamaged, match=f"{shard.name}: damaged: .*; the shard is run again"):
+        assert campaign.run(results) == [str(shard)]
+    assert contents(results) == wanted
+
+
+def test_two_programs_divide_the_shards_of_a_folder(file: Path, tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from reconverge.campaign import Campaign\n"
+        "print(len(Campaign(sys.argv[1]).run(sys.argv[2])))\n"
+    )
+    file.write_text(TEXT.replace("shard = 16", "shard = 2"))
+    both, alone = tmp_path / "both", tmp_path / "alone"
+    command = [sys.executable, "-c", program, str(file), str(both)]
+    programs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = [program.communicate()[0] for program in programs]
+    assert [program.returncode for program in programs] == [0, 0], printed
+    Campaign(file).run(alone)
+    assert contents(both) == contents(alone)
 
 
 def test_any_map_will_do_and_one_that_runs_nothing_is_an_error(file: Path, tmp_path: Path) -> None:

@@ -43,6 +43,24 @@ def test_a_million_lanes_come_back_at_one_address_without_a_copy() -> None:
         first[0, 0] = 1
 
 
+def test_outputs_cannot_be_made_writeable_by_any_array_below_them() -> None:
+    result = double(inputs={"R0": np.ones((64, 2), np.float32)})
+    session = reconverge.assemble(DOUBLE).launch(inputs={"R0": np.ones((64, 2), np.float32)}).session()
+    session.run()
+    for output in (result["pixel0"], session.outputs()["pixel0"]):
+        below = [output, output.view(), output[1:], output.reshape(-1), output.T, np.asarray(output)]
+        while isinstance(below[-1].base, np.ndarray):
+            below.append(below[-1].base)
+        for array in below:
+            assert not array.flags.writeable
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.flags.writeable = True
+        with pytest.raises((TypeError, ValueError)):
+            memoryview(below[-1].base)  # type: ignore[arg-type]
+
+
 def test_results_outlive_what_made_them() -> None:
     array = double(inputs={"R0": np.ones((64, 2), np.float32)})["pixel0"]
     assert array.sum() == 64 * 8

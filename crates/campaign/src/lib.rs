@@ -7,7 +7,8 @@
 //! * [`mod@file`]: the campaign file; `source`: the files that it names, and their hash.
 //! * `point`: a launch with its golden run, where faults can be, places to start from.
 //! * [`experiment`]: one change and what became of it.
-//! * `table`: shards as Parquet files. [`summary`], [`estimate`]: counts, and how sure they are.
+//! * `table`: shards as Parquet files with a checksum, read in one place only. `claim`: which process runs a shard.
+//! * [`summary`], [`estimate`]: counts, and how sure they are.
 //!
 //! Results are files, so that this crate reads and writes them.
 //!
@@ -27,6 +28,7 @@
 
 #![forbid(unsafe_code)]
 
+mod claim;
 pub mod estimate;
 pub mod experiment;
 pub mod file;
@@ -36,19 +38,20 @@ pub mod summary;
 mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use reconverge_isa::Isa;
+use reconverge_output::Whole;
 use reconverge_simt::Engine;
 use reconverge_simt::random::Random;
 use serde::Serialize;
 use thiserror::Error;
 
+use claim::Attempt;
 use estimate::sample_size;
 use experiment::{Experiment, Record};
 use file::{CampaignFile, MOST_INJECTIONS, Model, Site};
@@ -56,7 +59,7 @@ use point::{Point, Source};
 use source::{PointLaunch, Sources, hash};
 pub use summary::Summary;
 use summary::Tallies;
-use table::{CAMPAIGN, Table, VERSION};
+use table::{CAMPAIGN, Damage, EXPERIMENTS, VERSION};
 
 /// What decides which results are comparable: the package's version and that of the choices made by a seed.
 const RELEASE: &str = concat!(env!("CARGO_PKG_VERSION"), "+1");
@@ -108,6 +111,39 @@ impl Shard {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// A file in the place of a shard that is not that shard as it was written.
+#[derive(Clone, Debug)]
+pub struct Damaged {
+    /// The shard.
+    pub shard: Shard,
+    /// The file.
+    pub file: PathBuf,
+    /// How that is known.
+    pub why: String,
+}
+
+/// The state of a folder of results.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// The shards to run, those with a damaged file among them.
+    pub missing: Vec<Shard>,
+    /// The damaged files.
+    pub damaged: Vec<Damaged>,
+}
+
+/// What [`Campaign::take_shard_while`] did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// It ran the shard, and wrote this file.
+    Ran(PathBuf),
+    /// The file exists already.
+    Finished(PathBuf),
+    /// Another process runs the shard: its name for people.
+    Elsewhere(String),
+    /// It was stopped before the end.
+    Stopped,
 }
 
 /// When a site exists.
@@ -264,13 +300,42 @@ impl Campaign {
         (0..self.description.shards).map(|index| self.shard(index)).collect()
     }
 
-    /// The shards whose file is not in a folder. A folder that is not there has none.
+    /// The shards whose file is not in a folder, or is damaged. A folder that does not exist has none.
     ///
     /// # Errors
     /// A folder that cannot be read, or has results of another campaign or version.
     pub fn missing(&self, folder: &Path) -> Result<Vec<Shard>, Error> {
-        let there = self.finished(folder)?;
-        Ok((0..self.description.shards).filter(|it| !there.contains(it)).map(|it| self.shard(it)).collect())
+        Ok(self.state(folder)?.missing)
+    }
+
+    /// The shards that a folder does not have, and its damaged files. Checks every file.
+    ///
+    /// # Errors
+    /// Those of [`Campaign::missing`].
+    pub fn state(&self, folder: &Path) -> Result<State, Error> {
+        let present = self.present(folder)?;
+        let mut state = State::default();
+        for shard in self.shards() {
+            match present.contains(&shard.index).then(|| self.checked(&shard, folder)) {
+                Some(Ok(_)) => continue,
+                Some(Err(damage)) => state.damaged.push(Damaged {
+                    shard: shard.clone(),
+                    file: folder.join(&shard.name),
+                    why: damage.to_string(),
+                }),
+                None => {}
+            }
+            state.missing.push(shard);
+        }
+        Ok(state)
+    }
+
+    /// The bytes of a shard's file, if they are those that were written.
+    ///
+    /// # Errors
+    /// The file does not exist or is damaged.
+    pub fn shard_bytes(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Error> {
+        self.checked(shard, folder).map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
     /// Runs the experiments of a shard and writes its file, whole or not at all. Several processes may do so at once,
@@ -312,13 +377,40 @@ impl Campaign {
         self.write(shard, folder, &records).map(Some)
     }
 
+    /// Runs a shard, unless its file exists or another process runs it. Processes that call this for all shards of a
+    /// folder divide them, on one host or on several; one that ended before its shard did is replaced.
+    ///
+    /// # Errors
+    /// As [`Campaign::run_shard`].
+    pub fn take_shard_while(
+        &self,
+        shard: &Shard,
+        folder: &Path,
+        go_on: &dyn Fn() -> bool,
+    ) -> Result<Taken, Error> {
+        let path = folder.join(&shard.name);
+        let is_finished = || self.checked(shard, folder).is_ok();
+        if is_finished() {
+            return Ok(Taken::Finished(path));
+        }
+        std::fs::create_dir_all(folder).map_err(|error| unwritten(&path, &error))?;
+        match claim::claim(folder, &shard.name).map_err(|error| unwritten(&path, &error))? {
+            Attempt::Taken(by) => Ok(Taken::Elsewhere(by)),
+            // Its process has ended since the first look.
+            Attempt::Mine(_) if is_finished() => Ok(Taken::Finished(path)),
+            Attempt::Mine(_claim) => {
+                Ok(self.run_shard_while(shard, folder, go_on)?.map_or(Taken::Stopped, Taken::Ran))
+            }
+        }
+    }
+
     /// Counts by site and outcome of the shards that a folder has.
     ///
     /// # Errors
-    /// Those of [`Campaign::missing`], and shards that cannot be read.
+    /// Those of [`Campaign::missing`], and a shard that is damaged.
     pub fn summary(&self, folder: &Path) -> Result<Summary, Error> {
         let mut tallies = Tallies::default();
-        let there = self.finished(folder)?;
+        let there = self.present(folder)?;
         for index in &there {
             self.read(&self.shard(*index), folder)?.iter().for_each(|record| tallies.add(record));
         }
@@ -343,7 +435,7 @@ impl Campaign {
     /// # Errors
     /// Those of [`Campaign::summary`]; a folder without shards.
     pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
-        let there: Vec<usize> = self.finished(folder)?.into_iter().collect();
+        let there: Vec<usize> = self.present(folder)?.into_iter().collect();
         if there.is_empty() {
             let why = "there is no shard to check: run the campaign first".to_owned();
             return Err(Error::File { file: folder.display().to_string(), why });
@@ -494,8 +586,8 @@ impl Campaign {
         Shard { index, range, name: format!("{campaign}-{index:06}.parquet") }
     }
 
-    /// The numbers of the shards that a folder has.
-    fn finished(&self, folder: &Path) -> Result<BTreeSet<usize>, Error> {
+    /// The numbers of the shards that have a file in a folder.
+    fn present(&self, folder: &Path) -> Result<BTreeSet<usize>, Error> {
         let failed = |error: std::io::Error| Error::File {
             file: folder.display().to_string(),
             why: error.to_string(),
@@ -527,8 +619,8 @@ impl Campaign {
 
     /// What a file is that is none of this campaign's.
     fn foreign(&self, path: &Path) -> Error {
-        let table = Table::open(path);
-        let note = |key| table.as_ref().ok().and_then(|table| table.note(key));
+        let bytes = table::content(path).unwrap_or_default();
+        let note = |key| table::note(&bytes, key);
         let why = match (note(CAMPAIGN), note(VERSION)) {
             (Some(_), Some(version)) if version != RELEASE => format!(
                 "it is of version {version}, and this is {RELEASE}: use one version for the whole campaign, or another folder"
@@ -545,49 +637,65 @@ impl Campaign {
 
     /// The records of a shard that is there.
     fn read(&self, shard: &Shard, folder: &Path) -> Result<Vec<Record>, Error> {
-        let path = folder.join(&shard.name);
-        let damaged = |why: String| Error::File {
-            file: path.display().to_string(),
-            why: format!(
-                "{why}: the file is damaged; remove it and run the campaign again, which makes it anew"
-            ),
-        };
-        let records = Table::open(&path).and_then(|table| match table.note(CAMPAIGN) {
-            Some(campaign) if campaign == self.description.campaign => table.records(),
-            _ => Ok(Vec::new()),
+        let records = self.checked(shard, folder).and_then(table::records).and_then(|records| {
+            let whole = records.iter().map(|record| record.index).eq(shard.range.clone());
+            if whole { Ok(records) } else { Err(Damage::Experiments) }
         });
-        let records = records.map_err(|error| damaged(error.to_string()))?;
-        let whole = records.iter().map(|record| record.index).eq(shard.range.clone());
-        if whole { Ok(records) } else { Err(damaged("it does not have the shard's experiments".to_owned())) }
+        records.map_err(|damage| self.damaged(shard, folder, &damage))
     }
 
-    /// Writes a shard beside its place, and moves it there when it is whole.
-    fn write(&self, shard: &Shard, folder: &Path, records: &[Record]) -> Result<PathBuf, Error> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let path = folder.join(&shard.name);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let beside = folder.join(format!(".{}.{}.{number}.part", shard.name, std::process::id()));
-        let failed = |error: &dyn std::fmt::Display| Error::File {
-            file: path.display().to_string(),
+    /// The bytes of a shard's file, if they are whole and those of this shard: the only place where shards are read.
+    fn checked(&self, shard: &Shard, folder: &Path) -> Result<Bytes, Damage> {
+        let bytes = table::read(&folder.join(&shard.name))?;
+        let is_ours = table::note(&bytes, CAMPAIGN) == Some(&self.description.campaign)
+            && table::note(&bytes, EXPERIMENTS) == Some(&experiments(shard));
+        if is_ours { Ok(bytes) } else { Err(Damage::Experiments) }
+    }
+
+    fn damaged(&self, shard: &Shard, folder: &Path, damage: &Damage) -> Error {
+        Error::File {
+            file: folder.join(&shard.name).display().to_string(),
             why: format!(
-                "{error}: shards that are finished stay; make room or choose another folder, and run the campaign again"
+                "{damage}: the file is damaged; remove it and run the campaign again, which makes it anew"
             ),
-        };
-        let notes = [(CAMPAIGN, self.description.campaign.as_str()), (VERSION, RELEASE)];
-        std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
-        let written = (|| -> Result<(), Box<dyn std::error::Error>> {
-            let out = table::write(BufWriter::new(File::create(&beside)?), records, &notes)?;
-            let mut file = out.into_inner().map_err(|error| error.into_error())?;
-            file.flush()?;
-            file.sync_all()?;
-            Ok(std::fs::rename(&beside, &path)?)
-        })();
-        if let Err(error) = written {
-            // It may not be there at all.
-            let _ = std::fs::remove_file(&beside);
-            return Err(failed(&error));
         }
-        Ok(path)
+    }
+
+    /// Writes a shard, whole or not at all.
+    fn write(&self, shard: &Shard, folder: &Path, records: &[Record]) -> Result<PathBuf, Error> {
+        let path = folder.join(&shard.name);
+        let experiments = experiments(shard);
+        let notes = [
+            (CAMPAIGN, self.description.campaign.as_str()),
+            (VERSION, RELEASE),
+            (EXPERIMENTS, experiments.as_str()),
+        ];
+        let written = (|| -> Result<(), Box<dyn std::error::Error>> {
+            let bytes = table::file(records, &notes)?;
+            std::fs::create_dir_all(folder)?;
+            let mut file = Whole::replace(&path)?;
+            file.write_all(&bytes)?;
+            Ok(file.finish_on_disk()?)
+        })();
+        match written {
+            // Another process may have finished it where this one could not.
+            Err(error) if self.checked(shard, folder).is_err() => Err(unwritten(&path, &error)),
+            _ => Ok(path),
+        }
+    }
+}
+
+/// The experiments of a shard, for the notes of its file.
+fn experiments(shard: &Shard) -> String {
+    format!("{}..{}", shard.range.start, shard.range.end)
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Error {
+    Error::File {
+        file: path.display().to_string(),
+        why: format!(
+            "{error}: shards that are finished stay; make room or choose another folder, and run the campaign again"
+        ),
     }
 }
 

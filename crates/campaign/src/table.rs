@@ -6,12 +6,21 @@
 //! | `step`, `group`, `pc` | the instruction before which the state changes |
 //! | `lane`, `place`, `before`, `after` | the change |
 //! | `outcome`, `trap`, `flow_step`, `error`, `hits` | what became of it |
+//!
+//! A file has a checksum of all its other bytes, as one of the notes in its footer. [`read`] looks for the note in the bytes
+//! and compares before anything else reads them: Parquet's reader trusts lengths and offsets, and panics on some that are
+//! wrong. Every byte counts for the checksum, and a change of a single byte always changes it (FNV-1a maps different
+//! states to different states).
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use memchr::memmem;
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -21,10 +30,13 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::record::{Row, RowAccessor};
 use parquet::schema::parser::parse_message_type;
+use reconverge_isa::limits::FILE;
 use reconverge_trace::parquet::{column, optional};
+use thiserror::Error;
 
 use crate::experiment::{Outcome, Record};
 use crate::file::{Model, Site};
+use crate::source::hash;
 
 const SCHEMA: &str = "message campaign {
     required int64 index (UINT_64);
@@ -50,12 +62,119 @@ pub(crate) const CAMPAIGN: &str = "reconverge.campaign";
 /// The key of the version that wrote a file.
 pub(crate) const VERSION: &str = "reconverge.version";
 
-/// Writes records as a file with these notes.
-pub(crate) fn write<W: Write + Send>(
-    out: W,
-    records: &[Record],
-    notes: &[(&str, &str)],
-) -> Result<W, ParquetError> {
+/// The key of the range of experiments in a file.
+pub(crate) const EXPERIMENTS: &str = "reconverge.experiments";
+/// The key of the checksum in a file.
+const CHECKSUM: &str = "reconverge.checksum";
+
+/// The start of the checksum's value: its digits follow.
+const MARK: &str = "fnv1a128:";
+/// Hexadecimal digits of the checksum.
+const DIGITS: usize = 32;
+
+/// Why a file is not a shard that can be used.
+#[derive(Debug, Error)]
+pub(crate) enum Damage {
+    /// The file cannot be read.
+    #[error("{0}")]
+    Unreadable(#[from] io::Error),
+    /// The file is a folder, a pipe or a device.
+    #[error("not a regular file")]
+    NotRegular,
+    /// The file is larger than the limit on files.
+    #[error("{0}")]
+    TooLarge(reconverge_isa::limits::Exceeded),
+    /// The file does not have a checksum.
+    #[error("no checksum: a version before checksums wrote it, or it is truncated")]
+    NoChecksum,
+    /// The bytes differ from those that were written.
+    #[error("the checksum differs")]
+    Checksum,
+    /// A whole file of other experiments.
+    #[error("it does not have the shard's experiments")]
+    Experiments,
+    /// A file with a valid checksum that is not a table of records.
+    #[error("{0}")]
+    Table(String),
+}
+
+/// Returns the bytes of a file with these records and notes, and with its checksum.
+pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>, ParquetError> {
+    let unknown = format!("{MARK}{}", "0".repeat(DIGITS));
+    let mut all = notes.to_vec();
+    all.push((CHECKSUM, &unknown));
+    let mut bytes = write(Vec::new(), records, &all)?;
+    let digits =
+        digits(&bytes).ok_or_else(|| ParquetError::General("the checksum's place is lost".to_owned()))?;
+    let checksum = checksum(&bytes, &digits);
+    bytes[digits].copy_from_slice(checksum.as_bytes());
+    Ok(bytes)
+}
+
+/// Where the digits of the checksum are.
+fn digits(bytes: &[u8]) -> Option<Range<usize>> {
+    let start = memmem::rfind(bytes, MARK.as_bytes())? + MARK.len();
+    let digits = start..start.checked_add(DIGITS)?;
+    (digits.end <= bytes.len()).then_some(digits)
+}
+
+/// The checksum of all bytes except for its own digits.
+fn checksum(bytes: &[u8], digits: &Range<usize>) -> String {
+    format!("{:032x}", hash([&bytes[..digits.start], &bytes[digits.end..]]))
+}
+
+/// Returns the bytes of a file, if they are those that were written.
+pub(crate) fn read(path: &Path) -> Result<Bytes, Damage> {
+    let bytes = content(path)?;
+    verify(&bytes)?;
+    Ok(bytes.into())
+}
+
+/// Returns the bytes of a regular file.
+pub(crate) fn content(path: &Path) -> Result<Vec<u8>, Damage> {
+    // Opening a pipe would wait for its other end.
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(Damage::NotRegular);
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(path)?;
+    FILE.check(file.metadata()?.len()).map_err(Damage::TooLarge)?;
+    file.take(FILE.get()).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Checks the checksum of a file's bytes.
+fn verify(bytes: &[u8]) -> Result<(), Damage> {
+    let digits = digits(bytes).ok_or(Damage::NoChecksum)?;
+    let differs = checksum(bytes, &digits).as_bytes() != &bytes[digits];
+    if differs { Err(Damage::Checksum) } else { Ok(()) }
+}
+
+/// Returns a note, found in the bytes of a file, which may be those of any file.
+///
+/// In the footer (Thrift's compact protocol), the key is followed by the header of the next field, a string, its length
+/// and its bytes.
+pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
+    let at = memmem::rfind(bytes, key.as_bytes())? + key.len();
+    let (&[header, length], value) = bytes.get(at..)?.split_first_chunk()?;
+    let is_note = header == 0x18 && length < 0x80;
+    std::str::from_utf8(value.get(..usize::from(length)).filter(|_| is_note)?).ok()
+}
+
+/// Returns the records of a file that [`read`] has checked, in order.
+pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
+    // A checksum keeps accidents away, and not somebody who makes one for other bytes.
+    let parsed = catch_unwind(AssertUnwindSafe(|| -> Result<Vec<Record>, ParquetError> {
+        SerializedFileReader::new(bytes)?.get_row_iter(None)?.map(|row| record(&row?)).collect()
+    }));
+    match parsed {
+        Ok(parsed) => parsed.map_err(|error| Damage::Table(error.to_string())),
+        Err(_) => Err(Damage::Table("Parquet's reader fails on it".to_owned())),
+    }
+}
+
+/// Writes records as a table with these notes.
+fn write<W: Write + Send>(out: W, records: &[Record], notes: &[(&str, &str)]) -> Result<W, ParquetError> {
     let schema = Arc::new(parse_message_type(SCHEMA)?);
     let notes = notes.iter().map(|(key, value)| KeyValue::new((*key).to_owned(), (*value).to_owned()));
     let properties = WriterProperties::builder()
@@ -86,27 +205,6 @@ pub(crate) fn write<W: Write + Send>(
     column::<Int32Type, W>(&mut group, &int(|it| it.hits))?;
     group.close()?;
     writer.into_inner()
-}
-
-/// A file of records.
-pub(crate) struct Table(SerializedFileReader<File>);
-
-impl Table {
-    /// Opens a file.
-    pub(crate) fn open(path: &Path) -> Result<Table, ParquetError> {
-        Ok(Table(SerializedFileReader::new(File::open(path)?)?))
-    }
-
-    /// A note of the file.
-    pub(crate) fn note(&self, key: &str) -> Option<&str> {
-        let notes = self.0.metadata().file_metadata().key_value_metadata()?;
-        notes.iter().find(|note| note.key == key)?.value.as_deref()
-    }
-
-    /// Its records, in order.
-    pub(crate) fn records(&self) -> Result<Vec<Record>, ParquetError> {
-        self.0.get_row_iter(None)?.map(|row| record(&row?)).collect()
-    }
 }
 
 fn record(row: &Row) -> Result<Record, ParquetError> {
@@ -167,13 +265,33 @@ mod tests {
         let trap = Record { outcome: Outcome::Trap, trap, flow_step: Some(0), ..masked.clone() };
         let records = [masked, sdc, trap];
         let notes = [(CAMPAIGN, "abc"), (VERSION, "1")];
-        let bytes = write(Vec::new(), &records, &notes).unwrap();
-        assert_eq!(bytes, write(Vec::new(), &records, &notes).unwrap());
-        let path = std::env::temp_dir().join(format!("reconverge-table-{}.parquet", std::process::id()));
-        std::fs::write(&path, bytes).unwrap();
-        let table = Table::open(&path).unwrap();
-        assert_eq!(table.records().unwrap(), records);
-        assert_eq!((table.note(CAMPAIGN), table.note("other")), (Some("abc"), None));
-        std::fs::remove_file(path).unwrap();
+        let bytes = file(&records, &notes).unwrap();
+        assert_eq!(bytes, file(&records, &notes).unwrap());
+        verify(&bytes).unwrap();
+        assert_eq!((note(&bytes, CAMPAIGN), note(&bytes, "other")), (Some("abc"), None));
+        assert_eq!(super::records(bytes.clone().into()).unwrap(), records);
+        each_flip_is_found(bytes);
+    }
+
+    /// In the pages, the footer, the checksum and its key.
+    fn each_flip_is_found(mut bytes: Vec<u8>) {
+        for bit in 0..8 * bytes.len() {
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert!(verify(&bytes).is_err(), "bit {bit}");
+            bytes[bit / 8] ^= 1 << (bit % 8);
+        }
+        for length in 0..bytes.len() {
+            assert!(verify(&bytes[..length]).is_err(), "{length} bytes");
+        }
+        verify(&bytes).unwrap();
+    }
+
+    #[test]
+    fn notes_are_found_in_any_bytes_without_a_panic() {
+        let key = CAMPAIGN.as_bytes();
+        for rest in [&b""[..], &[0x18], &[0x18, 3], &[0x18, 3, b'a'], &[0x18, 1, 0xff], &[0x18, 0xff, 1]] {
+            assert_eq!(note(&[key, rest].concat(), CAMPAIGN), None);
+        }
+        assert_eq!(note(&[key, &[0x18, 1, b'a']].concat(), CAMPAIGN), Some("a"));
     }
 }

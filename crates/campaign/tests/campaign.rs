@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use reconverge_campaign::experiment::{Outcome, Record};
 use reconverge_campaign::file::{Model, Site};
-use reconverge_campaign::{Campaign, Error, PointDescription};
+use reconverge_campaign::{Campaign, Error, PointDescription, Taken};
 use reconverge_isa::Isa;
 use reconverge_simt::Engine;
 use reconverge_workbench::faults::Kind;
@@ -297,6 +297,105 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
     let why = campaign.summary(&results).unwrap_err().to_string();
     assert!(why.contains("damaged; remove it and run the campaign again"), "{why}");
+}
+
+/// A bit of the pages, of the footer or of the checksum: one in 1,009. `table` flips each bit of a file.
+#[test]
+fn a_flipped_bit_of_a_shard_is_never_counted_and_the_shard_is_run_again() {
+    let path = folder("flipped", &[("c.toml", &SHARDED.replace("injections = 60", "injections = 20"))]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shards = campaign.shards();
+    let files: Vec<PathBuf> =
+        shards.iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
+    let whole = std::fs::read(&files[1]).unwrap();
+    for bit in (0..8 * whole.len()).step_by(1009) {
+        let mut flipped = whole.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        std::fs::write(&files[1], flipped).unwrap();
+        let state = campaign.state(&results).unwrap();
+        assert_eq!((&state.missing[..], &state.damaged[0].file), (&shards[1..2], &files[1]), "bit {bit}");
+        let why = campaign.summary(&results).unwrap_err().to_string();
+        assert!(why.contains(shards[1].name()) && why.contains("checksum"), "bit {bit}: {why}");
+        assert!(
+            campaign.recheck(&results, 20, 1).is_err() && campaign.shard_bytes(&shards[1], &results).is_err()
+        );
+    }
+    let taken = campaign.take_shard_while(&shards[1], &results, &|| true).unwrap();
+    assert_eq!(taken, Taken::Ran(files[1].clone()));
+    assert!(std::fs::read(&files[1]).unwrap() == whole);
+    assert_eq!(
+        campaign.take_shard_while(&shards[1], &results, &|| true).unwrap(),
+        Taken::Finished(files[1].clone())
+    );
+    assert_eq!(campaign.summary(&results).unwrap().finished, 20);
+}
+
+/// A whole file under another name, one without a checksum (of an earlier version), a folder.
+#[test]
+fn what_is_not_the_shard_of_its_name_is_damaged() {
+    let path = folder("misplaced", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shards = campaign.shards();
+    let files: Vec<PathBuf> =
+        shards[..2].iter().map(|shard| campaign.run_shard(shard, &results).unwrap()).collect();
+    let why = || campaign.state(&results).unwrap().damaged.remove(0).why;
+    std::fs::copy(&files[0], &files[1]).unwrap();
+    assert_eq!(why(), "it does not have the shard's experiments");
+    let mut older = std::fs::read(&files[0]).unwrap();
+    let at = older.windows(9).position(|bytes| bytes == b"fnv1a128:").unwrap();
+    older[at] = b'-';
+    std::fs::write(&files[1], older).unwrap();
+    assert!(why().starts_with("no checksum: a version before checksums wrote it"));
+    std::fs::remove_file(&files[1]).unwrap();
+    std::fs::create_dir(&files[1]).unwrap();
+    assert_eq!(why(), "not a regular file");
+}
+
+/// A link in the place of a shard is replaced, and its target stays as it was.
+#[test]
+#[cfg(unix)]
+fn a_planted_link_is_not_followed_when_a_shard_is_written() {
+    let path = folder("planted", &[("c.toml", SHARDED), ("victim", "precious")]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let results = path.join("results");
+    let shard = &campaign.shards()[0];
+    std::fs::create_dir(&results).unwrap();
+    std::os::unix::fs::symlink(path.join("victim"), results.join(shard.name())).unwrap();
+    let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
+    assert_eq!(taken, Taken::Ran(results.join(shard.name())));
+    assert!(!results.join(shard.name()).is_symlink());
+    assert_eq!(std::fs::read(path.join("victim")).unwrap(), b"precious");
+}
+
+/// Every experiment runs once, whoever takes it.
+#[test]
+fn threads_that_take_shards_divide_them() {
+    let path = folder("divided", &[("c.toml", SHARDED)]);
+    let campaign = Campaign::open(&path.join("c.toml")).unwrap();
+    let (results, alone) = (path.join("results"), path.join("alone"));
+    let ran = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let mut open = campaign.shards();
+                while !open.is_empty() {
+                    open.retain(|shard| {
+                        let taken = campaign.take_shard_while(shard, &results, &|| true).unwrap();
+                        ran.fetch_add(
+                            usize::from(matches!(taken, Taken::Ran(_))),
+                            std::sync::atomic::Ordering::Relaxed,
+                        );
+                        matches!(taken, Taken::Elsewhere(_))
+                    });
+                }
+            });
+        }
+    });
+    assert_eq!(ran.into_inner(), campaign.shards().len());
+    campaign.shards().iter().for_each(|shard| drop(campaign.run_shard(shard, &alone).unwrap()));
+    assert!(bytes(&results) == bytes(&alone));
 }
 
 /// The folder of results is a file, as full disks and missing rights are: nothing that was there is lost.

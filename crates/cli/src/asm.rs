@@ -35,7 +35,7 @@ pub(crate) struct Asm {
 pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let bytes = files::read(&args.file)?;
     let text = String::from_utf8_lossy(&bytes);
-    let name = args.file.display().to_string();
+    let name = crate::shown::path(&args.file);
     let opened = match reconverge_workbench::open(&bytes, true, &args.target.known()) {
         Ok(opened) => opened,
         Err(OpenError::Source(errors)) => return Err(SourceErrors::new(&name, &text, &errors).into()),
@@ -49,9 +49,7 @@ pub(crate) fn run(args: &Asm) -> Result<Answer> {
     let ending = output.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
     let format = match &args.format {
         Some(format) => &format[..],
-        None => {
-            formats::by_ending(opened.target.isa, ending).with_context(|| output.display().to_string())?
-        }
+        None => formats::by_ending(opened.target.isa, ending).with_context(|| crate::shown::path(&output))?,
     };
     let written = formats::write(&opened.target, &opened.image, format, args.drop_state);
     let written = written.map_err(|error| match error {

@@ -142,8 +142,8 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
     let all_right = results.iter().all(|measured| measured.golden_ok);
     if args.json {
         match &results[..] {
-            [only] => say!("{}", serde_json::to_string(only)?),
-            several => say!("{}", serde_json::json!({ "results": several })),
+            [only] => crate::messages::answer_json(only),
+            several => crate::messages::answer_json(&serde_json::json!({ "results": several })),
         }
     }
     Ok(if all_right { Answer::Yes } else { Answer::No })
@@ -180,7 +180,9 @@ fn list(kernels: &[Work], json: bool) {
         })
     };
     if json {
-        say!("{}", serde_json::json!({ "kernels": kernels.iter().map(entry).collect::<Vec<_>>() }));
+        crate::messages::answer_json(
+            &serde_json::json!({ "kernels": kernels.iter().map(entry).collect::<Vec<_>>() }),
+        );
         return;
     }
     for work in kernels {
@@ -196,7 +198,7 @@ fn no_result(args: &Bench, kernel: &Work, error: anyhow::Error) -> Result<Answer
         _ => return Err(error),
     };
     if args.json {
-        say!("{}", serde_json::json!({ kind: error.to_string() }));
+        crate::messages::answer_json(&serde_json::json!({ kind: error.to_string() }));
     }
     tell!("{} {}: {error}", kernel.isa(), kernel.name());
     Ok(Answer::No)

@@ -83,7 +83,10 @@ pub(crate) fn allowed(path: &Path, root: Option<&Path>) -> Result<PathBuf, Strin
     let found = real(path)?;
     let root = root.map(real).transpose()?;
     if let Some(root) = root.filter(|root| !found.starts_with(root)) {
-        return Err(format!("it is outside {}; --allow-outside reads it all the same", root.display()));
+        return Err(format!(
+            "it is outside {}; --allow-outside reads it all the same",
+            crate::shown::path(&root)
+        ));
     }
     match found.metadata() {
         Ok(about) if about.is_file() => Ok(path.to_path_buf()),

@@ -1,27 +1,27 @@
 //! `reconverge campaign`
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use comfy_table::{CellAlignment, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reconverge_campaign::summary::{Counts, Rate};
-use reconverge_campaign::{Campaign, Description, Recheck, Summary};
+use reconverge_campaign::{Campaign, Description, Recheck, Shard, Summary, Taken};
 use serde_json::json;
 
 use crate::Answer;
 use crate::interrupt::{self, STATUS};
-use crate::messages::{answer_json, counted, quiet};
+use crate::messages::{answer_json, counted, note, show_after_a_second};
+use crate::part::Part;
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
 ///
 /// FILE is TOML: docs/campaigns.md has its fields. Results are Parquet files in a folder, one for each shard of experiments;
-/// what is there already is not run again. They do not depend on the number of jobs. Ctrl-C keeps the shards that are
-/// finished.
+/// what is there already is not run again, unless it is damaged. They do not depend on the number of jobs. Several commands,
+/// on one host or on several, may share a folder and divide its shards. Ctrl-C keeps the shards that are finished.
 #[derive(clap::Args)]
 pub(crate) struct CampaignArgs {
     /// The campaign file
@@ -33,6 +33,9 @@ pub(crate) struct CampaignArgs {
     /// Shards at once; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Run the K-th of N parts of the shards, from 1 (default: all)
+    #[arg(long, value_name = "K/N", conflicts_with_all = ["describe", "summary", "recheck"])]
+    shard: Option<Part>,
     /// Only run without a fault, and print the profile and how many experiments there are
     #[arg(long, conflicts_with_all = ["summary", "recheck"])]
     describe: bool,
@@ -68,14 +71,30 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
         }
         return Ok(if recheck.differ.is_empty() { Answer::Yes } else { Answer::No });
     }
-    let missing = campaign.missing(&folder)?;
-    let stopped = !args.summary && !run_shards(&campaign, &missing, &folder, args)?;
+    let (mut stopped, mut damaged) = (false, Vec::new());
+    if !args.summary {
+        let state = campaign.state(&folder)?;
+        let is_ours = |shard: &Shard| args.shard.is_none_or(|part| part.has(shard.index));
+        for file in state.damaged.iter().filter(|file| is_ours(&file.shard)) {
+            note(&format!(
+                "{}: damaged: {}; the shard is run again",
+                crate::shown::path(&file.file),
+                file.why
+            ));
+            damaged.push(file.shard.name().to_owned());
+        }
+        let missing = state.missing.into_iter().filter(is_ours).collect();
+        stopped = !run_shards(&campaign, missing, &folder, args)?;
+    }
     let summary = campaign.summary(&folder)?;
     match args.json {
         true => {
             let mut answer = json!({ "campaign": campaign.describe(), "summary": summary });
             if stopped {
                 answer["interrupted"] = true.into();
+            }
+            if !damaged.is_empty() {
+                answer["damaged"] = damaged.into();
             }
             answer_json(&answer);
         }
@@ -94,58 +113,77 @@ pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Runs shards on threads; `false` where Ctrl-C has stopped them.
-fn run_shards(
-    campaign: &Campaign,
-    missing: &[reconverge_campaign::Shard],
-    folder: &Path,
-    args: &CampaignArgs,
-) -> Result<bool> {
+/// Time between two looks at shards that other processes run.
+const WAIT: Duration = Duration::from_millis(200);
+
+/// Runs shards on threads until all are finished, here or by other processes. Returns `false` if Ctrl-C stopped it.
+fn run_shards(campaign: &Campaign, missing: Vec<Shard>, folder: &Path, args: &CampaignArgs) -> Result<bool> {
     interrupt::watch();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors, usize::from).min(missing.len());
-    let bar = progress(missing.iter().map(|shard| shard.range.end - shard.range.start).sum());
-    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let experiments = |shard: &Shard| shard.range.end - shard.range.start;
+    let bar = progress(missing.iter().map(experiments).sum());
+    let failed = AtomicBool::new(false);
     let errors = Mutex::new(Vec::new());
-    let go_on = || {
+    let go_on = || !interrupt::asked() && !failed.load(Ordering::Relaxed);
+    let counting = || {
         bar.inc(1);
-        !interrupt::asked() && !failed.load(Ordering::Relaxed)
+        go_on()
     };
+    let (open, elsewhere) = (Mutex::new(missing), Mutex::new(Vec::new()));
+    // The first shard is the last of the list.
+    locked(&open).reverse();
     let work = || {
-        while let Some(shard) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            match campaign.run_shard_while(shard, folder, &go_on) {
-                Ok(Some(_)) => {}
-                Ok(None) => return,
+        while let Some(shard) = next(&open).filter(|_| go_on()) {
+            match campaign.take_shard_while(&shard, folder, &counting) {
+                Ok(Taken::Ran(_)) => {}
+                Ok(Taken::Finished(_)) => bar.inc(experiments(&shard)),
+                Ok(Taken::Elsewhere(by)) => locked(&elsewhere).push((shard, by)),
+                Ok(Taken::Stopped) => return,
                 Err(error) => {
                     failed.store(true, Ordering::Relaxed);
-                    errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(error);
+                    locked(&errors).push(error);
                     return;
                 }
             }
         }
     };
-    std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+    let mut waits = false;
+    while go_on() {
+        std::thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(work))));
+        let others = std::mem::take(&mut *locked(&elsewhere));
+        let Some((_, by)) = others.first() else { break };
+        if !waits {
+            bar.suspend(|| note(&format!("waiting for {} of {by}", counted(others.len() as u64, "shard"))));
+            waits = true;
+        }
+        locked(&open).extend(others.into_iter().map(|(shard, _)| shard).rev());
+        std::thread::sleep(WAIT);
+    }
     bar.finish_and_clear();
-    let errors = errors.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(error) = errors.into_iter().next() {
+    if let Some(error) = errors.into_inner().unwrap_or_else(PoisonError::into_inner).into_iter().next() {
         bail!(error);
     }
     Ok(!interrupt::asked())
 }
 
+fn locked<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The next shard of a list. The list is free again when this returns.
+fn next(open: &Mutex<Vec<Shard>>) -> Option<Shard> {
+    locked(open).pop()
+}
+
 /// A bar on a terminal; nothing elsewhere.
 fn progress(experiments: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() && !quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(experiments), target);
+    let bar = ProgressBar::with_draw_target(Some(experiments), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} experiments {elapsed}, {eta} left")
     {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
 }
 

@@ -35,7 +35,10 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
         None | Some(Some("dot" | "gv")) => false,
         Some(Some("svg")) => true,
         Some(_) => {
-            bail!("{}: the name must end in .dot, .gv or .svg", output.unwrap_or(Path::new("-")).display())
+            bail!(
+                "{}: the name must end in .dot, .gv or .svg",
+                crate::shown::path(output.unwrap_or(Path::new("-")))
+            )
         }
     };
     let (drawing, trap) = match args.counts {
@@ -44,7 +47,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
     };
     let text = if picture { drawing.svg() } else { drawing.dot() };
     files::write(output.unwrap_or(Path::new("-")), text.as_bytes())?;
-    let file = args.launch.file().display();
+    let file = crate::shown::path(&args.launch.file());
     for place in drawing.nowhere() {
         tell!("{file}: lanes come to {place}, and no instruction is there: `lint` says why");
     }
@@ -55,7 +58,7 @@ pub(crate) fn run(args: &Cfg, matches: &ArgMatches) -> Result<Answer> {
 
 fn plain(args: &Cfg) -> Result<Drawing> {
     let programs = args.launch.programs()?;
-    let place = || args.launch.file().display().to_string();
+    let place = || crate::shown::path(&args.launch.file());
     let kernel = args.launch.kernel.as_deref().or(programs.kernel.as_deref());
     let program = choose_program(&programs.opened.image, kernel).with_context(place)?;
     let title = program.name.clone().unwrap_or_else(place);

@@ -1,9 +1,8 @@
 //! `reconverge check`
 
 use std::collections::HashSet;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,7 +21,9 @@ use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
-use crate::messages::{answer_json, counted, note, quiet};
+use crate::messages::{answer_json, counted, note, show_after_a_second};
+use crate::part::Part;
+use crate::shown;
 use crate::timeout::Seconds;
 use crate::{Answer, EngineArgs, builtin, files, interrupt};
 
@@ -41,7 +42,7 @@ pub(crate) struct Check {
     filter: Option<Regex>,
     /// Only the K-th of N parts of the cases, from 1
     #[arg(long, value_name = "K/N")]
-    shard: Option<Shard>,
+    shard: Option<Part>,
     /// Stop a case after so many seconds; it has failed then
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<Seconds>,
@@ -76,26 +77,6 @@ pub(crate) struct Check {
     pub(crate) json: bool,
 }
 
-/// A part of the cases: every N-th, from the K-th on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Shard {
-    part: usize,
-    of: usize,
-}
-
-impl FromStr for Shard {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Shard, String> {
-        let numbers =
-            text.split_once('/').and_then(|(part, of)| Some((part.parse().ok()?, of.parse().ok()?)));
-        let shard = numbers.map(|(part, of)| Shard { part, of });
-        shard
-            .filter(|Shard { part, of }| (1..=*of).contains(part))
-            .ok_or_else(|| "K/N with K from 1 to N fits here, for instance 1/4".to_owned())
-    }
-}
-
 pub(crate) fn run(args: &Check) -> Result<Answer> {
     let known = known(args)?;
     let mut cases = Vec::new();
@@ -110,8 +91,8 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         cases.retain(|case| filter.is_match(&case.name) || filter.is_match(&case.id()));
     }
     let chosen = cases.len();
-    if let Some(Shard { part, of }) = args.shard {
-        cases = cases.into_iter().skip(part - 1).step_by(of).collect();
+    if let Some(part) = args.shard {
+        cases = part.of(cases);
     }
     if cases.is_empty() {
         bail!("{}", nothing(args, read, chosen));
@@ -154,7 +135,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     }
     match (args.json, left) {
         (true, 0) => answer_json(&summary),
-        (true, _) => answer_json(&Part { summary: &summary, interrupted: true, not_judged: left }),
+        (true, _) => answer_json(&Partial { summary: &summary, interrupted: true, not_judged: left }),
         (false, _) => print(args, &summary, &shares),
     }
     if left > 0 {
@@ -167,7 +148,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
 
 /// The answer of a check that Ctrl-C ended.
 #[derive(serde::Serialize)]
-struct Part<'a> {
+struct Partial<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     interrupted: bool,
@@ -177,11 +158,11 @@ struct Part<'a> {
 
 /// Why there is no case to judge.
 fn nothing(args: &Check, read: usize, chosen: usize) -> String {
-    let paths: Vec<String> = args.paths.iter().map(|path| path.display().to_string()).collect();
+    let paths: Vec<String> = args.paths.iter().map(|path| crate::shown::path(&path)).collect();
     let paths = if paths.is_empty() { "the built-in corpus".to_owned() } else { paths.join(", ") };
     match (&args.filter, args.shard) {
-        (_, Some(Shard { part, of })) if chosen > 0 => {
-            format!("no case to judge: part {part} of {of} of {} is empty", counted(chosen as u64, "case"))
+        (_, Some(part)) if chosen > 0 => {
+            format!("no case to judge: part {part} of {} is empty", counted(chosen as u64, "case"))
         }
         (Some(filter), _) if read > 0 => {
             format!(
@@ -216,24 +197,24 @@ const SHOWN: usize = 1000;
 
 fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
-        say!("skipped  {}: {}", outcome.file, outcome.why);
+        say!("skipped  {}: {}", shown::name(&outcome.file), outcome.why);
     }
     for outcome in &summary.findings {
-        say!("finding  {}: {}", outcome.place(), outcome.why);
+        say!("finding  {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     for outcome in &summary.flakes {
-        say!("flake    {}: {}", outcome.place(), outcome.why);
+        say!("flake    {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     let new = |outcome: &&Outcome| !summary.is_expected(outcome);
     for outcome in summary.failures.iter().filter(new).take(SHOWN) {
-        say!("FAILED   {}: {}", outcome.place(), outcome.why);
+        say!("FAILED   {}: {}", shown::name(&outcome.place()), outcome.why);
     }
     let unexpected = summary.failures.len() - summary.expected_failures;
     if unexpected > SHOWN {
         say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
     }
     for outcome in &summary.unexpected_passes {
-        say!("PASSES   {}: the baseline says that it fails: take it out", outcome.place());
+        say!("PASSES   {}: the baseline says that it fails: take it out", shown::name(&outcome.place()));
     }
     if summary.failures.len() > 1 {
         for reason in summary.reasons.iter().take(20) {
@@ -268,16 +249,11 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
 
 /// A bar on a terminal, after a second; nothing elsewhere.
 fn progress(cases: u64) -> ProgressBar {
-    let target = if std::io::stderr().is_terminal() && !quiet() {
-        ProgressDrawTarget::stderr()
-    } else {
-        ProgressDrawTarget::hidden()
-    };
-    let bar = ProgressBar::with_draw_target(Some(cases), target);
+    let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} cases {elapsed}") {
         bar.set_style(style);
     }
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
 }
 
@@ -289,7 +265,7 @@ fn known(args: &Check) -> Result<Known> {
     let flaky = match &args.flakes {
         None => RegexSet::empty(),
         Some(path) => {
-            let place = || path.display().to_string();
+            let place = || crate::shown::path(&path);
             let text = String::from_utf8(files::read(path)?).with_context(place)?;
             RegexSet::new(entries(&text)).with_context(place)?
         }
@@ -313,7 +289,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
         file: String,
         name: String,
     }
-    let place = path.display();
+    let place = crate::shown::path(&path);
     let text = String::from_utf8(files::read(path)?).with_context(|| place.to_string())?;
     if text.trim_start().starts_with('{') {
         let earlier: Earlier = serde_json::from_str(&text)
@@ -328,7 +304,7 @@ pub(crate) fn baseline(path: &Path) -> Result<HashSet<String>> {
             anyhow!("{place}:{}: `{line}`: NAME,STATUS is the form, for instance a.toml,Fail", number + 1)
         })?;
         if fails(status) {
-            failing.insert(name.to_owned());
+            failing.insert(shown::unlisted(name));
         }
     }
     Ok(failing)
@@ -358,8 +334,8 @@ fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<(
                 status => status,
             };
             match seconds {
-                true => writeln!(text, "{},{},{}", case.id(), status.name(), result.seconds)?,
-                false => writeln!(text, "{},{}", case.id(), status.name())?,
+                true => writeln!(text, "{},{},{}", shown::listed(&case.id()), status.name(), result.seconds)?,
+                false => writeln!(text, "{},{}", shown::listed(&case.id()), status.name())?,
             }
         }
         files::write(path, &text.into_inner()?)
@@ -386,11 +362,12 @@ fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
                 status
             }
         };
-        if suites.last().is_none_or(|suite| suite.name.as_str() != case.file) {
-            suites.push(TestSuite::new(case.file.clone()));
+        let file = shown::listed(&case.file);
+        if suites.last().is_none_or(|suite| suite.name.as_str() != file) {
+            suites.push(TestSuite::new(file));
         }
         if let Some(suite) = suites.last_mut() {
-            let mut test = TestCase::new(case.name.clone(), status);
+            let mut test = TestCase::new(shown::listed(&case.name), status);
             test.set_time(*time);
             suite.time = Some(suite.time.unwrap_or_default() + *time);
             suite.add_test_case(test);
@@ -423,7 +400,7 @@ fn read_path(path: &Path, args: &Check, cases: &mut Vec<Case>) -> Result<()> {
         read_file(path, None, args, cases);
         return Ok(());
     }
-    let about = std::fs::metadata(path).with_context(|| path.display().to_string())?;
+    let about = std::fs::metadata(path).with_context(|| crate::shown::path(&path))?;
     if !about.is_dir() {
         read_file(path, None, args, cases);
         return Ok(());

@@ -46,13 +46,13 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
                 }
                 let mut launch = args.launch.clone();
                 launch.file = file.to_owned();
-                of_launch(&launch.ready(matches)?, file.display().to_string(), args.limit)
+                of_launch(&launch.ready(matches)?, crate::shown::path(&file), args.limit)
             };
             (with(&a)?, with(b)?)
         }
         (None, engine) => {
             if is_trace(&a) {
-                bail!("{}: --compare-engine needs a launch, this is a trace", a.display());
+                bail!("{}: --compare-engine needs a launch, this is a trace", crate::shown::path(&a));
             }
             let mut ready = args.launch.ready(matches)?;
             let first = of_launch(&ready, ready.options.engine.name().to_owned(), args.limit)?;
@@ -128,7 +128,7 @@ fn of_launch(ready: &Ready, name: String, limit: u64) -> Result<Side> {
 }
 
 fn of_file(path: &Path) -> Result<Side> {
-    let place = || path.display().to_string();
+    let place = || crate::shown::path(&path);
     let file = BufReader::new(File::open(path).with_context(place)?);
     let reader = Reader::new(Box::new(file) as Box<dyn Input>).with_context(place)?;
     of_reader(place(), reader).with_context(place)

@@ -39,8 +39,7 @@ pub(crate) fn run(args: &Dis) -> Result<Answer> {
     let style = Style { hex: args.hex, structure: args.structure, idioms: args.idioms, notes: true };
     let mut image = opened.image;
     if let Some(kernel) = &args.kernel {
-        let program =
-            choose_program(&image, Some(kernel)).with_context(|| args.file.display().to_string())?;
+        let program = choose_program(&image, Some(kernel)).with_context(|| crate::shown::path(&args.file))?;
         image = image.only(program);
     }
     say_part!("{}", opened.target.machine().image_text(&opened.target, &image, style)?);

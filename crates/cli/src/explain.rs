@@ -8,7 +8,7 @@ use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::machine::{ExplainedField, Explanation, TargetError, isa_of_chip};
 
 use crate::files::open_program_or_case;
-use crate::messages::SourceErrors;
+use crate::messages::{SourceErrors, answer_json};
 use crate::{Answer, TargetArgs};
 
 /// Explain one instruction, field by field
@@ -36,7 +36,7 @@ pub(crate) struct Explain {
 pub(crate) fn run(args: &Explain) -> Result<Answer> {
     let explained = explained(args)?;
     if args.json {
-        say!("{}", serde_json::to_string(&explained)?);
+        answer_json(&explained);
     } else {
         print(&explained);
     }

@@ -152,13 +152,13 @@ impl LaunchArgs {
 
     /// The launch, ready to be observed, for the fast engine: the compiled one cannot be observed. Of a run manifest its first launch, unless it has several.
     pub(crate) fn ready(&self, matches: &ArgMatches) -> Result<Ready> {
-        let title = self.file.display().to_string();
+        let title = crate::shown::path(&self.file);
         let options = self.options_or(Engine::Fast);
         match prepare(self, matches)? {
             Prepared::Launch { launch, opened, path, beside, lane } => {
                 let kernel = self.kernel.as_deref().or(launch.common.kernel.as_deref());
                 let program = choose_program(&opened.image, kernel);
-                let program = program.with_context(|| path.display().to_string())?.clone();
+                let program = program.with_context(|| crate::shown::path(&path))?.clone();
                 let session = launch.prepare(&opened.image, &program, &beside);
                 let session = session.with_context(|| title.clone())?;
                 let source = (!opened.lines.is_empty()).then(|| std::fs::read_to_string(path).ok()).flatten();
@@ -262,7 +262,7 @@ fn root(allow_outside: bool, folder: PathBuf) -> Option<PathBuf> {
 }
 
 fn from_case(args: &LaunchArgs, name: &str) -> Result<Prepared> {
-    let file = args.file.display().to_string();
+    let file = crate::shown::path(&args.file);
     let folder: Arc<dyn Folder> = Arc::new(NoFolder);
     let cases = reconverge_cases::read(&file, &files::read(&args.file)?, &folder, args.target.isa)?;
     let case = reconverge_cases::find(&cases, name).with_context(|| file.clone())?;
@@ -289,7 +289,7 @@ fn prepared(
 ) -> Result<Prepared> {
     let mut lane = None;
     if let Some(asked) = args.pixel.or(args.vertex) {
-        let title = || args.file.display().to_string();
+        let title = || crate::shown::path(&args.file);
         let Piece { lane: found, lanes, of, fragments } =
             launch.choose(asked, &beside).with_context(title)?;
         let several = match fragments {
@@ -312,7 +312,10 @@ fn from_manifest(
 ) -> Result<Prepared> {
     only_of_programs(matches, "a run manifest")?;
     if let Some(asked) = args.pixel.or(args.vertex) {
-        bail!("{}: {asked}: a run manifest has threads, neither pixels nor vertices", args.file.display());
+        bail!(
+            "{}: {asked}: a run manifest has threads, neither pixels nor vertices",
+            crate::shown::path(&args.file)
+        );
     }
     let (manifest, opened, _, beside) = read_manifest(&args.file, args.allow_outside, manifest)?;
     Ok(Prepared::Manifest { manifest, opened, beside })
@@ -324,7 +327,7 @@ fn read_manifest(
     allow_outside: bool,
     manifest: Result<Manifest, String>,
 ) -> Result<(Manifest, Opened, PathBuf, Beside)> {
-    let name = file.display().to_string();
+    let name = crate::shown::path(&file);
     let manifest = manifest.map_err(|why| anyhow!("{name}: {why}"))?;
     let above = folder_of(file).join("..");
     let beside = Beside::file(file, root(allow_outside, above));
@@ -350,7 +353,7 @@ fn read_launch_file(
     known: &TargetArgs,
 ) -> Result<(LaunchFile, Opened, PathBuf, Beside)> {
     let bytes = files::read(file)?;
-    let name = file.display().to_string();
+    let name = crate::shown::path(&file);
     let text = std::str::from_utf8(&bytes).with_context(|| name.clone())?;
     let launch = LaunchFile::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
     let beside = Beside::file(file, root(allow_outside, folder_of(file)));

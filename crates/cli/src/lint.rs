@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::launch::{Programs, open_programs};
 use crate::messages::{answer_coloured, counted};
+use crate::shown;
 use crate::{Answer, TargetArgs};
 
 /// Find where programs break the rules of their machine
@@ -76,10 +77,10 @@ pub(crate) fn run(args: &Lint) -> Result<Answer> {
     let opened = opened.collect::<Result<Vec<_>>>()?;
     let mut found = Found::default();
     for programs in &opened {
-        found.add(args, programs).with_context(|| programs.path.display().to_string())?;
+        found.add(args, programs).with_context(|| crate::shown::path(&programs.path))?;
     }
     match args.json {
-        true => say!("{}", found.to_json()),
+        true => crate::messages::answer_json(&found.to_json()),
         false => found.print(),
     }
     let bad = found.findings.iter().any(|located| located.finding.rule.severity > Severity::Note);
@@ -154,6 +155,7 @@ impl Found {
             let line = located.line.map(|line| format!(":{line}")).unwrap_or_default();
             let program = located.program.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
             let place = format!("{}{line}{program}, at {}", located.file, located.address);
+            let (place, message) = (shown::name(&place), shown::name(message));
             answer_coloured(format_args!("{}[{}] {place}: {message}\n", painted(rule.severity), rule.name));
             say!("  {}", located.text);
             say!("  rule: {}", rule.demands);
@@ -229,7 +231,7 @@ fn rules(args: &Lint) -> Result<()> {
         }
     }
     if args.json {
-        say!("{}", json!({ "rules": listed }));
+        crate::messages::answer_json(&json!({ "rules": listed }));
     }
     Ok(())
 }

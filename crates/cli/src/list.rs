@@ -9,7 +9,8 @@ use reconverge_workbench::contents::{Contents, ProgramContents, contents};
 use regex::Regex;
 
 use crate::files::{cases, open_program};
-use crate::messages::counted;
+use crate::messages::{answer_json, counted};
+use crate::shown;
 use crate::{Answer, TargetArgs};
 
 /// List the programs of a file with what they need
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &List) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
     let contents = contents(&opened)?;
     match args.json {
-        true => say!("{}", serde_json::to_string(&contents)?),
+        true => answer_json(&contents),
         false => print(&contents),
     }
     Ok(Answer::Yes)
@@ -55,10 +56,13 @@ pub(crate) fn run_cases(args: &Cases) -> Result<Answer> {
     cases.retain(|case| args.filter.as_ref().is_none_or(|filter| filter.is_match(&case.name)));
     if args.json {
         let of = |case: &Case| serde_json::json!({"name": case.name, "about": case.about()});
-        say!("{}", serde_json::json!({"cases": cases.iter().map(of).collect::<Vec<_>>()}));
+        answer_json(&serde_json::json!({"cases": cases.iter().map(of).collect::<Vec<_>>()}));
     } else {
-        let width = cases.iter().map(|case| case.name.chars().count()).max().unwrap_or_default();
-        cases.iter().for_each(|case| say!("{:<width$}  {}", case.name, case.about()));
+        let width =
+            cases.iter().map(|case| shown::name(&case.name).chars().count()).max().unwrap_or_default();
+        cases
+            .iter()
+            .for_each(|case| say!("{:<width$}  {}", shown::name(&case.name), shown::name(&case.about())));
     }
     Ok(Answer::Yes)
 }
@@ -103,7 +107,9 @@ fn print(contents: &Contents) {
         .collect();
     let mut table = table(columns.iter().map(|(name, _)| *name));
     for program in programs {
-        table.add_row(columns.iter().map(|(_, of)| of(program).unwrap_or("-".to_owned())));
+        table.add_row(
+            columns.iter().map(|(_, of)| shown::name(&of(program).unwrap_or("-".to_owned())).into_owned()),
+        );
     }
     for (column, (name, _)) in table.column_iter_mut().zip(&columns) {
         if !["program", "machine", "chip", "stage", "parameters"].contains(name) {
@@ -113,12 +119,14 @@ fn print(contents: &Contents) {
     say!("{}", trimmed(&table));
     for program in programs {
         let title = program.demangled.as_ref().or(program.name.as_ref()).map_or("", |name| name);
+        let title = shown::name(title);
         if let (Some(_), Some(name)) = (&program.demangled, &program.name) {
-            say!("{title}: named {name}");
+            say!("{title}: named {}", shown::name(name));
         }
         if !program.parameters.is_empty() {
             let one = |param: &reconverge_workbench::contents::Parameter| {
-                let name = param.name.as_ref().map(|name| format!("{name} ")).unwrap_or_default();
+                let name =
+                    param.name.as_ref().map(|name| format!("{} ", shown::name(name))).unwrap_or_default();
                 format!("{name}{:#x} ({} B)", param.offset, param.bytes)
             };
             let list: Vec<String> = program.parameters.iter().map(one).collect();
@@ -131,23 +139,28 @@ fn print(contents: &Contents) {
             say!("{title}: {}", counted(program.state.len() as u64, "state register"));
         }
         for sampler in &program.samplers {
-            say!("{title}: texture {} in unit {}", sampler.name, sampler.unit);
+            say!("{title}: texture {} in unit {}", shown::name(&sampler.name), sampler.unit);
         }
     }
     for (index, module) in contents.modules.iter().enumerate() {
         let title = match (&module.name, contents.modules.len()) {
             (_, 1) => "module".to_owned(),
-            (Some(name), _) => format!("module {index} ({name})"),
+            (Some(name), _) => format!("module {index} ({})", shown::name(name)),
             (None, _) => format!("module {index}"),
         };
         for data in &module.constants {
             say!("{title}: constants in bank {} from {:#x}, {} B", data.bank, data.offset, data.bytes);
         }
         for variable in &module.variables {
-            say!("{title}: {} variable {}, {} B", variable.space, variable.name, variable.bytes);
+            say!(
+                "{title}: {} variable {}, {} B",
+                variable.space,
+                shown::name(&variable.name),
+                variable.bytes
+            );
         }
         for sampler in &module.samplers {
-            say!("{title}: texture {} in unit {}", sampler.name, sampler.unit);
+            say!("{title}: texture {} in unit {}", shown::name(&sampler.name), sampler.unit);
         }
     }
 }

@@ -48,9 +48,11 @@ mod list;
 mod man;
 mod messages;
 mod page;
+mod part;
 mod patch;
 mod piglit;
 mod run;
+mod shown;
 mod stats;
 mod timeout;
 mod trace;
@@ -275,6 +277,17 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
+/// The message about arguments that do not fit. It quotes them between colours of its own: where they have characters
+/// that a terminal obeys, it is that about the same arguments with these escaped.
+fn refused(error: &clap::Error) -> clap::Error {
+    let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
+    match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Err(shown) => shown,
+        // Only what is escaped was wrong.
+        Ok(_) => Cli::command().error(error.kind(), shown::name(&error.render().to_string())),
+    }
+}
+
 fn main() -> ExitCode {
     let parsed = Cli::command().try_get_matches().and_then(|matches| {
         let cli = Cli::from_arg_matches(&matches)?;
@@ -285,10 +298,16 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers, anything else is wrong usage.
             let code = if error.use_stderr() { 2 } else { 0 };
-            let _ = error.print();
+            match code {
+                0 => messages::answer_coloured(format_args!("{}", error.render().ansi())),
+                _ => messages::tell_coloured(&refused(&error).render().ansi().to_string()),
+            }
+            messages::finish();
             if code == 2 && std::env::args().any(|argument| argument == "--json") {
-                let text = error.to_string();
-                say!("{}", serde_json::json!({ "error": text.trim_start_matches("error: ").trim_end() }));
+                let text = refused(&error).to_string();
+                crate::messages::answer_json(
+                    &serde_json::json!({ "error": text.trim_start_matches("error: ").trim_end() }),
+                );
             }
             return ExitCode::from(code);
         }
@@ -339,6 +358,7 @@ fn main() -> ExitCode {
             messages::counted(spent.bytes, "byte"),
         );
     }
+    messages::finish();
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),

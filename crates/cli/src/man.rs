@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Man) -> Result<Answer> {
     }
     match &args.folder {
         Some(folder) => {
-            std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+            std::fs::create_dir_all(folder).with_context(|| crate::shown::path(&folder))?;
             let mut command = Cli::command().disable_help_subcommand(true);
             command.build();
             write_pages(command, folder)?;

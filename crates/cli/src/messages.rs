@@ -8,9 +8,13 @@ use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reconverge_isa::source::{self, Diagnostic};
+use reconverge_output::standard_output_was_closed;
+use serde::Serialize;
 use serde_json::{Value, json};
+
+use crate::shown;
 
 /// Whether notes, warnings and progress are left out.
 static QUIET: AtomicBool = AtomicBool::new(false);
@@ -51,10 +55,14 @@ impl fmt::Display for SourceErrors {
 
 impl std::error::Error for SourceErrors {}
 
-/// Writes to standard error, without colours where none are wanted. A standard error that cannot be written is no
-/// reason to end differently.
+/// Writes to standard error. A standard error that cannot be written is no reason to end differently.
 pub(crate) fn tell(text: fmt::Arguments<'_>) {
-    let _ = anstream::stderr().write_fmt(text);
+    let _ = std::io::stderr().write_all(shown::lines(&text.to_string()).as_bytes());
+}
+
+/// Writes to standard error, as [`tell`] does, with colours if they are wanted.
+pub(crate) fn tell_coloured(text: &str) {
+    let _ = anstream::stderr().write_all(shown::styled(text).as_bytes());
 }
 
 /// Says why a command could not do its work: on standard error, and where the answer would be JSON as an object on
@@ -62,7 +70,7 @@ pub(crate) fn tell(text: fmt::Arguments<'_>) {
 pub(crate) fn error(error: &Error, as_json: bool) {
     let source = error.downcast_ref::<SourceErrors>();
     match source {
-        Some(errors) => tell!("{errors}"),
+        Some(errors) => tell_coloured(&format!("{errors}\n")),
         None => tell!("error: {error:#}"),
     }
     if as_json {
@@ -74,45 +82,84 @@ pub(crate) fn error(error: &Error, as_json: bool) {
         if let Some(errors) = source {
             object["diagnostics"] = errors.json.clone().into();
         }
-        say!("{object}");
+        answer_json(&object);
     }
 }
 
-/// Writes to standard output. A reader that has gone away wants no more: that is no error.
+/// Standard output, which every answer goes to.
+pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
+    // Rust's runtime has opened a device that takes everything.
+    match standard_output_was_closed() {
+        true => Err(std::io::Error::other("it was closed at the start")),
+        false => Ok(std::io::stdout()),
+    }
+}
+
+/// Writes to standard output. A reader that has gone away wants no more: that is no error. On a terminal, characters that
+/// it obeys are escaped; other readers get the text as it is.
 pub(crate) fn answer(text: fmt::Arguments<'_>) {
-    written(std::io::stdout().write_fmt(text));
+    written(output().and_then(|mut out| match out.is_terminal() {
+        true => out.write_all(shown::lines(&text.to_string()).as_bytes()),
+        false => out.write_fmt(text),
+    }));
 }
 
 /// Writes to standard output, as [`answer`] does, without colours where none are wanted.
 pub(crate) fn answer_coloured(text: fmt::Arguments<'_>) {
-    written(anstream::stdout().write_fmt(text));
+    written(output().and_then(|_| anstream::stdout().write_all(shown::styled(&text.to_string()).as_bytes())));
 }
 
 /// Writes bytes to standard output, as [`answer`] does text.
 pub(crate) fn answer_bytes(bytes: &[u8]) {
-    let mut out = std::io::stdout().lock();
-    written(out.write_all(bytes).and_then(|()| out.flush()));
+    written(output().and_then(|mut out| {
+        match out.is_terminal() {
+            true => out.write_all(shown::lines(&String::from_utf8_lossy(bytes)).as_bytes())?,
+            false => out.write_all(bytes)?,
+        }
+        out.flush()
+    }));
+}
+
+/// Writes what is left of the answers: the last line may not have ended.
+pub(crate) fn finish() {
+    written(std::io::stdout().flush());
 }
 
 /// Writes an object to standard output as it is made, as [`answer`] does text.
-pub(crate) fn answer_json(object: &impl serde::Serialize) {
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let result = serde_json::to_writer(&mut out, object).map_err(std::io::Error::from);
-    written(result.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()));
+pub(crate) fn answer_json(object: &impl Serialize) {
+    written(output().and_then(|out| {
+        let mut out = std::io::BufWriter::new(out.lock());
+        object.serialize(&mut serde_json::Serializer::with_formatter(&mut out, shown::Json))?;
+        out.write_all(b"\n")?;
+        out.flush()
+    }));
 }
 
 /// On a terminal, after a second: what is being done, and for how long.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
-    let bar = match std::io::stderr().is_terminal() && !quiet() {
-        true => ProgressBar::new_spinner(),
-        false => ProgressBar::hidden(),
-    };
+    let bar = ProgressBar::new_spinner();
+    bar.set_draw_target(ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
         bar.set_style(style);
     }
     bar.set_message(what);
-    bar.enable_steady_tick(Duration::from_secs(1));
+    show_after_a_second(&bar);
     bar
+}
+
+/// Shows a bar on a terminal, if it has not finished after a second.
+pub(crate) fn show_after_a_second(bar: &ProgressBar) {
+    if !std::io::stderr().is_terminal() || quiet() {
+        return;
+    }
+    let bar = bar.downgrade();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(1));
+        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+            bar.set_draw_target(ProgressDrawTarget::stderr());
+            bar.enable_steady_tick(Duration::from_secs(1));
+        }
+    });
 }
 
 fn written(result: std::io::Result<()>) {
@@ -135,7 +182,7 @@ pub(crate) fn note(text: &str) {
 /// Shows warnings with the lines they are about.
 pub(crate) fn warn(path: &Path, text: &str, warnings: &[Diagnostic]) {
     if !quiet() && !warnings.is_empty() {
-        tell(format_args!("{}", render(&path.display().to_string(), text, warnings)));
+        tell_coloured(&render(&shown::path(path), text, warnings));
     }
 }
 
@@ -155,6 +202,7 @@ const SHOWN: usize = 50;
 /// Diagnostics with the lines they are about. The renderer gets these lines only: it walks all that it gets, for each
 /// diagnostic.
 fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
+    let path = &*shown::name(path);
     let renderer = Renderer::styled();
     let ends = text.match_indices('\n').map(|(at, _)| at + 1);
     let starts: Vec<usize> = std::iter::once(0).chain(ends).collect();
@@ -169,13 +217,15 @@ fn render(path: &str, text: &str, diagnostics: &[Diagnostic]) -> String {
         let (first, last) = (line_of(start), line_of(end.max(start)));
         let from = starts[first];
         let to = starts.get(last + 1).copied().unwrap_or(text.len());
-        let annotation =
-            AnnotationKind::Primary.span(start - from..end.max(start) - from).label(&diagnostic.label);
+        let label = shown::name(&diagnostic.label);
+        let annotation = AnnotationKind::Primary.span(start - from..end.max(start) - from).label(&*label);
         let snippet =
             Snippet::source(&text[from..to]).line_start(first + 1).path(path).annotation(annotation);
-        let mut group = level.primary_title(&diagnostic.message).element(snippet);
-        if let Some(help) = &diagnostic.help {
-            group = group.element(Level::HELP.message(help));
+        let message = shown::lines(&diagnostic.message);
+        let help = diagnostic.help.as_deref().map(shown::lines);
+        let mut group = level.primary_title(&*message).element(snippet);
+        if let Some(help) = &help {
+            group = group.element(Level::HELP.message(&**help));
         }
         let _ = writeln!(out, "{}", renderer.render(&[group]));
     }

@@ -41,7 +41,7 @@ impl PageArgs {
     /// Says that there is no page after Ctrl-C.
     pub(crate) fn say_interrupted(&self) {
         if let Some(file) = &self.html {
-            let file = file.display();
+            let file = crate::shown::path(&file);
             tell!("{file}: interrupted: the page is not written; --watchdog N ends a run with a page of it");
         }
     }
@@ -75,7 +75,7 @@ impl PageArgs {
             };
             let report = Report::of(subject, &ready.session, &ready.options, bounds);
             let report = report.map_err(|error| anyhow!("{}: {error}", ready.title))?;
-            let place = file.display();
+            let place = crate::shown::path(&file);
             report.notes().iter().for_each(|text| note(&format!("{place}: {}: {text}", ready.title)));
             reports.push(report);
         }

@@ -42,7 +42,7 @@ pub(crate) fn address(text: &str) -> Result<u32, String> {
 }
 
 pub(crate) fn run(args: &Patch) -> Result<Answer> {
-    let name = args.file.display().to_string();
+    let name = crate::shown::path(&args.file);
     if is_source(&name) {
         bail!("{name}: a source is changed by editing it: patch is for files of machine code");
     }

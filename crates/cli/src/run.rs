@@ -94,13 +94,13 @@ enum Ended {
 }
 
 pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
-    let limit = Timeout::start(args.timeout, args.json, &args.launch.file.display().to_string());
+    let limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file));
     interrupt::watch();
     let progress = messages::spinner("running");
     let ended = execute(args, matches);
     progress.finish_and_clear();
     limit.end();
-    let file = args.launch.file.display();
+    let file = crate::shown::path(&args.launch.file);
     let (ended, followed) = ended?;
     if let Ended::Judged(result, _) = &ended
         && interrupt::asked()
@@ -120,16 +120,16 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
         Ended::Judged(result, wrong) => (result, wrong),
         Ended::Trapped(trapped) => {
             if args.json {
-                say!("{}", json!({ "trap": trapped.message, "at": trapped.to_json() }));
+                crate::messages::answer_json(&json!({ "trap": trapped.message, "at": trapped.to_json() }));
             }
             tell!("{file}: {trapped}");
-            let program = args.launch.file.display().to_string();
+            let program = crate::shown::path(&args.launch.file);
             trapped.details(&program).iter().for_each(|line| tell!("  {line}"));
             return Ok(Answer::No);
         }
         Ended::Differ(why) => {
             if args.json {
-                say!("{}", json!({ "differ": why }));
+                crate::messages::answer_json(&json!({ "differ": why }));
             }
             tell!("{file}: {why}");
             return Ok(Answer::No);
@@ -156,12 +156,12 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
 fn execute(args: &Run, matches: &ArgMatches) -> Result<(Ended, Option<Followed>)> {
     let options = args.launch.options();
     let mut followed = None;
-    let title = || args.launch.file.display().to_string();
+    let title = || crate::shown::path(&args.launch.file);
     let (ended, beside) = match prepare(&args.launch, matches)? {
         Prepared::Launch { launch, opened, path, beside, .. } => {
             let kernel = args.launch.kernel.as_deref().or(launch.common.kernel.as_deref());
             let program = choose_program(&opened.image, kernel);
-            let program = program.with_context(|| path.display().to_string())?;
+            let program = program.with_context(|| crate::shown::path(&path))?;
             let ran = launch.run(&opened.image, program, &options, &beside);
             let ended = match launch.judged(ran) {
                 Ok((result, wrong)) => {
@@ -230,7 +230,7 @@ fn save(path: &Path, array: &Array) -> Result<()> {
             serde_json::to_writer(&mut file, array)?;
             file.flush()
         }),
-        _ => bail!("{}: the name must end in .npy, .json or .bin", path.display()),
+        _ => bail!("{}: the name must end in .npy, .json or .bin", crate::shown::path(&path)),
     }
 }
 
@@ -286,7 +286,7 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
         messages::answer_json(&object);
     } else {
         for (name, array) in &result.outputs {
-            say!("{name}: {} {:?}", array.dtype, array.shape);
+            say!("{}: {} {:?}", crate::shown::name(name), array.dtype, array.shape);
             print_rows(array, args.rows);
         }
         say!(
@@ -307,15 +307,15 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
     if interrupted {
         note(&format!(
             "{}: interrupted: these are the results so far; what did not run left zeros, and no file is written",
-            args.launch.file.display()
+            crate::shown::path(&args.launch.file)
         ));
         return Ok(());
     }
     for finding in &result.findings {
-        note(&format!("{}: strict finding: {finding}", args.launch.file.display()));
+        note(&format!("{}: strict finding: {finding}", crate::shown::path(&args.launch.file)));
     }
     for mismatch in &result.mismatches {
-        tell!("{}: {mismatch}", args.launch.file.display());
+        tell!("{}: {mismatch}", crate::shown::path(&args.launch.file));
     }
     Ok(())
 }

@@ -62,7 +62,7 @@ enum Form {
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     // It ends with the command.
-    let _limit = Timeout::start(args.timeout, args.json, &args.launch.file().display().to_string());
+    let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
     if args.compare.is_some() || args.compare_engine.is_some() {
         if args.form == Form::Csv {
             bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
@@ -126,7 +126,7 @@ fn depths(ready: &Ready) -> Vec<reconverge_simt::Depth> {
 /// Counts from a trace: what it holds of them.
 fn of_trace(args: &Stats) -> Result<Answer> {
     let path = args.launch.file();
-    let place = || path.display().to_string();
+    let place = || crate::shown::path(&path);
     let mut reader =
         Reader::new(BufReader::new(File::open(path).with_context(place)?)).with_context(place)?;
     let isa: reconverge_isa::Isa = reader.header().isa.parse().with_context(place)?;
@@ -187,7 +187,7 @@ impl Counts<'_> {
         object["stack_declared"] = json!(declared);
         object["trap"] = json!(ended.trap());
         object["interrupted"] = json!(*ended == Ended::Interrupted);
-        say!("{object}");
+        messages::answer_json(&object);
     }
 
     fn csv(&self) {

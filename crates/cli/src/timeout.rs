@@ -32,7 +32,7 @@ impl Timeout {
             if receiver.recv_timeout(limit) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
                 let why = format!("timeout: no end after {} s (--timeout)", limit.as_secs_f64());
                 if as_json {
-                    say!("{}", serde_json::json!({ "timeout": why }));
+                    crate::messages::answer_json(&serde_json::json!({ "timeout": why }));
                 }
                 tell!("{what}: {why}");
                 crate::files::leave(1);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use reconverge_output::Whole;
 use reconverge_simt::limits::TRACE;
 use reconverge_simt::{Event, Lane, Mask, Why};
 use reconverge_trace::filter::EVENTS;
@@ -17,7 +18,6 @@ use reconverge_workbench::listing::{self, Style};
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
-use crate::files::Whole;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
 use crate::page::PageArgs;
@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     }
     interrupt::watch();
     // It ends with the command.
-    let _limit = Timeout::start(args.timeout, false, &args.launch.file().display().to_string());
+    let _limit = Timeout::start(args.timeout, false, &crate::shown::path(&args.launch.file()));
     let ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
     let recording = Recording { data: args.data, limit: args.limit };
@@ -120,7 +120,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     }
     match &args.output {
         Some(file) if file.extension().is_some_and(|extension| extension == "rtrace") => {
-            let place = || file.display().to_string();
+            let place = || crate::shown::path(&file);
             let created = Whole::create(file).with_context(place)?;
             let (written, how) = record(&ready, recording, BufWriter::new(created)).with_context(place)?;
             written
@@ -151,7 +151,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
 
 /// Whether there is a form for a name; a trace `of_file` is not written as one again.
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
-    let place = output.display();
+    let place = crate::shown::path(&output);
     match output.extension().and_then(|extension| extension.to_str()) {
         Some("json" | "pftrace" | "perfetto-trace" | "parquet") => Ok(()),
         Some("rtrace") if !of_file => Ok(()),
@@ -168,7 +168,7 @@ pub(crate) fn is_trace(path: &Path) -> bool {
 
 /// Prints and exports a trace that was recorded before.
 fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
-    let place = || path.display().to_string();
+    let place = || crate::shown::path(&path);
     if args.page.html.is_some() {
         bail!("{}: --html needs the launch: a trace has no registers and no stack", place());
     }
@@ -184,7 +184,7 @@ fn from_trace(args: &Trace, path: &Path) -> Result<Answer> {
 /// # Errors
 /// It breaks off or is damaged.
 pub(crate) fn said_whole<R: Read + Seek>(reader: &Reader<R>, path: &Path) -> Result<()> {
-    let place = || path.display().to_string();
+    let place = || crate::shown::path(&path);
     if reader.end().is_some_and(|end| end.outcome.interrupted) {
         messages::note(&format!("{}: the run was interrupted", place()));
     }
@@ -297,7 +297,7 @@ fn show<R: Read + Seek>(
 ) -> Result<()> {
     let filter = args.filter();
     if let Some(file) = output {
-        let place = || file.display().to_string();
+        let place = || crate::shown::path(&file);
         let mut out = BufWriter::new(Whole::create(file).with_context(place)?);
         match file.extension().and_then(|extension| extension.to_str()) {
             Some("json") => export::chrome(reader, &filter, &mut out).with_context(place)?,
@@ -351,6 +351,7 @@ fn print<R: Read + Seek>(reader: &mut Reader<R>, filter: &Filter, launch: Option
                     });
                     let lanes = coloured(lanes);
                     let text = reader.line(*address).map_or("", |line| line.text.as_str());
+                    let text = crate::shown::name(text);
                     let address = reader.spelled(*address);
                     messages::answer_coloured(format_args!("{}{lanes} {address:>6}  {text}\n", head(step)));
                 }

@@ -100,7 +100,7 @@ pub(super) fn run(isa: Option<Isa>, options: &Options, turns: u16, json: bool) -
         true => {
             let one =
                 serde_json::json!({ "isa": unit().isa.name(), "instruction": unit().name, "ns": unit_ns });
-            say!("{}", serde_json::json!({ "unit": one, "turns": turns, "micro": costs }));
+            crate::messages::answer_json(&serde_json::json!({ "unit": one, "turns": turns, "micro": costs }));
         }
         false => say!("times: of a Tesla warp's {}, {unit_ns:.2} ns; medians of {turns} turns", unit().name),
     }

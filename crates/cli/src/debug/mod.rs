@@ -21,7 +21,7 @@ use reedline::{
 use serde_json::Value;
 
 use crate::launch::LaunchArgs;
-use crate::{Answer, files};
+use crate::{Answer, files, messages};
 use screen::{Asked, Screen};
 
 /// Stands for FILE where the launch request of a debug client names it.
@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
     }
     let mut debugger = open(&args.launch, matches)?;
     if let Some(script) = &args.batch {
-        return batch(&mut debugger, &script.display().to_string(), &files::read(script)?);
+        return batch(&mut debugger, &crate::shown::path(&script), &files::read(script)?);
     }
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         let mut script = Vec::new();
@@ -196,7 +196,7 @@ enum Incoming {
 
 /// The Debug Adapter Protocol: messages behind `Content-Length` headers.
 fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
-    let mut output = std::io::stdout();
+    let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
     // Messages that end a movement, and have been read but not answered yet; the end of the input is one for good.
     let ending = Arc::new(AtomicUsize::new(0));

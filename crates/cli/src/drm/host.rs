@@ -54,20 +54,20 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
     }
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
-    let mut child = program.spawn().with_context(|| name.display().to_string())?;
-    let status = ended(&mut child, signals).with_context(|| name.display().to_string())?;
+    let mut child = program.spawn().with_context(|| crate::shown::path(&name))?;
+    let status = ended(&mut child, signals).with_context(|| crate::shown::path(&name))?;
     let seen = report.seen()?;
     if seen.processes == 0 && !messages::quiet() {
-        tell!("warning: {}: the program never opened the emulated device", name.display());
+        tell!("warning: {}: the program never opened the emulated device", crate::shown::path(&name));
     }
     if let Some(folder) = capture {
-        note(&format!("{}: {}", folder.display(), counted(seen.captured, "launch file")));
+        note(&format!("{}: {}", crate::shown::path(&folder), counted(seen.captured, "launch file")));
         for (why, count) in &seen.uncaptured {
             tell!("warning: not captured, {}: {why}", counted(*count, "time"));
         }
     }
     if let Some(folder) = screen {
-        note(&format!("{}: {}", folder.display(), counted(seen.frames, "frame")));
+        note(&format!("{}: {}", crate::shown::path(&folder), counted(seen.frames, "frame")));
     }
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
         tell!("warning: --patch {patch}: no shader that was drawn with has these words");
@@ -80,7 +80,7 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
 /// # Errors
 /// It is neither, or cannot be made.
 pub(super) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
-    let named = || format!("{option} {}", path.display());
+    let named = || format!("{option} {}", crate::shown::path(&path));
     if path.exists() && !path.is_dir() {
         bail!("{}: it is no folder; name one that is empty, or a new one", named());
     }
@@ -117,7 +117,7 @@ fn ended(child: &mut Child, mut signals: Signals) -> std::io::Result<ExitStatus>
 fn status_of(name: &OsString, status: ExitStatus) -> u8 {
     if let Some(signal) = status.signal() {
         let spelled = Signal::try_from(signal).map(|signal| format!(" ({signal})")).unwrap_or_default();
-        tell!("error: {}: ended by signal {signal}{spelled}", name.display());
+        tell!("error: {}: ended by signal {signal}{spelled}", crate::shown::path(&name));
         return 128 | (signal & 0x7f) as u8;
     }
     status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
@@ -152,8 +152,8 @@ impl Report {
         // A file of our own is new: nobody else may have put one there.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
-        let mut file = options.open(&path).with_context(|| path.display().to_string())?;
-        file.seek(SeekFrom::End(0)).with_context(|| path.display().to_string())?;
+        let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
+        file.seek(SeekFrom::End(0)).with_context(|| crate::shown::path(&path))?;
         // The program may change its folder.
         let path = absolute(&path);
         Ok(Report { path, file, ours })
@@ -162,7 +162,7 @@ impl Report {
     /// What processes have appended.
     fn seen(&mut self) -> Result<Seen> {
         let mut text = Vec::new();
-        self.file.read_to_end(&mut text).with_context(|| self.path.display().to_string())?;
+        self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
         // Of the lines of a process the last one counts.
         let mut last = HashMap::new();

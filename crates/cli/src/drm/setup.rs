@@ -50,13 +50,13 @@ impl Build {
         if folder == Path::new("installed") {
             return Ok(None);
         }
-        let root = folder.canonicalize().with_context(|| folder.display().to_string())?;
+        let root = folder.canonicalize().with_context(|| crate::shown::path(&folder))?;
         let mut files = WalkDir::new(&root).sort_by_file_name().into_iter().flatten();
         let Some(found) = files.find(|entry| entry.file_name() == EGL) else {
             bail!(
                 "{}: no {EGL} in it: unpack Mesa's packages there (dpkg -x), libegl-mesa0, libgl1-mesa-dri and what \
                  they depend on",
-                folder.display()
+                crate::shown::path(&folder)
             );
         };
         Ok(Some(Build { libraries: found.path().parent().unwrap_or(&root).to_path_buf() }))
@@ -83,7 +83,7 @@ impl Setup {
         let library = library()?;
         // They separate the names in LD_PRELOAD, and $ begins a substitution; nothing escapes them.
         if let Some(byte) = library.as_os_str().as_bytes().iter().find(|byte| b" :$".contains(byte)) {
-            let library = library.display();
+            let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
         Ok(Setup { board, execute, library, driver, engine: None, programs: None })
@@ -97,7 +97,7 @@ impl Setup {
         let programs = shaders.programs.as_ref().map(|folder| {
             std::fs::create_dir_all(folder)
                 .and_then(|()| folder.canonicalize())
-                .with_context(|| folder.display().to_string())
+                .with_context(|| crate::shown::path(&folder))
         });
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
@@ -178,14 +178,14 @@ impl Setup {
         probe.env("NOUVEAU_DISABLE_FENCES", "1");
         probe.env_remove("RECONVERGE_DRM_REPORT");
         let output = probe.arg("--version").stdin(Stdio::null()).output();
-        let output = output.with_context(|| program.display().to_string())?;
+        let output = output.with_context(|| crate::shown::path(&program))?;
         let (answer, messages) = (lossy(&output.stdout), lossy(&output.stderr));
         let messages =
             if messages.trim().is_empty() { String::new() } else { format!("\n{}", messages.trim()) };
 
         let object = |line: &str| serde_json::from_str(line).ok().filter(Value::is_object);
         let Some(answer) = answer.lines().rev().find_map(object) else {
-            let (library, status) = (self.library.display(), output.status);
+            let (library, status) = (crate::shown::path(&self.library), output.status);
             bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
         };
         let expected = self.board.renderer();
@@ -226,7 +226,10 @@ fn library() -> Result<PathBuf> {
     if let Some(path) = env::var_os("RECONVERGE_DRM_LIBRARY").map(PathBuf::from) {
         let found = path.canonicalize();
         return found.with_context(|| {
-            format!("RECONVERGE_DRM_LIBRARY names {}; `{BUILD}` builds the library", path.display())
+            format!(
+                "RECONVERGE_DRM_LIBRARY names {}; `{BUILD}` builds the library",
+                crate::shown::path(&path)
+            )
         });
     }
     let program = env::current_exe().context("the path of this program")?;
@@ -239,7 +242,7 @@ fn library() -> Result<PathBuf> {
         None => bail!(
             "{LIBRARY} is not in {}, nor in deps or ../lib/reconverge there: `{BUILD}` builds it, and \
              RECONVERGE_DRM_LIBRARY names one elsewhere",
-            folder.display()
+            crate::shown::path(&folder)
         ),
     }
 }

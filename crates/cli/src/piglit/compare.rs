@@ -116,7 +116,7 @@ pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let (mut setups, mut versions) = (Vec::new(), Vec::new());
     for folder in drivers {
         let setup = Setup::new(board, true, Build::new(folder)?)?;
-        versions.push(setup.check_renderer().with_context(|| folder.display().to_string())?);
+        versions.push(setup.check_renderer().with_context(|| crate::shown::path(&folder))?);
         setups.push(setup);
     }
     let bar = progress(2 * tests.len() as u64);
@@ -172,7 +172,7 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
         counted(answered.paired as u64, "test")
     );
     if answered.differences.iter().any(|difference| difference.first.is_some()) {
-        let driver = drivers.last().map(|driver| driver.display().to_string()).unwrap_or_default();
+        let driver = drivers.last().map(|driver| crate::shown::path(&driver)).unwrap_or_default();
         say!(
             "`reconverge drm --chip {} --driver {driver} --capture DIR -- shader_runner TEST` has launch files of draws",
             args.chip
@@ -209,7 +209,7 @@ fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Op
                     ];
                     runner.inside(setup, test, folder, &variables)?;
                     let path = folder.join(format!("draw-{draw}.{name}.bin"));
-                    fs::read(&path).with_context(|| path.display().to_string())
+                    fs::read(&path).with_context(|| crate::shown::path(&path))
                 })
             };
             let contents = [content(&setups[0], draws[0].draw)?, content(&setups[1], draws[1].draw)?];
@@ -235,10 +235,10 @@ fn listed(folder: &Path) -> Result<Vec<Draw>> {
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        Err(error) => return Err(error).with_context(|| crate::shown::path(&path)),
     };
     let lines = text.lines().map(serde_json::from_str);
-    lines.collect::<Result<_, _>>().with_context(|| path.display().to_string())
+    lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }
 
 /// Pairs draws by their places, and finds the first pair with different content.

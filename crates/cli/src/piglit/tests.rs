@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use reconverge_output::random_name;
 use reconverge_simt::random::Random;
 use serde::Serialize;
 use walkdir::WalkDir;
@@ -24,6 +25,7 @@ use super::Piglit;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted, quiet};
+use crate::shown::{listed, unlisted};
 use crate::{Answer, check, files, interrupt};
 
 /// The folder of Debian's package, below the folder of libraries of the architecture.
@@ -156,7 +158,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     executed.check_renderer()?;
     let control = Setup::new(board, false, driver)?;
     if let Some(folder) = &args.output {
-        fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        fs::create_dir_all(folder).with_context(|| crate::shown::path(&folder))?;
     }
 
     interrupt::watch();
@@ -210,7 +212,9 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         seconds: start.elapsed().as_secs_f64(),
     };
     if let Some(folder) = args.output.as_ref().filter(|_| not_run == 0) {
-        let list = |(test, outcome): &(&Test, &Outcome)| format!("{},{}\n", test.name, outcome.status.name());
+        let list = |(test, outcome): &(&Test, &Outcome)| {
+            format!("{},{}\n", listed(&test.name), outcome.status.name())
+        };
         files::write(&folder.join("failures.csv"), failing.iter().map(list).collect::<String>().as_bytes())?;
         files::write(&folder.join("junit.xml"), junit(board.chip, &tests, &outcomes)?.as_bytes())?;
     }
@@ -263,10 +267,10 @@ pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     let is_root = |folder: &Path| folder.join("bin/shader_runner").is_file();
     if let Some(folder) = given {
         if !is_root(folder) {
-            bail!("--piglit {}: bin/shader_runner is not there", folder.display());
+            bail!("--piglit {}: bin/shader_runner is not there", crate::shown::path(&folder));
         }
         // Tests run in folders of their own.
-        return folder.canonicalize().with_context(|| folder.display().to_string());
+        return folder.canonicalize().with_context(|| crate::shown::path(&folder));
     }
     let mut folders = vec![PathBuf::from("/usr/lib")];
     folders.extend(fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path()));
@@ -310,7 +314,7 @@ pub(super) fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
         tests.sort_by(|one, other| one.name.cmp(&other.name));
     }
     if tests.is_empty() {
-        bail!("no test is left of the {all} in {}", root.display());
+        bail!("no test is left of the {all} in {}", crate::shown::path(&root));
     }
     Ok(tests)
 }
@@ -341,7 +345,7 @@ impl Runner<'_> {
             Some(path) => {
                 let mut options = OpenOptions::new();
                 options.create(true).append(self.args.resume).write(true).truncate(!self.args.resume);
-                Some(options.open(path).with_context(|| path.display().to_string())?)
+                Some(options.open(path).with_context(|| crate::shown::path(&path))?)
             }
             None => None,
         };
@@ -356,7 +360,8 @@ impl Runner<'_> {
                     Some(outcome) => outcome.clone(),
                     None => match self.one(setup, test).and_then(|outcome| {
                         if let Some(file) = &mut *file.lock().unwrap_or_else(PoisonError::into_inner) {
-                            writeln!(file, "{},{},{:.3}", test.name, outcome.status.name(), outcome.seconds)?;
+                            let (name, status) = (listed(&test.name), outcome.status.name());
+                            writeln!(file, "{name},{status},{:.3}", outcome.seconds)?;
                         }
                         Ok(outcome)
                     }) {
@@ -388,10 +393,8 @@ impl Runner<'_> {
 
     /// Does something in a new folder, which is removed afterwards.
     pub(super) fn in_folder<T>(&self, work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("reconverge-piglit-{}-{number}", std::process::id()));
-        fs::create_dir(&folder).with_context(|| folder.display().to_string())?;
+        let folder = env::temp_dir().join(format!("reconverge-piglit-{}", random_name()?));
+        fs::create_dir(&folder).with_context(|| crate::shown::path(&folder))?;
         let done = work(&folder);
         let _ = fs::remove_dir_all(&folder);
         done
@@ -406,9 +409,9 @@ impl Runner<'_> {
         variables: &[(&str, &OsStr)],
     ) -> Result<Outcome> {
         let runner = self.root.join("bin/shader_runner");
-        let place = || runner.display().to_string();
+        let place = || crate::shown::path(&runner);
         let (output, report) = (folder.join("output"), folder.join("report"));
-        let write = || File::create(&output).with_context(|| output.display().to_string());
+        let write = || File::create(&output).with_context(|| crate::shown::path(&output));
         let mut command = Command::new(&runner);
         setup.apply_with(&mut command, &[self.root.join("lib")]);
         command.env("PIGLIT_SOURCE_DIR", self.root);
@@ -497,14 +500,14 @@ fn earlier(path: &Path) -> Result<HashMap<String, Outcome>> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
-        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+        Err(error) => return Err(error).with_context(|| crate::shown::path(&path)),
     };
     let whole = text.lines().filter_map(|line| {
         let (rest, seconds) = line.rsplit_once(',')?;
         let (name, status) = rest.rsplit_once(',')?;
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
         let (seconds, why) = (seconds.parse().ok()?, String::new());
-        Some((name.to_owned(), Outcome { status, seconds, why, unknown: BTreeMap::new() }))
+        Some((unlisted(name), Outcome { status, seconds, why, unknown: BTreeMap::new() }))
     });
     Ok(whole.collect())
 }
@@ -533,7 +536,7 @@ fn junit(chip: &str, tests: &[Test], outcomes: &[Outcome]) -> Result<String> {
         if outcome.status.fails() {
             status.set_message(format!("{} {}", outcome.status.name(), outcome.why));
         }
-        let mut case = TestCase::new(test.name.clone(), status);
+        let mut case = TestCase::new(listed(&test.name), status);
         case.set_time(Duration::from_secs_f64(outcome.seconds));
         suite.add_test_case(case);
     }

@@ -1,0 +1,252 @@
+//! Claims divide the shards of a folder among processes, on one host or on several.
+//!
+//! A claim is a file next to the shard, `.NAME.claim`, created exclusively and deleted at the end of the work. It names its
+//! process, which rewrites it every [`BEAT`]. A claim is stale, and another process takes it over, if its process is known
+//! to have ended (same host, same process numbers), or if it has not been rewritten for [`STALE`].
+//!
+//! Claims save work and decide nothing else. Two processes that run one shard, for example after both took over a stale
+//! claim, write the same bytes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use reconverge_output::{Whole, random_name};
+use serde::{Deserialize, Serialize};
+
+/// Time between two writes of a claim.
+const BEAT: Duration = Duration::from_secs(10);
+
+/// Time after which a claim that is not rewritten is stale.
+const STALE: Duration = Duration::from_secs(120);
+
+/// Bytes of a claim that are read.
+const MOST: u64 = 4096;
+
+/// The process that a claim names.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Owner {
+    host: String,
+    process: u32,
+    /// The processes among which the number is unique: those of one boot and one namespace. Containers on one host have
+    /// several. Absent if the system does not tell.
+    space: Option<String>,
+    /// When the process started, since a number can be used again.
+    started: Option<String>,
+    /// Distinguishes the claims of a process.
+    token: String,
+}
+
+impl Owner {
+    fn this() -> io::Result<Owner> {
+        let process = std::process::id();
+        let (space, started) = (space(), started(process));
+        Ok(Owner { host: host(), process, space, started, token: random_name()? })
+    }
+
+    /// Whether the process is known to have ended.
+    fn has_ended(&self) -> bool {
+        self.space.is_some() && self.space == space() && started(self.process) != self.started
+    }
+}
+
+/// The result of claiming a shard.
+pub(crate) enum Attempt {
+    /// It belongs to the caller until the claim is dropped.
+    Mine(Claim),
+    /// Another process has it: its name for people.
+    Taken(String),
+}
+
+/// A claim of this process. Dropping it deletes the file.
+pub(crate) struct Claim {
+    path: PathBuf,
+    text: String,
+    /// Dropped first, which ends the thread.
+    end: Option<Sender<()>>,
+    beats: Option<JoinHandle<()>>,
+}
+
+/// Claims the shard of a name in a folder.
+///
+/// # Errors
+/// The folder is not writable.
+pub(crate) fn claim(folder: &Path, name: &str) -> io::Result<Attempt> {
+    let path = folder.join(format!(".{name}.claim"));
+    // Once more after a stale claim. If a third process is faster, it has the shard.
+    for _ in 0..2 {
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => return Claim::begin(path, file).map(Attempt::Mine),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+        let owner = owner(&path);
+        match owner {
+            Some(owner) if !owner.has_ended() && !is_old(&path)? => {
+                return Ok(Attempt::Taken(format!("process {} on {}", owner.process, owner.host)));
+            }
+            // A claim that is being written, or no claim at all.
+            None if !is_old(&path)? => return Ok(Attempt::Taken("another process".to_owned())),
+            _ => match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
+        }
+    }
+    Ok(Attempt::Taken("another process".to_owned()))
+}
+
+impl Claim {
+    fn begin(path: PathBuf, mut file: File) -> io::Result<Claim> {
+        let written = Owner::this().and_then(|owner| {
+            let text = serde_json::to_string(&owner)?;
+            file.write_all(text.as_bytes())?;
+            Ok(text)
+        });
+        let text = written.inspect_err(|_| drop(fs::remove_file(&path)))?;
+        let (end, ended) = channel();
+        let again = text.clone();
+        let beats = std::thread::spawn(move || {
+            while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                // Through the open file: one that took its place is not written. A write that fails lets the claim age.
+                let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
+            }
+        });
+        Ok(Claim { path, text, end: Some(end), beats: Some(beats) })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(beats) = self.beats.take() {
+            let _ = beats.join();
+        }
+        // Another process may have taken it over while this one was stopped.
+        if read(&self.path).is_ok_and(|text| text == self.text) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    // A pipe of this name would not end.
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    File::open(path)?.take(MOST).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+fn owner(path: &Path) -> Option<Owner> {
+    serde_json::from_str(&read(path).ok()?).ok()
+}
+
+/// Whether a claim has not been written for [`STALE`], by the clock of its file system: hosts have clocks of their own.
+fn is_old(path: &Path) -> io::Result<bool> {
+    let written = match fs::symlink_metadata(path) {
+        Ok(claim) => claim.modified()?,
+        // It has just been deleted.
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    let mut probe = Whole::replace(path)?;
+    probe.write_all(b"now")?;
+    Ok(probe.modified()?.duration_since(written).is_ok_and(|age| age > STALE))
+}
+
+// ---- Processes, as Linux shows them. Elsewhere only the age of a claim counts.
+
+fn host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = Some(name.trim()).filter(|name| !name.is_empty()).map(str::to_owned);
+    name.or_else(|| std::env::var("COMPUTERNAME").ok()).unwrap_or_else(|| "an unnamed host".to_owned())
+}
+
+fn space() -> Option<String> {
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+    Some(format!("{} {}", boot.trim(), namespace.display()))
+}
+
+/// When a process started, in ticks since the boot; `None` for one that has ended, even if nobody has waited for it.
+fn started(process: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name comes before, in brackets, and may contain anything.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    // Field 22; the state is field 3.
+    fields.nth(18).filter(|_| !matches!(state, "Z" | "X")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("reconverge-claim-{name}-{}", random_name().unwrap()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    fn is_mine(folder: &Path) -> bool {
+        matches!(claim(folder, "s").unwrap(), Attempt::Mine(_))
+    }
+
+    #[test]
+    fn a_claim_holds_until_it_is_dropped_and_leaves_nothing() {
+        let folder = folder("holds");
+        let Attempt::Mine(mine) = claim(&folder, "s").unwrap() else { panic!("it is taken") };
+        let Attempt::Taken(by) = claim(&folder, "s").unwrap() else { panic!("it is claimed twice") };
+        assert_eq!(by, format!("process {} on {}", std::process::id(), host()));
+        drop(mine);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        assert!(is_mine(&folder));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// The same number in another container is another process: only the age of its claim counts.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_claim_of_an_ended_process_is_stale_and_that_of_another_container_is_not() {
+        let folder = folder("ended");
+        let path = folder.join(".s.claim");
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        let mut owner = Owner::this().unwrap();
+        owner.process = ended.id();
+        ended.wait().unwrap();
+        let plant = |owner: &Owner| fs::write(&path, serde_json::to_string(owner).unwrap()).unwrap();
+        plant(&owner);
+        assert!(is_mine(&folder));
+        // The number is used again by a process that started later.
+        plant(&Owner {
+            process: std::process::id(),
+            started: Some("1".to_owned()),
+            ..Owner::this().unwrap()
+        });
+        assert!(is_mine(&folder));
+        owner.space = Some("another boot, or another namespace".to_owned());
+        plant(&owner);
+        assert!(!is_mine(&folder));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_claim_that_is_not_rewritten_for_two_minutes_is_stale() {
+        let folder = folder("old");
+        let path = folder.join(".s.claim");
+        let owner = Owner { space: Some("another".to_owned()), ..Owner::this().unwrap() };
+        for text in [serde_json::to_string(&owner).unwrap(), "half a cla".to_owned()] {
+            fs::write(&path, text).unwrap();
+            assert!(!is_mine(&folder));
+            let file = OpenOptions::new().write(true).open(&path).unwrap();
+            file.set_modified(std::time::SystemTime::now() - STALE - BEAT).unwrap();
+            assert!(is_mine(&folder));
+        }
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

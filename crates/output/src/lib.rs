@@ -1,0 +1,10 @@
+//! The places that a command writes to.
+//!
+//! * [`Whole`]: an output file that appears only when it is complete.
+//! * [`standard_output_was_closed`]: whether the process started without a standard output.
+
+mod standard;
+mod whole;
+
+pub use standard::standard_output_was_closed;
+pub use whole::{Unfinished, Whole, discard_unfinished, random_name};

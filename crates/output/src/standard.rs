@@ -1,0 +1,36 @@
+//! Standard output as the process found it.
+//!
+//! Rust's runtime opens `/dev/null` for a standard stream that is closed at the start, so that writing to it succeeds.
+//! The look at the descriptor therefore comes before the runtime, from the list of functions that the loader calls
+//! before `main`. The flags of descriptor 1 are no substitute: Python's `subprocess.DEVNULL` has the same.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether descriptor 1 was closed at the start of the process.
+///
+/// Always `false` on systems other than Linux and macOS.
+pub fn standard_output_was_closed() -> bool {
+    WAS_CLOSED.load(Ordering::Relaxed)
+}
+
+#[cfg(any(target_os = "linux", target_os = "macos"))]
+#[expect(unsafe_code, reason = "a call of the C library, and the section of a static")]
+mod early {
+    use super::{Ordering, WAS_CLOSED};
+
+    extern "C" fn look() {
+        // SAFETY: F_GETFD only reads the flags of a descriptor, and fails for one that is not open.
+        let flags = unsafe { libc::fcntl(1, libc::F_GETFD) };
+        WAS_CLOSED.store(flags == -1, Ordering::Relaxed);
+    }
+
+    // SAFETY: the loader calls each pointer of this section once, before `main`, as a C function. `look` needs nothing of
+    // Rust's runtime: it calls a C function and stores to an atomic. The C library passes arguments, which a C function
+    // without parameters ignores.
+    #[used]
+    #[cfg_attr(target_os = "linux", unsafe(link_section = ".init_array"))]
+    #[cfg_attr(target_os = "macos", unsafe(link_section = "__DATA,__mod_init_func"))]
+    static LOOK: extern "C" fn() = look;
+}
