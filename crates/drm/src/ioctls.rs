@@ -12,6 +12,8 @@
 use std::ffi::{c_int, c_ulong, c_void};
 use std::fmt;
 
+use crate::user;
+
 /// An error of a request, as `errno` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) c_int);
@@ -36,14 +38,19 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Reads the argument, lets it be changed, and writes it back unless that fails, as the kernel does.
+    /// Whether the argument goes to the kernel, and whether it comes back.
+    fn ways(self) -> [bool; 2] {
+        [30, 31].map(|bit| self.0 >> bit & 1 != 0)
+    }
+
+    /// Reads the argument, lets it be changed, and writes it back whether or not that fails, as the kernel does.
+    ///
+    /// An argument that does not go to the kernel is zero, and one that does not come back is not written.
     ///
     /// # Errors
-    /// `EFAULT` without an argument, `EINVAL` when it is too short, or the error of the change.
-    ///
-    /// # Safety
-    /// The argument is null or as many bytes as the request says.
-    pub(crate) unsafe fn exchange<T: Plain>(
+    /// `EFAULT` for an argument that cannot be read or written, `EINVAL` for one that is too short, or the error of the
+    /// change.
+    pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
         change: impl FnOnce(&mut T) -> Result<(), Errno>,
@@ -54,13 +61,14 @@ impl Request {
         if self.size() < size_of::<T>() {
             return Err(Errno(libc::EINVAL));
         }
-        let place = argument.cast::<T>();
-        // SAFETY: there are enough bytes, and any bytes are a value of a `Plain` type.
-        let mut value = unsafe { place.read_unaligned() };
-        change(&mut value)?;
-        // SAFETY: as above.
-        unsafe { place.write_unaligned(value) };
-        Ok(())
+        let address = argument.expose_provenance() as u64;
+        let [goes, comes] = self.ways();
+        let mut value = if goes { user::read(address)? } else { T::zeroed() };
+        let changed = change(&mut value);
+        if comes {
+            user::write(address, &value)?;
+        }
+        changed
     }
 }
 
@@ -77,7 +85,20 @@ impl fmt::Display for Request {
 ///
 /// # Safety
 /// That is so: integers only, and no bytes between them.
-pub(crate) unsafe trait Plain: Copy {}
+pub(crate) unsafe trait Plain: Copy {
+    /// The value of which all bytes are zero.
+    fn zeroed() -> Self {
+        // SAFETY: any bytes are a value.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+// SAFETY: integers.
+unsafe impl Plain for u8 {}
+// SAFETY: integers.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl Plain for u64 {}
 
 /// Numbers with their names.
 macro_rules! requests {
@@ -233,6 +254,12 @@ layouts! {
     }
     /// The argument of [`MODE_RMFB`].
     ModeFramebufferId, 4 { framebuffer: u32, }
+    /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
+    ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
+    /// What a page flip that is done lets a program read from the node. (`drm_event_vblank`)
+    FlipEvent, 32 {
+        kind: u32, length: u32, user: u64, seconds: u32, micros: u32, frame: u32, crtc: u32,
+    }
     /// The argument of [`MODE_PAGE_FLIP`].
     PageFlip, 24 { crtc: u32, framebuffer: u32, flags: u32, padding: u32, user: u64, }
     /// The argument of [`MODE_CREATE_DUMB`].
@@ -367,8 +394,7 @@ mod tests {
             create.handle = 1;
             Ok(())
         };
-        // SAFETY: null, or more bytes than any of the requests below says.
-        let ask = |word, argument| unsafe { Request(word).exchange(argument, make) };
+        let ask = |word, argument| Request(word).exchange(argument, make);
         assert_eq!(ask(0xc020_645d, std::ptr::null_mut()), Err(Errno(libc::EFAULT)));
         assert_eq!(ask(0xc01f_645d, argument), Err(Errno(libc::EINVAL)));
         assert_eq!(ask(0xc020_645d, argument), Ok(()));

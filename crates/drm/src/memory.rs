@@ -1,98 +1,166 @@
-//! The memory that holds all buffers: one sparse file, mapped here as a whole and by the program in pieces.
+//! The memory of the chip: one range of addresses, in which every buffer is a file in memory of its own.
+//!
+//! ```text
+//! chip    |......| buffer |....| buffer |.......|     what submissions read and write
+//! floor   |.....................................|     what the chip finds where no buffer is
+//! ```
+//!
+//! The program maps a buffer a second time. The kernel keeps the pages of a file as long as one mapping of it is left, so
+//! that a mapping outlives its buffer, and another buffer in the same place of the chip is another file.
+//!
+//! No descriptor is kept: a file is reached through its mapping, by `mremap`. What a program closes or opens concerns
+//! no memory of the chip.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint, c_void};
 use std::io;
 use std::ops::Range;
+use std::ptr::null_mut;
 
+use crate::ioctls::Errno;
 use crate::real;
 
 /// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Which file a descriptor is open on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: libc::dev_t,
-    inode: libc::ino_t,
-}
-
-impl Identity {
-    /// The file of a descriptor, where it has one. Leaves `errno` as it is.
-    pub(crate) fn of(descriptor: c_int) -> Option<Identity> {
-        // SAFETY: all bytes zero is a value of this plain structure.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        let errno = real::errno();
-        // SAFETY: `status` is a structure of the kind that `fstat` fills.
-        let answer = unsafe { real::fstat(descriptor, &raw mut status) };
-        real::set_errno(errno);
-        (answer == 0).then_some(Identity { device: status.st_dev, inode: status.st_ino })
-    }
-}
-
-/// The file and its mapping. Both last until the process ends.
+/// The mappings. They last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    descriptor: c_int,
-    bytes: &'static mut [u8],
+    chip: *mut u8,
+    floor: *mut u8,
+}
+
+// SAFETY: the addresses are valid in every thread, until the process ends.
+unsafe impl Send for Memory {}
+
+/// Maps a file of `length` bytes. Its size cannot be changed afterwards, and its only descriptor is closed.
+///
+/// # Safety
+/// As for `mmap`, where `flags` say that `address` is used.
+unsafe fn new_file(length: usize, addresses: &[*mut u8], flags: c_int) -> io::Result<Vec<*mut u8>> {
+    let kind = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+    // SAFETY: the name is a C string.
+    let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), kind as c_uint) };
+    if file < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: plain system calls on a descriptor of our own; the caller answers for the addresses.
+    let mapped = unsafe {
+        if libc::ftruncate(file, length as libc::off_t) == 0 {
+            // A system without seals is none the worse: nobody else gets the descriptor.
+            libc::fcntl(file, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL);
+            let map = |address: &*mut u8| {
+                let access = libc::PROT_READ | libc::PROT_WRITE;
+                let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | flags;
+                match real::mmap(address.cast(), length, access, flags, file, 0) {
+                    libc::MAP_FAILED => Err(io::Error::last_os_error()),
+                    start => {
+                        // As a driver's: not a part of a core file, which would have this size.
+                        libc::madvise(start, length, libc::MADV_DONTDUMP);
+                        Ok(start.cast())
+                    }
+                }
+            };
+            addresses.iter().map(map).collect()
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    };
+    real::close_own(file);
+    mapped
 }
 
 impl Memory {
-    /// New memory, all zero.
+    /// New memory without buffers, all zero.
     ///
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // SAFETY: the name is a C string.
-        let descriptor = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: plain system calls on a descriptor of our own; the kernel chooses the addresses.
-        let address = unsafe {
-            if libc::ftruncate(descriptor, BYTES as libc::off_t) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), BYTES as usize, access, flags, descriptor, 0)
-        };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the mapping is BYTES long, readable and writable, and never unmapped; this is the only slice of it. The
-        // program maps the same file at other addresses. What it writes there while a submission runs may or may not be
-        // seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(address.cast::<u8>(), BYTES as usize) };
-        Ok(Memory { descriptor, bytes })
-    }
-
-    /// Which file it is.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        Identity::of(self.descriptor)
-    }
-
-    /// The descriptor of the file, for duplicates.
-    pub(crate) fn descriptor(&self) -> c_int {
-        self.descriptor
+        // SAFETY: the kernel chooses the addresses.
+        let starts = unsafe { new_file(BYTES as usize, &[null_mut(); 2], 0) }?;
+        Ok(Memory { chip: starts[0], floor: starts[1] })
     }
 
     /// All of it.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        self.bytes
+        // SAFETY: the mapping is BYTES long, readable and writable, and never unmapped; this is the only slice of it. The
+        // program maps the same files at other addresses. What it writes there while a submission runs may or may not be
+        // seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
+        unsafe { std::slice::from_raw_parts_mut(self.chip, BYTES as usize) }
     }
 
-    /// Gives a range back to the system. It reads as zero afterwards, in all mappings.
+    /// Makes a buffer's file, all zero, and has the chip find it in this range, of whole pages.
+    ///
+    /// # Errors
+    /// The system has no room for another file or mapping.
+    pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
+        let (start, length) =
+            (self.chip.wrapping_add(range.start as usize), (range.end - range.start) as usize);
+        // SAFETY: the range is inside of the chip's mapping, and no slice of it is in use: `self` is borrowed.
+        unsafe { new_file(length, &[start], libc::MAP_FIXED) }.map(drop)
+    }
+
+    /// Takes what was in a range from the chip, which finds zeros there afterwards. Mappings of the program keep it, and
+    /// without any its pages are given back to the system.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (start, length) = (range.start as libc::off_t, (range.end - range.start) as libc::off_t);
-        // SAFETY: a plain system call on a descriptor of our own.
-        let answer = unsafe { libc::fallocate(self.descriptor, mode, start, length) };
-        if answer != 0 {
-            // A signal, or a system that cannot: the memory is not given back, and still reads as zero.
-            self.bytes[range.start as usize..range.end as usize].fill(0);
+        let (start, length) = (range.start as usize, (range.end - range.start) as usize);
+        let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: both ranges are inside of mappings of this length, and no slice of them is in use: `self` is borrowed.
+        // A part of the floor that cannot be put there, for want of room for mappings, leaves the old pages until the next
+        // buffer takes their place. A chip that finds them does harm to no buffer.
+        unsafe {
+            libc::madvise(floor, length, libc::MADV_REMOVE);
+            libc::mremap(floor, 0, length, flags, chip);
+        }
+    }
+
+    /// Maps a part of one buffer for the program, as `mmap` would with these arguments.
+    ///
+    /// # Errors
+    /// As `mmap`.
+    pub(crate) fn map(
+        &self,
+        part: &Range<u64>,
+        address: *mut c_void,
+        access: c_int,
+        flags: c_int,
+    ) -> Result<*mut c_void, Errno> {
+        let length = (part.end - part.start) as usize;
+        let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
+        let failed = || Errno(real::errno());
+        // Where it is put, so that `mmap` chooses and checks the addresses.
+        let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
+        let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: the addresses are new, or those that the program has given up for this. The part is inside of the chip's
+        // mapping, which stays as it is: an old length of zero makes another mapping of the same file.
+        unsafe {
+            let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
+            if start == libc::MAP_FAILED {
+                return Err(failed());
+            }
+            let moved = libc::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
+            let whole = libc::PROT_READ | libc::PROT_WRITE;
+            if moved == libc::MAP_FAILED || access != whole && libc::mprotect(start, length, access) != 0 {
+                let why = failed();
+                libc::munmap(start, length);
+                return Err(why);
+            }
+            // Both are promises about speed, which `mmap` does not keep in all cases either.
+            if flags & libc::MAP_LOCKED != 0 {
+                libc::mlock(start, length);
+            } else if flags & libc::MAP_POPULATE != 0 {
+                libc::madvise(start, length, libc::MADV_WILLNEED);
+            }
+            Ok(start)
         }
     }
 }
+
+/// The flag that asks for an address of 31 bits, on x86-64.
+#[cfg(target_arch = "x86_64")]
+const MAP_32BIT: c_int = libc::MAP_32BIT;
+#[cfg(not(target_arch = "x86_64"))]
+const MAP_32BIT: c_int = 0;
 
 #[cfg(test)]
 mod tests {
@@ -111,14 +179,39 @@ mod tests {
     }
 
     #[test]
-    fn a_duplicate_is_the_same_file_and_nothing_else_is() {
-        let (one, other) = (Memory::new().unwrap(), Memory::new().unwrap());
-        // SAFETY: a plain system call.
-        let duplicate = unsafe { libc::dup(one.descriptor()) };
-        assert_eq!(Identity::of(duplicate), one.identity());
-        assert_ne!(one.identity(), other.identity());
-        assert_eq!(Identity::of(-1), None);
-        // SAFETY: a descriptor made above.
-        unsafe { libc::close(duplicate) };
+    fn a_mapping_keeps_its_pages_and_the_next_buffer_has_others() {
+        let mut memory = Memory::new().unwrap();
+        let range = 1 << 20..(1 << 20) + (1 << 17);
+        memory.place(&range).unwrap();
+        let part = range.start + (1 << 16)..range.end;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = memory.map(&part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
+        let at = part.start as usize;
+        // SAFETY: the mapping is as long as the part, and is not unmapped here.
+        let read = || unsafe { mapped.read_volatile() };
+        memory.bytes()[at] = 3;
+        assert_eq!(read(), 3);
+        memory.discard(&range);
+        assert_eq!((read(), memory.bytes()[at]), (3, 0));
+        memory.place(&range).unwrap();
+        memory.bytes()[at] = 4;
+        assert_eq!(read(), 3);
+        // SAFETY: as above.
+        unsafe { mapped.write_volatile(5) };
+        assert_eq!((read(), memory.bytes()[at]), (5, 4));
+    }
+
+    #[test]
+    fn a_mapping_is_where_and_as_it_is_asked_for() {
+        let mut memory = Memory::new().unwrap();
+        memory.place(&(0..1 << 16)).unwrap();
+        let first = memory.map(&(0..1 << 16), null_mut(), libc::PROT_READ, libc::MAP_SHARED).unwrap();
+        let fixed = libc::MAP_SHARED | libc::MAP_FIXED;
+        assert_eq!(memory.map(&(0..4096), first, libc::PROT_READ, fixed), Ok(first));
+        let kept = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
+        assert_eq!(memory.map(&(0..4096), first, libc::PROT_READ, kept), Err(Errno(libc::EEXIST)));
+        let address = first.expose_provenance() as u64;
+        assert_eq!(crate::user::read::<u32>(address), Ok(0));
+        assert_eq!(crate::user::write(address, &1_u32), Err(Errno(libc::EFAULT)), "only to read");
     }
 }

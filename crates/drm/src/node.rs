@@ -1,26 +1,33 @@
 //! The node, once it is opened: its memory, its buffers and its chip.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use reconverge_gpu::Gpu;
 
-use crate::buffers::{Buffers, UNIT};
+use crate::buffers::{BufferId, Buffers, FileId, UNIT};
 use crate::device::{self, Device};
 use crate::ioctls::Errno;
-use crate::memory::{BYTES, Identity, Memory};
+use crate::memory::{BYTES, Memory};
 use crate::messages::say_once;
+use crate::open_files;
 use crate::report;
 use crate::screen::Screen;
 
 /// The node. There is one in a process, from when it is first opened to the end.
 pub(crate) struct Node {
     device: &'static Device,
-    identity: Identity,
-    descriptor: c_int,
     state: Mutex<State>,
+}
+
+/// The node as one open file of it: whoever makes a request, and whose handles are meant.
+#[derive(Clone, Copy)]
+pub(crate) struct Client<'a> {
+    node: &'a Node,
+    file: FileId,
 }
 
 /// What requests change. A submission holds it until it is executed, so that whoever waits for a buffer waits for that.
@@ -43,11 +50,11 @@ pub(crate) struct State {
 
 static NODE: OnceLock<Option<Node>> = OnceLock::new();
 
-/// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take.
+/// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
 ///
 /// # Errors
-/// `ENODEV` where there is none, or the system has no room for its memory.
-pub(crate) fn open() -> Result<c_int, Errno> {
+/// `ENODEV` where there is none, or the system has no room for its memory; as `pipe`.
+pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     let node = NODE.get_or_init(|| {
         let device = device::chosen()?;
         let gpu = if device.execute { device::chip(device) } else { None };
@@ -58,11 +65,11 @@ pub(crate) fn open() -> Result<c_int, Errno> {
         let node = Node::new(device, gpu).map_err(failed).ok();
         node.inspect(report::begin)
     });
-    let node = node.as_ref().ok_or(Errno(libc::ENODEV))?;
-    // Closed on `exec` whether or not that was asked for: another program would not know the descriptor.
-    // SAFETY: a plain system call on a descriptor of our own.
-    let descriptor = unsafe { libc::fcntl(node.descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    if descriptor < 0 { Err(Errno(crate::real::errno())) } else { Ok(descriptor) }
+    if node.is_none() {
+        return Err(Errno(libc::ENODEV));
+    }
+    end_closed();
+    open_files::open(flags & libc::O_NONBLOCK != 0)
 }
 
 /// The node, if it was opened.
@@ -70,9 +77,20 @@ pub(crate) fn opened() -> Option<&'static Node> {
     NODE.get()?.as_ref()
 }
 
-/// The node, if a descriptor is open on it.
-pub(crate) fn of(descriptor: c_int) -> Option<&'static Node> {
-    opened().filter(|node| Identity::of(descriptor) == Some(node.identity))
+/// The node as the open file of a descriptor, if it is one of the node.
+pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
+    let node = opened()?;
+    open_files::of(descriptor).map(|file| Client { node, file })
+}
+
+/// Gives back what belongs to open files of which no descriptor is left. Does nothing while the node is in use: what is
+/// left is given back when a file is opened or a buffer is made.
+pub(crate) fn end_closed() {
+    if let Some(node) = opened()
+        && let Ok(mut state) = node.state.try_lock()
+    {
+        state.end_closed();
+    }
 }
 
 impl Node {
@@ -82,8 +100,6 @@ impl Node {
     /// The system has no room for its memory.
     pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
-        let identity = memory.identity().ok_or_else(io::Error::last_os_error)?;
-        let descriptor = memory.descriptor();
         let state = State {
             memory,
             buffers: Buffers::new(UNIT..BYTES),
@@ -93,7 +109,7 @@ impl Node {
             resets: 0,
             unanswered: BTreeMap::new(),
         };
-        Ok(Node { device, identity, descriptor, state: Mutex::new(state) })
+        Ok(Node { device, state: Mutex::new(state) })
     }
 
     /// What is emulated.
@@ -108,7 +124,92 @@ impl Node {
     }
 }
 
+impl Client<'_> {
+    /// The node as an open file with this number.
+    #[cfg(test)]
+    pub(crate) fn new(node: &Node, file: u64) -> Client<'_> {
+        Client { node, file: FileId(file) }
+    }
+
+    /// What is emulated.
+    pub(crate) fn device(&self) -> &'static Device {
+        self.node.device()
+    }
+
+    /// What requests change, where handles are those of this open file.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.node.lock();
+        state.buffers.select(self.file);
+        state
+    }
+
+    /// Maps a part of memory for the program, as `mmap` would with these arguments.
+    ///
+    /// # Errors
+    /// As the kernel's drivers: `EINVAL` for a private mapping, or for a part that is not inside of one buffer, `EACCES`
+    /// for a buffer of which this open file has no handle; as `mmap`.
+    pub(crate) fn map(
+        &self,
+        part: Range<u64>,
+        address: *mut c_void,
+        access: c_int,
+        flags: c_int,
+    ) -> Result<*mut c_void, Errno> {
+        if ![libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE].contains(&(flags & libc::MAP_TYPE)) {
+            return Err(Errno(libc::EINVAL));
+        }
+        let state = self.lock();
+        state.buffers.mappable(&part)?;
+        state.memory.map(&part, address, access, flags)
+    }
+}
+
 impl State {
+    /// Makes a buffer of zeros and gives its handle.
+    ///
+    /// # Errors
+    /// As [`Buffers::create`]; `ENOMEM` where the system has no room for it.
+    pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
+        // What closed files have may be what is missing. The file that asks is open.
+        if open_files::several() {
+            self.end_closed();
+        }
+        let handle = self.buffers.create(size, alignment, domain)?;
+        let range = self.buffers.get(handle)?.range.clone();
+        if let Err(error) = self.memory.place(&range) {
+            say_once(&format!("the memory of a buffer: {error}"));
+            self.buffers.close(handle)?;
+            return Err(Errno(libc::ENOMEM));
+        }
+        Ok(handle)
+    }
+
+    /// Closes a handle, and its buffer if nothing else refers to that.
+    ///
+    /// # Errors
+    /// As [`Buffers::close`].
+    pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
+        let unused = self.buffers.close(handle)?;
+        unused.iter().for_each(|range| self.memory.discard(range));
+        Ok(())
+    }
+
+    /// Ends a reference to a buffer, and the buffer if that was the last one.
+    pub(crate) fn release(&mut self, id: BufferId) {
+        let unused = self.buffers.release(id);
+        unused.iter().for_each(|range| self.memory.discard(range));
+    }
+
+    fn end_closed(&mut self) {
+        for file in open_files::closed() {
+            for id in self.screen.end(file) {
+                self.release(id);
+            }
+            let unused = self.buffers.end(file);
+            unused.iter().for_each(|range| self.memory.discard(range));
+        }
+    }
+
     /// Counts a request to which there is no answer, and gives the error that the caller gets.
     pub(crate) fn unanswered(&mut self, request: String) -> Errno {
         *self.unanswered.entry(request).or_default() += 1;

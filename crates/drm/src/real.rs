@@ -130,6 +130,114 @@ pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int 
 }
 
 /// # Safety
+/// As for `close`.
+pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
+    static CLOSE: Symbol = Symbol::new(c"close");
+    call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
+}
+
+/// # Safety
+/// As for `close_range`.
+pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    static CLOSE_RANGE: Symbol = Symbol::new(c"close_range");
+    let address = CLOSE_RANGE.address();
+    call!(address, fn(c_uint, c_uint, c_int) -> c_int, (first, last, flags), else missing())
+}
+
+/// # Safety
+/// As for `closefrom`.
+pub(crate) unsafe fn closefrom(first: c_int) {
+    static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
+    call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else ());
+}
+
+/// # Safety
+/// As for `dup2`.
+pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
+    static DUP2: Symbol = Symbol::new(c"dup2");
+    call!(DUP2.address(), fn(c_int, c_int) -> c_int, (old, new), else missing())
+}
+
+/// # Safety
+/// As for `dup3`.
+pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    static DUP3: Symbol = Symbol::new(c"dup3");
+    call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
+}
+
+/// # Safety
+/// As for `write`.
+pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+    static WRITE: Symbol = Symbol::new(c"write");
+    let address = WRITE.address();
+    call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
+}
+
+/// # Safety
+/// As for `writev`.
+pub(crate) unsafe fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    static WRITEV: Symbol = Symbol::new(c"writev");
+    let address = WRITEV.address();
+    call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
+}
+
+/// # Safety
+/// As for `pwrite`.
+pub(crate) unsafe fn pwrite(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: libc::off_t,
+) -> isize {
+    static PWRITE: Symbol = Symbol::new(c"pwrite");
+    call!(
+        PWRITE.address(),
+        fn(c_int, *const c_void, usize, libc::off_t) -> isize,
+        (descriptor, bytes, count, offset), else missing() as isize
+    )
+}
+
+/// # Safety
+/// As for `fallocate`.
+pub(crate) unsafe fn fallocate(
+    descriptor: c_int,
+    mode: c_int,
+    start: libc::off_t,
+    length: libc::off_t,
+) -> c_int {
+    static FALLOCATE: Symbol = Symbol::new(c"fallocate");
+    call!(
+        FALLOCATE.address(),
+        fn(c_int, c_int, libc::off_t, libc::off_t) -> c_int,
+        (descriptor, mode, start, length), else missing()
+    )
+}
+
+/// Closes a descriptor of this library: the system call, since `close` is a function that this library answers.
+pub(crate) fn close_own(descriptor: c_int) {
+    // SAFETY: a plain system call; the caller has opened the descriptor and uses it no more.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+}
+
+/// The system call of `mmap`. The function is one that this library answers, and that memory managers call, to which a
+/// search for the next library's would lead back.
+///
+/// # Safety
+/// As for `mmap`.
+pub(crate) unsafe fn mmap(
+    address: *mut c_void,
+    length: usize,
+    access: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    // SAFETY: the caller's promise. Failure is -1, which is `MAP_FAILED`.
+    let start = unsafe { libc::syscall(libc::SYS_mmap, address, length, access, flags, descriptor, offset) };
+    std::ptr::with_exposed_provenance_mut(start as usize)
+}
+
+/// # Safety
 /// As for `fstat64`.
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     static FSTAT64: Symbol = Symbol::new(c"fstat64");
