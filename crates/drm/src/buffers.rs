@@ -11,8 +11,9 @@ use crate::ioctls::Errno;
 /// The least alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
 pub(crate) const UNIT: u64 = 1 << 16;
 
-/// The most buffers at a time. Each takes one or two of the mappings that Linux allows a process, 65,530 by default.
-const MOST: usize = 30_000;
+/// The most buffers at a time. Each takes one or two of the mappings that Linux allows a process, 65,530 by default, and
+/// the program's are among these.
+const MOST: usize = 24_000;
 
 /// An open file of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -179,7 +179,7 @@ fn asked_of(
 ) -> Result<(), Errno> {
     let answer = AssertUnwindSafe(|| {
         if let Some(answer) = screen::answer(client, request, argument) {
-            let flips = client.lock().screen.flips();
+            let flips = client.flips();
             flips.into_iter().for_each(|flip| notify(descriptor, flip));
             return answer;
         }
@@ -188,10 +188,12 @@ fn asked_of(
             _ => radeon::answer(client, request, argument),
         }
     });
-    catch_unwind(answer).unwrap_or_else(|_| {
+    let answer = catch_unwind(answer).unwrap_or_else(|_| {
         say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
         Err(Errno(libc::EIO))
-    })
+    });
+    node::end_closed_late();
+    answer
 }
 
 /// Frames of a second, by which the time of a flip counts.

@@ -8,10 +8,10 @@
 //! The program maps a buffer a second time. The kernel keeps the pages of a file as long as one mapping of it is left, so
 //! that a mapping outlives its buffer, and another buffer in the same place of the chip is another file.
 //!
-//! No descriptor is kept: a file is reached through its mapping, by `mremap`. What a program closes or opens concerns
-//! no memory of the chip.
+//! The files have no descriptors: a buffer's is one of shared anonymous memory, and is reached through its mapping, by
+//! `mremap`. What a program closes or opens concerns no memory of the chip, and nothing can change the size of a file.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
 use std::ptr::null_mut;
@@ -32,42 +32,8 @@ pub(crate) struct Memory {
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
 
-/// Maps a file of `length` bytes. Its size cannot be changed afterwards, and its only descriptor is closed.
-///
-/// # Safety
-/// As for `mmap`, where `flags` say that `address` is used.
-unsafe fn new_file(length: usize, addresses: &[*mut u8], flags: c_int) -> io::Result<Vec<*mut u8>> {
-    let kind = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
-    // SAFETY: the name is a C string.
-    let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), kind as c_uint) };
-    if file < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: plain system calls on a descriptor of our own; the caller answers for the addresses.
-    let mapped = unsafe {
-        if libc::ftruncate(file, length as libc::off_t) == 0 {
-            // A system without seals is none the worse: nobody else gets the descriptor.
-            libc::fcntl(file, libc::F_ADD_SEALS, libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL);
-            let map = |address: &*mut u8| {
-                let access = libc::PROT_READ | libc::PROT_WRITE;
-                let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | flags;
-                match real::mmap(address.cast(), length, access, flags, file, 0) {
-                    libc::MAP_FAILED => Err(io::Error::last_os_error()),
-                    start => {
-                        // As a driver's: not a part of a core file, which would have this size.
-                        libc::madvise(start, length, libc::MADV_DONTDUMP);
-                        Ok(start.cast())
-                    }
-                }
-            };
-            addresses.iter().map(map).collect()
-        } else {
-            Err(io::Error::last_os_error())
-        }
-    };
-    real::close_own(file);
-    mapped
-}
+/// What a mapping of the chip's memory allows.
+const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
     /// New memory without buffers, all zero.
@@ -75,9 +41,25 @@ impl Memory {
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // SAFETY: the kernel chooses the addresses.
-        let starts = unsafe { new_file(BYTES as usize, &[null_mut(); 2], 0) }?;
-        Ok(Memory { chip: starts[0], floor: starts[1] })
+        // Not of anonymous memory: a system that promises no more memory than it has would refuse so much.
+        // SAFETY: the name is a C string.
+        let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let map = || {
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
+            // SAFETY: the kernel chooses the addresses.
+            let start = unsafe { real::mmap(null_mut(), BYTES as usize, ACCESS, flags, file, 0) };
+            kept_out_of_core_files(start, BYTES as usize)
+        };
+        // SAFETY: a plain system call on a descriptor of our own.
+        let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
+            0 => map().and_then(|chip| Ok(Memory { chip, floor: map()? })),
+            _ => Err(io::Error::last_os_error()),
+        };
+        real::close_own(file);
+        mapped
     }
 
     /// All of it.
@@ -91,12 +73,14 @@ impl Memory {
     /// Makes a buffer's file, all zero, and has the chip find it in this range, of whole pages.
     ///
     /// # Errors
-    /// The system has no room for another file or mapping.
+    /// The system has no room for another mapping, or for so much memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
-        let (start, length) =
-            (self.chip.wrapping_add(range.start as usize), (range.end - range.start) as usize);
+        let (start, length) = (range.start as usize, (range.end - range.start) as usize);
+        let start = self.chip.wrapping_add(start).cast();
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the range is inside of the chip's mapping, and no slice of it is in use: `self` is borrowed.
-        unsafe { new_file(length, &[start], libc::MAP_FIXED) }.map(drop)
+        let start = unsafe { real::mmap(start, length, ACCESS, flags, -1, 0) };
+        kept_out_of_core_files(start, length).map(drop)
     }
 
     /// Takes what was in a range from the chip, which finds zeros there afterwards. Mappings of the program keep it, and
@@ -139,8 +123,7 @@ impl Memory {
                 return Err(failed());
             }
             let moved = libc::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
-            let whole = libc::PROT_READ | libc::PROT_WRITE;
-            if moved == libc::MAP_FAILED || access != whole && libc::mprotect(start, length, access) != 0 {
+            if moved == libc::MAP_FAILED || access != ACCESS && libc::mprotect(start, length, access) != 0 {
                 let why = failed();
                 libc::munmap(start, length);
                 return Err(why);
@@ -154,6 +137,16 @@ impl Memory {
             Ok(start)
         }
     }
+}
+
+/// Leaves a mapping out of core files, as a driver's are, unless it failed. They would have this size.
+fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut u8> {
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a mapping of our own.
+    unsafe { libc::madvise(start, length, libc::MADV_DONTDUMP) };
+    Ok(start.cast())
 }
 
 /// The flag that asks for an address of 31 bits, on x86-64.

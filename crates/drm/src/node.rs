@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use reconverge_gpu::Gpu;
 
@@ -15,7 +17,7 @@ use crate::memory::{BYTES, Memory};
 use crate::messages::say_once;
 use crate::open_files;
 use crate::report;
-use crate::screen::Screen;
+use crate::screen::{Flip, Screen};
 
 /// The node. There is one in a process, from when it is first opened to the end.
 pub(crate) struct Node {
@@ -68,6 +70,7 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     if node.is_none() {
         return Err(Errno(libc::ENODEV));
     }
+    PROCESS.store(process::id() as i32, Ordering::Relaxed);
     end_closed();
     open_files::open(flags & libc::O_NONBLOCK != 0)
 }
@@ -83,13 +86,36 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Gives back what belongs to open files of which no descriptor is left. Does nothing while the node is in use: what is
-/// left is given back when a file is opened or a buffer is made.
+/// Whether open files were closed while the node was in use, and what they have is still to be given back.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The process that opened the node last. A child that shares its memory until `exec` (`vfork`) has other descriptors: what
+/// it closes is not closed.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+fn own_process() -> bool {
+    process::id() as i32 == PROCESS.load(Ordering::Relaxed)
+}
+
+/// Gives back what belongs to open files of which no descriptor is left. While the node is in use, leaves that to
+/// [`end_closed_late`] and to whoever opens a file or makes a buffer.
 pub(crate) fn end_closed() {
-    if let Some(node) = opened()
-        && let Ok(mut state) = node.state.try_lock()
-    {
-        state.end_closed();
+    let Some(node) = opened() else { return };
+    let state = match node.state.try_lock() {
+        Ok(state) => Some(state),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    match state {
+        Some(mut state) => state.end_closed(),
+        None => CLOSED.store(true, Ordering::Relaxed),
+    }
+}
+
+/// The same, if it could not be done when files were closed.
+pub(crate) fn end_closed_late() {
+    if CLOSED.swap(false, Ordering::Relaxed) {
+        end_closed();
     }
 }
 
@@ -143,6 +169,11 @@ impl Client<'_> {
         state
     }
 
+    /// The page flips of this open file of which the program was not notified.
+    pub(crate) fn flips(&self) -> Vec<Flip> {
+        self.lock().screen.flips(self.file)
+    }
+
     /// Maps a part of memory for the program, as `mmap` would with these arguments.
     ///
     /// # Errors
@@ -178,7 +209,7 @@ impl State {
         let range = self.buffers.get(handle)?.range.clone();
         if let Err(error) = self.memory.place(&range) {
             say_once(&format!("the memory of a buffer: {error}"));
-            self.buffers.close(handle)?;
+            self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
         Ok(handle)
@@ -201,6 +232,9 @@ impl State {
     }
 
     fn end_closed(&mut self) {
+        if !own_process() {
+            return;
+        }
         for file in open_files::closed() {
             for id in self.screen.end(file) {
                 self.release(id);

@@ -45,15 +45,23 @@ fn places() -> impl Iterator<Item = &'static Place> {
     })
 }
 
+/// The file system of pipes, once there is one of ours. Pipes with names are on others.
+static PIPES: AtomicU64 = AtomicU64::new(0);
+
 /// The inode of a descriptor's pipe, if it has one. Leaves `errno` as it is.
 fn pipe_of(descriptor: c_int) -> Option<u64> {
+    let status = status(descriptor)?;
+    (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
+}
+
+fn status(descriptor: c_int) -> Option<libc::stat> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut status: libc::stat = unsafe { std::mem::zeroed() };
     let errno = real::errno();
     // SAFETY: `status` is a structure of the kind that `fstat` fills.
     let answer = unsafe { real::fstat(descriptor, &raw mut status) };
     real::set_errno(errno);
-    (answer == 0 && status.st_mode & libc::S_IFMT == libc::S_IFIFO).then_some(status.st_ino)
+    (answer == 0).then_some(status)
 }
 
 /// The open file of a descriptor, if it is one of the node. Leaves `errno` as it is.
@@ -81,10 +89,11 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
         // SAFETY: a plain system call on a descriptor of our own.
         unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
     }
-    let Some(inode) = pipe_of(descriptor) else {
+    let Some(libc::stat { st_dev, st_ino: inode, .. }) = status(descriptor) else {
         ends.into_iter().for_each(real::close_own);
         return Err(Errno(libc::ENODEV));
     };
+    PIPES.store(st_dev, Ordering::Relaxed);
     let watch = moved_away(watch);
     let free = |place: &&Place| {
         place.inode.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()

@@ -149,7 +149,7 @@ pub(crate) struct Screen {
     shown: Option<(u32, ModeInfo)>,
     /// How many frames were shown.
     pub(crate) frames: u64,
-    flips: Vec<Flip>,
+    flips: Vec<(FileId, Flip)>,
 }
 
 impl Screen {
@@ -158,9 +158,9 @@ impl Screen {
         Screen { folder, last: CONNECTOR, ..Screen::default() }
     }
 
-    /// The flips of which the program was not notified.
-    pub(crate) fn flips(&mut self) -> Vec<Flip> {
-        std::mem::take(&mut self.flips)
+    /// The flips that an open file has asked for, and of which the program was not notified.
+    pub(crate) fn flips(&mut self, file: FileId) -> Vec<Flip> {
+        self.flips.extract_if(.., |(asked, _)| *asked == file).map(|(_, flip)| flip).collect()
     }
 
     fn add(&mut self, framebuffer: Framebuffer) -> u32 {
@@ -178,8 +178,9 @@ impl Screen {
         Ok(buffer)
     }
 
-    /// Ends all framebuffers of an open file. Gives the buffers that they refer to no more.
+    /// Ends all that belongs to an open file. Gives the buffers to which its framebuffers refer no more.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
+        self.flips.retain(|(asked, _)| *asked != file);
         let ids: Vec<u32> = self.framebuffers.keys().copied().collect();
         ids.into_iter().filter_map(|id| self.remove(id, file).ok()).collect()
     }
@@ -339,7 +340,8 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     let (_, mode) = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
     show(state, asked.framebuffer, mode)?;
     if asked.flags & FLIP_EVENT != 0 {
-        state.screen.flips.push(Flip { frame: state.screen.frames, user: asked.user });
+        let flip = Flip { frame: state.screen.frames, user: asked.user };
+        state.screen.flips.push((state.buffers.file(), flip));
     }
     Ok(())
 }
@@ -538,8 +540,8 @@ mod tests {
         assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Err(Errno(libc::EBUSY)), "nothing is shown yet");
         shown(&node, frames[0]).unwrap();
         ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
-        assert_eq!(node.lock().screen.flips(), [Flip { frame: 2, user: 9 }]);
-        assert_eq!(node.lock().screen.flips(), []);
+        assert_eq!(node.flips(), [Flip { frame: 2, user: 9 }]);
+        assert_eq!(node.flips(), []);
         for (name, last) in [("frame-0001.ppm", [0x11, 0x22, 0x33]), ("frame-0002.ppm", [0x44, 0x55, 0x66])] {
             let picture = std::fs::read(folder.join(name)).unwrap();
             assert!(picture.starts_with(b"P6\n640 480\n255\n") && picture.ends_with(&last), "{name}");
