@@ -15,6 +15,7 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::ioctls::Errno;
 use crate::real;
@@ -62,11 +63,36 @@ impl Memory {
         mapped
     }
 
-    /// All of it.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is BYTES long, readable and writable, and never unmapped; this is the only slice of it. The
-        // program maps the same files at other addresses. What it writes there while a submission runs may or may not be
-        // seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
+    /// A copy of a part of it.
+    ///
+    /// The program may write there at the same time: then a byte is what it was before or after.
+    pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
+        assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
+        self.atoms(part).iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Stores bytes from a place on, as [`Memory::read`] reads them.
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        let part = at..at.checked_add(bytes.len()).expect("places are far below 2^64");
+        assert!(part.end <= BYTES as usize, "{part:?} is in memory");
+        self.atoms(part).iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+    }
+
+    /// The bytes of a part that is inside of memory, as the program and this library share them.
+    fn atoms(&self, part: Range<usize>) -> &[AtomicU8] {
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. Atomics bear that
+        // others write to them, and the only slice of plain bytes, [`Memory::whole`], borrows `self` alone.
+        unsafe { std::slice::from_raw_parts(self.chip.add(part.start).cast(), part.len()) }
+    }
+
+    /// All of it, as a chip takes it.
+    ///
+    /// # Safety
+    /// Nothing writes to the buffers that are read, nor uses those that are written, while the slice is in use. Rust asks
+    /// that of the program too, which maps the same files and is not held by any lock of ours.
+    pub(crate) unsafe fn whole(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends; no other slice of it
+        // is in use, since `self` is borrowed alone. The caller answers for the program.
         unsafe { std::slice::from_raw_parts_mut(self.chip, BYTES as usize) }
     }
 
@@ -165,9 +191,9 @@ mod tests {
         let last = BYTES - (1 << 16);
         for start in [0, 1 << 16, last] {
             let at = start as usize;
-            memory.bytes()[at] = 1;
+            memory.write(at, &[1]);
             memory.discard(&(start..start + (1 << 16)));
-            assert_eq!(memory.bytes()[at], 0);
+            assert_eq!(memory.read(at..at + 1), [0]);
         }
     }
 
@@ -182,16 +208,17 @@ mod tests {
         let at = part.start as usize;
         // SAFETY: the mapping is as long as the part, and is not unmapped here.
         let read = || unsafe { mapped.read_volatile() };
-        memory.bytes()[at] = 3;
+        let byte = |memory: &Memory| memory.read(at..at + 1)[0];
+        memory.write(at, &[3]);
         assert_eq!(read(), 3);
         memory.discard(&range);
-        assert_eq!((read(), memory.bytes()[at]), (3, 0));
+        assert_eq!((read(), byte(&memory)), (3, 0));
         memory.place(&range).unwrap();
-        memory.bytes()[at] = 4;
+        memory.write(at, &[4]);
         assert_eq!(read(), 3);
         // SAFETY: as above.
         unsafe { mapped.write_volatile(5) };
-        assert_eq!((read(), memory.bytes()[at]), (5, 4));
+        assert_eq!((read(), byte(&memory)), (5, 4));
     }
 
     #[test]

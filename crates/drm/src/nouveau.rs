@@ -188,7 +188,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
     for (place, word) in writes {
-        state.memory.bytes()[place].copy_from_slice(&word.to_le_bytes());
+        state.memory.write(place.start, &word.to_le_bytes());
     }
     state.submissions += 1;
     if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {
@@ -300,12 +300,13 @@ mod tests {
 
     fn write(node: &Client<'_>, at: u64, words: &[u32]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        node.lock().memory.bytes()[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+        node.lock().memory.write(at as usize, &bytes);
     }
 
     fn stored(node: &Client<'_>, count: usize) -> Vec<u32> {
         let state = &mut *node.lock();
-        let words = state.memory.bytes()[..4 * count].chunks_exact(4);
+        let bytes = state.memory.read(0..4 * count);
+        let words = bytes.chunks_exact(4);
         words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     }
 

@@ -246,7 +246,7 @@ mod tests {
     fn first_word(node: &Client<'_>, handle: u32) -> u32 {
         let state = &mut *node.lock();
         let start = state.buffers.get(handle).unwrap().range.start as usize;
-        u32::from_le_bytes(state.memory.bytes()[start..start + 4].try_into().unwrap())
+        u32::from_le_bytes(state.memory.read(start..start + 4).try_into().unwrap())
     }
 
     #[test]

@@ -395,7 +395,7 @@ fn written(state: &mut State, framebuffer: &Framebuffer, [width, height]: [u32; 
     let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
     for row in 0..u64::from(height) {
         let at = (start + row * framebuffer.pitch) as usize;
-        let row = &state.memory.bytes()[at..at + width as usize * framebuffer.pixels.bytes()];
+        let row = state.memory.read(at..at + width as usize * framebuffer.pixels.bytes());
         let pixels = row.chunks_exact(framebuffer.pixels.bytes());
         picture.extend(pixels.flat_map(|pixel| framebuffer.pixels.color(pixel)));
     }
@@ -527,7 +527,7 @@ mod tests {
             let start = map.offset as usize;
             // The last pixel that is on the screen.
             let at = start + 479 * dumb.pitch as usize + 639 * 4;
-            node.lock().memory.bytes()[at..at + 4].copy_from_slice(&color.to_le_bytes());
+            node.lock().memory.write(at, &color.to_le_bytes());
             framebuffer
         });
         let mut flip = PageFlip {
