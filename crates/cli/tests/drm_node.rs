@@ -1,7 +1,7 @@
-//! The node of `reconverge drm` as programs in C see it that do what no driver does.
+//! The node of `reconverge drm` under programs that do not behave as a driver does.
 //!
-//! The programs are those of `tests/node`. The library is preloaded without the command, so that no driver is needed. Where
-//! there is no C compiler, the tests say so and pass.
+//! The programs are the C files of `tests/node`. The tests preload the library without the command, so that they do not
+//! need a driver. They pass with a message if a C compiler is not installed.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +24,7 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.join("libreconverge_drm.so")
 });
 
-/// Runs a program of `tests/node` on a chip, in a folder of its own. It names what does not hold.
+/// Runs a program of `tests/node` on a chip, in a new folder. The program prints the first condition that does not hold.
 #[track_caller]
 fn holds(program: &str, chip: &str, arguments: &[&str]) {
     let name = format!("node-{program}-{}", arguments.concat());
@@ -34,7 +34,7 @@ fn holds(program: &str, chip: &str, arguments: &[&str]) {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node").join(program).with_extension("c");
     let compiled = Command::new("cc").args(["-O1", "-o"]).arg(folder.join(program)).arg(source).status();
     let Ok(compiled) = compiled else {
-        println!("skipped: there is no C compiler: apt-get install gcc libc6-dev");
+        println!("skipped: cc is not installed: apt-get install gcc libc6-dev");
         return;
     };
     assert!(compiled.success(), "{program}.c");
@@ -46,7 +46,7 @@ fn holds(program: &str, chip: &str, arguments: &[&str]) {
     assert!(output.status.success(), "{program} {arguments:?}: {}: {said}", output.status);
 }
 
-/// One descriptor after the other, in one call, by overwriting, and past the C library.
+/// The program closes descriptors one by one, in one call, by overwriting them, and by system calls.
 #[test]
 fn a_program_that_closes_descriptors_it_does_not_know_keeps_its_files_and_its_buffers() {
     for how in ["close", "close_range", "closefrom", "dup2", "syscall"] {
@@ -89,6 +89,11 @@ fn lifetimes_and_addresses_are_checked_for_nouveau_too() {
 #[test]
 fn addresses_that_a_program_cannot_use_are_efault_in_every_request() {
     holds("pointers", "rv770", &[]);
+}
+
+#[test]
+fn addresses_are_checked_in_a_sandbox_that_refuses_the_system_calls_for_it() {
+    holds("sandbox", "rv770", &[]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Which buffer is where, and which open file of the node names it by which handle.
+//! Buffers, their ranges of memory, and the handles by which open files name them.
 //!
-//! A buffer is there as long as something refers to it: a handle, or a framebuffer. Handles belong to the open file that
-//! made them and mean nothing to another. Nothing here touches memory.
+//! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created it and
+//! is unknown to the others. This module does not access the memory of buffers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -11,15 +11,15 @@ use crate::ioctls::Errno;
 /// The least alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
 pub(crate) const UNIT: u64 = 1 << 16;
 
-/// The most buffers at a time. Each takes one or two of the mappings that Linux allows a process, 65,530 by default, and
-/// the program's are among these.
+/// Maximum number of buffers. Linux allows 65,530 mappings per process by default; a buffer needs up to two, and the
+/// program needs the rest.
 const MOST: usize = 24_000;
 
 /// An open file of the node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
-/// A buffer, whatever names it: its first byte's place in memory.
+/// Identifies a buffer: the offset of its first byte in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 
@@ -34,7 +34,7 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// How many handles and framebuffers refer to it.
+    /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
 }
 
@@ -50,7 +50,7 @@ struct Handles {
 pub(crate) struct Buffers {
     live: BTreeMap<BufferId, Buffer>,
     files: HashMap<FileId, Handles>,
-    /// The open file whose handles are meant.
+    /// Open file of the current request.
     file: FileId,
     /// What is free, start to end; ranges that touch are one.
     free: BTreeMap<u64, u64>,
@@ -63,12 +63,12 @@ impl Buffers {
         Buffers { live: BTreeMap::new(), files: HashMap::new(), file: FileId::default(), free }
     }
 
-    /// Takes handles as those of this open file from now on.
+    /// Sets the open file of the current request: the following calls use its handles.
     pub(crate) fn select(&mut self, file: FileId) {
         self.file = file;
     }
 
-    /// The open file whose handles are meant.
+    /// Returns the open file of the current request.
     pub(crate) fn file(&self) -> FileId {
         self.file
     }
@@ -102,7 +102,7 @@ impl Buffers {
         Ok(handle)
     }
 
-    /// Closes a handle. Gives where its buffer was, if nothing else refers to it.
+    /// Closes a handle. Returns the range of its buffer if that was the last reference.
     ///
     /// # Errors
     /// `EINVAL` for a handle that means no buffer, as the kernel's `GEM_CLOSE`.
@@ -112,7 +112,7 @@ impl Buffers {
         Ok(self.release(id))
     }
 
-    /// Refers to the buffer of a handle once more, until [`Buffers::release`].
+    /// Adds a reference to the buffer of a handle, until [`Buffers::release`].
     ///
     /// # Errors
     /// `ENOENT` for a handle that means none.
@@ -122,7 +122,7 @@ impl Buffers {
         Ok(id)
     }
 
-    /// Ends a reference. Gives where the buffer was, if that was the last one.
+    /// Drops a reference. Returns the range of the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;
         buffer.references -= 1;
@@ -143,7 +143,7 @@ impl Buffers {
         Some(range)
     }
 
-    /// Closes all handles of an open file. Gives where the buffers were to which nothing else refers.
+    /// Closes all handles of an open file. Returns the ranges of the buffers whose last reference this was.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<Range<u64>> {
         let handles = self.files.remove(&file).unwrap_or_default();
         handles.named.into_values().filter_map(|id| self.release(id)).collect()
@@ -171,15 +171,15 @@ impl Buffers {
         self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))
     }
 
-    /// A buffer that something refers to.
+    /// Returns a buffer, if a reference to it is left.
     pub(crate) fn held(&self, id: BufferId) -> Option<&Buffer> {
         self.live.get(&id)
     }
 
-    /// Whether a part of memory may be mapped: whether it is inside of a buffer of which the open file has a handle.
+    /// Checks that an open file may map a part of memory: the part lies inside a buffer for which the file has a handle.
     ///
     /// # Errors
-    /// As the kernel's `mmap`: `EINVAL` outside of every buffer, `EACCES` inside of one of another open file.
+    /// As in the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the buffer belongs to another open file.
     pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
         let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
         if part.is_empty() || part.end > buffer.range.end {
@@ -198,8 +198,7 @@ impl Buffers {
 }
 
 impl Handles {
-    /// Names a buffer by a handle that is not in use. Handles count up, so that one that was closed does not soon mean
-    /// another buffer.
+    /// Assigns an unused handle to a buffer. Handles count up, so that a closed handle is not soon reused.
     fn name(&mut self, id: BufferId) -> Option<u32> {
         let candidates = (self.last.wrapping_add(1)..=u32::MAX).chain(1..=self.last);
         let handle =

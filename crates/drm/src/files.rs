@@ -28,7 +28,7 @@ pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 const PATH_TEXT: &[u8; 20] = b"/dev/dri/renderD128\0";
 const CARD_TEXT: &[u8; 15] = b"/dev/dri/card0\0";
 
-/// Whether a path is that of the node, and a node is asked for.
+/// Returns whether a path is that of the node, and a chip is selected.
 fn is_node(path: *const c_char) -> bool {
     let address = path.expose_provenance() as u64;
     // Without an allocation up to here: memory managers open files too.
@@ -150,10 +150,9 @@ const MAJOR: c_uint = 226;
 /// Of these, the first render node.
 const MINOR: c_uint = 128;
 
-/// The file system and the inode of the node, the same for all open files of it. No file of the other file systems of
-/// a host has this device number: Linux mounts that of devices first.
+/// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
 const DEVTMPFS: c_uint = 5;
-/// See [`DEVTMPFS`].
+/// Inode of the node.
 const INODE: libc::ino_t = 0x8000_0080;
 
 /// `ioctl`.
@@ -199,7 +198,7 @@ fn asked_of(
 /// Frames of a second, by which the time of a flip counts.
 const RATE: u64 = 60;
 
-/// Lets the program read from the node that a page flip is done.
+/// Queues the event of a page flip that is done, for the program to read.
 fn notify(descriptor: c_int, Flip { frame, user }: Flip) {
     let event = FlipEvent {
         kind: FLIP_COMPLETE,
@@ -211,14 +210,14 @@ fn notify(descriptor: c_int, Flip { frame, user }: Flip) {
         crtc: screen::CRTC,
     };
     if !open_files::notify(descriptor, &event) {
-        say_once("a page flip that is done: the program reads no events, and is not notified any more");
+        say_once("a page flip: the program does not read its events, and the queue is full");
     }
 }
 
 /// `DRM_EVENT_FLIP_COMPLETE`
 const FLIP_COMPLETE: u32 = 2;
 
-/// `mmap`. Memory managers call it before anything is loaded, and with no descriptor at all.
+/// `mmap`. Memory allocators call it very early, and without a descriptor.
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -236,7 +235,6 @@ pub unsafe extern "C" fn mmap(
         // SAFETY: the caller's promises are those of the system call.
         return unsafe { real::mmap(address, length, access, flags, descriptor, offset) };
     };
-    // The C library's unit of offsets is the smallest page, and the kernel's that of the processor.
     let part = u64::try_from(offset).ok().filter(|offset| offset % 4096 == 0);
     let part = part.and_then(|start| Some(start..start.checked_add(length as u64)?));
     let mapped = part.ok_or(Errno(libc::EINVAL)).and_then(|part| client.map(part, address, access, flags));
@@ -263,8 +261,10 @@ pub unsafe extern "C" fn mmap64(
     unsafe { mmap(address, length, access, flags, descriptor, offset) }
 }
 
-/// Calls a function that may close a descriptor, and gives back what an open file had that it has closed with it. That
-/// file's buffers are given back later where the function is not one of these, or the node is in use meanwhile.
+/// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.
+///
+/// A program that closes a descriptor in another way, such as a direct system call, is noticed when it opens the node or
+/// creates a buffer.
 fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
     let result = call();
     if may_close {
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     closing(node::of(new).is_some(), || unsafe { real::dup3(old, new, flags) })
 }
 
-/// Refuses what a device cannot do, or calls a function that can.
+/// Returns the error `why` for the node. For other descriptors, calls the function.
 fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isize {
     if node::of(descriptor).is_none() {
         return call();
@@ -337,7 +337,7 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// `write`: the node has none. Without this function the error is `EBADF`.
+/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`.
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -387,7 +387,7 @@ pub unsafe extern "C" fn pwrite64(
     unsafe { pwrite(descriptor, bytes, count, offset) }
 }
 
-/// `fallocate`: the node has no space to allocate.
+/// `fallocate`: `ENODEV`, as for other devices.
 ///
 /// # Safety
 /// As for the function of the C library.

@@ -38,18 +38,17 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Whether the argument goes to the kernel, and whether it comes back.
+    /// Returns whether the argument is an input, and whether it is an output. (`_IOC_WRITE`, `_IOC_READ`)
     fn ways(self) -> [bool; 2] {
         [30, 31].map(|bit| self.0 >> bit & 1 != 0)
     }
 
-    /// Reads the argument, lets it be changed, and writes it back whether or not that fails, as the kernel does.
+    /// Reads the argument, changes it, and writes it back even if the change fails, as the kernel does.
     ///
-    /// An argument that does not go to the kernel is zero, and one that does not come back is not written.
+    /// An argument that is not an input is zero. An argument that is not an output is not written.
     ///
     /// # Errors
-    /// `EFAULT` for an argument that cannot be read or written, `EINVAL` for one that is too short, or the error of the
-    /// change.
+    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if it is too short, or the error of the change.
     pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
@@ -86,7 +85,7 @@ impl fmt::Display for Request {
 /// # Safety
 /// That is so: integers only, and no bytes between them.
 pub(crate) unsafe trait Plain: Copy {
-    /// The value of which all bytes are zero.
+    /// Returns the value whose bytes are all zero.
     fn zeroed() -> Self {
         // SAFETY: any bytes are a value.
         unsafe { std::mem::zeroed() }
@@ -256,7 +255,7 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// What a page flip that is done lets a program read from the node. (`drm_event_vblank`)
+    /// Event of a page flip that is done, as a program reads it from the node. (`drm_event_vblank`)
     FlipEvent, 32 {
         kind: u32, length: u32, user: u64, seconds: u32, micros: u32, frame: u32, crtc: u32,
     }

@@ -10,13 +10,13 @@
 //!    |  open, fstat, ioctl, mmap, close ...      files.rs  --- not the node ---> real.rs: the C library
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
 //!    v
-//! open_files.rs: of which open file a descriptor is
+//! open_files.rs: the open file of a descriptor
 //!    |
 //!    v
-//! node.rs: the node, once opened                  user.rs: copies from and to the program's memory
+//! node.rs: the node, once opened                  user.rs: checked copies from and to the program
 //!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs, nouveau.rs: what each does
 //!    v
-//! buffers.rs: which handle is where              memory.rs: what the buffers hold, as the chip and the program map it
+//! buffers.rs: which handle is where              memory.rs: the mappings of the chip and of the program
 //!    |                                           screen.rs: the board's screen, and frames that are shown
 //!    |
 //!    v
@@ -26,17 +26,16 @@
 //! watch.rs: words of programs that are changed     capture.rs: draws as launch files
 //! ```
 //!
-//! The memory of the chip is a range of 1 TiB, of which only pages in use take memory, and in which every buffer is a
-//! file in memory of its own. A mapping of the program is one more of that file, so that the kernel keeps its pages as long
-//! as it is there. The descriptor that `open` gives is the end of a pipe, on which events are read, and by which
-//! open files are told apart; `fstat` describes the render node. Handles belong to an open file and end with its last
-//! descriptor.
+//! The memory of the chip is a range of 1 TiB. Each buffer in it is a separate file in memory, and only pages in use take
+//! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the mapping
+//! exists. `open` returns the read end of a pipe: events are read from it, and its inode identifies the open file. `fstat`
+//! on it describes the render node. Handles belong to an open file and end with its last descriptor.
 //!
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
-//! Limits: `dmabuf` export and import are refused. A program that forks after opening the node shares the
-//! buffers that it has then, but not the handles of later ones. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
+//! Limits: `dmabuf` export and import are refused. After a fork, both processes share the buffers that exist, and
+//! each has its own handles from then on. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
 //! `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]

@@ -271,7 +271,7 @@ type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint,
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
 
-/// `drmHandleEvent`: notifies the program of the page flips that are done. Does not wait for one.
+/// `drmHandleEvent`: notifies the program of the page flips that are done. It does not wait for one.
 ///
 /// # Safety
 /// As for the function of libdrm.
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
     if context.is_null() {
         return -1;
     }
-    // Those that are there now: what is notified may ask for the next flip, which is done at once.
+    // The queue is read first: a handler may request the next flip, which is done at once and queues another event.
     let events: Vec<FlipEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
     for FlipEvent { user, seconds, micros, frame, crtc, .. } in events {
         let user = std::ptr::with_exposed_provenance_mut(user as usize);

@@ -1,15 +1,15 @@
-//! The memory of the chip: one range of addresses, in which every buffer is a file in memory of its own.
+//! The memory of the chip: a range of addresses in which each buffer is a separate file in memory.
 //!
 //! ```text
 //! chip    |......| buffer |....| buffer |.......|     what submissions read and write
 //! floor   |.....................................|     what the chip finds where no buffer is
 //! ```
 //!
-//! The program maps a buffer a second time. The kernel keeps the pages of a file as long as one mapping of it is left, so
-//! that a mapping outlives its buffer, and another buffer in the same place of the chip is another file.
+//! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
+//! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
 //!
-//! The files have no descriptors: a buffer's is one of shared anonymous memory, and is reached through its mapping, by
-//! `mremap`. What a program closes or opens concerns no memory of the chip, and nothing can change the size of a file.
+//! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
+//! cannot close such a file, resize it, or open another one in its place.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) struct Memory {
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
 
-/// What a mapping of the chip's memory allows.
+/// Protection of the mappings of the chip.
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
 impl Memory {
@@ -42,7 +42,7 @@ impl Memory {
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
-        // Not of anonymous memory: a system that promises no more memory than it has would refuse so much.
+        // Anonymous memory of this size would be refused under strict overcommit accounting.
         // SAFETY: the name is a C string.
         let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
@@ -63,68 +63,68 @@ impl Memory {
         mapped
     }
 
-    /// A copy of a part of it.
+    /// Returns a copy of a part of memory.
     ///
-    /// The program may write there at the same time: then a byte is what it was before or after.
+    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new one.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
         self.atoms(part).iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
     }
 
-    /// Stores bytes from a place on, as [`Memory::read`] reads them.
+    /// Stores bytes at an offset. The program may access them at the same time, as in [`Memory::read`].
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
         let part = at..at.checked_add(bytes.len()).expect("places are far below 2^64");
         assert!(part.end <= BYTES as usize, "{part:?} is in memory");
         self.atoms(part).iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
     }
 
-    /// The bytes of a part that is inside of memory, as the program and this library share them.
+    /// Returns the bytes of a part that lies inside memory. The program shares them.
     fn atoms(&self, part: Range<usize>) -> &[AtomicU8] {
-        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. Atomics bear that
-        // others write to them, and the only slice of plain bytes, [`Memory::whole`], borrows `self` alone.
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. Atomics may change
+        // while they are borrowed. The only slice of plain bytes comes from `whole`, which borrows `self` mutably.
         unsafe { std::slice::from_raw_parts(self.chip.add(part.start).cast(), part.len()) }
     }
 
-    /// All of it, as a chip takes it.
+    /// Returns the whole memory for a chip.
     ///
     /// # Safety
-    /// Nothing writes to the buffers that are read, nor uses those that are written, while the slice is in use. Rust asks
-    /// that of the program too, which maps the same files and is not held by any lock of ours.
+    /// While the slice is in use, no other code writes to the buffers that the chip reads, or accesses those that it
+    /// writes. This includes the program, which maps the same files.
     pub(crate) unsafe fn whole(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends; no other slice of it
-        // is in use, since `self` is borrowed alone. The caller answers for the program.
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library has no
+        // other slice of it, since `self` is borrowed mutably. The caller is responsible for the program.
         unsafe { std::slice::from_raw_parts_mut(self.chip, BYTES as usize) }
     }
 
-    /// Makes a buffer's file, all zero, and has the chip find it in this range, of whole pages.
+    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range consists of whole pages.
     ///
     /// # Errors
-    /// The system has no room for another mapping, or for so much memory.
+    /// The process has too many mappings, or the system has too little memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the range is inside of the chip's mapping, and no slice of it is in use: `self` is borrowed.
+        // SAFETY: the range is inside the mapping of the chip, and no slice of it is in use: `self` is borrowed mutably.
         let start = unsafe { real::mmap(start, length, ACCESS, flags, -1, 0) };
         kept_out_of_core_files(start, length).map(drop)
     }
 
-    /// Takes what was in a range from the chip, which finds zeros there afterwards. Mappings of the program keep it, and
-    /// without any its pages are given back to the system.
+    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
+    /// the file. The kernel frees its pages with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both ranges are inside of mappings of this length, and no slice of them is in use: `self` is borrowed.
-        // A part of the floor that cannot be put there, for want of room for mappings, leaves the old pages until the next
-        // buffer takes their place. A chip that finds them does harm to no buffer.
+        // SAFETY: both ranges are inside mappings of BYTES, and no slice of them is in use: `self` is borrowed mutably.
+        // If the process has too many mappings, `mremap` fails and the old file stays until the next buffer replaces it.
+        // No live buffer is in this range, so that this is harmless.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             libc::mremap(floor, 0, length, flags, chip);
         }
     }
 
-    /// Maps a part of one buffer for the program, as `mmap` would with these arguments.
+    /// Maps a part of a buffer for the program, as `mmap` with these arguments.
     ///
     /// # Errors
     /// As `mmap`.
@@ -138,11 +138,11 @@ impl Memory {
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());
-        // Where it is put, so that `mmap` chooses and checks the addresses.
+        // Reserves the addresses first, so that `mmap` chooses and checks them.
         let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
         let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the addresses are new, or those that the program has given up for this. The part is inside of the chip's
-        // mapping, which stays as it is: an old length of zero makes another mapping of the same file.
+        // SAFETY: the addresses are new, or the program gave them up with MAP_FIXED. The part is inside the mapping of the
+        // chip. With an old length of zero, `mremap` leaves that mapping and creates another one of the same file.
         unsafe {
             let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
             if start == libc::MAP_FAILED {
@@ -154,7 +154,7 @@ impl Memory {
                 libc::munmap(start, length);
                 return Err(why);
             }
-            // Both are promises about speed, which `mmap` does not keep in all cases either.
+            // Both flags are about speed. `mmap` does not report their failure either.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
@@ -165,7 +165,7 @@ impl Memory {
     }
 }
 
-/// Leaves a mapping out of core files, as a driver's are, unless it failed. They would have this size.
+/// Checks the result of `mmap`, and leaves the mapping out of core files, as the kernel does for mappings of drivers.
 fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut u8> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
@@ -175,7 +175,7 @@ fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut 
     Ok(start.cast())
 }
 
-/// The flag that asks for an address of 31 bits, on x86-64.
+/// Flag for an address below 2 GiB. It exists on x86-64 only.
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]

@@ -25,7 +25,7 @@ pub(crate) struct Node {
     state: Mutex<State>,
 }
 
-/// The node as one open file of it: whoever makes a request, and whose handles are meant.
+/// The node together with one of its open files: the source of a request, to which handles belong.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     node: &'a Node,
@@ -55,7 +55,7 @@ static NODE: OnceLock<Option<Node>> = OnceLock::new();
 /// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
 ///
 /// # Errors
-/// `ENODEV` where there is none, or the system has no room for its memory; as `pipe`.
+/// `ENODEV` if no chip is selected, or if the system refuses its memory. The errors of `pipe`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     let node = NODE.get_or_init(|| {
         let device = device::chosen()?;
@@ -80,25 +80,25 @@ pub(crate) fn opened() -> Option<&'static Node> {
     NODE.get()?.as_ref()
 }
 
-/// The node as the open file of a descriptor, if it is one of the node.
+/// Returns the node and the open file of a descriptor, if it is one of the node.
 pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     let node = opened()?;
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
-/// Whether open files were closed while the node was in use, and what they have is still to be given back.
+/// Whether files were closed while the node was in use. Their buffers are not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The process that opened the node last. A child that shares its memory until `exec` (`vfork`) has other descriptors: what
-/// it closes is not closed.
+/// The process that last opened the node. A child of `vfork` shares the memory of this process but not its descriptors, and
+/// must not end files that it closes.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 
 fn own_process() -> bool {
     process::id() as i32 == PROCESS.load(Ordering::Relaxed)
 }
 
-/// Gives back what belongs to open files of which no descriptor is left. While the node is in use, leaves that to
-/// [`end_closed_late`] and to whoever opens a file or makes a buffer.
+/// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use, the end of the
+/// current request does this, see [`end_closed_late`].
 pub(crate) fn end_closed() {
     let Some(node) = opened() else { return };
     let state = match node.state.try_lock() {
@@ -112,7 +112,7 @@ pub(crate) fn end_closed() {
     }
 }
 
-/// The same, if it could not be done when files were closed.
+/// Runs [`end_closed`] again, if the node was in use when files were closed.
 pub(crate) fn end_closed_late() {
     if CLOSED.swap(false, Ordering::Relaxed) {
         end_closed();
@@ -162,23 +162,23 @@ impl Client<'_> {
         self.node.device()
     }
 
-    /// What requests change, where handles are those of this open file.
+    /// Locks the state, and selects the handles of this open file.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         let mut state = self.node.lock();
         state.buffers.select(self.file);
         state
     }
 
-    /// The page flips of this open file of which the program was not notified.
+    /// Takes the page flips of this open file of which the program was not notified.
     pub(crate) fn flips(&self) -> Vec<Flip> {
         self.lock().screen.flips(self.file)
     }
 
-    /// Maps a part of memory for the program, as `mmap` would with these arguments.
+    /// Maps a part of memory for the program, as `mmap` with these arguments.
     ///
     /// # Errors
-    /// As the kernel's drivers: `EINVAL` for a private mapping, or for a part that is not inside of one buffer, `EACCES`
-    /// for a buffer of which this open file has no handle; as `mmap`.
+    /// As in the kernel: `EINVAL` for a private mapping and for a part that no buffer contains, `EACCES` for a buffer for
+    /// which this open file does not have a handle, and the errors of `mmap`.
     pub(crate) fn map(
         &self,
         part: Range<u64>,
@@ -196,12 +196,12 @@ impl Client<'_> {
 }
 
 impl State {
-    /// Makes a buffer of zeros and gives its handle.
+    /// Creates a buffer, filled with zeros, and returns its handle.
     ///
     /// # Errors
-    /// As [`Buffers::create`]; `ENOMEM` where the system has no room for it.
+    /// As [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
-        // What closed files have may be what is missing. The file that asks is open.
+        // Closed files may hold the memory that is needed. The file of this request is open.
         if open_files::several() {
             self.end_closed();
         }
@@ -215,7 +215,7 @@ impl State {
         Ok(handle)
     }
 
-    /// Closes a handle, and its buffer if nothing else refers to that.
+    /// Closes a handle, and frees its buffer if that was the last reference.
     ///
     /// # Errors
     /// As [`Buffers::close`].
@@ -225,7 +225,7 @@ impl State {
         Ok(())
     }
 
-    /// Ends a reference to a buffer, and the buffer if that was the last one.
+    /// Drops a reference to a buffer, and frees the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
         unused.iter().for_each(|range| self.memory.discard(range));

@@ -145,7 +145,7 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
 /// A fault is an error of the channel, and not of the request: on a chip, too, commands are executed later.
 ///
 /// # Errors
-/// `EINVAL` where it is malformed, `ENOENT` where a handle means no buffer, `EFAULT` where a list cannot be read.
+/// `EINVAL` if it is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
 fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let buffers = list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?;
     let relocations =
@@ -201,10 +201,10 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A list in the memory of the program.
+/// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` for one that is too long, `EFAULT` for one that cannot be read.
+/// `EINVAL` if the list is too long, `EFAULT` if it cannot be read.
 fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
     if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }

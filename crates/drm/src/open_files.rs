@@ -1,14 +1,16 @@
-//! The open files of the node: which descriptors belong to which, and which of them are closed.
+//! The open files of the node: the descriptors of each, and when it is closed.
 //!
-//! An open file is a pipe. The program has the end to read from: it has something to read when a page flip is done, and
-//! cannot be written, mapped, resized or moved in. All duplicates of it, and nothing else, have the number of the pipe's
-//! inode. The other end, the *watch*, stays here: the kernel says on it when no duplicate of the first is left, in this
-//! process or another, however they were closed.
+//! An open file is a pipe. The program holds its read end. A page flip that is done puts an event into the pipe; nothing
+//! else can be done to this end: it cannot be written, mapped, resized or positioned. Its duplicates, and no other
+//! descriptors, have the inode of the pipe.
 //!
-//! A program may close the watch, and its number may mean another file then. Before each use the file is compared. A
-//! watch that was lost is made anew from a descriptor of the program.
+//! This library holds the write end, the *watch*. The kernel reports on the watch when the last duplicate of the read end
+//! is closed, in this process and in its children, whichever way it was closed.
 //!
-//! Looking up a descriptor takes no lock and allocates nothing: it is part of `fstat`, `mmap` and `close`.
+//! A program may close the watch and open another file with its number. Each use of the watch therefore compares the
+//! inode first. A lost watch is opened again through a descriptor of the program.
+//!
+//! The lookup of a descriptor takes no lock and does not allocate, since `fstat`, `mmap` and `close` need it.
 
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -18,19 +20,20 @@ use crate::buffers::FileId;
 use crate::ioctls::{Errno, FlipEvent, Plain};
 use crate::real;
 
-/// An open file, or the place of one that is closed. Places are never given back, and used again.
+/// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
 #[derive(Debug)]
 struct Place {
     next: *mut Place,
-    /// The inode of the pipe, or one of the two below.
+    /// Inode of the pipe, [`FREE`] or [`TAKEN`].
     inode: AtomicU64,
     watch: AtomicI32,
 }
 
-/// The inode of a place that is free, and of one that is being filled. No pipe has either.
+/// Marks an entry without a file. No pipe has this inode.
 const FREE: u64 = 0;
+/// Marks an entry that is being filled in. No pipe has this inode.
 const TAKEN: u64 = u64::MAX;
-/// The watch where there is none.
+/// Number of a watch that does not exist.
 const NONE: c_int = -1;
 
 static FIRST: AtomicPtr<Place> = AtomicPtr::new(null_mut());
@@ -38,17 +41,17 @@ static FIRST: AtomicPtr<Place> = AtomicPtr::new(null_mut());
 fn places() -> impl Iterator<Item = &'static Place> {
     let mut next = FIRST.load(Ordering::Acquire);
     std::iter::from_fn(move || {
-        // SAFETY: null, or a place, which lasts until the process ends.
+        // SAFETY: null, or an entry, which lasts until the process ends.
         let place = unsafe { next.as_ref() }?;
         next = place.next;
         Some(place)
     })
 }
 
-/// The file system of pipes, once there is one of ours. Pipes with names are on others.
+/// Device number of the file system of pipes, known from the first open file on. Named pipes are on other file systems.
 static PIPES: AtomicU64 = AtomicU64::new(0);
 
-/// The inode of a descriptor's pipe, if it has one. Leaves `errno` as it is.
+/// Returns the inode of a descriptor's pipe, if the descriptor is one of a pipe. Leaves `errno` unchanged.
 fn pipe_of(descriptor: c_int) -> Option<u64> {
     let status = status(descriptor)?;
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
@@ -64,7 +67,7 @@ fn status(descriptor: c_int) -> Option<libc::stat> {
     (answer == 0).then_some(status)
 }
 
-/// The open file of a descriptor, if it is one of the node. Leaves `errno` as it is.
+/// Returns the open file of a descriptor, if it is one of the node. Leaves `errno` unchanged.
 pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     if FIRST.load(Ordering::Acquire).is_null() {
         return None;
@@ -73,13 +76,13 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
-/// Makes an open file with its first descriptor.
+/// Creates an open file and returns its first descriptor.
 ///
 /// # Errors
 /// As `pipe`.
 pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
-    // Closed on `exec` whether or not that was asked for: another program would not know the descriptor.
+    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
@@ -107,7 +110,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
     let place = Box::into_raw(Box::new(Place { next: null_mut(), inode, watch }));
     let mut first = FIRST.load(Ordering::Acquire);
     loop {
-        // SAFETY: nobody else knows the place yet.
+        // SAFETY: the entry is not yet in the list.
         unsafe { (*place).next = first };
         match FIRST.compare_exchange(first, place, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return Ok(descriptor),
@@ -116,14 +119,14 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
     }
 }
 
-/// Gives a descriptor of our own a high number, which programs that count descriptors from 3 on do not meet. Keeps the
-/// low one where there is no other.
+/// Moves a descriptor of this library to a high number, out of the way of programs that close low numbers. Keeps the low
+/// number if no high one is free.
 fn moved_away(descriptor: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a structure of the kind that is filled, and plain system calls.
     let high = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
-        // Not beyond what a table of descriptors takes some KiB for.
+        // The kernel allocates its table up to this number: a few KiB.
         let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
         libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
     };
@@ -135,13 +138,13 @@ fn moved_away(descriptor: c_int) -> c_int {
 }
 
 impl Place {
-    /// The watch, if the descriptor is still that.
+    /// Returns the watch, if its number still means this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
         (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
     }
 
-    /// The watch, made anew from another descriptor of the pipe if it was lost.
+    /// Returns the watch. Opens it again through another descriptor of the pipe if it was lost.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
         let known = self.watch();
         if known.is_some() {
@@ -159,7 +162,7 @@ impl Place {
         self.watch()
     }
 
-    /// Whether a descriptor is left.
+    /// Returns whether a descriptor of the file is open.
     fn lives(&self) -> bool {
         if let Some(watch) = self.watch() {
             let mut asked = libc::pollfd { fd: watch, events: 0, revents: 0 };
@@ -167,7 +170,7 @@ impl Place {
             unsafe { libc::poll(&raw mut asked, 1, 0) };
             return asked.revents & libc::POLLERR == 0;
         }
-        // Without a watch, by the descriptors of this process. Where they cannot be listed, nothing is known to be closed.
+        // Without the watch, the descriptors of this process decide. If they cannot be listed, the file counts as open.
         let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
         let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let inode = self.inode.load(Ordering::Acquire);
@@ -176,7 +179,7 @@ impl Place {
     }
 }
 
-/// Forgets the open files of which no descriptor is left, and gives them. Only under the lock of the node.
+/// Removes the files whose last descriptor is closed from the list, and returns them. The caller holds the node's lock.
 pub(crate) fn closed() -> Vec<FileId> {
     let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
     let ended = used.filter(|place| !place.lives()).map(|place| {
@@ -188,12 +191,12 @@ pub(crate) fn closed() -> Vec<FileId> {
     ended.collect()
 }
 
-/// Whether there are several open files.
+/// Returns whether there are two or more open files.
 pub(crate) fn several() -> bool {
     places().filter(|place| place.inode.load(Ordering::Acquire) != FREE).nth(1).is_some()
 }
 
-/// Lets the program read an event from an open file, of which it has this descriptor. Gives whether there was room.
+/// Queues an event for the open file of a descriptor. Returns whether there was room.
 pub(crate) fn notify(descriptor: c_int, event: &FlipEvent) -> bool {
     let Some(inode) = pipe_of(descriptor) else { return false };
     let place = places().find(|place| place.inode.load(Ordering::Acquire) == inode);
@@ -203,11 +206,11 @@ pub(crate) fn notify(descriptor: c_int, event: &FlipEvent) -> bool {
         // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library answers.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<FlipEvent>()) }
     };
-    // So few bytes are written whole or not at all.
+    // A write of up to PIPE_BUF bytes is atomic.
     written > 0
 }
 
-/// The next event that the program was not notified of. Waits for none.
+/// Takes the next queued event of a descriptor. Does not wait.
 pub(crate) fn next_event(descriptor: c_int) -> Option<FlipEvent> {
     let mut waiting: c_int = 0;
     let mut event = FlipEvent::zeroed();
@@ -230,7 +233,7 @@ mod tests {
 
     use super::*;
 
-    /// One test at a time: the open files are those of the process.
+    /// Runs one test at a time: the list of open files belongs to the process.
     fn alone() -> MutexGuard<'static, ()> {
         static ALONE: Mutex<()> = Mutex::new(());
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -271,7 +274,7 @@ mod tests {
             assert_eq!(libc::dup2(others[1], watch), watch);
             real::close_own(others[0]);
         }
-        // The other file says that its reader is gone. Ours has one.
+        // The reader of the other pipe is closed. That of the open file is not.
         assert_eq!((place(file).watch(), closed()), (None, vec![]));
         let anew = place(file).watch().unwrap();
         assert_ne!(anew, watch);

@@ -78,7 +78,7 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
 /// Gives the name and the version of a driver.
 ///
 /// # Errors
-/// `EFAULT` for a text without room.
+/// `EFAULT` if a text cannot be written.
 pub(crate) fn describe(
     driver: Driver,
     numbers: [i32; 3],

@@ -213,14 +213,14 @@ pub(crate) unsafe fn fallocate(
     )
 }
 
-/// Closes a descriptor of this library: the system call, since `close` is a function that this library answers.
+/// Closes a descriptor of this library, by the system call: this library defines `close` itself.
 pub(crate) fn close_own(descriptor: c_int) {
-    // SAFETY: a plain system call; the caller has opened the descriptor and uses it no more.
+    // SAFETY: a plain system call. The caller opened the descriptor and does not use it again.
     unsafe { libc::syscall(libc::SYS_close, descriptor) };
 }
 
-/// The system call of `mmap`. The function is one that this library answers, and that memory managers call, to which a
-/// search for the next library's would lead back.
+/// The system call of `mmap`. The function of the next library is not used: memory allocators call `mmap`, and the lookup
+/// of a function may allocate.
 ///
 /// # Safety
 /// As for `mmap`.

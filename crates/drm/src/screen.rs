@@ -34,7 +34,7 @@ const CONNECTED: u32 = 1;
 
 /// The largest framebuffer, in pixels of each direction.
 const LARGEST: u32 = 8192;
-/// The most rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
+/// Maximum number of rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
 const MOST_RECTANGLES: u32 = 256;
 /// How many frames are written.
 const WRITTEN: u64 = 10_000;
@@ -118,9 +118,9 @@ impl Pixels {
 /// A framebuffer: a buffer as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that made it, with which it ends.
+    /// The open file that created it. The framebuffer ends with this file.
     file: FileId,
-    /// Lasts as long as this, whether or not a handle is left.
+    /// The buffer, which lasts as long as the framebuffer.
     buffer: BufferId,
     width: u32,
     height: u32,
@@ -158,7 +158,7 @@ impl Screen {
         Screen { folder, last: CONNECTOR, ..Screen::default() }
     }
 
-    /// The flips that an open file has asked for, and of which the program was not notified.
+    /// Takes the flips that an open file requested, and of which the program was not notified.
     pub(crate) fn flips(&mut self, file: FileId) -> Vec<Flip> {
         self.flips.extract_if(.., |(asked, _)| *asked == file).map(|(_, flip)| flip).collect()
     }
@@ -169,7 +169,7 @@ impl Screen {
         self.last
     }
 
-    /// Ends a framebuffer of an open file. Gives the buffer that it refers to no more.
+    /// Removes a framebuffer of an open file. Returns its buffer, whose reference the caller drops.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == file);
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
@@ -178,7 +178,7 @@ impl Screen {
         Ok(buffer)
     }
 
-    /// Ends all that belongs to an open file. Gives the buffers to which its framebuffers refer no more.
+    /// Removes the framebuffers and flips of an open file. Returns the buffers, whose references the caller drops.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
         self.flips.retain(|(asked, _)| *asked != file);
         let ids: Vec<u32> = self.framebuffers.keys().copied().collect();
@@ -242,7 +242,7 @@ pub(crate) fn answer(
                 if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
                     return Err(Errno(libc::EINVAL));
                 }
-                // x1, y1, x2, y2 of 16 bits each. What they are does not matter here.
+                // Four coordinates of 16 bits per rectangle. They are checked to be readable, and not used.
                 user::read_list::<u64>(dirty.rectangles, dirty.count as usize).map(drop)
             }),
             MODE_CREATE_DUMB => request.exchange(argument, |dumb| create(&mut node.lock(), dumb)),
@@ -272,7 +272,7 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores values where a program has room for them all, and how many there are.
+/// Stores values if the program has room for all of them, and then their number.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if address != 0 && *count as usize >= values.len() {
         user::write_list(address, values)?;
@@ -281,7 +281,7 @@ fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Err
     Ok(())
 }
 
-/// What the board has, and the framebuffers of an open file.
+/// Lists the outputs of the board and the framebuffers of an open file.
 fn resources(screen: &Screen, file: FileId, asked: &mut ModeResources) -> Result<(), Errno> {
     let own = screen.framebuffers.iter().filter(|(_, framebuffer)| framebuffer.file == file);
     let framebuffers: Vec<u32> = own.map(|(id, _)| *id).collect();

@@ -34,7 +34,7 @@ const USE_VM: u32 = 2;
 /// A fault is a reset of the chip, and not an error of the request: on a chip, too, commands are executed later.
 ///
 /// # Errors
-/// `EINVAL` where it is malformed, `EFAULT` where a part of it cannot be read.
+/// `EINVAL` if it is malformed, `EFAULT` if a part of it cannot be read.
 pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
     let chunks = chunks(submit);
     let state = &mut *node.lock();
@@ -64,8 +64,8 @@ pub(crate) fn executed(
 ) -> Option<String> {
     let State { memory, gpu, .. } = state;
     let gpu = gpu.as_mut()?;
-    // SAFETY: the drivers write to no buffer that a submission uses before its ioctl returns. A program that does so all
-    // the same races with a chip, too; here the chip reads one or the other, but Rust promises nothing for it.
+    // SAFETY: drivers do not write to the buffers of a submission before its ioctl returns. A program that does breaks
+    // this condition. On hardware it would race with the chip.
     let memory = unsafe { memory.whole() };
     match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory))) {
         Ok(Ok(())) => None,
@@ -85,7 +85,7 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
 }
 
-/// Why a submission is not taken.
+/// Error of a submission that is refused.
 #[derive(Debug, PartialEq)]
 struct Refused {
     errno: Errno,
@@ -93,13 +93,13 @@ struct Refused {
 }
 
 impl From<String> for Refused {
-    /// A malformed submission.
+    /// Returns the error of a malformed submission.
     fn from(why: String) -> Refused {
         Refused { errno: Errno(libc::EINVAL), why }
     }
 }
 
-/// A part that cannot be read, at an address.
+/// Returns the error of a part whose address cannot be read.
 fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
     move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
 }
@@ -112,7 +112,7 @@ struct Chunks {
     flags: Vec<u32>,
 }
 
-/// The chunks, as they are in the memory of the program now.
+/// Copies the chunks from the memory of the program.
 fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     if submit.chunks == 0 || submit.chunks > CHUNKS {
         return Err(format!("{} chunks; 1 to {CHUNKS} fits here", submit.chunks).into());
@@ -142,7 +142,7 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     })
 }
 
-/// The words of a chunk.
+/// Copies the words of a chunk from the memory of the program.
 fn words(chunk: &Chunk) -> Result<Vec<u32>, Refused> {
     if chunk.words == 0 {
         return Ok(Vec::new());

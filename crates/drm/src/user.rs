@@ -1,8 +1,8 @@
-//! Copies between the program's memory and values of ours, at addresses that the program names.
+//! Copies between the memory of the program and this library, at addresses that the program passes.
 //!
-//! No other module follows an address of the program. An address that cannot be read or written is `EFAULT`, as in the
-//! kernel, and never a signal: the copies are system calls on the own process. Where the system refuses
-//! `process_vm_readv` and `process_vm_writev`, as some sandboxes do, the bytes take the way through a pipe.
+//! No other module dereferences an address from a request. As in the kernel, an invalid address is `EFAULT` and not a
+//! signal: `process_vm_readv` and `process_vm_writev` on the own process check it. Some sandboxes refuse these calls. The
+//! bytes are then copied through a pipe, whose `read` and `write` check addresses as well.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use crate::ioctls::{Errno, Plain};
 use crate::real;
 
-/// Bytes that a pipe takes in one write, and the step of copies through a pipe. (`PIPE_BUF`)
+/// Bytes per step of a copy through a pipe. (`PIPE_BUF`)
 const STEP: usize = 4096;
 /// The smallest page of the processors that Linux runs on.
 const PAGE: u64 = 4096;
@@ -26,7 +26,7 @@ pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
     Ok(unsafe { value.assume_init() })
 }
 
-/// Reads `count` values that follow each other.
+/// Reads `count` contiguous values.
 ///
 /// # Errors
 /// `EFAULT` if a byte of them cannot be read.
@@ -47,7 +47,7 @@ pub(crate) fn write<T: Plain>(address: u64, value: &T) -> Result<(), Errno> {
     write_list(address, std::slice::from_ref(value))
 }
 
-/// Writes values one after another.
+/// Writes contiguous values.
 ///
 /// # Errors
 /// `EFAULT` if a byte of them cannot be written.
@@ -55,12 +55,12 @@ pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Err
     copy(Way::ToProgram, address, values.as_ptr().cast_mut().cast(), size_of_val(values))
 }
 
-/// Whether a C string at an address is this one. An address that cannot be read is not. Allocates nothing and leaves
-/// `errno` as it is.
+/// Returns whether the C string at an address is `text`, which includes the zero at its end. An invalid address is not.
+/// Does not allocate, and leaves `errno` unchanged.
 pub(crate) fn is_text<const LENGTH: usize>(address: u64, text: &[u8; LENGTH]) -> bool {
     let errno = real::errno();
     let mut found = [0_u8; LENGTH];
-    // The string may be shorter, and end where its page does.
+    // A shorter string may end at the end of its page, and the next page may not exist.
     let first = LENGTH.min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
     let same = copy(Way::FromProgram, address, head.as_mut_ptr(), head.len()).is_ok()
@@ -71,15 +71,15 @@ pub(crate) fn is_text<const LENGTH: usize>(address: u64, text: &[u8; LENGTH]) ->
     same
 }
 
-/// Which way bytes go.
+/// Direction of a copy.
 #[derive(Clone, Copy)]
 enum Way {
     FromProgram,
     ToProgram,
 }
 
-/// Copies `count` bytes between the program's memory at `address` and `ours`, which has room for them. `ours` is written
-/// only on the way [`Way::FromProgram`].
+/// Copies `count` bytes between the memory of the program at `address` and `ours`, which has room for them. Only
+/// [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
     if count == 0 {
         return Ok(());
@@ -93,13 +93,13 @@ fn copy(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno
     }
 }
 
-/// One system call on the own process.
+/// Copies with one system call on the own process.
 fn at_once(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
     let local = libc::iovec { iov_base: ours.cast(), iov_len: count };
     let theirs = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
     let remote = libc::iovec { iov_base: theirs, iov_len: count };
-    // SAFETY: `local` is `count` bytes of ours. The kernel checks the addresses of `remote`, which are the program's to
-    // name: it could as well read or write there itself.
+    // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed them, and could
+    // read or write there itself.
     let copied = unsafe {
         let process = libc::getpid();
         match way {
@@ -108,14 +108,13 @@ fn at_once(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Er
         }
     };
     match copied {
-        // The reason, unless a part of it could be copied.
         -1 => Err(Errno(real::errno())),
         _ if copied as usize == count => Ok(()),
         _ => Err(Errno(libc::EFAULT)),
     }
 }
 
-/// Writes to a pipe and reads from it: both check addresses.
+/// Copies with a `write` to a pipe and a `read` from it, both of which check addresses.
 fn through_a_pipe(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
     let mut ends: [c_int; 2] = [-1; 2];
     // SAFETY: room for two descriptors.
@@ -130,7 +129,7 @@ fn through_a_pipe(way: Way, address: u64, ours: *mut u8, count: usize) -> Result
             Way::FromProgram => (theirs, ours),
             Way::ToProgram => (ours, theirs),
         };
-        // SAFETY: as in `at_once`. The calls are not those of the C library, which this library answers.
+        // SAFETY: as in `at_once`. These are system calls because this library defines `write` itself.
         let (written, read) = unsafe {
             let written = libc::syscall(libc::SYS_write, ends[1], from, bytes);
             (written, if written < 0 { -1 } else { libc::syscall(libc::SYS_read, ends[0], to, bytes) })
@@ -152,10 +151,10 @@ fn through_a_pipe(way: Way, address: u64, ours: *mut u8, count: usize) -> Result
 mod tests {
     use super::*;
 
-    /// Two pages, of which only the first is there, with this protection.
+    /// Returns a page with this protection. The next page does not exist.
     fn page(protection: c_int) -> u64 {
         let length = 2 * PAGE as usize;
-        // SAFETY: new addresses, which nothing else uses; the second page is given back.
+        // SAFETY: new addresses, which no other code uses.
         unsafe {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
             let start = libc::mmap(std::ptr::null_mut(), length, protection, flags, -1, 0);

@@ -65,7 +65,7 @@ struct pushbuf {
 #define NOUVEAU_INFO REQUEST(0x84, struct nouveau_buffer)
 #define NOUVEAU_PUSHBUF REQUEST(0x81, struct pushbuf)
 
-/* The line of what does not hold, and the end of the program. */
+/* Prints the condition that does not hold, and ends the program. */
 #define HOLDS(condition)                                                                                          \
     do {                                                                                                          \
         if (!(condition)) {                                                                                       \
@@ -112,7 +112,7 @@ static inline int submitted(int node, uint32_t handle) {
     return ioctl(node, CS, &submit);
 }
 
-/* Bytes of the chip's memory that buffers take. */
+/* Returns the bytes of video memory in use. */
 static inline uint64_t used(int node) {
     uint64_t bytes = 0;
     struct info info = {.request = 0x1e, .value = (uint64_t)&bytes};
@@ -120,7 +120,7 @@ static inline uint64_t used(int node) {
     return bytes;
 }
 
-/* A framebuffer of one buffer of plain pixels, whose handle is given too. */
+/* Returns a framebuffer, and the handle of its buffer. */
 static inline uint32_t framebuffer(int node, uint32_t *handle) {
     struct dumb dumb = {.height = 16, .width = 16, .bits = 32};
     HOLDS(ioctl(node, CREATE_DUMB, &dumb) == 0);
