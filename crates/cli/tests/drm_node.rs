@@ -32,7 +32,8 @@ fn holds(program: &str, chip: &str, arguments: &[&str]) {
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).unwrap();
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node").join(program).with_extension("c");
-    let compiled = Command::new("cc").args(["-O1", "-o"]).arg(folder.join(program)).arg(source).status();
+    let compiled =
+        Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(folder.join(program)).arg(source).status();
     let Ok(compiled) = compiled else {
         println!("skipped: cc is not installed: apt-get install gcc libc6-dev");
         return;
@@ -94,6 +95,11 @@ fn addresses_that_a_program_cannot_use_are_efault_in_every_request() {
 #[test]
 fn addresses_are_checked_in_a_sandbox_that_refuses_the_system_calls_for_it() {
     holds("sandbox", "rv770", &[]);
+}
+
+#[test]
+fn a_thread_is_cancelled_in_functions_that_the_library_defines() {
+    holds("cancel", "rv770", &[]);
 }
 
 #[test]

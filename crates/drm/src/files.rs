@@ -48,7 +48,7 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN.call(path, flags, mode) } }
 }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN64.call(path, flags, mode) } }
 }
@@ -68,7 +68,12 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint)
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn openat(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe {
         if is_node(path) { answer(node::open(flags)) } else { real::OPENAT.call(folder, path, flags, mode) }
@@ -80,7 +85,12 @@ pub unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn openat64(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe {
         if is_node(path) { answer(node::open(flags)) } else { real::OPENAT64.call(folder, path, flags, mode) }
@@ -92,7 +102,7 @@ pub unsafe extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_i
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { open(path, flags, 0) }
 }
@@ -102,7 +112,7 @@ pub unsafe extern "C" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { open64(path, flags, 0) }
 }
@@ -112,7 +122,7 @@ pub unsafe extern "C" fn __open64_2(path: *const c_char, flags: c_int) -> c_int 
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
+pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat(descriptor, status) };
     if result == 0 && node::of(descriptor).is_some() {
@@ -130,7 +140,7 @@ pub unsafe extern "C" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
+pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat64(descriptor, status) };
     if result == 0 && node::of(descriptor).is_some() {
@@ -160,7 +170,7 @@ const INODE: libc::ino_t = 0x8000_0080;
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
         Some(client) => answer(asked_of(&client, descriptor, asked, argument).map(|()| 0)),
@@ -280,7 +290,7 @@ fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn close(descriptor: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn close(descriptor: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     closing(node::of(descriptor).is_some(), || unsafe { real::close(descriptor) })
 }
@@ -290,7 +300,7 @@ pub unsafe extern "C" fn close(descriptor: c_int) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     closing(true, || unsafe { real::close_range(first, last, flags) })
 }
@@ -300,7 +310,7 @@ pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) 
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn closefrom(first: c_int) {
+pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     closing(true, || {
         // SAFETY: the caller's promises are those of the function that is called.
         unsafe { real::closefrom(first) };
@@ -313,7 +323,7 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     closing(node::of(new).is_some(), || unsafe { real::dup2(old, new) })
 }
@@ -323,7 +333,7 @@ pub unsafe extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     closing(node::of(new).is_some(), || unsafe { real::dup3(old, new, flags) })
 }
@@ -342,7 +352,7 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     // SAFETY: the caller's promises are those of the function that is called.
     refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
 }
@@ -352,7 +362,7 @@ pub unsafe extern "C" fn write(descriptor: c_int, bytes: *const c_void, count: u
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
     // SAFETY: the caller's promises are those of the function that is called.
     refusing(descriptor, libc::EINVAL, || unsafe { real::writev(descriptor, parts, count) })
 }
@@ -362,7 +372,7 @@ pub unsafe extern "C" fn writev(descriptor: c_int, parts: *const libc::iovec, co
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pwrite(
+pub unsafe extern "C-unwind" fn pwrite(
     descriptor: c_int,
     bytes: *const c_void,
     count: usize,
@@ -377,7 +387,7 @@ pub unsafe extern "C" fn pwrite(
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pwrite64(
+pub unsafe extern "C-unwind" fn pwrite64(
     descriptor: c_int,
     bytes: *const c_void,
     count: usize,
@@ -392,7 +402,7 @@ pub unsafe extern "C" fn pwrite64(
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fallocate(
+pub unsafe extern "C-unwind" fn fallocate(
     descriptor: c_int,
     mode: c_int,
     start: libc::off_t,
@@ -410,7 +420,7 @@ pub unsafe extern "C" fn fallocate(
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fallocate64(
+pub unsafe extern "C-unwind" fn fallocate64(
     descriptor: c_int,
     mode: c_int,
     start: libc::off64_t,

@@ -34,9 +34,9 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
-//! Limits: `dmabuf` export and import are refused. After a fork, both processes share the buffers that exist, and
-//! each has its own handles from then on. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
-//! `fstat` otherwise and is not served.
+//! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
+//! processes share the buffers that exist, and each has its own handles from then on. A duplicate of a descriptor does not
+//! survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]
 #![allow(

@@ -100,7 +100,7 @@ fn own_process() -> bool {
 /// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use, the end of the
 /// current request does this, see [`end_closed_late`].
 pub(crate) fn end_closed() {
-    let Some(node) = opened() else { return };
+    let Some(node) = opened().filter(|_| own_process()) else { return };
     let state = match node.state.try_lock() {
         Ok(state) => Some(state),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -202,7 +202,7 @@ impl State {
     /// As [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
     pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
         // Closed files may hold the memory that is needed. The file of this request is open.
-        if open_files::several() {
+        if open_files::several() && own_process() {
             self.end_closed();
         }
         let handle = self.buffers.create(size, alignment, domain)?;
@@ -232,9 +232,6 @@ impl State {
     }
 
     fn end_closed(&mut self) {
-        if !own_process() {
-            return;
-        }
         for file in open_files::closed() {
             for id in self.screen.end(file) {
                 self.release(id);

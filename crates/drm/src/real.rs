@@ -58,13 +58,16 @@ pub(crate) fn set_errno(errno: c_int) {
 }
 
 /// Calls a [`Symbol`] with arguments of some types, and gives a value when there is none.
+///
+/// The C library ends a cancelled thread by unwinding from within functions such as `write`, through the frames of their
+/// callers. These frames therefore have nothing to drop.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
         if address.is_null() {
             $missing
         } else {
-            type Function = unsafe extern "C" fn($($kind),* $(, $rest)?) -> $answer;
+            type Function = unsafe extern "C-unwind" fn($($kind),* $(, $rest)?) -> $answer;
             // SAFETY: the symbol has this type in the library that defines it; the caller answers for the arguments.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
@@ -129,17 +132,40 @@ pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int 
     call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
 }
 
+static CLOSE: Symbol = Symbol::new(c"close");
+static CLOSE_RANGE: Symbol = Symbol::new(c"close_range");
+static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
+static DUP2: Symbol = Symbol::new(c"dup2");
+static DUP3: Symbol = Symbol::new(c"dup3");
+static WRITE: Symbol = Symbol::new(c"write");
+static WRITEV: Symbol = Symbol::new(c"writev");
+static PWRITE: Symbol = Symbol::new(c"pwrite");
+static FALLOCATE: Symbol = Symbol::new(c"fallocate");
+
+/// Looks up the functions that programs call between `fork` and `exec`, when the library is loaded. In a child process, the
+/// lookup could wait for a lock that another thread of the parent held.
+#[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
+#[cfg_attr(test, allow(dead_code))]
+static WHEN_LOADED: extern "C" fn() = when_loaded;
+
+extern "C" fn when_loaded() {
+    for symbol in [&OPEN.0, &OPEN64.0, &OPENAT.0, &OPENAT64.0, &WRITE, &WRITEV, &PWRITE, &FALLOCATE] {
+        symbol.address();
+    }
+    for symbol in [&CLOSE, &CLOSE_RANGE, &CLOSEFROM, &DUP2, &DUP3] {
+        symbol.address();
+    }
+}
+
 /// # Safety
 /// As for `close`.
 pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
-    static CLOSE: Symbol = Symbol::new(c"close");
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
 /// # Safety
 /// As for `close_range`.
 pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    static CLOSE_RANGE: Symbol = Symbol::new(c"close_range");
     let address = CLOSE_RANGE.address();
     call!(address, fn(c_uint, c_uint, c_int) -> c_int, (first, last, flags), else missing())
 }
@@ -147,28 +173,24 @@ pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c
 /// # Safety
 /// As for `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
-    static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
     call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else ());
 }
 
 /// # Safety
 /// As for `dup2`.
 pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
-    static DUP2: Symbol = Symbol::new(c"dup2");
     call!(DUP2.address(), fn(c_int, c_int) -> c_int, (old, new), else missing())
 }
 
 /// # Safety
 /// As for `dup3`.
 pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
-    static DUP3: Symbol = Symbol::new(c"dup3");
     call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
 }
 
 /// # Safety
 /// As for `write`.
 pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
-    static WRITE: Symbol = Symbol::new(c"write");
     let address = WRITE.address();
     call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
 }
@@ -176,7 +198,6 @@ pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize
 /// # Safety
 /// As for `writev`.
 pub(crate) unsafe fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
-    static WRITEV: Symbol = Symbol::new(c"writev");
     let address = WRITEV.address();
     call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
 }
@@ -189,7 +210,6 @@ pub(crate) unsafe fn pwrite(
     count: usize,
     offset: libc::off_t,
 ) -> isize {
-    static PWRITE: Symbol = Symbol::new(c"pwrite");
     call!(
         PWRITE.address(),
         fn(c_int, *const c_void, usize, libc::off_t) -> isize,
@@ -205,7 +225,6 @@ pub(crate) unsafe fn fallocate(
     start: libc::off_t,
     length: libc::off_t,
 ) -> c_int {
-    static FALLOCATE: Symbol = Symbol::new(c"fallocate");
     call!(
         FALLOCATE.address(),
         fn(c_int, c_int, libc::off_t, libc::off_t) -> c_int,

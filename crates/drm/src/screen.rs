@@ -551,6 +551,24 @@ mod tests {
     }
 
     #[test]
+    fn a_framebuffer_is_shown_after_its_handle_is_closed() {
+        let folder = std::env::temp_dir().join(format!("reconverge-screen-closed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let node = node(Some(folder.clone()));
+        let (framebuffer, dumb) = framebuffer(&node, 640, 480);
+        let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
+        ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
+        node.lock().memory.write(map.offset as usize, &0x0011_2233_u32.to_le_bytes());
+        ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
+        shown(&node, framebuffer).unwrap();
+        let picture = std::fs::read(folder.join("frame-0001.ppm")).unwrap();
+        assert_eq!(picture[15..18], [0x11, 0x22, 0x33]);
+        ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
+        assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the framebuffer was the last to need the buffer");
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
     fn what_cannot_be_shown_is_an_error() {
         let node = node(None);
         let (small, dumb) = framebuffer(&node, 64, 64);
