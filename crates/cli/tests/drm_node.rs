@@ -61,6 +61,16 @@ fn buffers_end_with_the_last_descriptor_of_their_open_file() {
 }
 
 #[test]
+fn a_program_that_closes_everything_opens_the_node_again() {
+    holds("lifetimes", "rv770", &["everything_is_closed_and_the_node_is_opened_again"]);
+}
+
+#[test]
+fn an_open_file_lasts_while_its_descriptor_is_sent() {
+    holds("lifetimes", "rv770", &["an_open_file_lasts_while_it_is_sent"]);
+}
+
+#[test]
 fn a_child_process_closes_no_open_file_of_its_parent() {
     holds("lifetimes", "rv770", &["a_child_keeps_an_open_file_and_closes_none_of_its_parent"]);
 }

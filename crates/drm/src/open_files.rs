@@ -146,19 +146,24 @@ impl Place {
 
     /// Returns the watch. Opens it again through another descriptor of the pipe if it was lost.
     fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
+        let lost = self.watch.load(Ordering::Acquire);
         let known = self.watch();
         if known.is_some() {
             return known;
         }
         let path = format!("/proc/self/fd/{descriptor}\0");
         let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
-        // SAFETY: the path is a C string. The system call: `openat` is a function that this library answers.
+        // SAFETY: the path is a C string. The system call: `openat` is a function that this library defines.
         let made =
             unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) } as c_int;
         if made < 0 {
             return None;
         }
-        self.watch.store(moved_away(made), Ordering::Release);
+        let made = moved_away(made);
+        if self.watch.compare_exchange(lost, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // Another thread was faster.
+            real::close_own(made);
+        }
         self.watch()
     }
 
@@ -203,7 +208,7 @@ pub(crate) fn notify(descriptor: c_int, event: &FlipEvent) -> bool {
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
         let event: *const FlipEvent = event;
-        // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library answers.
+        // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library defines.
         unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<FlipEvent>()) }
     };
     // A write of up to PIPE_BUF bytes is atomic.

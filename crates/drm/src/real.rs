@@ -133,7 +133,6 @@ pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int 
 }
 
 static CLOSE: Symbol = Symbol::new(c"close");
-static CLOSE_RANGE: Symbol = Symbol::new(c"close_range");
 static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
 static DUP2: Symbol = Symbol::new(c"dup2");
 static DUP3: Symbol = Symbol::new(c"dup3");
@@ -152,7 +151,7 @@ extern "C" fn when_loaded() {
     for symbol in [&OPEN.0, &OPEN64.0, &OPENAT.0, &OPENAT64.0, &WRITE, &WRITEV, &PWRITE, &FALLOCATE] {
         symbol.address();
     }
-    for symbol in [&CLOSE, &CLOSE_RANGE, &CLOSEFROM, &DUP2, &DUP3] {
+    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3] {
         symbol.address();
     }
 }
@@ -163,17 +162,22 @@ pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
     call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
 }
 
+/// The system call of `close_range`, which the C library has since 2.34 only.
+///
 /// # Safety
 /// As for `close_range`.
 pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    let address = CLOSE_RANGE.address();
-    call!(address, fn(c_uint, c_uint, c_int) -> c_int, (first, last, flags), else missing())
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
 }
 
 /// # Safety
 /// As for `closefrom`.
 pub(crate) unsafe fn closefrom(first: c_int) {
-    call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else ());
+    // The C library has this function since 2.34.
+    // SAFETY: the caller's promise.
+    let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+    call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
 }
 
 /// # Safety

@@ -65,6 +65,47 @@ static void a_mapping_keeps_its_pages(void) {
     HOLDS(old[0] == 0x1234 && part[0] == 9);
 }
 
+static void everything_is_closed_and_the_node_is_opened_again(void) {
+    for (int turn = 0; turn < 3; turn++) {
+        int node = opened();
+        uint32_t *words = mapped(node, created(node, BYTES), BYTES);
+        words[0] = 5;
+        if (turn == 0)
+            HOLDS(close_range(0, ~0U, 0) == 0);
+        else
+            for (int number = 0; number < sysconf(_SC_OPEN_MAX); number++)
+                turn == 1 ? close(number) : (int)syscall(SYS_close, number);
+        int file = open("data", O_RDWR | O_CREAT | O_TRUNC, 0600);
+        HOLDS(file == 0 && write(file, "data", 4) == 4 && dup2(file, 1) == 1 && dup2(file, node) == node);
+        struct gem_create create = {.size = 4096};
+        FAILS(ioctl(node, GEM_CREATE, &create), ENOTTY);
+        int again = opened();
+        HOLDS(created(again, BYTES) == 1 && used(again) == BYTES && words[0] == 5);
+        HOLDS(mapped(again, 1, BYTES)[0] == 0 && closed(again, 1) == 0);
+        struct stat status;
+        HOLDS(fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 4);
+        close(again);
+    }
+}
+
+/* The last descriptor may be on its way through a socket. */
+static void an_open_file_lasts_while_it_is_sent(void) {
+    int other = opened(), node = opened(), ends[2], received;
+    uint64_t at = place(node, created(node, BYTES));
+    HOLDS(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    char room[CMSG_SPACE(sizeof(int))] = {0}, byte = 0;
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof room};
+    struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET, head->cmsg_type = SCM_RIGHTS, head->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(head), &node, sizeof node);
+    HOLDS(sendmsg(ends[0], &message, 0) == 1 && close(node) == 0);
+    HOLDS(used(other) == BYTES && created(other, 4096) == 1);
+    HOLDS(recvmsg(ends[1], &message, 0) == 1);
+    memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof received);
+    HOLDS(place(received, 1) == at && closed(received, 1) == 0);
+}
+
 static void a_framebuffer_keeps_its_buffer(void) {
     int node = opened(), other = opened();
     uint32_t handle, id = framebuffer(node, &handle);
@@ -144,6 +185,8 @@ int main(int count, char **arguments) {
     CLAIM(buffers_end_with_the_last_descriptor);
     CLAIM(a_child_keeps_an_open_file_and_closes_none_of_its_parent);
     CLAIM(a_mapping_keeps_its_pages);
+    CLAIM(everything_is_closed_and_the_node_is_opened_again);
+    CLAIM(an_open_file_lasts_while_it_is_sent);
     CLAIM(a_framebuffer_keeps_its_buffer);
     CLAIM(a_handle_means_nothing_to_another_open_file);
     CLAIM(nouveau_has_the_same_lifetimes);
