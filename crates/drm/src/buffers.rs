@@ -1,6 +1,7 @@
-//! Which handle is where: buffers laid out in one range of bytes, and laid out again when they are closed.
+//! Buffers, their ranges of memory, and the handles by which open files name them.
 //!
-//! Nothing here touches memory.
+//! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created it and
+//! is unknown to the others. This module does not access the memory of buffers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -9,6 +10,18 @@ use crate::ioctls::Errno;
 
 /// The least alignment and the unit of sizes: 64 KiB, the largest page of the processors that Linux runs on.
 pub(crate) const UNIT: u64 = 1 << 16;
+
+/// Maximum number of buffers. Linux allows 65,530 mappings per process by default; a buffer needs up to two, and the
+/// program needs the rest.
+const MOST: usize = 24_000;
+
+/// An open file of the node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct FileId(pub(crate) u64);
+
+/// Identifies a buffer: the offset of its first byte in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct BufferId(u64);
 
 /// A buffer. Tiling is what the driver stored with it: nothing here follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,21 +34,43 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
+    /// Number of handles and framebuffers that refer to the buffer.
+    references: usize,
 }
 
-/// All buffers.
+/// The handles of an open file.
+#[derive(Debug, Default)]
+struct Handles {
+    named: HashMap<u32, BufferId>,
+    last: u32,
+}
+
+/// All buffers, and the handles of all open files.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    live: HashMap<u32, Buffer>,
+    live: BTreeMap<BufferId, Buffer>,
+    files: HashMap<FileId, Handles>,
+    /// Open file of the current request.
+    file: FileId,
     /// What is free, start to end; ranges that touch are one.
     free: BTreeMap<u64, u64>,
-    last_handle: u32,
 }
 
 impl Buffers {
     /// No buffers, and room for them in a range.
     pub(crate) fn new(room: Range<u64>) -> Buffers {
-        Buffers { live: HashMap::new(), free: BTreeMap::from([(room.start, room.end)]), last_handle: 0 }
+        let free = BTreeMap::from([(room.start, room.end)]);
+        Buffers { live: BTreeMap::new(), files: HashMap::new(), file: FileId::default(), free }
+    }
+
+    /// Sets the open file of the current request: the following calls use its handles.
+    pub(crate) fn select(&mut self, file: FileId) {
+        self.file = file;
+    }
+
+    /// Returns the open file of the current request.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
     }
 
     /// Makes a buffer and gives its handle, which is never 0.
@@ -53,32 +88,48 @@ impl Buffers {
             let behind = at.checked_add(size)?;
             (behind <= end).then_some((start..end, at..behind))
         });
+        let placed = placed.filter(|_| self.live.len() < MOST);
         let (hole, range) = placed.ok_or(Errno(libc::ENOMEM))?;
-        let handle = self.next_handle().ok_or(Errno(libc::ENOMEM))?;
+        let id = BufferId(range.start);
+        let handle = self.files.entry(self.file).or_default().name(id).ok_or(Errno(libc::ENOMEM))?;
         self.free.remove(&hole.start);
         for left in [hole.start..range.start, range.end..hole.end] {
             if !left.is_empty() {
                 self.free.insert(left.start, left.end);
             }
         }
-        self.live.insert(handle, Buffer { range, domain, tiling: 0, pitch: 0 });
+        self.live.insert(id, Buffer { range, domain, tiling: 0, pitch: 0, references: 1 });
         Ok(handle)
     }
 
-    /// A handle that is not in use. Handles count up, so that one that was closed does not soon mean another buffer.
-    fn next_handle(&mut self) -> Option<u32> {
-        let candidates = (self.last_handle.wrapping_add(1)..=u32::MAX).chain(1..=self.last_handle);
-        let handle = candidates.into_iter().find(|handle| *handle != 0 && !self.live.contains_key(handle))?;
-        self.last_handle = handle;
-        Some(handle)
-    }
-
-    /// Closes a buffer and gives where it was.
+    /// Closes a handle. Returns the range of its buffer if that was the last reference.
     ///
     /// # Errors
     /// `EINVAL` for a handle that means no buffer, as the kernel's `GEM_CLOSE`.
-    pub(crate) fn close(&mut self, handle: u32) -> Result<Range<u64>, Errno> {
-        let range = self.live.remove(&handle).ok_or(Errno(libc::EINVAL))?.range;
+    pub(crate) fn close(&mut self, handle: u32) -> Result<Option<Range<u64>>, Errno> {
+        let handles = self.files.get_mut(&self.file);
+        let id = handles.and_then(|handles| handles.named.remove(&handle)).ok_or(Errno(libc::EINVAL))?;
+        Ok(self.release(id))
+    }
+
+    /// Adds a reference to the buffer of a handle, until [`Buffers::release`].
+    ///
+    /// # Errors
+    /// `ENOENT` for a handle that means none.
+    pub(crate) fn hold(&mut self, handle: u32) -> Result<BufferId, Errno> {
+        let id = self.id(handle)?;
+        self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?.references += 1;
+        Ok(id)
+    }
+
+    /// Drops a reference. Returns the range of the buffer if that was the last one.
+    pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
+        let buffer = self.live.get_mut(&id)?;
+        buffer.references -= 1;
+        if buffer.references > 0 {
+            return None;
+        }
+        let range = self.live.remove(&id)?.range;
         let (mut start, mut end) = (range.start, range.end);
         if let Some((&before, _)) = self.free.range(..start).next_back().filter(|(_, until)| **until == start)
         {
@@ -89,7 +140,18 @@ impl Buffers {
             end = behind;
         }
         self.free.insert(start, end);
-        Ok(range)
+        Some(range)
+    }
+
+    /// Closes all handles of an open file. Returns the ranges of the buffers whose last reference this was.
+    pub(crate) fn end(&mut self, file: FileId) -> Vec<Range<u64>> {
+        let handles = self.files.remove(&file).unwrap_or_default();
+        handles.named.into_values().filter_map(|id| self.release(id)).collect()
+    }
+
+    fn id(&self, handle: u32) -> Result<BufferId, Errno> {
+        let handles = self.files.get(&self.file);
+        handles.and_then(|handles| handles.named.get(&handle)).copied().ok_or(Errno(libc::ENOENT))
     }
 
     /// The buffer of a handle.
@@ -97,7 +159,7 @@ impl Buffers {
     /// # Errors
     /// `ENOENT` for a handle that means none.
     pub(crate) fn get(&self, handle: u32) -> Result<&Buffer, Errno> {
-        self.live.get(&handle).ok_or(Errno(libc::ENOENT))
+        self.held(self.id(handle)?).ok_or(Errno(libc::ENOENT))
     }
 
     /// The buffer of a handle, to change.
@@ -105,13 +167,45 @@ impl Buffers {
     /// # Errors
     /// `ENOENT` for a handle that means none.
     pub(crate) fn get_mut(&mut self, handle: u32) -> Result<&mut Buffer, Errno> {
-        self.live.get_mut(&handle).ok_or(Errno(libc::ENOENT))
+        let id = self.id(handle)?;
+        self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))
+    }
+
+    /// Returns a buffer, if a reference to it is left.
+    pub(crate) fn held(&self, id: BufferId) -> Option<&Buffer> {
+        self.live.get(&id)
+    }
+
+    /// Checks that an open file may map a part of memory: the part lies inside a buffer for which the file has a handle.
+    ///
+    /// # Errors
+    /// As in the kernel: `EINVAL` if no buffer contains the part, `EACCES` if the buffer belongs to another open file.
+    pub(crate) fn mappable(&self, part: &Range<u64>) -> Result<(), Errno> {
+        let (id, buffer) = self.live.range(..=BufferId(part.start)).next_back().ok_or(Errno(libc::EINVAL))?;
+        if part.is_empty() || part.end > buffer.range.end {
+            return Err(Errno(libc::EINVAL));
+        }
+        let handles = self.files.get(&self.file);
+        let named = handles.is_some_and(|handles| handles.named.values().any(|named| named == id));
+        if named { Ok(()) } else { Err(Errno(libc::EACCES)) }
     }
 
     /// How many bytes the buffers of some memory domains take.
     pub(crate) fn used(&self, domains: u32) -> u64 {
         let inside = self.live.values().filter(|buffer| buffer.domain & domains != 0);
         inside.map(|buffer| buffer.range.end - buffer.range.start).sum()
+    }
+}
+
+impl Handles {
+    /// Assigns an unused handle to a buffer. Handles count up, so that a closed handle is not soon reused.
+    fn name(&mut self, id: BufferId) -> Option<u32> {
+        let candidates = (self.last.wrapping_add(1)..=u32::MAX).chain(1..=self.last);
+        let handle =
+            candidates.into_iter().find(|handle| *handle != 0 && !self.named.contains_key(handle))?;
+        self.last = handle;
+        self.named.insert(handle, id);
+        Some(handle)
     }
 }
 
@@ -209,7 +303,7 @@ mod tests {
     #[test]
     fn handles_begin_again_behind_the_last_one() {
         let mut buffers = buffers();
-        buffers.last_handle = u32::MAX - 1;
+        buffers.files.entry(FileId(0)).or_default().last = u32::MAX - 1;
         assert_eq!([0; 3].map(|_| buffers.create(1, 0, 0).unwrap()), [u32::MAX, 1, 2]);
     }
 
@@ -221,5 +315,69 @@ mod tests {
         assert_eq!([2, 4].map(|domain| buffers.used(domain)), [UNIT, 2 * UNIT]);
         buffers.close(closed).unwrap();
         assert_eq!([2, 4].map(|domain| buffers.used(domain)), [0, UNIT]);
+    }
+
+    #[test]
+    fn a_handle_means_nothing_to_another_open_file() {
+        let mut buffers = buffers();
+        let handle = buffers.create(1, 0, 0).unwrap();
+        let range = buffers.get(handle).unwrap().range.clone();
+        assert_eq!(buffers.mappable(&range), Ok(()));
+        buffers.select(FileId(7));
+        assert_eq!(buffers.get(handle), Err(UNKNOWN));
+        assert_eq!(buffers.close(handle), Err(INVALID));
+        assert_eq!(buffers.hold(handle), Err(UNKNOWN));
+        assert_eq!(buffers.mappable(&range), Err(Errno(libc::EACCES)));
+        assert_eq!(buffers.create(1, 0, 0), Ok(handle), "handles of open files count alone");
+        buffers.select(FileId(0));
+        assert_eq!(buffers.get(handle).unwrap().range, range);
+    }
+
+    #[test]
+    fn a_part_is_mapped_inside_of_one_buffer() {
+        let mut buffers = buffers();
+        let [one, _] = [1, 1].map(|size| buffers.create(size, 0, 0).unwrap());
+        let Range { start, end } = buffers.get(one).unwrap().range.clone();
+        assert_eq!(buffers.mappable(&(start + 4096..end)), Ok(()));
+        for part in [start..end + 1, 0..start, 0..end, start..start, end + UNIT..end + UNIT + 1] {
+            assert_eq!(buffers.mappable(&part), Err(INVALID), "{part:x?}");
+        }
+    }
+
+    #[test]
+    fn a_buffer_lasts_as_long_as_something_refers_to_it() {
+        let mut buffers = buffers();
+        let handle = buffers.create(1, 0, 0).unwrap();
+        let range = buffers.get(handle).unwrap().range.clone();
+        let id = buffers.hold(handle).unwrap();
+        assert_eq!(buffers.close(handle), Ok(None));
+        assert_eq!((buffers.get(handle), &buffers.held(id).unwrap().range), (Err(UNKNOWN), &range));
+        let next = buffers.create(1, 0, 0).unwrap();
+        assert_ne!(buffers.get(next).unwrap().range.start, range.start);
+        assert_eq!((buffers.release(id), buffers.release(id)), (Some(range), None));
+    }
+
+    #[test]
+    fn the_end_of_an_open_file_closes_its_handles_alone() {
+        let mut buffers = buffers();
+        let kept = buffers.create(1, 0, 0).unwrap();
+        buffers.select(FileId(7));
+        let ranges = [1, 2]
+            .map(|size| buffers.create(size, 0, 0).unwrap())
+            .map(|handle| buffers.get(handle).unwrap().range.clone());
+        let mut ended = buffers.end(FileId(7));
+        ended.sort_by_key(|range| range.start);
+        assert_eq!((ended, buffers.end(FileId(7))), (ranges.to_vec(), vec![]));
+        buffers.select(FileId(0));
+        assert!(buffers.get(kept).is_ok() && buffers.live.len() == 1);
+    }
+
+    #[test]
+    fn buffers_beyond_the_most_are_refused() {
+        let mut buffers = buffers();
+        let handles: Vec<u32> = (0..MOST).map(|_| buffers.create(1, 0, 0).unwrap()).collect();
+        assert_eq!(buffers.create(1, 0, 0), Err(FULL));
+        buffers.close(handles[0]).unwrap();
+        assert!(buffers.create(1, 0, 0).is_ok());
     }
 }

@@ -10,27 +10,29 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use reconverge_gpu::device::Driver;
 
 use crate::device;
-use crate::ioctls::{Errno, Request};
+use crate::ioctls::{Errno, FlipEvent, Request};
 use crate::messages::say_once;
-use crate::node::{self, Node};
+use crate::node::{self, Client};
 use crate::nouveau;
+use crate::open_files;
 use crate::radeon;
 use crate::real;
-use crate::screen;
+use crate::screen::{self, Flip};
+use crate::user;
 
 /// The path of the node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
 /// The path by which programs open it that have a screen. It is the same node.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
+/// [`PATH`] and [`CARD`] with the zero at their ends.
+const PATH_TEXT: &[u8; 20] = b"/dev/dri/renderD128\0";
+const CARD_TEXT: &[u8; 15] = b"/dev/dri/card0\0";
 
-/// Whether a path is that of the node, and a node is asked for.
-///
-/// # Safety
-/// The path is null or a C string.
-unsafe fn is_node(path: *const c_char) -> bool {
+/// Returns whether a path is that of the node, and a chip is selected.
+fn is_node(path: *const c_char) -> bool {
+    let address = path.expose_provenance() as u64;
     // Without an allocation up to here: memory managers open files too.
-    // SAFETY: not null, so a C string.
-    !path.is_null() && [PATH, CARD].contains(&unsafe { CStr::from_ptr(path) }) && device::chosen().is_some()
+    (user::is_text(address, PATH_TEXT) || user::is_text(address, CARD_TEXT)) && device::chosen().is_some()
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -46,9 +48,9 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open()) } else { real::OPEN.call(path, flags, mode) } }
+    unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN.call(path, flags, mode) } }
 }
 
 /// `open64`.
@@ -56,9 +58,9 @@ pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: c_uint) -
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open()) } else { real::OPEN64.call(path, flags, mode) } }
+    unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN64.call(path, flags, mode) } }
 }
 
 /// `openat`.
@@ -66,9 +68,16 @@ pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: c_uint)
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn openat(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open()) } else { real::OPENAT.call(folder, path, flags, mode) } }
+    unsafe {
+        if is_node(path) { answer(node::open(flags)) } else { real::OPENAT.call(folder, path, flags, mode) }
+    }
 }
 
 /// `openat64`.
@@ -76,10 +85,15 @@ pub unsafe extern "C" fn openat(folder: c_int, path: *const c_char, flags: c_int
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn openat64(
+    folder: c_int,
+    path: *const c_char,
+    flags: c_int,
+    mode: c_uint,
+) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe {
-        if is_node(path) { answer(node::open()) } else { real::OPENAT64.call(folder, path, flags, mode) }
+        if is_node(path) { answer(node::open(flags)) } else { real::OPENAT64.call(folder, path, flags, mode) }
     }
 }
 
@@ -88,7 +102,7 @@ pub unsafe extern "C" fn openat64(folder: c_int, path: *const c_char, flags: c_i
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { open(path, flags, 0) }
 }
@@ -98,7 +112,7 @@ pub unsafe extern "C" fn __open_2(path: *const c_char, flags: c_int) -> c_int {
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { open64(path, flags, 0) }
 }
@@ -108,12 +122,15 @@ pub unsafe extern "C" fn __open64_2(path: *const c_char, flags: c_int) -> c_int 
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
+pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat(descriptor, status) };
     if result == 0 && node::of(descriptor).is_some() {
         // SAFETY: the call has just filled the structure.
-        unsafe { ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR)) };
+        unsafe {
+            ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
+            ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
+        }
     }
     result
 }
@@ -123,12 +140,15 @@ pub unsafe extern "C" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
+pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat64(descriptor, status) };
     if result == 0 && node::of(descriptor).is_some() {
         // SAFETY: the call has just filled the structure.
-        unsafe { ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR)) };
+        unsafe {
+            ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
+            ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
+        }
     }
     result
 }
@@ -140,38 +160,272 @@ const MAJOR: c_uint = 226;
 /// Of these, the first render node.
 const MINOR: c_uint = 128;
 
+/// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
+const DEVTMPFS: c_uint = 5;
+/// Inode of the node.
+const INODE: libc::ino_t = 0x8000_0080;
+
 /// `ioctl`.
 ///
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
-        // SAFETY: the caller promises an argument that the request's layout describes.
-        Some(node) => answer(unsafe { asked_of(node, asked, argument) }.map(|()| 0)),
+        Some(client) => answer(asked_of(&client, descriptor, asked, argument).map(|()| 0)),
         // SAFETY: the caller's promises are those of the function that is called.
         None => unsafe { real::ioctl(descriptor, request, argument) },
     }
 }
 
 /// Answers a request to the node; a panic of ours is an error of the request.
-///
-/// # Safety
-/// The argument is null or what the request's layout describes.
-unsafe fn asked_of(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    let answer = AssertUnwindSafe(|| unsafe {
-        if let Some(answer) = screen::answer(node, request, argument) {
+fn asked_of(
+    client: &Client<'_>,
+    descriptor: c_int,
+    request: Request,
+    argument: *mut c_void,
+) -> Result<(), Errno> {
+    let answer = AssertUnwindSafe(|| {
+        if let Some(answer) = screen::answer(client, request, argument) {
+            let flips = client.flips();
+            flips.into_iter().for_each(|flip| notify(descriptor, flip));
             return answer;
         }
-        match node.device().board.driver {
-            Driver::Nv50 => nouveau::answer(node, request, argument),
-            _ => radeon::answer(node, request, argument),
+        match client.device().board.driver {
+            Driver::Nv50 => nouveau::answer(client, request, argument),
+            _ => radeon::answer(client, request, argument),
         }
     });
-    catch_unwind(answer).unwrap_or_else(|_| {
+    let answer = catch_unwind(answer).unwrap_or_else(|_| {
         say_once(&format!("{request}: a mistake of this program, please report it; the request is refused"));
         Err(Errno(libc::EIO))
+    });
+    node::end_closed_late();
+    answer
+}
+
+/// Frames of a second, by which the time of a flip counts.
+const RATE: u64 = 60;
+
+/// Queues the event of a page flip that is done, for the program to read.
+fn notify(descriptor: c_int, Flip { frame, user }: Flip) {
+    let event = FlipEvent {
+        kind: FLIP_COMPLETE,
+        length: size_of::<FlipEvent>() as u32,
+        user,
+        seconds: (frame / RATE) as u32,
+        micros: (frame % RATE * 1_000_000 / RATE) as u32,
+        frame: frame as u32,
+        crtc: screen::CRTC,
+    };
+    if !open_files::notify(descriptor, &event) {
+        say_once("a page flip: the program does not read its events, and the queue is full");
+    }
+}
+
+/// `DRM_EVENT_FLIP_COMPLETE`
+const FLIP_COMPLETE: u32 = 2;
+
+/// `mmap`. Memory allocators call it very early, and without a descriptor.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mmap(
+    address: *mut c_void,
+    length: usize,
+    access: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    let client = if flags & libc::MAP_ANONYMOUS == 0 { node::of(descriptor) } else { None };
+    let Some(client) = client else {
+        // SAFETY: the caller's promises are those of the system call.
+        return unsafe { real::mmap(address, length, access, flags, descriptor, offset) };
+    };
+    let part = u64::try_from(offset).ok().filter(|offset| offset % 4096 == 0);
+    let part = part.and_then(|start| Some(start..start.checked_add(length as u64)?));
+    let mapped = part.ok_or(Errno(libc::EINVAL)).and_then(|part| client.map(part, address, access, flags));
+    mapped.unwrap_or_else(|errno| {
+        real::set_errno(errno.0);
+        libc::MAP_FAILED
     })
+}
+
+/// `mmap64`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mmap64(
+    address: *mut c_void,
+    length: usize,
+    access: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: libc::off64_t,
+) -> *mut c_void {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { mmap(address, length, access, flags, descriptor, offset) }
+}
+
+/// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.
+///
+/// A program that closes a descriptor in another way, such as a direct system call, is noticed when it opens the node or
+/// creates a buffer.
+fn closing(may_close: bool, call: impl FnOnce() -> c_int) -> c_int {
+    let result = call();
+    if may_close {
+        let errno = real::errno();
+        node::end_closed();
+        real::set_errno(errno);
+    }
+    result
+}
+
+/// `close`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn close(descriptor: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    closing(node::of(descriptor).is_some(), || unsafe { real::close(descriptor) })
+}
+
+/// `close_range`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    closing(true, || unsafe { real::close_range(first, last, flags) })
+}
+
+/// `closefrom`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
+    closing(true, || {
+        // SAFETY: the caller's promises are those of the function that is called.
+        unsafe { real::closefrom(first) };
+        0
+    });
+}
+
+/// `dup2`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dup2(old: c_int, new: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    closing(node::of(new).is_some(), || unsafe { real::dup2(old, new) })
+}
+
+/// `dup3`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    closing(node::of(new).is_some(), || unsafe { real::dup3(old, new, flags) })
+}
+
+/// Returns the error `why` for the node. For other descriptors, calls the function.
+fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isize {
+    if node::of(descriptor).is_none() {
+        return call();
+    }
+    real::set_errno(why);
+    -1
+}
+
+/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+    // SAFETY: the caller's promises are those of the function that is called.
+    refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
+}
+
+/// `writev`: see [`write`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    // SAFETY: the caller's promises are those of the function that is called.
+    refusing(descriptor, libc::EINVAL, || unsafe { real::writev(descriptor, parts, count) })
+}
+
+/// `pwrite`: see [`write`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn pwrite(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: libc::off_t,
+) -> isize {
+    // SAFETY: the caller's promises are those of the function that is called.
+    refusing(descriptor, libc::EINVAL, || unsafe { real::pwrite(descriptor, bytes, count, offset) })
+}
+
+/// `pwrite64`: see [`write`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn pwrite64(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: libc::off64_t,
+) -> isize {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { pwrite(descriptor, bytes, count, offset) }
+}
+
+/// `fallocate`: `ENODEV`, as for other devices.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fallocate(
+    descriptor: c_int,
+    mode: c_int,
+    start: libc::off_t,
+    length: libc::off_t,
+) -> c_int {
+    let call = || {
+        // SAFETY: the caller's promises are those of the function that is called.
+        unsafe { real::fallocate(descriptor, mode, start, length) as isize }
+    };
+    refusing(descriptor, libc::ENODEV, call) as c_int
+}
+
+/// `fallocate64`: see [`fallocate`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fallocate64(
+    descriptor: c_int,
+    mode: c_int,
+    start: libc::off64_t,
+    length: libc::off64_t,
+) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { fallocate(descriptor, mode, start, length) }
 }

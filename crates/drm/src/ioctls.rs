@@ -12,6 +12,8 @@
 use std::ffi::{c_int, c_ulong, c_void};
 use std::fmt;
 
+use crate::user;
+
 /// An error of a request, as `errno` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Errno(pub(crate) c_int);
@@ -36,14 +38,18 @@ impl Request {
         (self.0 >> 16) as usize & 0x3fff
     }
 
-    /// Reads the argument, lets it be changed, and writes it back unless that fails, as the kernel does.
+    /// Returns whether the argument is an input, and whether it is an output. (`_IOC_WRITE`, `_IOC_READ`)
+    fn ways(self) -> [bool; 2] {
+        [30, 31].map(|bit| self.0 >> bit & 1 != 0)
+    }
+
+    /// Reads the argument, changes it, and writes it back even if the change fails, as the kernel does.
+    ///
+    /// An argument that is not an input is zero. An argument that is not an output is not written.
     ///
     /// # Errors
-    /// `EFAULT` without an argument, `EINVAL` when it is too short, or the error of the change.
-    ///
-    /// # Safety
-    /// The argument is null or as many bytes as the request says.
-    pub(crate) unsafe fn exchange<T: Plain>(
+    /// `EFAULT` if the argument cannot be read or written, `EINVAL` if it is too short, or the error of the change.
+    pub(crate) fn exchange<T: Plain>(
         self,
         argument: *mut c_void,
         change: impl FnOnce(&mut T) -> Result<(), Errno>,
@@ -54,13 +60,14 @@ impl Request {
         if self.size() < size_of::<T>() {
             return Err(Errno(libc::EINVAL));
         }
-        let place = argument.cast::<T>();
-        // SAFETY: there are enough bytes, and any bytes are a value of a `Plain` type.
-        let mut value = unsafe { place.read_unaligned() };
-        change(&mut value)?;
-        // SAFETY: as above.
-        unsafe { place.write_unaligned(value) };
-        Ok(())
+        let address = argument.expose_provenance() as u64;
+        let [goes, comes] = self.ways();
+        let mut value = if goes { user::read(address)? } else { T::zeroed() };
+        let changed = change(&mut value);
+        if comes {
+            user::write(address, &value)?;
+        }
+        changed
     }
 }
 
@@ -77,7 +84,20 @@ impl fmt::Display for Request {
 ///
 /// # Safety
 /// That is so: integers only, and no bytes between them.
-pub(crate) unsafe trait Plain: Copy {}
+pub(crate) unsafe trait Plain: Copy {
+    /// Returns the value whose bytes are all zero.
+    fn zeroed() -> Self {
+        // SAFETY: any bytes are a value.
+        unsafe { std::mem::zeroed() }
+    }
+}
+
+// SAFETY: integers.
+unsafe impl Plain for u8 {}
+// SAFETY: integers.
+unsafe impl Plain for u32 {}
+// SAFETY: integers.
+unsafe impl Plain for u64 {}
 
 /// Numbers with their names.
 macro_rules! requests {
@@ -233,6 +253,12 @@ layouts! {
     }
     /// The argument of [`MODE_RMFB`].
     ModeFramebufferId, 4 { framebuffer: u32, }
+    /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
+    ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
+    /// Event of a page flip that is done, as a program reads it from the node. (`drm_event_vblank`)
+    FlipEvent, 32 {
+        kind: u32, length: u32, user: u64, seconds: u32, micros: u32, frame: u32, crtc: u32,
+    }
     /// The argument of [`MODE_PAGE_FLIP`].
     PageFlip, 24 { crtc: u32, framebuffer: u32, flags: u32, padding: u32, user: u64, }
     /// The argument of [`MODE_CREATE_DUMB`].
@@ -367,8 +393,7 @@ mod tests {
             create.handle = 1;
             Ok(())
         };
-        // SAFETY: null, or more bytes than any of the requests below says.
-        let ask = |word, argument| unsafe { Request(word).exchange(argument, make) };
+        let ask = |word, argument| Request(word).exchange(argument, make);
         assert_eq!(ask(0xc020_645d, std::ptr::null_mut()), Err(Errno(libc::EFAULT)));
         assert_eq!(ask(0xc01f_645d, argument), Err(Errno(libc::EINVAL)));
         assert_eq!(ask(0xc020_645d, argument), Ok(()));

@@ -7,13 +7,16 @@
 //!
 //! ```text
 //! program, Mesa, libdrm
-//!    |  open, openat, fstat, ioctl               files.rs  --- not the node ---> real.rs: the C library
+//!    |  open, fstat, ioctl, mmap, close ...      files.rs  --- not the node ---> real.rs: the C library
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
 //!    v
-//! node.rs: the node, once opened
+//! open_files.rs: the open file of a descriptor
+//!    |
+//!    v
+//! node.rs: the node, once opened                  user.rs: checked copies from and to the program
 //!    |  ioctls.rs: numbers and layouts           radeon.rs, submit.rs, nouveau.rs: what each does
 //!    v
-//! buffers.rs: which handle is where              memory.rs: all buffers, one sparse file in memory
+//! buffers.rs: which handle is where              memory.rs: the mappings of the chip and of the program
 //!    |                                           screen.rs: the board's screen, and frames that are shown
 //!    |
 //!    v
@@ -23,16 +26,17 @@
 //! watch.rs: words of programs that are changed     capture.rs: draws as launch files
 //! ```
 //!
-//! A buffer is a slice of one file in memory of 1 TiB, of which only pages in use take memory. The descriptor that
-//! `open` gives is a duplicate of that file's, so that `mmap` needs no answer of ours. `fstat` on such a descriptor
-//! describes the render node.
+//! The memory of the chip is a range of 1 TiB. Each buffer in it is a separate file in memory, and only pages in use take
+//! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the mapping
+//! exists. `open` returns the read end of a pipe: events are read from it, and its inode identifies the open file. `fstat`
+//! on it describes the render node. Handles belong to an open file and end with its last descriptor.
 //!
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
-//! Limits: `dmabuf` export and import are refused. A program that forks after opening the node and draws in both
-//! processes shares the buffers of both. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
-//! `fstat` otherwise and is not served.
+//! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
+//! processes share the buffers that exist, and each has its own handles from then on. A duplicate of a descriptor does not
+//! survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -51,6 +55,7 @@ mod memory;
 mod messages;
 mod node;
 mod nouveau;
+mod open_files;
 mod probe;
 mod programs;
 mod radeon;
@@ -59,4 +64,5 @@ mod report;
 mod screen;
 mod submit;
 mod surfaces;
+mod user;
 mod watch;

@@ -10,9 +10,10 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::device;
 use crate::files::{CARD, PATH};
+use crate::ioctls::FlipEvent;
 use crate::node;
+use crate::open_files;
 use crate::real::{Symbol, call};
-use crate::screen::{self, Flip};
 
 /// libdrm's description of a device on a PCI bus. (`drmDevice`)
 #[repr(C)]
@@ -269,38 +270,35 @@ type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint,
 /// The version of an [`EventContext`] that has `flip`, and that which has `flip_of`.
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
-/// Frames of a second, by which the time of a flip counts.
-const RATE: u64 = 60;
 
-/// `drmHandleEvent`: notifies the program of the page flips that are done. The node's descriptor has nothing to read.
+/// `drmHandleEvent`: notifies the program of the page flips that are done. It does not wait for one.
 ///
 /// # Safety
 /// As for the function of libdrm.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");
-    let Some(node) = node::of(descriptor) else {
+    if node::of(descriptor).is_none() {
         return call!(
             REAL.address_in_libdrm(),
             fn(c_int, *mut EventContext) -> c_int,
             (descriptor, context), else -1
         );
-    };
+    }
     if context.is_null() {
         return -1;
     }
-    // Not while the node is locked: what is notified may ask for the next flip.
-    let flips = node.lock().screen.flips();
-    for Flip { frame, user } in flips {
-        let (seconds, micros) = ((frame / RATE) as c_uint, (frame % RATE * 1_000_000 / RATE) as c_uint);
+    // The queue is read first: a handler may request the next flip, which is done at once and queues another event.
+    let events: Vec<FlipEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
+    for FlipEvent { user, seconds, micros, frame, crtc, .. } in events {
         let user = std::ptr::with_exposed_provenance_mut(user as usize);
         // SAFETY: the context is not null and has the members of its version; the handlers are the program's.
         unsafe {
             let version = (*context).version;
             if let Some(handler) = if version >= FLIP_OF { (*context).flip_of } else { None } {
-                handler(descriptor, frame as c_uint, seconds, micros, screen::CRTC, user);
+                handler(descriptor, frame, seconds, micros, crtc, user);
             } else if let Some(handler) = if version >= FLIP { (*context).flip } else { None } {
-                handler(descriptor, frame as c_uint, seconds, micros, user);
+                handler(descriptor, frame, seconds, micros, user);
             }
         }
     }

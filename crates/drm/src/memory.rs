@@ -1,98 +1,185 @@
-//! The memory that holds all buffers: one sparse file, mapped here as a whole and by the program in pieces.
+//! The memory of the chip: a range of addresses in which each buffer is a separate file in memory.
+//!
+//! ```text
+//! chip    |......| buffer |....| buffer |.......|     what submissions read and write
+//! floor   |.....................................|     what the chip finds where no buffer is
+//! ```
+//!
+//! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
+//! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
+//!
+//! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
+//! cannot close such a file, resize it, or open another one in its place.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU8, Ordering};
 
+use crate::ioctls::Errno;
 use crate::real;
 
 /// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Which file a descriptor is open on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Identity {
-    device: libc::dev_t,
-    inode: libc::ino_t,
-}
-
-impl Identity {
-    /// The file of a descriptor, where it has one. Leaves `errno` as it is.
-    pub(crate) fn of(descriptor: c_int) -> Option<Identity> {
-        // SAFETY: all bytes zero is a value of this plain structure.
-        let mut status: libc::stat = unsafe { std::mem::zeroed() };
-        let errno = real::errno();
-        // SAFETY: `status` is a structure of the kind that `fstat` fills.
-        let answer = unsafe { real::fstat(descriptor, &raw mut status) };
-        real::set_errno(errno);
-        (answer == 0).then_some(Identity { device: status.st_dev, inode: status.st_ino })
-    }
-}
-
-/// The file and its mapping. Both last until the process ends.
+/// The mappings. They last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    descriptor: c_int,
-    bytes: &'static mut [u8],
+    chip: *mut u8,
+    floor: *mut u8,
 }
 
+// SAFETY: the addresses are valid in every thread, until the process ends.
+unsafe impl Send for Memory {}
+
+/// Protection of the mappings of the chip.
+const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
 impl Memory {
-    /// New memory, all zero.
+    /// New memory without buffers, all zero.
     ///
     /// # Errors
     /// The system refuses a file or an address range of this size.
     pub(crate) fn new() -> io::Result<Memory> {
+        // Anonymous memory of this size would be refused under strict overcommit accounting.
         // SAFETY: the name is a C string.
-        let descriptor = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
+        let file = unsafe { libc::memfd_create(c"reconverge-drm".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: plain system calls on a descriptor of our own; the kernel chooses the addresses.
-        let address = unsafe {
-            if libc::ftruncate(descriptor, BYTES as libc::off_t) != 0 {
-                return Err(io::Error::last_os_error());
-            }
+        let map = || {
             let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            let access = libc::PROT_READ | libc::PROT_WRITE;
-            libc::mmap(std::ptr::null_mut(), BYTES as usize, access, flags, descriptor, 0)
+            // SAFETY: the kernel chooses the addresses.
+            let start = unsafe { real::mmap(null_mut(), BYTES as usize, ACCESS, flags, file, 0) };
+            kept_out_of_core_files(start, BYTES as usize)
         };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the mapping is BYTES long, readable and writable, and never unmapped; this is the only slice of it. The
-        // program maps the same file at other addresses. What it writes there while a submission runs may or may not be
-        // seen, as on a real chip; the drivers write to no buffer that a submission uses before the ioctl returns.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(address.cast::<u8>(), BYTES as usize) };
-        Ok(Memory { descriptor, bytes })
-    }
-
-    /// Which file it is.
-    pub(crate) fn identity(&self) -> Option<Identity> {
-        Identity::of(self.descriptor)
-    }
-
-    /// The descriptor of the file, for duplicates.
-    pub(crate) fn descriptor(&self) -> c_int {
-        self.descriptor
-    }
-
-    /// All of it.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
-        self.bytes
-    }
-
-    /// Gives a range back to the system. It reads as zero afterwards, in all mappings.
-    pub(crate) fn discard(&mut self, range: &Range<u64>) {
-        let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-        let (start, length) = (range.start as libc::off_t, (range.end - range.start) as libc::off_t);
         // SAFETY: a plain system call on a descriptor of our own.
-        let answer = unsafe { libc::fallocate(self.descriptor, mode, start, length) };
-        if answer != 0 {
-            // A signal, or a system that cannot: the memory is not given back, and still reads as zero.
-            self.bytes[range.start as usize..range.end as usize].fill(0);
+        let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
+            0 => map().and_then(|chip| Ok(Memory { chip, floor: map()? })),
+            _ => Err(io::Error::last_os_error()),
+        };
+        real::close_own(file);
+        mapped
+    }
+
+    /// Returns a copy of a part of memory.
+    ///
+    /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new one.
+    pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
+        assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
+        self.atoms(part).iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Stores bytes at an offset. The program may access them at the same time, as in [`Memory::read`].
+    pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
+        let part = at..at.checked_add(bytes.len()).expect("places are far below 2^64");
+        assert!(part.end <= BYTES as usize, "{part:?} is in memory");
+        self.atoms(part).iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+    }
+
+    /// Returns the bytes of a part that lies inside memory. The program shares them.
+    fn atoms(&self, part: Range<usize>) -> &[AtomicU8] {
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. Atomics may change
+        // while they are borrowed. The only slice of plain bytes comes from `whole`, which borrows `self` mutably.
+        unsafe { std::slice::from_raw_parts(self.chip.add(part.start).cast(), part.len()) }
+    }
+
+    /// Returns the whole memory for a chip.
+    ///
+    /// # Safety
+    /// While the slice is in use, no other code writes to the buffers that the chip reads, or accesses those that it
+    /// writes. This includes the program, which maps the same files.
+    pub(crate) unsafe fn whole(&mut self) -> &mut [u8] {
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library has no
+        // other slice of it, since `self` is borrowed mutably. The caller is responsible for the program.
+        unsafe { std::slice::from_raw_parts_mut(self.chip, BYTES as usize) }
+    }
+
+    /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range consists of whole pages.
+    ///
+    /// # Errors
+    /// The process has too many mappings, or the system has too little memory.
+    pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
+        let (start, length) = (range.start as usize, (range.end - range.start) as usize);
+        let start = self.chip.wrapping_add(start).cast();
+        let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the range is inside the mapping of the chip, and no slice of it is in use: `self` is borrowed mutably.
+        let start = unsafe { real::mmap(start, length, ACCESS, flags, -1, 0) };
+        kept_out_of_core_files(start, length).map(drop)
+    }
+
+    /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
+    /// the file. The kernel frees its pages with the last mapping.
+    pub(crate) fn discard(&mut self, range: &Range<u64>) {
+        let (start, length) = (range.start as usize, (range.end - range.start) as usize);
+        let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: both ranges are inside mappings of BYTES, and no slice of them is in use: `self` is borrowed mutably.
+        // If the process has too many mappings, `mremap` fails and the old file stays until the next buffer replaces it.
+        // No live buffer is in this range, so that this is harmless.
+        unsafe {
+            libc::madvise(floor, length, libc::MADV_REMOVE);
+            libc::mremap(floor, 0, length, flags, chip);
+        }
+    }
+
+    /// Maps a part of a buffer for the program, as `mmap` with these arguments.
+    ///
+    /// # Errors
+    /// As `mmap`.
+    pub(crate) fn map(
+        &self,
+        part: &Range<u64>,
+        address: *mut c_void,
+        access: c_int,
+        flags: c_int,
+    ) -> Result<*mut c_void, Errno> {
+        let length = (part.end - part.start) as usize;
+        let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
+        let failed = || Errno(real::errno());
+        // Reserves the addresses first, so that `mmap` chooses and checks them.
+        let kept = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | MAP_32BIT;
+        let reserve = flags & kept | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: the addresses are new, or the program gave them up with MAP_FIXED. The part is inside the mapping of the
+        // chip. With an old length of zero, `mremap` leaves that mapping and creates another one of the same file.
+        unsafe {
+            let start = real::mmap(address, length, libc::PROT_NONE, reserve, -1, 0);
+            if start == libc::MAP_FAILED {
+                return Err(failed());
+            }
+            let moved = libc::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
+            if moved == libc::MAP_FAILED || access != ACCESS && libc::mprotect(start, length, access) != 0 {
+                let why = failed();
+                libc::munmap(start, length);
+                return Err(why);
+            }
+            // Both flags are about speed. `mmap` does not report their failure either.
+            if flags & libc::MAP_LOCKED != 0 {
+                libc::mlock(start, length);
+            } else if flags & libc::MAP_POPULATE != 0 {
+                libc::madvise(start, length, libc::MADV_WILLNEED);
+            }
+            Ok(start)
         }
     }
 }
+
+/// Checks the result of `mmap`, and leaves the mapping out of core files, as the kernel does for mappings of drivers.
+fn kept_out_of_core_files(start: *mut c_void, length: usize) -> io::Result<*mut u8> {
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a mapping of our own.
+    unsafe { libc::madvise(start, length, libc::MADV_DONTDUMP) };
+    Ok(start.cast())
+}
+
+/// Flag for an address below 2 GiB. It exists on x86-64 only.
+#[cfg(target_arch = "x86_64")]
+const MAP_32BIT: c_int = libc::MAP_32BIT;
+#[cfg(not(target_arch = "x86_64"))]
+const MAP_32BIT: c_int = 0;
 
 #[cfg(test)]
 mod tests {
@@ -104,21 +191,47 @@ mod tests {
         let last = BYTES - (1 << 16);
         for start in [0, 1 << 16, last] {
             let at = start as usize;
-            memory.bytes()[at] = 1;
+            memory.write(at, &[1]);
             memory.discard(&(start..start + (1 << 16)));
-            assert_eq!(memory.bytes()[at], 0);
+            assert_eq!(memory.read(at..at + 1), [0]);
         }
     }
 
     #[test]
-    fn a_duplicate_is_the_same_file_and_nothing_else_is() {
-        let (one, other) = (Memory::new().unwrap(), Memory::new().unwrap());
-        // SAFETY: a plain system call.
-        let duplicate = unsafe { libc::dup(one.descriptor()) };
-        assert_eq!(Identity::of(duplicate), one.identity());
-        assert_ne!(one.identity(), other.identity());
-        assert_eq!(Identity::of(-1), None);
-        // SAFETY: a descriptor made above.
-        unsafe { libc::close(duplicate) };
+    fn a_mapping_keeps_its_pages_and_the_next_buffer_has_others() {
+        let mut memory = Memory::new().unwrap();
+        let range = 1 << 20..(1 << 20) + (1 << 17);
+        memory.place(&range).unwrap();
+        let part = range.start + (1 << 16)..range.end;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = memory.map(&part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
+        let at = part.start as usize;
+        // SAFETY: the mapping is as long as the part, and is not unmapped here.
+        let read = || unsafe { mapped.read_volatile() };
+        let byte = |memory: &Memory| memory.read(at..at + 1)[0];
+        memory.write(at, &[3]);
+        assert_eq!(read(), 3);
+        memory.discard(&range);
+        assert_eq!((read(), byte(&memory)), (3, 0));
+        memory.place(&range).unwrap();
+        memory.write(at, &[4]);
+        assert_eq!(read(), 3);
+        // SAFETY: as above.
+        unsafe { mapped.write_volatile(5) };
+        assert_eq!((read(), byte(&memory)), (5, 4));
+    }
+
+    #[test]
+    fn a_mapping_is_where_and_as_it_is_asked_for() {
+        let mut memory = Memory::new().unwrap();
+        memory.place(&(0..1 << 16)).unwrap();
+        let first = memory.map(&(0..1 << 16), null_mut(), libc::PROT_READ, libc::MAP_SHARED).unwrap();
+        let fixed = libc::MAP_SHARED | libc::MAP_FIXED;
+        assert_eq!(memory.map(&(0..4096), first, libc::PROT_READ, fixed), Ok(first));
+        let kept = libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE;
+        assert_eq!(memory.map(&(0..4096), first, libc::PROT_READ, kept), Err(Errno(libc::EEXIST)));
+        let address = first.expose_provenance() as u64;
+        assert_eq!(crate::user::read::<u32>(address), Ok(0));
+        assert_eq!(crate::user::write(address, &1_u32), Err(Errno(libc::EFAULT)), "only to read");
     }
 }

@@ -1,26 +1,35 @@
 //! The node, once it is opened: its memory, its buffers and its chip.
 
 use std::collections::BTreeMap;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::io;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::ops::Range;
+use std::process;
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
 use reconverge_gpu::Gpu;
 
-use crate::buffers::{Buffers, UNIT};
+use crate::buffers::{BufferId, Buffers, FileId, UNIT};
 use crate::device::{self, Device};
 use crate::ioctls::Errno;
-use crate::memory::{BYTES, Identity, Memory};
+use crate::memory::{BYTES, Memory};
 use crate::messages::say_once;
+use crate::open_files;
 use crate::report;
-use crate::screen::Screen;
+use crate::screen::{Flip, Screen};
 
 /// The node. There is one in a process, from when it is first opened to the end.
 pub(crate) struct Node {
     device: &'static Device,
-    identity: Identity,
-    descriptor: c_int,
     state: Mutex<State>,
+}
+
+/// The node together with one of its open files: the source of a request, to which handles belong.
+#[derive(Clone, Copy)]
+pub(crate) struct Client<'a> {
+    node: &'a Node,
+    file: FileId,
 }
 
 /// What requests change. A submission holds it until it is executed, so that whoever waits for a buffer waits for that.
@@ -43,11 +52,11 @@ pub(crate) struct State {
 
 static NODE: OnceLock<Option<Node>> = OnceLock::new();
 
-/// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take.
+/// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
 ///
 /// # Errors
-/// `ENODEV` where there is none, or the system has no room for its memory.
-pub(crate) fn open() -> Result<c_int, Errno> {
+/// `ENODEV` if no chip is selected, or if the system refuses its memory. The errors of `pipe`.
+pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     let node = NODE.get_or_init(|| {
         let device = device::chosen()?;
         let gpu = if device.execute { device::chip(device) } else { None };
@@ -58,11 +67,12 @@ pub(crate) fn open() -> Result<c_int, Errno> {
         let node = Node::new(device, gpu).map_err(failed).ok();
         node.inspect(report::begin)
     });
-    let node = node.as_ref().ok_or(Errno(libc::ENODEV))?;
-    // Closed on `exec` whether or not that was asked for: another program would not know the descriptor.
-    // SAFETY: a plain system call on a descriptor of our own.
-    let descriptor = unsafe { libc::fcntl(node.descriptor, libc::F_DUPFD_CLOEXEC, 3) };
-    if descriptor < 0 { Err(Errno(crate::real::errno())) } else { Ok(descriptor) }
+    if node.is_none() {
+        return Err(Errno(libc::ENODEV));
+    }
+    PROCESS.store(process::id() as i32, Ordering::Relaxed);
+    end_closed();
+    open_files::open(flags & libc::O_NONBLOCK != 0)
 }
 
 /// The node, if it was opened.
@@ -70,9 +80,43 @@ pub(crate) fn opened() -> Option<&'static Node> {
     NODE.get()?.as_ref()
 }
 
-/// The node, if a descriptor is open on it.
-pub(crate) fn of(descriptor: c_int) -> Option<&'static Node> {
-    opened().filter(|node| Identity::of(descriptor) == Some(node.identity))
+/// Returns the node and the open file of a descriptor, if it is one of the node.
+pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
+    let node = opened()?;
+    open_files::of(descriptor).map(|file| Client { node, file })
+}
+
+/// Whether files were closed while the node was in use. Their buffers are not freed yet.
+static CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// The process that last opened the node. A child of `vfork` shares the memory of this process but not its descriptors, and
+/// must not end files that it closes.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+fn own_process() -> bool {
+    process::id() as i32 == PROCESS.load(Ordering::Relaxed)
+}
+
+/// Frees the buffers and framebuffers of open files whose last descriptor is closed. If the node is in use, the end of the
+/// current request does this, see [`end_closed_late`].
+pub(crate) fn end_closed() {
+    let Some(node) = opened().filter(|_| own_process()) else { return };
+    let state = match node.state.try_lock() {
+        Ok(state) => Some(state),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    };
+    match state {
+        Some(mut state) => state.end_closed(),
+        None => CLOSED.store(true, Ordering::Relaxed),
+    }
+}
+
+/// Runs [`end_closed`] again, if the node was in use when files were closed.
+pub(crate) fn end_closed_late() {
+    if CLOSED.swap(false, Ordering::Relaxed) {
+        end_closed();
+    }
 }
 
 impl Node {
@@ -82,8 +126,6 @@ impl Node {
     /// The system has no room for its memory.
     pub(crate) fn new(device: &'static Device, gpu: Option<Box<dyn Gpu>>) -> io::Result<Node> {
         let memory = Memory::new()?;
-        let identity = memory.identity().ok_or_else(io::Error::last_os_error)?;
-        let descriptor = memory.descriptor();
         let state = State {
             memory,
             buffers: Buffers::new(UNIT..BYTES),
@@ -93,7 +135,7 @@ impl Node {
             resets: 0,
             unanswered: BTreeMap::new(),
         };
-        Ok(Node { device, identity, descriptor, state: Mutex::new(state) })
+        Ok(Node { device, state: Mutex::new(state) })
     }
 
     /// What is emulated.
@@ -108,7 +150,97 @@ impl Node {
     }
 }
 
+impl Client<'_> {
+    /// The node as an open file with this number.
+    #[cfg(test)]
+    pub(crate) fn new(node: &Node, file: u64) -> Client<'_> {
+        Client { node, file: FileId(file) }
+    }
+
+    /// What is emulated.
+    pub(crate) fn device(&self) -> &'static Device {
+        self.node.device()
+    }
+
+    /// Locks the state, and selects the handles of this open file.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        let mut state = self.node.lock();
+        state.buffers.select(self.file);
+        state
+    }
+
+    /// Takes the page flips of this open file of which the program was not notified.
+    pub(crate) fn flips(&self) -> Vec<Flip> {
+        self.lock().screen.flips(self.file)
+    }
+
+    /// Maps a part of memory for the program, as `mmap` with these arguments.
+    ///
+    /// # Errors
+    /// As in the kernel: `EINVAL` for a private mapping and for a part that no buffer contains, `EACCES` for a buffer for
+    /// which this open file does not have a handle, and the errors of `mmap`.
+    pub(crate) fn map(
+        &self,
+        part: Range<u64>,
+        address: *mut c_void,
+        access: c_int,
+        flags: c_int,
+    ) -> Result<*mut c_void, Errno> {
+        if ![libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE].contains(&(flags & libc::MAP_TYPE)) {
+            return Err(Errno(libc::EINVAL));
+        }
+        let state = self.lock();
+        state.buffers.mappable(&part)?;
+        state.memory.map(&part, address, access, flags)
+    }
+}
+
 impl State {
+    /// Creates a buffer, filled with zeros, and returns its handle.
+    ///
+    /// # Errors
+    /// As [`Buffers::create`]. `ENOMEM` if the system does not have enough memory.
+    pub(crate) fn create(&mut self, size: u64, alignment: u64, domain: u32) -> Result<u32, Errno> {
+        // Closed files may hold the memory that is needed. The file of this request is open.
+        if open_files::several() && own_process() {
+            self.end_closed();
+        }
+        let handle = self.buffers.create(size, alignment, domain)?;
+        let range = self.buffers.get(handle)?.range.clone();
+        if let Err(error) = self.memory.place(&range) {
+            say_once(&format!("the memory of a buffer: {error}"));
+            self.close(handle)?;
+            return Err(Errno(libc::ENOMEM));
+        }
+        Ok(handle)
+    }
+
+    /// Closes a handle, and frees its buffer if that was the last reference.
+    ///
+    /// # Errors
+    /// As [`Buffers::close`].
+    pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
+        let unused = self.buffers.close(handle)?;
+        unused.iter().for_each(|range| self.memory.discard(range));
+        Ok(())
+    }
+
+    /// Drops a reference to a buffer, and frees the buffer if that was the last one.
+    pub(crate) fn release(&mut self, id: BufferId) {
+        let unused = self.buffers.release(id);
+        unused.iter().for_each(|range| self.memory.discard(range));
+    }
+
+    fn end_closed(&mut self) {
+        for file in open_files::closed() {
+            for id in self.screen.end(file) {
+                self.release(id);
+            }
+            let unused = self.buffers.end(file);
+            unused.iter().for_each(|range| self.memory.discard(range));
+        }
+    }
+
     /// Counts a request to which there is no answer, and gives the error that the caller gets.
     pub(crate) fn unanswered(&mut self, request: String) -> Errno {
         *self.unanswered.entry(request).or_default() += 1;

@@ -13,10 +13,11 @@ use std::ops::Range;
 
 use crate::ioctls::*;
 use crate::messages::say_once;
-use crate::node::{Node, State};
+use crate::node::{Client, State};
 use crate::radeon::describe;
 use crate::report;
 use crate::submit::executed;
+use crate::user;
 
 /// Bytes of the chip's own memory, and of the system's that it can use.
 const VRAM: u64 = 768 << 20;
@@ -43,64 +44,53 @@ const MOST_SEGMENTS: u32 = 512;
 ///
 /// # Errors
 /// `EINVAL` for what is not answered, and as the kernel's for what is.
-///
-/// # Safety
-/// The argument is null or as many bytes as the request says, and what it points at is what the kernel expects there.
-pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
-    // SAFETY: the caller's promise, for every call below.
-    unsafe {
-        match request.number() {
-            VERSION => request.exchange(argument, |version| {
-                describe(node.device().board.driver, [1, 3, 1], "emulated GeForce", version)
-            }),
-            GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| {
-                let state = &mut *node.lock();
-                let range = state.buffers.close(close.handle)?;
-                state.memory.discard(&range);
-                Ok(())
-            }),
-            NOUVEAU_GETPARAM => request.exchange(argument, |asked: &mut GetParam| {
-                let unanswered = || node.lock().unanswered(format!("NOUVEAU_GETPARAM {}", asked.parameter));
-                asked.value = parameter(node, asked.parameter).ok_or_else(unanswered)?;
-                Ok(())
-            }),
-            NOUVEAU_CHANNEL_ALLOC => request.exchange(argument, |channel: &mut ChannelAlloc| {
-                channel.channel = 1;
-                channel.domains = VRAM_DOMAIN | GART_DOMAIN;
-                channel.notifier = node.lock().buffers.create(4096, 0, GART_DOMAIN)?;
-                channel.count = 0;
-                Ok(())
-            }),
-            NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
-            // The class is part of the handle by which commands name an object.
-            NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
-            NOUVEAU_NVIF => nvif::answer(node, request, argument),
-            NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
-                notifier.offset = 0;
-                Ok(())
-            }),
-            NOUVEAU_GPUOBJ_FREE => request.exchange(argument, |_: &mut ObjectFree| Ok(())),
-            NOUVEAU_GEM_NEW => request.exchange(argument, |new| make(&mut node.lock(), new)),
-            NOUVEAU_GEM_INFO => request.exchange(argument, |buffer: &mut NouveauBuffer| {
-                *buffer = described(&node.lock(), buffer.handle)?;
-                Ok(())
-            }),
-            NOUVEAU_GEM_CPU_PREP => request.exchange(argument, |prep: &mut CpuPrep| {
-                node.lock().buffers.get(prep.handle)?;
-                Ok(())
-            }),
-            NOUVEAU_GEM_CPU_FINI => request.exchange(argument, |fini: &mut CpuFini| {
-                node.lock().buffers.get(fini.handle)?;
-                Ok(())
-            }),
-            NOUVEAU_GEM_PUSHBUF => request.exchange(argument, |pushbuf| push(node, pushbuf)),
-            _ => Err(node.lock().unanswered(request.to_string())),
-        }
+pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
+    match request.number() {
+        VERSION => request.exchange(argument, |version| {
+            describe(node.device().board.driver, [1, 3, 1], "emulated GeForce", version)
+        }),
+        GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| node.lock().close(close.handle)),
+        NOUVEAU_GETPARAM => request.exchange(argument, |asked: &mut GetParam| {
+            let unanswered = || node.lock().unanswered(format!("NOUVEAU_GETPARAM {}", asked.parameter));
+            asked.value = parameter(node, asked.parameter).ok_or_else(unanswered)?;
+            Ok(())
+        }),
+        NOUVEAU_CHANNEL_ALLOC => request.exchange(argument, |channel: &mut ChannelAlloc| {
+            channel.channel = 1;
+            channel.domains = VRAM_DOMAIN | GART_DOMAIN;
+            channel.notifier = node.lock().create(4096, 0, GART_DOMAIN)?;
+            channel.count = 0;
+            Ok(())
+        }),
+        NOUVEAU_CHANNEL_FREE => request.exchange(argument, |_: &mut ChannelFree| Ok(())),
+        // The class is part of the handle by which commands name an object.
+        NOUVEAU_GROBJ_ALLOC => request.exchange(argument, |_: &mut ObjectAlloc| Ok(())),
+        NOUVEAU_NVIF => nvif::answer(node, request, argument),
+        NOUVEAU_NOTIFIEROBJ_ALLOC => request.exchange(argument, |notifier: &mut NotifierAlloc| {
+            notifier.offset = 0;
+            Ok(())
+        }),
+        NOUVEAU_GPUOBJ_FREE => request.exchange(argument, |_: &mut ObjectFree| Ok(())),
+        NOUVEAU_GEM_NEW => request.exchange(argument, |new| make(&mut node.lock(), new)),
+        NOUVEAU_GEM_INFO => request.exchange(argument, |buffer: &mut NouveauBuffer| {
+            *buffer = described(&node.lock(), buffer.handle)?;
+            Ok(())
+        }),
+        NOUVEAU_GEM_CPU_PREP => request.exchange(argument, |prep: &mut CpuPrep| {
+            node.lock().buffers.get(prep.handle)?;
+            Ok(())
+        }),
+        NOUVEAU_GEM_CPU_FINI => request.exchange(argument, |fini: &mut CpuFini| {
+            node.lock().buffers.get(fini.handle)?;
+            Ok(())
+        }),
+        NOUVEAU_GEM_PUSHBUF => request.exchange(argument, |pushbuf| push(node, pushbuf)),
+        _ => Err(node.lock().unanswered(request.to_string())),
     }
 }
 
 /// What the node says about the chip, by the number of the question. (`NOUVEAU_GETPARAM_*`)
-fn parameter(node: &Node, question: u64) -> Option<u64> {
+fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
     let board = node.device().board;
     Some(match question {
         3 => board.driver.vendor().into(), // PCI_VENDOR
@@ -126,7 +116,7 @@ fn make(state: &mut State, new: &mut NouveauNew) -> Result<(), Errno> {
     if size > VRAM {
         return Err(Errno(libc::ENOMEM));
     }
-    let handle = state.buffers.create(size, new.alignment.into(), domain)?;
+    let handle = state.create(size, new.alignment.into(), domain)?;
     let buffer = state.buffers.get_mut(handle)?;
     (buffer.tiling, buffer.pitch) = (tile_mode, tile_flags);
     let made = described(state, handle)?;
@@ -155,19 +145,12 @@ fn described(state: &State, handle: u32) -> Result<NouveauBuffer, Errno> {
 /// A fault is an error of the channel, and not of the request: on a chip, too, commands are executed later.
 ///
 /// # Errors
-/// `EINVAL` where it is malformed, `ENOENT` where a handle means no buffer.
-///
-/// # Safety
-/// The addresses in it are null or as long as the counts beside them.
-unsafe fn push(node: &Node, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
-    // SAFETY: the caller's promise, for every list.
-    let (buffers, relocations, segments) = unsafe {
-        (
-            list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?,
-            list::<PushRelocation>(pushbuf.relocations, pushbuf.relocation_count, MOST_RELOCATIONS)?,
-            list::<PushSegment>(pushbuf.segments, pushbuf.segment_count, MOST_SEGMENTS)?,
-        )
-    };
+/// `EINVAL` if it is malformed, `ENOENT` for an unknown handle, `EFAULT` if a list cannot be read.
+fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
+    let buffers = list::<PushBuffer>(pushbuf.buffers, pushbuf.buffer_count, MOST_BUFFERS)?;
+    let relocations =
+        list::<PushRelocation>(pushbuf.relocations, pushbuf.relocation_count, MOST_RELOCATIONS)?;
+    let segments = list::<PushSegment>(pushbuf.segments, pushbuf.segment_count, MOST_SEGMENTS)?;
     let state = &mut *node.lock();
     let range = |number: u32| -> Result<Range<usize>, Errno> {
         let buffer = buffers.get(number as usize).ok_or(Errno(libc::EINVAL))?;
@@ -205,7 +188,7 @@ unsafe fn push(node: &Node, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
     for (place, word) in writes {
-        state.memory.bytes()[place].copy_from_slice(&word.to_le_bytes());
+        state.memory.write(place.start, &word.to_le_bytes());
     }
     state.submissions += 1;
     if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {
@@ -218,26 +201,12 @@ unsafe fn push(node: &Node, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A list in the memory of the program.
+/// Copies a list from the memory of the program.
 ///
 /// # Errors
-/// `EINVAL` for one that is too long, `EFAULT` for one at address 0 that is not empty.
-///
-/// # Safety
-/// The address is null or that of as many elements.
-unsafe fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
-    if count > most {
-        return Err(Errno(libc::EINVAL));
-    }
-    if count == 0 {
-        return Ok(Vec::new());
-    }
-    let address = address as *const T;
-    if address.is_null() {
-        return Err(Errno(libc::EFAULT));
-    }
-    // SAFETY: not null, so as many elements; any bytes are a value.
-    Ok((0..count as usize).map(|number| unsafe { address.add(number).read_unaligned() }).collect())
+/// `EINVAL` if the list is too long, `EFAULT` if it cannot be read.
+fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> {
+    if count > most { Err(Errno(libc::EINVAL)) } else { user::read_list(address, count as usize) }
 }
 
 #[cfg(test)]
@@ -249,6 +218,7 @@ mod tests {
 
     use super::*;
     use crate::device::Device;
+    use crate::node::Node;
     use crate::watch::Watch;
 
     /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
@@ -278,28 +248,28 @@ mod tests {
         }
     }
 
-    fn node() -> Node {
+    fn node() -> Client<'static> {
         let board = Board::named("gt215").unwrap();
         let (engine, watch) = (Engine::Fast, Watch::default());
         let device =
             Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
-        Node::new(device, Some(Box::new(Storing))).unwrap()
+        Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
     /// Asks with an argument, which is changed.
-    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
-        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
-        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
-        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
+    fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request =
+            Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        answer(node, request, std::ptr::from_mut(argument).cast())
     }
 
-    fn parameter_of(node: &Node, parameter: u64) -> Result<u64, Errno> {
+    fn parameter_of(node: &Client<'_>, parameter: u64) -> Result<u64, Errno> {
         let mut asked = GetParam { parameter, value: 0 };
         ask(node, NOUVEAU_GETPARAM, &mut asked).map(|()| asked.value)
     }
 
     /// A buffer's handle and address.
-    fn created(node: &Node, size: u32) -> (u32, u64) {
+    fn created(node: &Client<'_>, size: u32) -> (u32, u64) {
         let mut new =
             NouveauNew { buffer: [0, VRAM_DOMAIN, size, 0, 0, 0, 0, 0, 0x40, 7], ..NouveauNew::default() };
         ask(node, NOUVEAU_GEM_NEW, &mut new).unwrap();
@@ -311,7 +281,7 @@ mod tests {
     }
 
     fn pushed(
-        node: &Node,
+        node: &Client<'_>,
         buffers: &[PushBuffer],
         relocations: &[PushRelocation],
         segments: &[PushSegment],
@@ -328,14 +298,15 @@ mod tests {
         ask(node, NOUVEAU_GEM_PUSHBUF, &mut pushbuf)
     }
 
-    fn write(node: &Node, at: u64, words: &[u32]) {
+    fn write(node: &Client<'_>, at: u64, words: &[u32]) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        node.lock().memory.bytes()[at as usize..][..bytes.len()].copy_from_slice(&bytes);
+        node.lock().memory.write(at as usize, &bytes);
     }
 
-    fn stored(node: &Node, count: usize) -> Vec<u32> {
+    fn stored(node: &Client<'_>, count: usize) -> Vec<u32> {
         let state = &mut *node.lock();
-        let words = state.memory.bytes()[..4 * count].chunks_exact(4);
+        let bytes = state.memory.read(0..4 * count);
+        let words = bytes.chunks_exact(4);
         words.map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect()
     }
 

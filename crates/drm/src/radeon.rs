@@ -9,8 +9,9 @@ use std::ffi::c_void;
 use reconverge_gpu::device::Driver;
 
 use crate::ioctls::*;
-use crate::node::{Node, State};
+use crate::node::{Client, State};
 use crate::submit;
+use crate::user;
 
 /// Bytes of the chip's own memory, and as many of the system's that it can use.
 const VRAM: u64 = 512 << 20;
@@ -26,70 +27,59 @@ pub(crate) const BACKENDS: u32 = 4;
 ///
 /// # Errors
 /// `EINVAL` for what is not answered, and as the kernel's for what is.
-///
-/// # Safety
-/// The argument is null or as many bytes as the request says, and what it points at is what the kernel expects there.
-pub(crate) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
-    // SAFETY: the caller's promise, for every call below.
-    unsafe {
-        match request.number() {
-            // 2.50, the last that drove these chips.
-            VERSION => request.exchange(argument, |version| {
-                describe(node.device().board.driver, [2, 50, 0], "emulated Radeon", version)
-            }),
-            GEM_INFO => request.exchange(argument, |info| {
-                *info = GemInfo { gart: VRAM, vram: VRAM, vram_visible: VRAM };
-                Ok(())
-            }),
-            GEM_CREATE => request.exchange(argument, |create| make(&mut node.lock(), create)),
-            GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| {
-                let state = &mut *node.lock();
-                let range = state.buffers.close(close.handle)?;
-                state.memory.discard(&range);
-                Ok(())
-            }),
-            GEM_MMAP => request.exchange(argument, |map: &mut GemMmap| {
-                map.address = node.lock().buffers.get(map.handle)?.range.start;
-                Ok(())
-            }),
-            GEM_SET_TILING => request.exchange(argument, |tiling: &mut GemTiling| {
-                let state = &mut *node.lock();
-                let buffer = state.buffers.get_mut(tiling.handle)?;
-                (buffer.tiling, buffer.pitch) = (tiling.flags, tiling.pitch);
-                Ok(())
-            }),
-            GEM_GET_TILING => request.exchange(argument, |tiling: &mut GemTiling| {
-                let state = node.lock();
-                let buffer = state.buffers.get(tiling.handle)?;
-                (tiling.flags, tiling.pitch) = (buffer.tiling, buffer.pitch);
-                Ok(())
-            }),
-            // Submissions are executed before their request returns: no buffer is ever in use.
-            GEM_WAIT_IDLE => request.exchange(argument, |wait: &mut GemBusy| {
-                node.lock().buffers.get(wait.handle)?;
-                Ok(())
-            }),
-            GEM_BUSY => request.exchange(argument, |busy: &mut GemBusy| {
-                busy.domain = node.lock().buffers.get(busy.handle)?.domain;
-                Ok(())
-            }),
-            GEM_SET_DOMAIN => request.exchange(argument, |domain: &mut GemDomain| {
-                node.lock().buffers.get(domain.handle)?;
-                Ok(())
-            }),
-            GEM_OP => request.exchange(argument, |operation| operate(&mut node.lock(), operation)),
-            INFO => request.exchange(argument, |info| inform(node, info)),
-            CS => request.exchange(argument, |submit| submit::execute(node, submit)),
-            _ => Err(node.lock().unanswered(request.to_string())),
-        }
+pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
+    match request.number() {
+        // 2.50, the last that drove these chips.
+        VERSION => request.exchange(argument, |version| {
+            describe(node.device().board.driver, [2, 50, 0], "emulated Radeon", version)
+        }),
+        GEM_INFO => request.exchange(argument, |info| {
+            *info = GemInfo { gart: VRAM, vram: VRAM, vram_visible: VRAM };
+            Ok(())
+        }),
+        GEM_CREATE => request.exchange(argument, |create| make(&mut node.lock(), create)),
+        GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| node.lock().close(close.handle)),
+        GEM_MMAP => request.exchange(argument, |map: &mut GemMmap| {
+            map.address = node.lock().buffers.get(map.handle)?.range.start;
+            Ok(())
+        }),
+        GEM_SET_TILING => request.exchange(argument, |tiling: &mut GemTiling| {
+            let state = &mut *node.lock();
+            let buffer = state.buffers.get_mut(tiling.handle)?;
+            (buffer.tiling, buffer.pitch) = (tiling.flags, tiling.pitch);
+            Ok(())
+        }),
+        GEM_GET_TILING => request.exchange(argument, |tiling: &mut GemTiling| {
+            let state = node.lock();
+            let buffer = state.buffers.get(tiling.handle)?;
+            (tiling.flags, tiling.pitch) = (buffer.tiling, buffer.pitch);
+            Ok(())
+        }),
+        // Submissions are executed before their request returns: no buffer is ever in use.
+        GEM_WAIT_IDLE => request.exchange(argument, |wait: &mut GemBusy| {
+            node.lock().buffers.get(wait.handle)?;
+            Ok(())
+        }),
+        GEM_BUSY => request.exchange(argument, |busy: &mut GemBusy| {
+            busy.domain = node.lock().buffers.get(busy.handle)?.domain;
+            Ok(())
+        }),
+        GEM_SET_DOMAIN => request.exchange(argument, |domain: &mut GemDomain| {
+            node.lock().buffers.get(domain.handle)?;
+            Ok(())
+        }),
+        GEM_OP => request.exchange(argument, |operation| operate(&mut node.lock(), operation)),
+        INFO => request.exchange(argument, |info| inform(node, info)),
+        CS => request.exchange(argument, |submit| submit::execute(node, submit)),
+        _ => Err(node.lock().unanswered(request.to_string())),
     }
 }
 
 /// Gives the name and the version of a driver.
 ///
-/// # Safety
-/// The addresses of texts are null or have the room that is stated.
-pub(crate) unsafe fn describe(
+/// # Errors
+/// `EFAULT` if a text cannot be written.
+pub(crate) fn describe(
     driver: Driver,
     numbers: [i32; 3],
     description: &str,
@@ -104,8 +94,7 @@ pub(crate) unsafe fn describe(
     for (text, address, length) in texts {
         let fits = text.len().min(usize::try_from(*length).unwrap_or(usize::MAX));
         if address != 0 {
-            // SAFETY: not null, so there is room for `length` bytes.
-            unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), address as *mut u8, fits) };
+            user::write_list(address, &text.as_bytes()[..fits])?;
         }
         *length = text.len() as u64;
     }
@@ -116,7 +105,7 @@ fn make(state: &mut State, create: &mut GemCreate) -> Result<(), Errno> {
     if create.size > VRAM {
         return Err(Errno(libc::ENOMEM));
     }
-    create.handle = state.buffers.create(create.size, create.alignment, create.domain)?;
+    create.handle = state.create(create.size, create.alignment, create.domain)?;
     Ok(())
 }
 
@@ -139,26 +128,17 @@ enum Answer {
 }
 
 /// Answers a question about the chip.
-///
-/// # Safety
-/// The address of the value is null or has room for the answer to that question.
-unsafe fn inform(node: &Node, info: &mut Info) -> Result<(), Errno> {
+fn inform(node: &Client<'_>, info: &mut Info) -> Result<(), Errno> {
     let unanswered = || node.lock().unanswered(format!("RADEON_INFO {:#04x}", info.request));
     let answer = information(node, info.request).ok_or_else(unanswered)?;
-    if info.value == 0 {
-        return Err(Errno(libc::EFAULT));
-    }
     match answer {
-        // SAFETY: not null, so there is room for the answer.
-        Answer::Word(word) => unsafe { (info.value as *mut u32).write_unaligned(word) },
-        // SAFETY: as above.
-        Answer::Long(long) => unsafe { (info.value as *mut u64).write_unaligned(long) },
+        Answer::Word(word) => user::write(info.value, &word),
+        Answer::Long(long) => user::write(info.value, &long),
     }
-    Ok(())
 }
 
 /// What the node says about the chip, by the number of the question.
-fn information(node: &Node, question: u32) -> Option<Answer> {
+fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
     use Answer::{Long, Word};
     Some(match question {
         0x00 => Word(u32::from(node.device().board.pci)), // DEVICE_ID
@@ -196,6 +176,7 @@ mod tests {
 
     use super::*;
     use crate::device::Device;
+    use crate::node::Node;
     use crate::watch::Watch;
 
     /// A chip whose first command says what it does: 0 stores the second at the start of the first buffer.
@@ -221,29 +202,29 @@ mod tests {
         }
     }
 
-    fn node() -> Node {
+    fn node() -> Client<'static> {
         let board = Board::named("rv730").unwrap();
         let (engine, watch) = (Default::default(), Watch::default());
         let device =
             Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
-        Node::new(device, Some(Box::new(Storing))).unwrap()
+        Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 
     /// Asks with an argument, which is changed.
-    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
-        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
-        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
-        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
+    fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request =
+            Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        answer(node, request, std::ptr::from_mut(argument).cast())
     }
 
-    fn created(node: &Node, size: u64) -> u32 {
+    fn created(node: &Client<'_>, size: u64) -> u32 {
         let mut create = GemCreate { size, domain: VRAM_DOMAIN, ..GemCreate::default() };
         ask(node, GEM_CREATE, &mut create).unwrap();
         create.handle
     }
 
     /// Submits commands with one relocation.
-    fn submitted(node: &Node, commands: &[u32], handle: u32) -> Result<(), Errno> {
+    fn submitted(node: &Client<'_>, commands: &[u32], handle: u32) -> Result<(), Errno> {
         let relocation = [handle, 0, VRAM_DOMAIN, 0];
         let chunk =
             |id, words: &[u32]| Chunk { id, words: words.len() as u32, address: address(words.as_ptr()) };
@@ -257,15 +238,15 @@ mod tests {
     }
 
     /// The answer to a question about the chip.
-    fn informed(node: &Node, request: u32) -> Result<u64, Errno> {
+    fn informed(node: &Client<'_>, request: u32) -> Result<u64, Errno> {
         let mut value = 0_u64;
         ask(node, INFO, &mut Info { request, padding: 0, value: address(&raw mut value) }).map(|()| value)
     }
 
-    fn first_word(node: &Node, handle: u32) -> u32 {
+    fn first_word(node: &Client<'_>, handle: u32) -> u32 {
         let state = &mut *node.lock();
         let start = state.buffers.get(handle).unwrap().range.start as usize;
-        u32::from_le_bytes(state.memory.bytes()[start..start + 4].try_into().unwrap())
+        u32::from_le_bytes(state.memory.read(start..start + 4).try_into().unwrap())
     }
 
     #[test]

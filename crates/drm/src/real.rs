@@ -58,13 +58,16 @@ pub(crate) fn set_errno(errno: c_int) {
 }
 
 /// Calls a [`Symbol`] with arguments of some types, and gives a value when there is none.
+///
+/// The C library ends a cancelled thread by unwinding from within functions such as `write`, through the frames of their
+/// callers. These frames therefore have nothing to drop.
 macro_rules! call {
     ($symbol:expr, fn($($kind:ty),* $(; $rest:tt)?) -> $answer:ty, ($($argument:expr),*), else $missing:expr) => {{
         let address: *mut c_void = $symbol;
         if address.is_null() {
             $missing
         } else {
-            type Function = unsafe extern "C" fn($($kind),* $(, $rest)?) -> $answer;
+            type Function = unsafe extern "C-unwind" fn($($kind),* $(, $rest)?) -> $answer;
             // SAFETY: the symbol has this type in the library that defines it; the caller answers for the arguments.
             unsafe { std::mem::transmute::<*mut c_void, Function>(address)($($argument),*) }
         }
@@ -127,6 +130,134 @@ pub(crate) unsafe fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
 pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     static FSTAT: Symbol = Symbol::new(c"fstat");
     call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
+}
+
+static CLOSE: Symbol = Symbol::new(c"close");
+static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
+static DUP2: Symbol = Symbol::new(c"dup2");
+static DUP3: Symbol = Symbol::new(c"dup3");
+static WRITE: Symbol = Symbol::new(c"write");
+static WRITEV: Symbol = Symbol::new(c"writev");
+static PWRITE: Symbol = Symbol::new(c"pwrite");
+static FALLOCATE: Symbol = Symbol::new(c"fallocate");
+
+/// Looks up the functions that programs call between `fork` and `exec`, when the library is loaded. In a child process, the
+/// lookup could wait for a lock that another thread of the parent held.
+#[cfg_attr(not(test), used, unsafe(link_section = ".init_array"))]
+#[cfg_attr(test, allow(dead_code))]
+static WHEN_LOADED: extern "C" fn() = when_loaded;
+
+extern "C" fn when_loaded() {
+    for symbol in [&OPEN.0, &OPEN64.0, &OPENAT.0, &OPENAT64.0, &WRITE, &WRITEV, &PWRITE, &FALLOCATE] {
+        symbol.address();
+    }
+    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3] {
+        symbol.address();
+    }
+}
+
+/// # Safety
+/// As for `close`.
+pub(crate) unsafe fn close(descriptor: c_int) -> c_int {
+    call!(CLOSE.address(), fn(c_int) -> c_int, (descriptor), else missing())
+}
+
+/// The system call of `close_range`, which the C library has since 2.34 only.
+///
+/// # Safety
+/// As for `close_range`.
+pub(crate) unsafe fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_close_range, first, last, flags) as c_int }
+}
+
+/// # Safety
+/// As for `closefrom`.
+pub(crate) unsafe fn closefrom(first: c_int) {
+    // The C library has this function since 2.34.
+    // SAFETY: the caller's promise.
+    let missing = || unsafe { _ = close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+    call!(CLOSEFROM.address(), fn(c_int) -> (), (first), else missing());
+}
+
+/// # Safety
+/// As for `dup2`.
+pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
+    call!(DUP2.address(), fn(c_int, c_int) -> c_int, (old, new), else missing())
+}
+
+/// # Safety
+/// As for `dup3`.
+pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
+}
+
+/// # Safety
+/// As for `write`.
+pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+    let address = WRITE.address();
+    call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
+}
+
+/// # Safety
+/// As for `writev`.
+pub(crate) unsafe fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    let address = WRITEV.address();
+    call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
+}
+
+/// # Safety
+/// As for `pwrite`.
+pub(crate) unsafe fn pwrite(
+    descriptor: c_int,
+    bytes: *const c_void,
+    count: usize,
+    offset: libc::off_t,
+) -> isize {
+    call!(
+        PWRITE.address(),
+        fn(c_int, *const c_void, usize, libc::off_t) -> isize,
+        (descriptor, bytes, count, offset), else missing() as isize
+    )
+}
+
+/// # Safety
+/// As for `fallocate`.
+pub(crate) unsafe fn fallocate(
+    descriptor: c_int,
+    mode: c_int,
+    start: libc::off_t,
+    length: libc::off_t,
+) -> c_int {
+    call!(
+        FALLOCATE.address(),
+        fn(c_int, c_int, libc::off_t, libc::off_t) -> c_int,
+        (descriptor, mode, start, length), else missing()
+    )
+}
+
+/// Closes a descriptor of this library, by the system call: this library defines `close` itself.
+pub(crate) fn close_own(descriptor: c_int) {
+    // SAFETY: a plain system call. The caller opened the descriptor and does not use it again.
+    unsafe { libc::syscall(libc::SYS_close, descriptor) };
+}
+
+/// The system call of `mmap`. The function of the next library is not used: memory allocators call `mmap`, and the lookup
+/// of a function may allocate.
+///
+/// # Safety
+/// As for `mmap`.
+pub(crate) unsafe fn mmap(
+    address: *mut c_void,
+    length: usize,
+    access: c_int,
+    flags: c_int,
+    descriptor: c_int,
+    offset: libc::off_t,
+) -> *mut c_void {
+    // SAFETY: the caller's promise. Failure is -1, which is `MAP_FAILED`.
+    let start = unsafe { libc::syscall(libc::SYS_mmap, address, length, access, flags, descriptor, offset) };
+    std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
 /// # Safety

@@ -13,9 +13,11 @@ use std::ffi::c_void;
 use std::io;
 use std::path::PathBuf;
 
+use crate::buffers::{BufferId, FileId};
 use crate::ioctls::*;
 use crate::messages::say_once;
-use crate::node::{Node, State};
+use crate::node::{Client, State};
+use crate::user;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
 pub(crate) const CRTC: u32 = 1;
@@ -32,6 +34,8 @@ const CONNECTED: u32 = 1;
 
 /// The largest framebuffer, in pixels of each direction.
 const LARGEST: u32 = 8192;
+/// Maximum number of rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
+const MOST_RECTANGLES: u32 = 256;
 /// How many frames are written.
 const WRITTEN: u64 = 10_000;
 
@@ -114,7 +118,10 @@ impl Pixels {
 /// A framebuffer: a buffer as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    handle: u32,
+    /// The open file that created it. The framebuffer ends with this file.
+    file: FileId,
+    /// The buffer, which lasts as long as the framebuffer.
+    buffer: BufferId,
     width: u32,
     height: u32,
     /// Bytes from the start of the buffer, and from a row to the next.
@@ -142,7 +149,7 @@ pub(crate) struct Screen {
     shown: Option<(u32, ModeInfo)>,
     /// How many frames were shown.
     pub(crate) frames: u64,
-    flips: Vec<Flip>,
+    flips: Vec<(FileId, Flip)>,
 }
 
 impl Screen {
@@ -151,9 +158,9 @@ impl Screen {
         Screen { folder, last: CONNECTOR, ..Screen::default() }
     }
 
-    /// The flips of which the program was not notified.
-    pub(crate) fn flips(&mut self) -> Vec<Flip> {
-        std::mem::take(&mut self.flips)
+    /// Takes the flips that an open file requested, and of which the program was not notified.
+    pub(crate) fn flips(&mut self, file: FileId) -> Vec<Flip> {
+        self.flips.extract_if(.., |(asked, _)| *asked == file).map(|(_, flip)| flip).collect()
     }
 
     fn add(&mut self, framebuffer: Framebuffer) -> u32 {
@@ -161,19 +168,31 @@ impl Screen {
         self.framebuffers.insert(self.last, framebuffer);
         self.last
     }
+
+    /// Removes a framebuffer of an open file. Returns its buffer, whose reference the caller drops.
+    fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
+        let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == file);
+        let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
+        self.framebuffers.remove(&id);
+        self.shown.take_if(|(shown, _)| *shown == id);
+        Ok(buffer)
+    }
+
+    /// Removes the framebuffers and flips of an open file. Returns the buffers, whose references the caller drops.
+    pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
+        self.flips.retain(|(asked, _)| *asked != file);
+        let ids: Vec<u32> = self.framebuffers.keys().copied().collect();
+        ids.into_iter().filter_map(|id| self.remove(id, file).ok()).collect()
+    }
 }
 
 /// Answers a request about the screen or the right to control it; `None` for any other.
-///
-/// # Safety
-/// The argument is null or as many bytes as the request says, and what it points at is what the kernel expects there.
-pub(crate) unsafe fn answer(
-    node: &Node,
+pub(crate) fn answer(
+    node: &Client<'_>,
     request: Request,
     argument: *mut c_void,
 ) -> Option<Result<(), Errno>> {
-    // SAFETY: the caller's promise, for every call below.
-    Some(unsafe {
+    Some({
         match request.number() {
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
                 cap.value = capability(cap.capability);
@@ -181,7 +200,10 @@ pub(crate) unsafe fn answer(
             }),
             // There is no other process to have them.
             SET_MASTER | DROP_MASTER => Ok(()),
-            MODE_GETRESOURCES => request.exchange(argument, |asked| resources(&node.lock().screen, asked)),
+            MODE_GETRESOURCES => request.exchange(argument, |asked| {
+                let state = node.lock();
+                resources(&state.screen, state.buffers.file(), asked)
+            }),
             MODE_GETCRTC => request.exchange(argument, |crtc| current(&node.lock().screen, crtc)),
             MODE_SETCRTC => request.exchange(argument, |crtc| set(&mut node.lock(), crtc)),
             MODE_GETENCODER => request.exchange(argument, |encoder: &mut ModeEncoder| {
@@ -210,24 +232,27 @@ pub(crate) unsafe fn answer(
                 Ok(())
             }),
             MODE_RMFB => request.exchange(argument, |asked: &mut ModeFramebufferId| {
-                let screen = &mut node.lock().screen;
-                screen.framebuffers.remove(&asked.framebuffer).ok_or(Errno(libc::ENOENT))?;
-                screen.shown.take_if(|(shown, _)| *shown == asked.framebuffer);
+                let state = &mut *node.lock();
+                let buffer = state.screen.remove(asked.framebuffer, state.buffers.file())?;
+                state.release(buffer);
                 Ok(())
             }),
             MODE_PAGE_FLIP => request.exchange(argument, |flip| self::flip(&mut node.lock(), flip)),
-            MODE_DIRTYFB => Ok(()),
+            MODE_DIRTYFB => request.exchange(argument, |dirty: &mut ModeDirty| {
+                if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
+                    return Err(Errno(libc::EINVAL));
+                }
+                // Four coordinates of 16 bits per rectangle. They are checked to be readable, and not used.
+                user::read_list::<u64>(dirty.rectangles, dirty.count as usize).map(drop)
+            }),
             MODE_CREATE_DUMB => request.exchange(argument, |dumb| create(&mut node.lock(), dumb)),
             MODE_MAP_DUMB => request.exchange(argument, |map: &mut DumbMap| {
                 map.offset = node.lock().buffers.get(map.handle)?.range.start;
                 Ok(())
             }),
-            MODE_DESTROY_DUMB => request.exchange(argument, |dumb: &mut DumbDestroy| {
-                let state = &mut *node.lock();
-                let range = state.buffers.close(dumb.handle)?;
-                state.memory.discard(&range);
-                Ok(())
-            }),
+            MODE_DESTROY_DUMB => {
+                request.exchange(argument, |dumb: &mut DumbDestroy| node.lock().close(dumb.handle))
+            }
             _ => return None,
         }
     })
@@ -247,46 +272,32 @@ fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores values where a program has room for them all, and how many there are.
-///
-/// # Safety
-/// The address is null or has room for `count` values.
-unsafe fn give<T: Copy>(values: &[T], address: u64, count: &mut u32) {
+/// Stores values if the program has room for all of them, and then their number.
+fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
     if address != 0 && *count as usize >= values.len() {
-        // SAFETY: the caller's promise.
-        unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), address as *mut T, values.len()) };
+        user::write_list(address, values)?;
     }
     *count = values.len() as u32;
+    Ok(())
 }
 
-/// What the board has.
-///
-/// # Safety
-/// The addresses are null or have room for as many as stated.
-unsafe fn resources(screen: &Screen, asked: &mut ModeResources) -> Result<(), Errno> {
-    let framebuffers: Vec<u32> = screen.framebuffers.keys().copied().collect();
-    // SAFETY: the caller's promise.
-    unsafe {
-        give(&framebuffers, asked.framebuffers, &mut asked.framebuffer_count);
-        give(&[CRTC], asked.crtcs, &mut asked.crtc_count);
-        give(&[CONNECTOR], asked.connectors, &mut asked.connector_count);
-        give(&[ENCODER], asked.encoders, &mut asked.encoder_count);
-    }
+/// Lists the outputs of the board and the framebuffers of an open file.
+fn resources(screen: &Screen, file: FileId, asked: &mut ModeResources) -> Result<(), Errno> {
+    let own = screen.framebuffers.iter().filter(|(_, framebuffer)| framebuffer.file == file);
+    let framebuffers: Vec<u32> = own.map(|(id, _)| *id).collect();
+    give(&framebuffers, asked.framebuffers, &mut asked.framebuffer_count)?;
+    give(&[CRTC], asked.crtcs, &mut asked.crtc_count)?;
+    give(&[CONNECTOR], asked.connectors, &mut asked.connector_count)?;
+    give(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
     (asked.width, asked.height) = ([0, LARGEST], [0, LARGEST]);
     Ok(())
 }
 
 /// The connector and its modes.
-///
-/// # Safety
-/// The addresses are null or have room for as many as stated.
-unsafe fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
+fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     known(asked.connector, CONNECTOR)?;
-    // SAFETY: the caller's promise.
-    unsafe {
-        give(&[ENCODER], asked.encoders, &mut asked.encoder_count);
-        give(&MODES, asked.modes, &mut asked.mode_count);
-    }
+    give(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
+    give(&MODES, asked.modes, &mut asked.mode_count)?;
     asked.property_count = 0;
     asked.encoder = if screen.shown.is_some() { ENCODER } else { 0 };
     (asked.kind, asked.number) = (DVI, 1);
@@ -316,6 +327,7 @@ fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     if asked.connectors == 0 || asked.connector_count != 1 {
         return Err(Errno(libc::EINVAL));
     }
+    known(user::read(asked.connectors)?, CONNECTOR)?;
     show(state, framebuffer, asked.mode)
 }
 
@@ -328,7 +340,8 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     let (_, mode) = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
     show(state, asked.framebuffer, mode)?;
     if asked.flags & FLIP_EVENT != 0 {
-        state.screen.flips.push(Flip { frame: state.screen.frames, user: asked.user });
+        let flip = Flip { frame: state.screen.frames, user: asked.user };
+        state.screen.flips.push((state.buffers.file(), flip));
     }
     Ok(())
 }
@@ -343,15 +356,18 @@ fn add(
         let name: String = code.to_le_bytes().iter().map(|byte| char::from(*byte)).collect();
         state.unanswered(format!("a framebuffer of {}", name.escape_debug()))
     })?;
-    let framebuffer =
-        Framebuffer { handle, width, height, offset: offset.into(), pitch: pitch.into(), pixels };
-    let range = &state.buffers.get(handle)?.range;
+    let (offset, pitch) = (u64::from(offset), u64::from(pitch));
+    let range = state.buffers.get(handle)?.range.clone();
     let row = u64::from(width) * pixels.bytes() as u64;
     let fits = (1..=LARGEST).contains(&width)
         && (1..=LARGEST).contains(&height)
-        && row <= framebuffer.pitch
-        && framebuffer.offset + framebuffer.pitch * u64::from(height - 1) + row <= range.end - range.start;
-    if fits { Ok(state.screen.add(framebuffer)) } else { Err(Errno(libc::EINVAL)) }
+        && row <= pitch
+        && offset + pitch * u64::from(height - 1) + row <= range.end - range.start;
+    if !fits {
+        return Err(Errno(libc::EINVAL));
+    }
+    let (file, buffer) = (state.buffers.file(), state.buffers.hold(handle)?);
+    Ok(state.screen.add(Framebuffer { file, buffer, width, height, offset, pitch, pixels }))
 }
 
 /// Shows a framebuffer: a frame.
@@ -374,13 +390,12 @@ fn show(state: &mut State, id: u32, mode: ModeInfo) -> Result<(), Errno> {
 fn written(state: &mut State, framebuffer: &Framebuffer, [width, height]: [u32; 2]) -> io::Result<()> {
     let frame = state.screen.frames;
     let Some(folder) = state.screen.folder.as_ref().filter(|_| frame <= WRITTEN) else { return Ok(()) };
-    // The program may have closed its handle: then there is nothing to show.
-    let Ok(buffer) = state.buffers.get(framebuffer.handle) else { return Ok(()) };
+    let Some(buffer) = state.buffers.held(framebuffer.buffer) else { return Ok(()) };
     let start = buffer.range.start + framebuffer.offset;
     let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
     for row in 0..u64::from(height) {
         let at = (start + row * framebuffer.pitch) as usize;
-        let row = &state.memory.bytes()[at..at + width as usize * framebuffer.pixels.bytes()];
+        let row = state.memory.read(at..at + width as usize * framebuffer.pixels.bytes());
         let pixels = row.chunks_exact(framebuffer.pixels.bytes());
         picture.extend(pixels.flat_map(|pixel| framebuffer.pixels.color(pixel)));
     }
@@ -396,7 +411,7 @@ fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
     dumb.pitch = (dumb.width * dumb.bits.div_ceil(8)).next_multiple_of(256);
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);
     // 1 is the processor's memory, which no driver asks to use.
-    dumb.handle = state.buffers.create(dumb.size, 0, 1)?;
+    dumb.handle = state.create(dumb.size, 0, 1)?;
     Ok(())
 }
 
@@ -406,9 +421,10 @@ mod tests {
 
     use super::*;
     use crate::device::Device;
+    use crate::node::Node;
     use crate::watch::Watch;
 
-    fn node(folder: Option<PathBuf>) -> Node {
+    fn node(folder: Option<PathBuf>) -> Client<'static> {
         let board = Board::named("rv770").unwrap();
         let (engine, watch) = (Default::default(), Watch::default());
         let device = Box::leak(Box::new(Device {
@@ -419,15 +435,14 @@ mod tests {
             screen: folder,
             watch,
         }));
-        Node::new(device, None).unwrap()
+        Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
     }
 
     /// Asks with an argument, which is changed.
-    fn ask<T: Plain>(node: &Node, number: u8, argument: &mut T) -> Result<(), Errno> {
-        let request = Request((size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
-        // SAFETY: the request says the argument's own size; addresses in it are those of live values.
-        unsafe { answer(node, request, std::ptr::from_mut(argument).cast()) }
-            .expect("a request of the screen")
+    fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
+        let request =
+            Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
+        answer(node, request, std::ptr::from_mut(argument).cast()).expect("a request of the screen")
     }
 
     fn address<T>(pointer: *const T) -> u64 {
@@ -435,7 +450,7 @@ mod tests {
     }
 
     /// A framebuffer of a dumb buffer: its identifier and the buffer.
-    fn framebuffer(node: &Node, width: u32, height: u32) -> (u32, DumbCreate) {
+    fn framebuffer(node: &Client<'_>, width: u32, height: u32) -> (u32, DumbCreate) {
         let mut dumb = DumbCreate { width, height, bits: 32, ..DumbCreate::default() };
         ask(node, MODE_CREATE_DUMB, &mut dumb).unwrap();
         let mut asked = ModeFramebuffer2 {
@@ -450,7 +465,7 @@ mod tests {
         (asked.framebuffer, dumb)
     }
 
-    fn shown(node: &Node, framebuffer: u32) -> Result<(), Errno> {
+    fn shown(node: &Client<'_>, framebuffer: u32) -> Result<(), Errno> {
         let connector = CONNECTOR;
         let (connectors, connector_count) = (address(&raw const connector), 1);
         let mut crtc = ModeCrtc { crtc: CRTC, connectors, connector_count, ..ModeCrtc::default() };
@@ -512,7 +527,7 @@ mod tests {
             let start = map.offset as usize;
             // The last pixel that is on the screen.
             let at = start + 479 * dumb.pitch as usize + 639 * 4;
-            node.lock().memory.bytes()[at..at + 4].copy_from_slice(&color.to_le_bytes());
+            node.lock().memory.write(at, &color.to_le_bytes());
             framebuffer
         });
         let mut flip = PageFlip {
@@ -525,13 +540,31 @@ mod tests {
         assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Err(Errno(libc::EBUSY)), "nothing is shown yet");
         shown(&node, frames[0]).unwrap();
         ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
-        assert_eq!(node.lock().screen.flips(), [Flip { frame: 2, user: 9 }]);
-        assert_eq!(node.lock().screen.flips(), []);
+        assert_eq!(node.flips(), [Flip { frame: 2, user: 9 }]);
+        assert_eq!(node.flips(), []);
         for (name, last) in [("frame-0001.ppm", [0x11, 0x22, 0x33]), ("frame-0002.ppm", [0x44, 0x55, 0x66])] {
             let picture = std::fs::read(folder.join(name)).unwrap();
             assert!(picture.starts_with(b"P6\n640 480\n255\n") && picture.ends_with(&last), "{name}");
             assert_eq!(picture.len(), 15 + 640 * 480 * 3);
         }
+        std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_framebuffer_is_shown_after_its_handle_is_closed() {
+        let folder = std::env::temp_dir().join(format!("reconverge-screen-closed-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let node = node(Some(folder.clone()));
+        let (framebuffer, dumb) = framebuffer(&node, 640, 480);
+        let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
+        ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
+        node.lock().memory.write(map.offset as usize, &0x0011_2233_u32.to_le_bytes());
+        ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
+        shown(&node, framebuffer).unwrap();
+        let picture = std::fs::read(folder.join("frame-0001.ppm")).unwrap();
+        assert_eq!(picture[15..18], [0x11, 0x22, 0x33]);
+        ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
+        assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the framebuffer was the last to need the buffer");
         std::fs::remove_dir_all(folder).unwrap();
     }
 

@@ -9,8 +9,9 @@ use reconverge_gpu::{Fault, Gpu, Submission};
 use crate::buffers::Buffers;
 use crate::ioctls::{Chunk, Errno, Submit};
 use crate::messages::say_once;
-use crate::node::{Node, State};
+use crate::node::{Client, State};
 use crate::report;
+use crate::user;
 
 /// The most chunks of a submission. There are three kinds.
 const CHUNKS: u32 = 3;
@@ -33,20 +34,17 @@ const USE_VM: u32 = 2;
 /// A fault is a reset of the chip, and not an error of the request: on a chip, too, commands are executed later.
 ///
 /// # Errors
-/// `EINVAL` where it is malformed.
-///
-/// # Safety
-/// The addresses in it are null or as long as stated beside them.
-pub(crate) unsafe fn execute(node: &Node, submit: &Submit) -> Result<(), Errno> {
-    // SAFETY: the caller's promise.
-    let chunks = unsafe { chunks(submit) };
+/// `EINVAL` if it is malformed, `EFAULT` if a part of it cannot be read.
+pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
+    let chunks = chunks(submit);
     let state = &mut *node.lock();
-    let (commands, buffers) = chunks.and_then(|chunks| read(&state.buffers, chunks)).map_err(|why| {
-        say_once(&format!("malformed submission: {why}"));
-        Errno(libc::EINVAL)
+    let read = chunks.and_then(|chunks| read(&state.buffers, chunks));
+    let (commands, buffers) = read.map_err(|refused| {
+        say_once(&format!("malformed submission: {}", refused.why));
+        refused.errno
     })?;
     state.submissions += 1;
-    if let Some(why) = fault(state, &Submission { commands, buffers: &buffers }) {
+    if let Some(why) = fault(state, &Submission { commands: &commands, buffers: &buffers }) {
         state.resets = state.resets.wrapping_add(1);
         say_once(&why);
         report::append(node.device(), state);
@@ -66,7 +64,10 @@ pub(crate) fn executed(
 ) -> Option<String> {
     let State { memory, gpu, .. } = state;
     let gpu = gpu.as_mut()?;
-    match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory.bytes()))) {
+    // SAFETY: drivers do not write to the buffers of a submission before its ioctl returns. A program that does breaks
+    // this condition. On hardware it would race with the chip.
+    let memory = unsafe { memory.whole() };
+    match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory))) {
         Ok(Ok(())) => None,
         Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => {
             Some(format!("{fault}; the chip is reset"))
@@ -84,79 +85,82 @@ fn said(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a panic")
 }
 
-/// The chunks of a submission, by kind. What is absent is empty.
-#[derive(Debug, Default)]
-struct Chunks<'a> {
-    commands: &'a [u32],
-    relocations: &'a [u32],
-    flags: &'a [u32],
+/// Error of a submission that is refused.
+#[derive(Debug, PartialEq)]
+struct Refused {
+    errno: Errno,
+    why: String,
 }
 
-/// The chunks, where they are in the memory of the program.
-///
-/// # Safety
-/// The addresses are null or as long as stated beside them, and nothing changes what they point at meanwhile.
-unsafe fn chunks<'a>(submit: &Submit) -> Result<Chunks<'a>, String> {
+impl From<String> for Refused {
+    /// Returns the error of a malformed submission.
+    fn from(why: String) -> Refused {
+        Refused { errno: Errno(libc::EINVAL), why }
+    }
+}
+
+/// Returns the error of a part whose address cannot be read.
+fn unreadable(what: &str, address: u64) -> impl FnOnce(Errno) -> Refused {
+    move |errno| Refused { errno, why: format!("{what} at address {address:#x} cannot be read") }
+}
+
+/// The chunks of a submission, by kind. What is absent is empty.
+#[derive(Debug, Default)]
+struct Chunks {
+    commands: Vec<u32>,
+    relocations: Vec<u32>,
+    flags: Vec<u32>,
+}
+
+/// Copies the chunks from the memory of the program.
+fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     if submit.chunks == 0 || submit.chunks > CHUNKS {
-        return Err(format!("{} chunks; 1 to {CHUNKS} fits here", submit.chunks));
+        return Err(format!("{} chunks; 1 to {CHUNKS} fits here", submit.chunks).into());
     }
-    let addresses = submit.addresses as *const u64;
-    if addresses.is_null() {
-        return Err("the list of chunks is at address 0".to_owned());
-    }
-    let mut found: [Option<&[u32]>; 3] = [None; 3];
-    for number in 0..submit.chunks as usize {
-        // SAFETY: not null, so as many addresses as there are chunks.
-        let address = unsafe { addresses.add(number).read_unaligned() } as *const Chunk;
-        if address.is_null() {
-            return Err(format!("chunk {number} is at address 0"));
-        }
-        // SAFETY: not null, so a chunk.
-        let chunk = unsafe { address.read_unaligned() };
+    let addresses = user::read_list::<u64>(submit.addresses, submit.chunks as usize);
+    let addresses = addresses.map_err(unreadable("the list of chunks", submit.addresses))?;
+    let mut found = [const { None }; 3];
+    for (number, address) in addresses.into_iter().enumerate() {
+        let chunk: Chunk = user::read(address).map_err(unreadable(&format!("chunk {number}"), address))?;
         let place = match chunk.id {
             COMMANDS => 0,
             RELOCATIONS => 1,
             FLAGS => 2,
-            id => return Err(format!("chunk {number} is of kind {id}; 1 to 3 fits here")),
+            id => return Err(format!("chunk {number} is of kind {id}; 1 to 3 fits here").into()),
         };
-        // SAFETY: as the caller promises.
-        let words = unsafe { words(&chunk) }.map_err(|why| format!("chunk {number}: {why}"))?;
+        let words = words(&chunk)
+            .map_err(|refused| Refused { why: format!("chunk {number}: {}", refused.why), ..refused })?;
         if found[place].replace(words).is_some() {
-            return Err(format!("chunk {number} is the second of kind {}", chunk.id));
+            return Err(format!("chunk {number} is the second of kind {}", chunk.id).into());
         }
     }
     let [commands, relocations, flags] = found;
     Ok(Chunks {
-        commands: commands.ok_or("no commands")?,
+        commands: commands.ok_or_else(|| "no commands".to_owned())?,
         relocations: relocations.unwrap_or_default(),
         flags: flags.unwrap_or_default(),
     })
 }
 
-/// The words of a chunk.
-///
-/// # Safety
-/// Its address is null or as long as stated beside it, and nothing changes the words meanwhile.
-unsafe fn words<'a>(chunk: &Chunk) -> Result<&'a [u32], String> {
-    let address = chunk.address as *const u32;
+/// Copies the words of a chunk from the memory of the program.
+fn words(chunk: &Chunk) -> Result<Vec<u32>, Refused> {
     if chunk.words == 0 {
-        return Ok(&[]);
-    }
-    if address.is_null() || !address.is_aligned() {
-        return Err(format!("its words are at address {:#x}", chunk.address));
+        return Ok(Vec::new());
     }
     if chunk.words > WORDS {
-        return Err(format!("{} words; up to {WORDS} fits here", chunk.words));
+        return Err(format!("{} words; up to {WORDS} fits here", chunk.words).into());
     }
-    // SAFETY: not null and aligned; the caller promises the length.
-    Ok(unsafe { std::slice::from_raw_parts(address, chunk.words as usize) })
+    if !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
+        return Err(format!("its words are at address {:#x}", chunk.address).into());
+    }
+    user::read_list(chunk.address, chunk.words as usize).map_err(unreadable("words", chunk.address))
 }
 
 /// The commands, and where the buffers of the relocations are.
-fn read<'a>(buffers: &Buffers, chunks: Chunks<'a>) -> Result<(&'a [u32], Vec<Range<usize>>), String> {
+fn read(buffers: &Buffers, chunks: Chunks) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
     let flags = chunks.flags.first().copied().unwrap_or(0);
     if flags & USE_VM != 0 {
-        return Err("virtual addresses: these chips have none".to_owned());
+        return Err("virtual addresses: these chips have none".to_owned().into());
     }
     match chunks.flags.get(1).copied().unwrap_or(0) {
         0 => {}
@@ -164,11 +168,12 @@ fn read<'a>(buffers: &Buffers, chunks: Chunks<'a>) -> Result<(&'a [u32], Vec<Ran
             return Err(format!(
                 "the {} ring (ring {ring}): only graphics (ring 0) is there",
                 ring_name(ring)
-            ));
+            )
+            .into());
         }
     }
     if !chunks.relocations.len().is_multiple_of(RELOCATION) {
-        return Err(format!("{} words of relocations, of 4 words each", chunks.relocations.len()));
+        return Err(format!("{} words of relocations, of 4 words each", chunks.relocations.len()).into());
     }
     let range = |(number, relocation): (usize, &[u32])| {
         let range =
@@ -197,7 +202,7 @@ mod tests {
     use super::*;
 
     /// What is said about a submission of these chunks: kind and words.
-    fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), String> {
+    fn taken(buffers: &Buffers, given: &[(u32, &[u32])]) -> Result<(Vec<u32>, Vec<Range<usize>>), Refused> {
         let chunk = |(id, words): &(u32, &[u32])| Chunk {
             id: *id,
             words: words.len() as u32,
@@ -211,9 +216,7 @@ mod tests {
             addresses: addresses.as_ptr().expose_provenance() as u64,
             ..Submit::default()
         };
-        // SAFETY: the addresses are those of slices with their lengths.
-        let chunks = unsafe { chunks(&submit) }?;
-        read(buffers, chunks).map(|(commands, ranges)| (commands.to_vec(), ranges))
+        read(buffers, chunks(&submit)?)
     }
 
     #[test]
@@ -245,8 +248,8 @@ mod tests {
             (&[(COMMANDS, &[0]), (FLAGS, &[0, u32::MAX, 0])], "the unknown ring (ring 4294967295)"),
             (&[(COMMANDS, &[0]), (FLAGS, &[USE_VM])], "virtual addresses"),
         ] {
-            let said = taken(&buffers, given).unwrap_err();
-            assert!(said.contains(why), "{said}");
+            let Refused { errno, why: said } = taken(&buffers, given).unwrap_err();
+            assert!(said.contains(why) && errno == Errno(libc::EINVAL), "{said}");
         }
     }
 
@@ -254,23 +257,26 @@ mod tests {
     fn null_addresses_and_long_chunks_are_errors() {
         let word = [0_u32];
         let address = word.as_ptr().expose_provenance() as u64;
-        for (words, address, why) in [
-            (1, 0, "at address 0x0"),
-            (1, address + 1, "its words are at address"),
-            (WORDS + 1, address, "262145 words; up to 262144"),
+        let (invalid, fault) = (Errno(libc::EINVAL), Errno(libc::EFAULT));
+        for (words, address, errno, why) in [
+            (1, 0, fault, "at address 0x0"),
+            (1, 0x1000, fault, "words at address 0x1000 cannot be read"),
+            (1, address + 1, invalid, "its words are at address"),
+            (WORDS + 1, address, invalid, "262145 words; up to 262144"),
         ] {
-            // SAFETY: each is refused before the address is used.
-            let said = unsafe { super::words(&Chunk { id: COMMANDS, words, address }) }.unwrap_err();
-            assert!(said.contains(why), "{said}");
+            let said = super::words(&Chunk { id: COMMANDS, words, address }).unwrap_err();
+            assert!(said.why.contains(why) && said.errno == errno, "{said:?}");
         }
-        let lists = [0_u64];
-        let addresses = lists.as_ptr().expose_provenance() as u64;
-        for (addresses, why) in
-            [(0, "the list of chunks is at address 0"), (addresses, "chunk 0 is at address 0")]
-        {
-            // SAFETY: null, or one null address.
-            let said = unsafe { chunks(&Submit { chunks: 1, addresses, ..Submit::default() }) }.unwrap_err();
-            assert!(said.contains(why), "{said}");
+        let lists = [0_u64, 16];
+        let addresses = |number: usize| (&raw const lists[number]).expose_provenance() as u64;
+        for (addresses, why) in [
+            (0, "the list of chunks at address 0x0 cannot be read"),
+            (16, "the list of chunks at address 0x10 cannot be read"),
+            (addresses(0), "chunk 0 at address 0x0 cannot be read"),
+            (addresses(1), "chunk 0 at address 0x10 cannot be read"),
+        ] {
+            let said = chunks(&Submit { chunks: 1, addresses, ..Submit::default() }).unwrap_err();
+            assert!(said.why.contains(why) && said.errno == fault, "{said:?}");
         }
     }
 }

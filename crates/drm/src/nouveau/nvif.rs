@@ -16,7 +16,7 @@ use std::ffi::c_void;
 
 use super::VRAM;
 use crate::ioctls::*;
-use crate::node::Node;
+use crate::node::Client;
 
 /// Kinds of calls. (`NVIF_IOCTL_V0_*`)
 const CLASSES: u8 = 1;
@@ -35,38 +35,32 @@ const TESLA: u8 = 6;
 ///
 /// # Errors
 /// `ENOSYS` for another version of the interface, and `EINVAL` for what is not answered.
-///
-/// # Safety
-/// The argument is null or as many bytes as the request says.
-pub(super) unsafe fn answer(node: &Node, request: Request, argument: *mut c_void) -> Result<(), Errno> {
+pub(super) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     let mut call = NvifCall::default();
-    // SAFETY: the caller's promise, for every call below.
-    unsafe {
-        request.exchange(argument, |found: &mut NvifCall| {
-            call = *found;
+    request.exchange(argument, |found: &mut NvifCall| {
+        call = *found;
+        Ok(())
+    })?;
+    if call.version != 0 {
+        return Err(Errno(libc::ENOSYS));
+    }
+    match call.kind {
+        CLASSES => request.exchange(argument, |list: &mut NvifClasses| {
+            list.count = 0;
             Ok(())
-        })?;
-        if call.version != 0 {
-            return Err(Errno(libc::ENOSYS));
-        }
-        match call.kind {
-            CLASSES => request.exchange(argument, |list: &mut NvifClasses| {
-                list.count = 0;
-                Ok(())
-            }),
-            NEW => request.exchange(argument, |_: &mut NvifNew| Ok(())),
-            DELETE => Ok(()),
-            METHOD => request.exchange(argument, |info: &mut NvifDeviceInfo| match info.method {
-                INFO_OF_DEVICE => device(node, info),
-                method => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: method {method}"))),
-            }),
-            kind => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: call of kind {kind}"))),
-        }
+        }),
+        NEW => request.exchange(argument, |_: &mut NvifNew| Ok(())),
+        DELETE => Ok(()),
+        METHOD => request.exchange(argument, |info: &mut NvifDeviceInfo| match info.method {
+            INFO_OF_DEVICE => device(node, info),
+            method => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: method {method}"))),
+        }),
+        kind => Err(node.lock().unanswered(format!("NOUVEAU_NVIF: call of kind {kind}"))),
     }
 }
 
 /// What the device is.
-fn device(node: &Node, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
+fn device(node: &Client<'_>, info: &mut NvifDeviceInfo) -> Result<(), Errno> {
     let board = node.device().board;
     (info.platform, info.family) = (PCI_EXPRESS, TESLA);
     info.chipset = board.chipset().ok_or(Errno(libc::ENODEV))?;

@@ -1,0 +1,118 @@
+//! The node of `reconverge drm` under programs that do not behave as a driver does.
+//!
+//! The programs are the C files of `tests/node`. The tests preload the library without the command, so that they do not
+//! need a driver. They pass with a message if a C compiler is not installed.
+
+#![cfg(target_os = "linux")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
+
+/// The library: the one that RECONVERGE_DRM_LIBRARY names, or one built in the profile of the command.
+static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
+    if let Some(built) = std::env::var_os("RECONVERGE_DRM_LIBRARY") {
+        return built.into();
+    }
+    let folder = Path::new(env!("CARGO_BIN_EXE_reconverge")).parent().unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "reconverge-drm", "--target-dir"]).arg(folder.parent().unwrap());
+    if folder.ends_with("release") {
+        cargo.arg("--release");
+    }
+    assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
+    folder.join("libreconverge_drm.so")
+});
+
+/// Runs a program of `tests/node` on a chip, in a new folder. The program prints the first condition that does not hold.
+#[track_caller]
+fn holds(program: &str, chip: &str, arguments: &[&str]) {
+    let name = format!("node-{program}-{}", arguments.concat());
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/node").join(program).with_extension("c");
+    let compiled =
+        Command::new("cc").args(["-O1", "-pthread", "-o"]).arg(folder.join(program)).arg(source).status();
+    let Ok(compiled) = compiled else {
+        println!("skipped: cc is not installed: apt-get install gcc libc6-dev");
+        return;
+    };
+    assert!(compiled.success(), "{program}.c");
+    let mut command = Command::new(folder.join(program));
+    command.args(arguments).current_dir(&folder).stdin(Stdio::null());
+    command.env("LD_PRELOAD", &*LIBRARY).env("RECONVERGE_DRM_CHIP", chip);
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {}: {said}", output.status);
+}
+
+/// The program closes descriptors one by one, in one call, by overwriting them, and by system calls.
+#[test]
+fn a_program_that_closes_descriptors_it_does_not_know_keeps_its_files_and_its_buffers() {
+    for how in ["close", "close_range", "closefrom", "dup2", "syscall"] {
+        holds("descriptors", "rv770", &[how]);
+    }
+}
+
+#[test]
+fn buffers_end_with_the_last_descriptor_of_their_open_file() {
+    holds("lifetimes", "rv770", &["buffers_end_with_the_last_descriptor"]);
+}
+
+#[test]
+fn a_program_that_closes_everything_opens_the_node_again() {
+    holds("lifetimes", "rv770", &["everything_is_closed_and_the_node_is_opened_again"]);
+}
+
+#[test]
+fn an_open_file_lasts_while_its_descriptor_is_sent() {
+    holds("lifetimes", "rv770", &["an_open_file_lasts_while_it_is_sent"]);
+}
+
+#[test]
+fn a_child_process_closes_no_open_file_of_its_parent() {
+    holds("lifetimes", "rv770", &["a_child_keeps_an_open_file_and_closes_none_of_its_parent"]);
+}
+
+#[test]
+fn a_mapping_keeps_its_pages_after_its_handle_is_closed() {
+    holds("lifetimes", "rv770", &["a_mapping_keeps_its_pages"]);
+}
+
+#[test]
+fn a_framebuffer_keeps_its_buffer_and_ends_with_its_open_file() {
+    holds("lifetimes", "rv770", &["a_framebuffer_keeps_its_buffer"]);
+}
+
+#[test]
+fn a_handle_of_one_open_file_means_nothing_to_another() {
+    for chip in ["rv770", "rv515"] {
+        holds("lifetimes", chip, &["a_handle_means_nothing_to_another_open_file"]);
+    }
+}
+
+#[test]
+fn lifetimes_and_addresses_are_checked_for_nouveau_too() {
+    holds("lifetimes", "gt215", &["nouveau_has_the_same_lifetimes"]);
+}
+
+#[test]
+fn addresses_that_a_program_cannot_use_are_efault_in_every_request() {
+    holds("pointers", "rv770", &[]);
+}
+
+#[test]
+fn addresses_are_checked_in_a_sandbox_that_refuses_the_system_calls_for_it() {
+    holds("sandbox", "rv770", &[]);
+}
+
+#[test]
+fn a_thread_is_cancelled_in_functions_that_the_library_defines() {
+    holds("cancel", "rv770", &[]);
+}
+
+#[test]
+fn functions_of_files_fail_on_the_node_and_events_are_read_from_it() {
+    holds("operations", "rv770", &[]);
+}

@@ -1,0 +1,313 @@
+//! The open files of the node: the descriptors of each, and when it is closed.
+//!
+//! An open file is a pipe. The program holds its read end. A page flip that is done puts an event into the pipe; nothing
+//! else can be done to this end: it cannot be written, mapped, resized or positioned. Its duplicates, and no other
+//! descriptors, have the inode of the pipe.
+//!
+//! This library holds the write end, the *watch*. The kernel reports on the watch when the last duplicate of the read end
+//! is closed, in this process and in its children, whichever way it was closed.
+//!
+//! A program may close the watch and open another file with its number. Each use of the watch therefore compares the
+//! inode first. A lost watch is opened again through a descriptor of the program.
+//!
+//! The lookup of a descriptor takes no lock and does not allocate, since `fstat`, `mmap` and `close` need it.
+
+use std::ffi::c_int;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
+
+use crate::buffers::FileId;
+use crate::ioctls::{Errno, FlipEvent, Plain};
+use crate::real;
+
+/// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
+#[derive(Debug)]
+struct Place {
+    next: *mut Place,
+    /// Inode of the pipe, [`FREE`] or [`TAKEN`].
+    inode: AtomicU64,
+    watch: AtomicI32,
+}
+
+/// Marks an entry without a file. No pipe has this inode.
+const FREE: u64 = 0;
+/// Marks an entry that is being filled in. No pipe has this inode.
+const TAKEN: u64 = u64::MAX;
+/// Number of a watch that does not exist.
+const NONE: c_int = -1;
+
+static FIRST: AtomicPtr<Place> = AtomicPtr::new(null_mut());
+
+fn places() -> impl Iterator<Item = &'static Place> {
+    let mut next = FIRST.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: null, or an entry, which lasts until the process ends.
+        let place = unsafe { next.as_ref() }?;
+        next = place.next;
+        Some(place)
+    })
+}
+
+/// Device number of the file system of pipes, known from the first open file on. Named pipes are on other file systems.
+static PIPES: AtomicU64 = AtomicU64::new(0);
+
+/// Returns the inode of a descriptor's pipe, if the descriptor is one of a pipe. Leaves `errno` unchanged.
+fn pipe_of(descriptor: c_int) -> Option<u64> {
+    let status = status(descriptor)?;
+    (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
+}
+
+fn status(descriptor: c_int) -> Option<libc::stat> {
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    let errno = real::errno();
+    // SAFETY: `status` is a structure of the kind that `fstat` fills.
+    let answer = unsafe { real::fstat(descriptor, &raw mut status) };
+    real::set_errno(errno);
+    (answer == 0).then_some(status)
+}
+
+/// Returns the open file of a descriptor, if it is one of the node. Leaves `errno` unchanged.
+pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
+    if FIRST.load(Ordering::Acquire).is_null() {
+        return None;
+    }
+    let inode = pipe_of(descriptor)?;
+    places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
+}
+
+/// Creates an open file and returns its first descriptor.
+///
+/// # Errors
+/// As `pipe`.
+pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
+    let mut ends: [c_int; 2] = [NONE; 2];
+    // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
+    // SAFETY: room for two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
+        return Err(Errno(real::errno()));
+    }
+    let [descriptor, watch] = ends;
+    if !nonblocking {
+        // SAFETY: a plain system call on a descriptor of our own.
+        unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
+    }
+    let Some(libc::stat { st_dev, st_ino: inode, .. }) = status(descriptor) else {
+        ends.into_iter().for_each(real::close_own);
+        return Err(Errno(libc::ENODEV));
+    };
+    PIPES.store(st_dev, Ordering::Relaxed);
+    let watch = moved_away(watch);
+    let free = |place: &&Place| {
+        place.inode.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    if let Some(place) = places().find(free) {
+        place.watch.store(watch, Ordering::Relaxed);
+        place.inode.store(inode, Ordering::Release);
+        return Ok(descriptor);
+    }
+    let (inode, watch) = (AtomicU64::new(inode), AtomicI32::new(watch));
+    let place = Box::into_raw(Box::new(Place { next: null_mut(), inode, watch }));
+    let mut first = FIRST.load(Ordering::Acquire);
+    loop {
+        // SAFETY: the entry is not yet in the list.
+        unsafe { (*place).next = first };
+        match FIRST.compare_exchange(first, place, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return Ok(descriptor),
+            Err(other) => first = other,
+        }
+    }
+}
+
+/// Moves a descriptor of this library to a high number, out of the way of programs that close low numbers. Keeps the low
+/// number if no high one is free.
+fn moved_away(descriptor: c_int) -> c_int {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: a structure of the kind that is filled, and plain system calls.
+    let high = unsafe {
+        libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit);
+        // The kernel allocates its table up to this number: a few KiB.
+        let from = (limit.rlim_cur - limit.rlim_cur / 4).min(1 << 14) as c_int;
+        libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, from)
+    };
+    if high < 0 {
+        return descriptor;
+    }
+    real::close_own(descriptor);
+    high
+}
+
+impl Place {
+    /// Returns the watch, if its number still means this pipe.
+    fn watch(&self) -> Option<c_int> {
+        let watch = self.watch.load(Ordering::Acquire);
+        (watch != NONE && pipe_of(watch) == Some(self.inode.load(Ordering::Acquire))).then_some(watch)
+    }
+
+    /// Returns the watch. Opens it again through another descriptor of the pipe if it was lost.
+    fn watch_or_anew(&self, descriptor: c_int) -> Option<c_int> {
+        let lost = self.watch.load(Ordering::Acquire);
+        let known = self.watch();
+        if known.is_some() {
+            return known;
+        }
+        let path = format!("/proc/self/fd/{descriptor}\0");
+        let flags = libc::O_WRONLY | libc::O_NONBLOCK | libc::O_CLOEXEC;
+        // SAFETY: the path is a C string. The system call: `openat` is a function that this library defines.
+        let made =
+            unsafe { libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) } as c_int;
+        if made < 0 {
+            return None;
+        }
+        let made = moved_away(made);
+        if self.watch.compare_exchange(lost, made, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+            // Another thread was faster.
+            real::close_own(made);
+        }
+        self.watch()
+    }
+
+    /// Returns whether a descriptor of the file is open.
+    fn lives(&self) -> bool {
+        if let Some(watch) = self.watch() {
+            let mut asked = libc::pollfd { fd: watch, events: 0, revents: 0 };
+            // SAFETY: one structure of this kind. An answer that does not come leaves `revents` at zero.
+            unsafe { libc::poll(&raw mut asked, 1, 0) };
+            return asked.revents & libc::POLLERR == 0;
+        }
+        // Without the watch, the descriptors of this process decide. If they cannot be listed, the file counts as open.
+        let Ok(all) = std::fs::read_dir("/proc/self/fd") else { return true };
+        let numbers = all.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let inode = self.inode.load(Ordering::Acquire);
+        let left = numbers.into_iter().find(|number: &c_int| pipe_of(*number) == Some(inode));
+        left.inspect(|descriptor| _ = self.watch_or_anew(*descriptor)).is_some()
+    }
+}
+
+/// Removes the files whose last descriptor is closed from the list, and returns them. The caller holds the node's lock.
+pub(crate) fn closed() -> Vec<FileId> {
+    let used = places().filter(|place| ![FREE, TAKEN].contains(&place.inode.load(Ordering::Acquire)));
+    let ended = used.filter(|place| !place.lives()).map(|place| {
+        let watch = place.watch();
+        place.watch.store(NONE, Ordering::Release);
+        watch.into_iter().for_each(real::close_own);
+        FileId(place.inode.swap(FREE, Ordering::AcqRel))
+    });
+    ended.collect()
+}
+
+/// Returns whether there are two or more open files.
+pub(crate) fn several() -> bool {
+    places().filter(|place| place.inode.load(Ordering::Acquire) != FREE).nth(1).is_some()
+}
+
+/// Queues an event for the open file of a descriptor. Returns whether there was room.
+pub(crate) fn notify(descriptor: c_int, event: &FlipEvent) -> bool {
+    let Some(inode) = pipe_of(descriptor) else { return false };
+    let place = places().find(|place| place.inode.load(Ordering::Acquire) == inode);
+    let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
+    let written = {
+        let event: *const FlipEvent = event;
+        // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library defines.
+        unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<FlipEvent>()) }
+    };
+    // A write of up to PIPE_BUF bytes is atomic.
+    written > 0
+}
+
+/// Takes the next queued event of a descriptor. Does not wait.
+pub(crate) fn next_event(descriptor: c_int) -> Option<FlipEvent> {
+    let mut waiting: c_int = 0;
+    let mut event = FlipEvent::zeroed();
+    // SAFETY: room for a number, and for as many bytes as an event has. The call of `ioctl` is one of the C library's
+    // requests, which goes on to it.
+    let read = unsafe {
+        if real::ioctl(descriptor, libc::FIONREAD, (&raw mut waiting).cast()) != 0
+            || (waiting as usize) < size_of::<FlipEvent>()
+        {
+            return None;
+        }
+        libc::syscall(libc::SYS_read, descriptor, &raw mut event, size_of::<FlipEvent>())
+    };
+    (read == size_of::<FlipEvent>() as libc::c_long).then_some(event)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, MutexGuard, PoisonError};
+
+    use super::*;
+
+    /// Runs one test at a time: the list of open files belongs to the process.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(file: FileId) -> &'static Place {
+        places().find(|place| place.inode.load(Ordering::Acquire) == file.0).unwrap()
+    }
+
+    #[test]
+    fn a_duplicate_is_the_same_file_and_another_open_is_not() {
+        let _alone = alone();
+        let [one, other] = [open(false).unwrap(), open(true).unwrap()];
+        // SAFETY: a plain system call.
+        let duplicate = unsafe { libc::dup(one) };
+        let file = of(one).unwrap();
+        assert_eq!((of(duplicate), of(-1), of(0)), (Some(file), None, None));
+        assert!(of(other).is_some_and(|other| other != file) && several());
+        real::close_own(one);
+        assert_eq!(closed(), [], "a duplicate is left");
+        real::close_own(duplicate);
+        assert_eq!(closed(), [file]);
+        let last = of(other).unwrap();
+        real::close_own(other);
+        assert_eq!((closed(), closed()), (vec![last], vec![]));
+    }
+
+    #[test]
+    fn a_watch_that_was_closed_is_not_mistaken_for_the_file_that_has_its_number() {
+        let _alone = alone();
+        let descriptor = open(true).unwrap();
+        let file = of(descriptor).unwrap();
+        let watch = place(file).watch().unwrap();
+        let mut others: [c_int; 2] = [NONE; 2];
+        // SAFETY: room for two descriptors, and plain system calls.
+        unsafe {
+            assert_eq!(libc::pipe(others.as_mut_ptr()), 0);
+            assert_eq!(libc::dup2(others[1], watch), watch);
+            real::close_own(others[0]);
+        }
+        // The reader of the other pipe is closed. That of the open file is not.
+        assert_eq!((place(file).watch(), closed()), (None, vec![]));
+        let anew = place(file).watch().unwrap();
+        assert_ne!(anew, watch);
+        let event = FlipEvent { user: 7, ..FlipEvent::zeroed() };
+        assert!(notify(descriptor, &event));
+        assert_eq!(next_event(descriptor).map(|event| event.user), Some(7));
+        assert!(next_event(descriptor).is_none());
+        for mine in [watch, others[1], descriptor] {
+            real::close_own(mine);
+        }
+        assert_eq!(closed(), [file]);
+        assert_eq!(pipe_of(anew), None, "the watch ends with its file");
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_file_or_read_where_nothing_is() {
+        let _alone = alone();
+        let descriptor = open(true).unwrap();
+        let mut byte = 0_u8;
+        // SAFETY: plain system calls, with room for one byte.
+        unsafe {
+            assert_eq!(libc::syscall(libc::SYS_read, descriptor, &raw mut byte, 1), -1);
+            assert_eq!(real::errno(), libc::EAGAIN);
+            assert_eq!(libc::syscall(libc::SYS_write, descriptor, &raw const byte, 1), -1);
+            assert_eq!(libc::ftruncate(descriptor, 0), -1);
+            assert_eq!(libc::lseek(descriptor, 0, libc::SEEK_SET), -1);
+        }
+        real::close_own(descriptor);
+        closed();
+    }
+}
