@@ -93,6 +93,7 @@ fn execute(example: &Example) -> Result<Outcome, String> {
         RunError::Trap(trap) => trap.trap.cause.to_string(),
         RunError::Launch(error) => panic!("{id}: {error}"),
         RunError::Differ(difference) => panic!("{id}: {difference}"),
+        RunError::Fault(fault) => panic!("{id}: {fault}"),
     })?;
     assert!(outcome.report.operations.contains_key(name.unwrap()), "{id} was not executed");
     Ok(outcome)
