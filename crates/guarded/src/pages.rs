@@ -14,7 +14,7 @@ const MOST: usize = 4096;
 const KEPT: usize = 64;
 const KEPT_BYTES: usize = 256 << 10;
 
-/// How many mappings there are.
+/// Number of mappings.
 static MAPPED: AtomicUsize = AtomicUsize::new(0);
 
 static PAGE: LazyLock<usize> = LazyLock::new(|| {
@@ -40,7 +40,7 @@ struct Mapping {
 }
 
 impl Pages {
-    /// Returns pages for so many bytes, all zero, or `None` if the system does not provide them.
+    /// Returns pages for `bytes` zeros, or `None` if the system does not provide them.
     pub(crate) fn new(bytes: usize) -> Option<Pages> {
         let bytes = bytes.checked_next_multiple_of(*PAGE)?;
         if let Some(mapping) = spare(bytes) {
@@ -56,9 +56,9 @@ impl Pages {
         self.0.as_ref().map_or(NonNull::dangling(), Mapping::first)
     }
 
-    /// The byte from which on `bytes` bytes have access.
+    /// Address of the last `bytes` bytes with access.
     ///
-    /// The pages were made for so many bytes.
+    /// The pages have at least `bytes` bytes.
     pub(crate) fn end(&self, bytes: usize) -> NonNull<u8> {
         let all = self.0.as_ref().map_or(bytes, |mapping| mapping.bytes);
         // SAFETY: the pages have at least so many bytes.

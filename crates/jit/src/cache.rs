@@ -1,7 +1,9 @@
 //! Code that was made before, for launches of the same program: bounded in size, shared by threads.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use crate::CompileError;
 use crate::level::Level;
@@ -13,7 +15,12 @@ const MOST_BYTES: usize = 16 << 20;
 /// Programs that are kept, at most: each is compared with what is asked for.
 const MOST_PROGRAMS: usize = 64;
 
+/// How long a thread waits for others that compile.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// What was compiled, the latest last.
+///
+/// Nothing waits for the lock for long: in a forked child it stays locked if another thread had it.
 static CACHE: Mutex<VecDeque<Kept>> = Mutex::new(VecDeque::new());
 
 struct Kept {
@@ -37,7 +44,9 @@ impl Passes {
     ) -> Result<Arc<Passes>, CompileError> {
         let same =
             |kept: &Kept| (kept.level, kept.lanes, kept.mode) == (level, lanes, mode) && kept.plans == plans;
-        let mut cache = CACHE.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut cache) = lock() else {
+            return Ok(Arc::new(Passes::compile(&plans, level, lanes, mode)?));
+        };
         if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
             let passes = kept.passes.clone();
             cache.push_back(kept);
@@ -51,6 +60,24 @@ impl Passes {
             cache.pop_front();
         }
         Ok(passes)
+    }
+}
+
+/// The cache, or `None` if it stays locked for longer than several programs take to compile.
+fn lock() -> Option<MutexGuard<'static, VecDeque<Kept>>> {
+    static LOST: AtomicBool = AtomicBool::new(false);
+    let start = Instant::now();
+    loop {
+        match CACHE.try_lock() {
+            Ok(cache) => return Some(cache),
+            Err(TryLockError::Poisoned(cache)) => return Some(cache.into_inner()),
+            Err(TryLockError::WouldBlock) if LOST.load(Ordering::Relaxed) => return None,
+            Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
+                LOST.store(true, Ordering::Relaxed);
+                return None;
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_micros(50)),
+        }
     }
 }
 

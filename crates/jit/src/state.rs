@@ -101,7 +101,7 @@ impl Plain for State {
     };
 }
 
-/// A state in memory of its own, with the placement of the process.
+/// A state that is allocated with the placement of the process.
 #[derive(Clone, Debug)]
 pub struct StateBox(Guarded<State>);
 

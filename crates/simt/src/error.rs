@@ -133,7 +133,7 @@ impl Error for Difference {}
 /// A memory fault of the code that the compiled engine made for a program: a defect of the engine, not of the program.
 ///
 /// Such a fault ends what runs as a panic does, but without a message: [`CodeFault::unwind`] starts that, and
-/// [`CodeFault::caught`] ends it. What ran meanwhile has any values.
+/// [`CodeFault::caught`] ends it. Memory and registers of the launch are undefined afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeFault {
     /// Address of the first instruction of the region.
@@ -153,7 +153,7 @@ impl CodeFault {
     /// Runs a launch, and returns a fault of its code as an error.
     ///
     /// # Errors
-    /// Those of the run, and a fault.
+    /// Returns the errors of the run, and the fault.
     pub fn caught<T, E: From<CodeFault>>(run: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         // After a fault nothing is used of what the run has changed.
         catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|payload| match payload.downcast::<CodeFault>() {

@@ -28,18 +28,18 @@ thread_local! {
 }
 
 fn process() -> u32 {
-    // There, a number is not to be had, and processes do not fork.
+    // WebAssembly has neither process numbers nor `fork`.
     if cfg!(target_family = "wasm") { 1 } else { std::process::id() }
 }
 
-/// Where a thread can start parallel work.
+/// Pool in which a thread starts parallel work.
 enum Place {
-    /// In the pool to which it belongs.
+    /// The thread belongs to a pool of this process and uses that.
     Here,
-    /// In the pool of the process.
+    /// The thread uses the pool of the process.
     Elsewhere,
-    /// As `Elsewhere`, but it belongs to a pool of the parent, and must not wait as threads of a pool do: it would take up
-    /// the parent's work.
+    /// The thread uses the pool of the process, but belongs to a pool of the parent. It must not wait as threads of a pool do:
+    /// it would continue the parent's work.
     Orphan,
 }
 
@@ -78,7 +78,7 @@ fn own() -> Option<&'static ThreadPool> {
     }
 }
 
-/// Returns a pool of so many threads; 0 for the default, which is `RAYON_NUM_THREADS` or one thread per processor.
+/// Returns a pool of `threads` threads. The default, 0, is `RAYON_NUM_THREADS` or one thread per processor.
 ///
 /// # Errors
 /// The host does not create the threads.

@@ -127,7 +127,7 @@ fn set(handler: usize, flags: i32) -> usize {
     }
 }
 
-/// In a process of its own: a handler is installed, code faults, and then something else does.
+/// Installs a handler, lets code fault, and then something else. Runs in a separate process.
 fn in_a_process(handlers: &str, then: &str) -> ! {
     match handlers {
         "runtime" => {}
