@@ -119,22 +119,36 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     }
     let addresses = user::read_list::<u64>(submit.addresses, submit.chunks as usize);
     let addresses = addresses.map_err(unreadable("the list of chunks", submit.addresses))?;
-    let mut found = [const { None }; 3];
-    for (number, address) in addresses.into_iter().enumerate() {
-        let chunk: Chunk = user::read(address).map_err(unreadable(&format!("chunk {number}"), address))?;
+    let headers: Vec<(u64, usize)> = addresses.iter().map(|address| (*address, 1)).collect();
+    let headers = user::read_lists::<Chunk>(&headers).map_err(|errno| {
+        let number = addresses.iter().position(|address| user::read::<Chunk>(*address).is_err()).unwrap_or(0);
+        unreadable(&format!("chunk {number}"), addresses[number])(errno)
+    })?;
+    let mut places = [None; 3];
+    for (number, chunk) in headers.iter().enumerate() {
         let place = match chunk.id {
             COMMANDS => 0,
             RELOCATIONS => 1,
             FLAGS => 2,
             id => return Err(format!("chunk {number} is of kind {id}; 1 to 3 fits here").into()),
         };
-        let words = words(&chunk)
-            .map_err(|refused| Refused { why: format!("chunk {number}: {}", refused.why), ..refused })?;
-        if found[place].replace(words).is_some() {
+        check(chunk).map_err(|why| format!("chunk {number}: {why}"))?;
+        if places[place].replace(number).is_some() {
             return Err(format!("chunk {number} is the second of kind {}", chunk.id).into());
         }
     }
-    let [commands, relocations, flags] = found;
+    let lists: Vec<(u64, usize)> =
+        headers.iter().map(|chunk| (chunk.address, chunk.words as usize)).collect();
+    let words = user::read_lists::<u32>(&lists).map_err(|errno| {
+        let unread = |list: &(u64, usize)| user::read_lists::<u32>(&[*list]).is_err();
+        let number = lists.iter().position(unread).unwrap_or(0);
+        unreadable(&format!("chunk {number}: words"), lists[number].0)(errno)
+    })?;
+    let words_of = |number: usize| {
+        let start: usize = lists[..number].iter().map(|(_, count)| count).sum();
+        words[start..start + lists[number].1].to_vec()
+    };
+    let [commands, relocations, flags] = places.map(|number| number.map(words_of));
     Ok(Chunks {
         commands: commands.ok_or_else(|| "no commands".to_owned())?,
         relocations: relocations.unwrap_or_default(),
@@ -142,18 +156,15 @@ fn chunks(submit: &Submit) -> Result<Chunks, Refused> {
     })
 }
 
-/// Copies the words of a chunk from the memory of the program.
-fn words(chunk: &Chunk) -> Result<Vec<u32>, Refused> {
-    if chunk.words == 0 {
-        return Ok(Vec::new());
-    }
+/// Checks the length and the alignment of a chunk's words.
+fn check(chunk: &Chunk) -> Result<(), String> {
     if chunk.words > WORDS {
-        return Err(format!("{} words; up to {WORDS} fits here", chunk.words).into());
+        return Err(format!("{} words; up to {WORDS} fits here", chunk.words));
     }
-    if !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
-        return Err(format!("its words are at address {:#x}", chunk.address).into());
+    if chunk.words > 0 && !chunk.address.is_multiple_of(size_of::<u32>() as u64) {
+        return Err(format!("its words are at address {:#x}", chunk.address));
     }
-    user::read_list(chunk.address, chunk.words as usize).map_err(unreadable("words", chunk.address))
+    Ok(())
 }
 
 /// The commands, and where the buffers of the relocations are.
@@ -258,13 +269,17 @@ mod tests {
         let word = [0_u32];
         let address = word.as_ptr().expose_provenance() as u64;
         let (invalid, fault) = (Errno(libc::EINVAL), Errno(libc::EFAULT));
+        let refused =
+            |addresses: u64| chunks(&Submit { chunks: 1, addresses, ..Submit::default() }).unwrap_err();
         for (words, address, errno, why) in [
             (1, 0, fault, "at address 0x0"),
-            (1, 0x1000, fault, "words at address 0x1000 cannot be read"),
+            (1, 0x1000, fault, "chunk 0: words at address 0x1000 cannot be read"),
             (1, address + 1, invalid, "its words are at address"),
             (WORDS + 1, address, invalid, "262145 words; up to 262144"),
         ] {
-            let said = super::words(&Chunk { id: COMMANDS, words, address }).unwrap_err();
+            let chunk = Chunk { id: COMMANDS, words, address };
+            let list = (&raw const chunk).expose_provenance() as u64;
+            let said = refused((&raw const list).expose_provenance() as u64);
             assert!(said.why.contains(why) && said.errno == errno, "{said:?}");
         }
         let lists = [0_u64, 16];
@@ -275,7 +290,7 @@ mod tests {
             (addresses(0), "chunk 0 at address 0x0 cannot be read"),
             (addresses(1), "chunk 0 at address 0x10 cannot be read"),
         ] {
-            let said = chunks(&Submit { chunks: 1, addresses, ..Submit::default() }).unwrap_err();
+            let said = refused(addresses);
             assert!(said.why.contains(why) && said.errno == fault, "{said:?}");
         }
     }

@@ -21,7 +21,7 @@ const PAGE: u64 = 4096;
 /// `EFAULT` if a byte of it cannot be read.
 pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
     let mut value = MaybeUninit::<T>::uninit();
-    copy(Way::FromProgram, address, value.as_mut_ptr().cast(), size_of::<T>())?;
+    copy(Way::FromProgram, &[(address, size_of::<T>())], value.as_mut_ptr().cast())?;
     // SAFETY: all bytes were copied, and any bytes are a value of a `Plain` type.
     Ok(unsafe { value.assume_init() })
 }
@@ -31,9 +31,20 @@ pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
 /// # Errors
 /// `EFAULT` if a byte of them cannot be read.
 pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, Errno> {
-    let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno(libc::EFAULT))?;
+    read_lists(&[(address, count)])
+}
+
+/// Reads several lists at once: address and number of values of each. Returns their values in order.
+///
+/// # Errors
+/// `EFAULT` if a byte of them cannot be read.
+pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Errno> {
+    let fault = Errno(libc::EFAULT);
+    let bytes = |&(address, count): &(u64, usize)| Some((address, count.checked_mul(size_of::<T>())?));
+    let parts: Vec<Part> = lists.iter().map(bytes).collect::<Option<_>>().ok_or(fault)?;
+    let count = lists.iter().try_fold(0_usize, |sum, (_, count)| sum.checked_add(*count)).ok_or(fault)?;
     let mut values = Vec::<T>::with_capacity(count);
-    copy(Way::FromProgram, address, values.as_mut_ptr().cast(), bytes)?;
+    copy(Way::FromProgram, &parts, values.as_mut_ptr().cast())?;
     // SAFETY: there is room for `count` values, all their bytes were copied, and any bytes are a value of a `Plain` type.
     unsafe { values.set_len(count) };
     Ok(values)
@@ -52,7 +63,7 @@ pub(crate) fn write<T: Plain>(address: u64, value: &T) -> Result<(), Errno> {
 /// # Errors
 /// `EFAULT` if a byte of them cannot be written.
 pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Errno> {
-    copy(Way::ToProgram, address, values.as_ptr().cast_mut().cast(), size_of_val(values))
+    copy(Way::ToProgram, &[(address, size_of_val(values))], values.as_ptr().cast_mut().cast())
 }
 
 /// Returns whether the C string at an address is `text`, which includes the zero at its end. An invalid address is not.
@@ -63,9 +74,9 @@ pub(crate) fn is_text<const LENGTH: usize>(address: u64, text: &[u8; LENGTH]) ->
     // A shorter string may end at the end of its page, and the next page may not exist.
     let first = LENGTH.min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
-    let same = copy(Way::FromProgram, address, head.as_mut_ptr(), head.len()).is_ok()
+    let same = copy(Way::FromProgram, &[(address, head.len())], head.as_mut_ptr()).is_ok()
         && *head == text[..first]
-        && copy(Way::FromProgram, address + first as u64, tail.as_mut_ptr(), tail.len()).is_ok()
+        && copy(Way::FromProgram, &[(address + first as u64, tail.len())], tail.as_mut_ptr()).is_ok()
         && *tail == text[first..];
     real::set_errno(errno);
     same
@@ -78,33 +89,57 @@ enum Way {
     ToProgram,
 }
 
-/// Copies `count` bytes between the memory of the program at `address` and `ours`, which has room for them. Only
+/// Contiguous bytes of the program: address and length.
+type Part = (u64, usize);
+
+/// Maximum number of parts per system call.
+const PARTS: usize = 8;
+
+/// Copies between the memory of the program and `ours`, which has room for all parts, one after another. Only
 /// [`Way::FromProgram`] writes to `ours`.
-fn copy(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
+fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
+    let mut at = 0;
+    for parts in parts.chunks(PARTS) {
+        if parts.iter().any(|(address, count)| *address == 0 && *count > 0) {
+            return Err(Errno(libc::EFAULT));
+        }
+        let ours = ours.wrapping_add(at);
+        match at_once(way, parts, ours) {
+            Err(Errno(libc::EPERM | libc::ENOSYS | libc::EACCES)) => through_a_pipe(way, parts, ours)?,
+            done => done?,
+        }
+        at += length(parts);
+    }
+    Ok(())
+}
+
+fn length(parts: &[Part]) -> usize {
+    parts.iter().map(|(_, count)| count).sum()
+}
+
+fn pointer(address: u64) -> *mut u8 {
+    std::ptr::with_exposed_provenance_mut(address as usize)
+}
+
+/// Copies up to [`PARTS`] parts with one system call on the own process.
+fn at_once(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
+    let count = length(parts);
     if count == 0 {
         return Ok(());
     }
-    if address == 0 {
-        return Err(Errno(libc::EFAULT));
-    }
-    match at_once(way, address, ours, count) {
-        Err(Errno(libc::EPERM | libc::ENOSYS | libc::EACCES)) => through_a_pipe(way, address, ours, count),
-        done => done,
-    }
-}
-
-/// Copies with one system call on the own process.
-fn at_once(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
     let local = libc::iovec { iov_base: ours.cast(), iov_len: count };
-    let theirs = std::ptr::with_exposed_provenance_mut::<c_void>(address as usize);
-    let remote = libc::iovec { iov_base: theirs, iov_len: count };
+    let mut remote = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
+    for (place, (address, count)) in remote.iter_mut().zip(parts) {
+        *place = libc::iovec { iov_base: pointer(*address).cast::<c_void>(), iov_len: *count };
+    }
+    let (local, remote, number) = (&raw const local, remote.as_ptr(), parts.len() as _);
     // SAFETY: `local` has `count` bytes. The kernel checks the addresses of `remote`. The program passed them, and could
     // read or write there itself.
     let copied = unsafe {
         let process = libc::getpid();
         match way {
-            Way::FromProgram => libc::process_vm_readv(process, &raw const local, 1, &raw const remote, 1, 0),
-            Way::ToProgram => libc::process_vm_writev(process, &raw const local, 1, &raw const remote, 1, 0),
+            Way::FromProgram => libc::process_vm_readv(process, local, 1, remote, number, 0),
+            Way::ToProgram => libc::process_vm_writev(process, local, 1, remote, number, 0),
         }
     };
     match copied {
@@ -115,16 +150,13 @@ fn at_once(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Er
 }
 
 /// Copies with a `write` to a pipe and a `read` from it, both of which check addresses.
-fn through_a_pipe(way: Way, address: u64, ours: *mut u8, count: usize) -> Result<(), Errno> {
+fn through_a_pipe(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
     let mut ends: [c_int; 2] = [-1; 2];
     // SAFETY: room for two descriptors.
     if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) } != 0 {
         return Err(Errno(real::errno()));
     }
-    let step = |at: usize| {
-        let bytes = (count - at).min(STEP);
-        let theirs = std::ptr::with_exposed_provenance_mut::<u8>((address as usize).wrapping_add(at));
-        let ours = ours.wrapping_add(at);
+    let step = |theirs: *mut u8, ours: *mut u8, bytes: usize| {
         let (from, to) = match way {
             Way::FromProgram => (theirs, ours),
             Way::ToProgram => (ours, theirs),
@@ -140,7 +172,18 @@ fn through_a_pipe(way: Way, address: u64, ours: *mut u8, count: usize) -> Result
             _ => Err(Errno(libc::EFAULT)),
         }
     };
-    let done = (0..count).step_by(STEP).try_for_each(step);
+    let mut done = Ok(());
+    let mut start = 0;
+    for (address, count) in parts {
+        let place = |at: usize| (pointer(*address).wrapping_add(at), ours.wrapping_add(start + at));
+        done = done.and_then(|()| {
+            (0..*count).step_by(STEP).try_for_each(|at| {
+                let (theirs, ours) = place(at);
+                step(theirs, ours, (count - at).min(STEP))
+            })
+        });
+        start += count;
+    }
     for end in ends {
         real::close_own(end);
     }
@@ -175,18 +218,21 @@ mod tests {
             let ours = words.as_mut_ptr().cast::<u8>();
             for address in [0x10, absent, absent + PAGE, u64::MAX - 3, 1 << 63] {
                 for way in [Way::FromProgram, Way::ToProgram] {
-                    assert_eq!(copy(way, address, ours, 8), Err(FAULT), "{address:#x}");
+                    assert_eq!(copy(way, &[(address, 8)], ours), Err(FAULT), "{address:#x}");
                 }
             }
-            assert_eq!(copy(Way::ToProgram, readable, ours, 8), Err(FAULT));
-            assert_eq!(copy(Way::ToProgram, writable + PAGE - 4, ours, 8), Err(FAULT), "over the end");
-            assert_eq!(copy(Way::FromProgram, writable, ours, 8192), Err(FAULT), "over the end");
+            assert_eq!(copy(Way::ToProgram, &[(readable, 8)], ours), Err(FAULT));
+            assert_eq!(copy(Way::ToProgram, &[(writable + PAGE - 4, 8)], ours), Err(FAULT), "over the end");
+            assert_eq!(copy(Way::FromProgram, &[(writable, 8192)], ours), Err(FAULT), "over the end");
             let mut words = [7_u32; 1024];
-            assert_eq!(copy(Way::ToProgram, writable, words.as_mut_ptr().cast(), 4096), Ok(()));
+            assert_eq!(copy(Way::ToProgram, &[(writable, 4096)], words.as_mut_ptr().cast()), Ok(()));
             words.fill(0);
-            assert_eq!(copy(Way::FromProgram, writable, words.as_mut_ptr().cast(), 4096), Ok(()));
+            assert_eq!(
+                copy(Way::FromProgram, &[(writable, 1024), (writable, 3072)], words.as_mut_ptr().cast()),
+                Ok(())
+            );
             assert_eq!(words, [7; 1024]);
-            assert_eq!(copy(Way::FromProgram, readable, words.as_mut_ptr().cast(), 4096), Ok(()));
+            assert_eq!(copy(Way::FromProgram, &[(readable, 4096)], words.as_mut_ptr().cast()), Ok(()));
         }
     }
 
@@ -197,6 +243,9 @@ mod tests {
         write_list(address + 4, &[5_u32, 6]).unwrap();
         assert_eq!(read_list::<u32>(address, 3), Ok(vec![0x0102_0304, 5, 6]));
         assert_eq!((read::<u64>(address), read_list::<u64>(0, 0)), (Ok(0x5_0102_0304), Ok(vec![])));
+        let lists: Vec<(u64, usize)> = (0..20).map(|number| (address + number % 3 * 4, 1)).collect();
+        let expected: Vec<u32> = (0..20).map(|number| [0x0102_0304, 5, 6][number % 3]).collect();
+        assert_eq!(read_lists::<u32>(&lists), Ok(expected), "more lists than a system call takes");
         assert_eq!((read::<u32>(0), read_list::<u64>(8, usize::MAX)), (Err(FAULT), Err(FAULT)));
     }
 

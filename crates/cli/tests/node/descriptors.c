@@ -1,7 +1,7 @@
 /* A program that closes descriptors which it does not know, in a folder of its own. argv[1]: how. */
 #include "node.h"
 
-#define BYTES (4 << 20)
+#define BYTES (2 << 20)
 
 /* A file of the program, full of 'A'. */
 static int data(const char *name) {
@@ -22,7 +22,7 @@ static void unchanged(int file) {
 int main(int count, char **arguments) {
     HOLDS(count == 2);
     const char *how = arguments[1];
-    int node = opened(), limit = sysconf(_SC_OPEN_MAX), files[64], last = 0;
+    int node = opened(), limit = sysconf(_SC_OPEN_MAX), files[8], last = 0;
     uint32_t handle = created(node, 1 << 20), kept = created(node, 1 << 20);
     uint32_t *words = mapped(node, kept, 1 << 20);
     words[0] = 7;
@@ -49,7 +49,7 @@ int main(int count, char **arguments) {
                 syscall(SYS_close, number);
     }
     /* Every number up to where any descriptor was. */
-    for (; last < 64; last++)
+    for (; last < 8; last++)
         files[last] = data("data");
     for (int number = 0; number < limit; number++)
         if (fcntl(number, F_GETFD) < 0)
