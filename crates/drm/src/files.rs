@@ -149,7 +149,9 @@ pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *m
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
         // SAFETY: the caller promises an argument that the request's layout describes.
-        Some(node) => answer(unsafe { asked_of(node, asked, argument) }.map(|()| 0)),
+        Some(node) => {
+            answer(node.usable().and_then(|()| unsafe { asked_of(node, asked, argument) }).map(|()| 0))
+        }
         // SAFETY: the caller's promises are those of the function that is called.
         None => unsafe { real::ioctl(descriptor, request, argument) },
     }

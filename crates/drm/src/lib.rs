@@ -30,8 +30,10 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
-//! Limits: `dmabuf` export and import are refused. A program that forks after opening the node and draws in both
-//! processes shares the buffers of both. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
+//! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks. Files are written by `whole.rs`.
+//!
+//! Limits: `dmabuf` export and import are refused. A program that forks after opening the node shares the memory of its
+//! buffers with the child; a buffer that one of them closes reads as zero in the other. Draws of a child are not captured. A duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells
 //! `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]
@@ -44,9 +46,11 @@ mod buffers;
 mod capture;
 mod device;
 pub mod files;
+mod fork;
 mod ioctls;
 mod json;
 pub mod libdrm;
+mod lock;
 mod memory;
 mod messages;
 mod node;
@@ -59,4 +63,6 @@ mod report;
 mod screen;
 mod submit;
 mod surfaces;
+mod tally;
 mod watch;
+mod whole;

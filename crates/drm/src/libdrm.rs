@@ -6,12 +6,12 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
 
 use crate::device;
 use crate::files::{CARD, PATH};
+use crate::lock::Lock;
 use crate::node;
-use crate::real::{Symbol, call};
+use crate::real::{self, Symbol, call};
 use crate::screen::{self, Flip};
 
 /// libdrm's description of a device on a PCI bus. (`drmDevice`)
@@ -65,7 +65,7 @@ struct Description {
 }
 
 /// The addresses of the descriptions that were given out.
-static GIVEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+pub(crate) static GIVEN: Lock<Vec<usize>> = Lock::new(Vec::new());
 
 /// A new description of the emulated device.
 fn description(device: &device::Device) -> *mut Device {
@@ -88,7 +88,10 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(made.addr());
+    // One that cannot be noted is freed by libdrm, with one `free`.
+    if let Ok(mut given) = GIVEN.lock() {
+        given.push(made.addr());
+    }
     made.cast()
 }
 
@@ -97,7 +100,7 @@ fn description(device: &device::Device) -> *mut Device {
 /// # Safety
 /// The caller uses it no more.
 unsafe fn free(device: *mut Device) -> bool {
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
     // SAFETY: made by `calloc`, and not freed before: it was in the list.
@@ -287,6 +290,10 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
         );
     };
     if context.is_null() {
+        return -1;
+    }
+    if let Err(errno) = node.usable() {
+        real::set_errno(errno.0);
         return -1;
     }
     // Not while the node is locked: what is notified may ask for the next flip.

@@ -1,16 +1,17 @@
 //! Shaders as files: each program that the chip runs, once, for the other commands to read.
 //!
 //! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER, of which the number is made from its
-//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
+//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there with this content is not written again. Fetch shaders are not written: they lie in one
 //! buffer, and nothing says where one ends.
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reconverge_gpu::observe::ChipProgram;
 use reconverge_isa::program::Stage;
+
+use crate::whole;
 
 /// The folder, and what was written to it.
 #[derive(Debug)]
@@ -41,11 +42,8 @@ impl Programs {
         let (ending, text) = program.file();
         let (chip, stage) = (program.chip, program.stage.name());
         let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
-        match OpenOptions::new().write(true).create_new(true).open(path) {
-            Ok(mut file) => file.write_all(text.as_bytes()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
-        }
+        // A file that another version has left there may be a part.
+        if whole::is(&path, text.as_bytes()) { Ok(()) } else { whole::replace(&path, text.as_bytes()) }
     }
 }
 

@@ -45,11 +45,10 @@ pub(crate) unsafe fn execute(node: &Node, submit: &Submit) -> Result<(), Errno> 
         say_once(&format!("malformed submission: {why}"));
         Errno(libc::EINVAL)
     })?;
-    state.submissions += 1;
+    report::submission(state);
     if let Some(why) = fault(state, &Submission { commands, buffers: &buffers }) {
-        state.resets = state.resets.wrapping_add(1);
         say_once(&why);
-        report::append(node.device(), state);
+        report::reset(node.device(), state);
     }
     Ok(())
 }
