@@ -407,4 +407,26 @@ mod tests {
         let End { why, lost } = capture.draw(&draw(1)).unwrap_err();
         assert!(lost && why.contains("/data/program-") && why.contains("No such file"), "{why}");
     }
+
+    #[test]
+    fn on_a_full_disk_a_capture_ends_with_the_last_whole_draw() {
+        let name = "capture::tests::on_a_full_disk_a_capture_ends_with_the_last_whole_draw";
+        if !crate::whole::tests::on_a_full_disk(name, 3000) {
+            return;
+        }
+        let path = folder("full");
+        let mut capture = Folder::new(&path).unwrap();
+        capture.draw(&draw(1)).unwrap();
+        let files = |path: &Path| fs::read_dir(path).unwrap().count();
+        let (before, data) = (files(&path), files(&path.join(DATA)));
+        let mut large = draw(2);
+        let Machine::R700(launch) = &mut large.launches[0].machine else { unreachable!("as made above") };
+        launch.resources.constant_buffers[1] = vec![9; 4000];
+        let End { why, lost } = capture.draw(&large).unwrap_err();
+        assert!(lost && why.contains("File too large"), "{why}");
+        assert_eq!((files(&path), files(&path.join(DATA))), (before, data));
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        assert_eq!((index.lines().count(), index.ends_with('\n')), (1, true), "{index}");
+        fs::remove_dir_all(path).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! Messages on the standard error of the program around.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::lock::Lock;
 
@@ -29,6 +30,16 @@ pub(crate) fn say_once(text: &str) {
     write(&format!("reconverge: {text}\n"));
     if last {
         write("reconverge: further messages are left out\n");
+    }
+}
+
+/// Says that the node cannot be used, once. Allocates nothing: a process that was forked by a plain `clone` may not.
+pub(crate) fn say_unusable() {
+    static UNSAID: AtomicBool = AtomicBool::new(true);
+    if UNSAID.swap(false, Ordering::Relaxed) {
+        write(
+            "reconverge: this process was forked in the middle of a request of another thread: it cannot use the device\n",
+        );
     }
 }
 

@@ -15,7 +15,7 @@ use crate::fork;
 use crate::ioctls::Errno;
 use crate::lock::{AroundFork, Guard, Lock, Refused};
 use crate::memory::{BYTES, Identity, Memory};
-use crate::messages::say_once;
+use crate::messages::{say_once, say_unusable};
 use crate::report::{self, Record};
 use crate::screen::Screen;
 use crate::tally;
@@ -106,9 +106,7 @@ fn refused(why: Refused) -> Errno {
         // Not EBUSY, EAGAIN or EINTR: libraries repeat a request for ever that gives one of these.
         Refused::Held => Errno(libc::EDEADLK),
         Refused::Orphaned | Refused::Late => {
-            say_once(
-                "a fork has left the device in the middle of a request: it cannot be used in this process",
-            );
+            say_unusable();
             Errno(libc::EIO)
         }
     }

@@ -79,4 +79,29 @@ mod tests {
         assert_eq!(texts.collect::<Vec<_>>(), expected);
         std::fs::remove_dir_all(&folder).unwrap();
     }
+
+    #[test]
+    fn a_program_is_written_whole_or_not_at_all() {
+        let name = "programs::tests::a_program_is_written_whole_or_not_at_all";
+        if !crate::whole::tests::on_a_full_disk(name, 60) {
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("reconverge-programs-full-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = |words| {
+            let (isa, chip, stage) = (Isa::R700, "rv770", Stage::Pixel);
+            ChipProgram { isa, chip, stage, words, base: 0, state: Vec::new() }
+        };
+        let mut programs = Programs::new(&folder);
+        assert!(programs.write(&program(vec![0; 8])).is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        programs.write(&program(vec![0; 2])).unwrap();
+        let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let whole = std::fs::read(&file).unwrap();
+        // A part that is there, as earlier versions left it, is not taken for written.
+        std::fs::write(&file, "").unwrap();
+        Programs::new(&folder).write(&program(vec![0; 2])).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), whole);
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -127,7 +127,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn folder(name: &str) -> PathBuf {
@@ -170,6 +170,46 @@ mod tests {
         fs::create_dir_all(folder.join("taken/inside")).unwrap();
         assert!(replace(&folder.join("taken"), b"x").is_err());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Runs a test again in a process of its own, in which no file grows beyond some bytes, as on a full disk. Returns
+    /// whether this is that process.
+    pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
+        const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
+        if std::env::var_os(NAME).is_none() {
+            let mut again = process::Command::new(std::env::current_exe().unwrap());
+            let output = again.args(["--exact", test, "--nocapture"]).env(NAME, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success() && said.contains("1 passed"), "{said}{output:?}");
+            return false;
+        }
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: plain system calls. The signal would end the process.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+        }
+        true
+    }
+
+    #[test]
+    fn on_a_full_disk_files_are_absent_and_lists_end_with_a_whole_line() {
+        if !on_a_full_disk(
+            "whole::tests::on_a_full_disk_files_are_absent_and_lists_end_with_a_whole_line",
+            100,
+        ) {
+            return;
+        }
+        let folder = folder("full");
+        let path = folder.join("file");
+        assert!(create(&path, &[0; 101]).is_err() && replace(&path, &[0; 101]).is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        let mut list = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        append(&mut list, &[b'a'; 60]).unwrap();
+        append(&mut list, &[b'b'; 60]).unwrap_err();
+        append(&mut list, &[b'c'; 40]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [[b'a'; 60].as_slice(), &[b'c'; 40]].concat());
         fs::remove_dir_all(folder).unwrap();
     }
 }
