@@ -59,7 +59,7 @@ struct flip { uint32_t crtc, framebuffer, flags, padding; uint64_t user; };
 #define SUBMIT REQUEST(0x66, struct submit)
 #define INFO REQUEST(0x67, struct info)
 
-enum { WORDS = 16384, THREADS = 64 };
+enum { WORDS = 65536, THREADS = 64 };
 /* A packet of one word that does nothing, and its word. */
 enum { NOP = 0xc0001000 };
 

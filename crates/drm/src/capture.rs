@@ -91,7 +91,7 @@ impl Folder {
     /// Writes a draw.
     ///
     /// # Errors
-    /// The system's, or a bound: nothing more is written then, and nothing of this draw is there.
+    /// The system's, or a bound. Then no more draws are written, and no file of this draw is left.
     pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
         let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
@@ -182,7 +182,7 @@ impl Folder {
             (None, Err(why)) => Err(Refused::Launch(why)),
         };
         if written.is_err() {
-            // What only this launch would have named.
+            // Files that only this launch would have named.
             for (digest, name) in new {
                 let _ = fs::remove_file(self.path.join(&name));
                 if let Some(names) = self.known.get_mut(&digest) {
@@ -200,7 +200,7 @@ impl Folder {
     }
 }
 
-/// Why no more draws are captured.
+/// Reason for which no more draws are captured.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct End {
     pub(crate) why: String,

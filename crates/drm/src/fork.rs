@@ -1,15 +1,15 @@
-//! What happens to the library when the program forks.
+//! Locks of the library around a fork of the program.
 //!
-//! Before a fork all locks of the library are taken, in the order of [`each`], so that the child finds nothing half changed.
-//! A submission that another thread executes is waited for; threads that want to begin one wait for the fork. If that takes
-//! longer than [`LONGEST`], the fork goes on: in the child, requests are then errors (`EIO`), and nothing is touched. A
-//! lock that the forking thread holds itself is not waited for: it forks in a signal handler that interrupted a request.
+//! A fork first takes all locks of the library, in the order of [`each`], so that the child finds nothing half changed. It
+//! waits until submissions of other threads are executed. Threads that are about to begin one wait for the fork. The wait
+//! is limited to [`LONGEST`]. If it is over, the fork continues, and all requests of the child fail with `EIO`. The fork
+//! does not wait for a lock of its own thread, which a signal handler may have interrupted in the middle of a request.
 //!
 //! `vfork`, `posix_spawn` and plain `clone` do not call these functions. There, [`Lock`](crate::lock::Lock) finds that its
 //! holder does not exist.
 //!
 //! The memory of the buffers is shared by parent and child, as a file that both have open is. Handles, counts and the chip
-//! are copies. [`copied`] tells a copy.
+//! are copies. [`copied`] detects a copy.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -70,7 +70,7 @@ extern "C" fn in_child() {
     }
 }
 
-/// Has the functions above called at each fork. Further calls do nothing.
+/// Registers the functions above for each fork. Further calls do nothing.
 pub(crate) fn begin() {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     if BEGUN.swap(true, Ordering::Relaxed) {
@@ -122,7 +122,7 @@ pub(crate) fn copied() -> bool {
     mark().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
 }
 
-/// This process uses the node from here on.
+/// Marks this process as one that uses the node.
 pub(crate) fn claim() {
     if let Some(mark) = mark() {
         mark.store(1, Ordering::Relaxed);

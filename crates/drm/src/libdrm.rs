@@ -88,7 +88,7 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    // One that cannot be noted is freed by libdrm, with one `free`.
+    // libdrm frees a description that is not in the list, with one `free`.
     if let Ok(mut given) = GIVEN.lock() {
         given.push(made.addr());
     }

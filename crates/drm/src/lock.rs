@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::real;
 
-/// Somebody waits for the lock.
+/// Set while a thread waits for the lock.
 const WAITERS: u32 = 1 << 31;
 /// The holder of a lock that no thread of this process will release. No thread has this id: Linux stops at 2^22.
 const NO_THREAD: u32 = WAITERS - 1;
@@ -38,19 +38,19 @@ pub(crate) struct Lock<T> {
 // SAFETY: the value is reached through a `Guard`, of which there is one at a time.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// Why a lock was not taken.
+/// Reason for which a lock was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     /// The calling thread holds it already: this is a signal handler that interrupted the holder.
     Held,
     /// The holder does not exist in this process: it has ended, or this process was forked meanwhile.
     Orphaned,
-    /// It was not released in the given time.
+    /// The lock was not released within the given time.
     Late,
 }
 
 impl<T> Lock<T> {
-    /// A lock that nobody holds.
+    /// Creates a lock that is free.
     pub(crate) const fn new(value: T) -> Lock<T> {
         Lock { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
@@ -88,7 +88,7 @@ impl<T> Lock<T> {
             let word = self.word.load(Ordering::Relaxed);
             let holder = word & !WAITERS;
             if holder == 0 {
-                // Others may still wait.
+                // Other threads may still wait.
                 if take(me | WAITERS).is_ok() {
                     break Ok(());
                 }
@@ -124,7 +124,7 @@ impl<T> Lock<T> {
     }
 }
 
-/// What a fork does with a lock, whatever it protects.
+/// Steps of a fork for a lock of any value.
 pub(crate) trait AroundFork {
     /// Takes the lock before a fork. Returns whether it was taken; the next two need that.
     fn before(&self, most: Duration) -> bool;
@@ -203,7 +203,7 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// The id of the calling thread. The kernel is asked each time: a remembered id would be wrong after a fork.
+/// The id of the calling thread. Every call is a system call, because a cached id would be wrong after a fork.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: a plain system call.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
@@ -298,7 +298,7 @@ mod tests {
         assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
     }
 
-    /// As in a child process: the lock was taken before the fork, was held by the forking thread, or by another.
+    /// The rows are: taken before the fork, free, held by the forking thread, held by another thread.
     #[test]
     fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
         let parent_thread = 5;

@@ -7,16 +7,16 @@ use crate::lock::Lock;
 
 /// How many different messages are shown.
 const SHOWN: usize = 100;
-/// How many bytes of a message are shown.
+/// Number of bytes of a message that are shown.
 const LONGEST: usize = 4096;
 
-/// What was said.
+/// Messages that were shown.
 pub(crate) static SAID: Lock<BTreeSet<String>> = Lock::new(BTreeSet::new());
 
 /// Says something, the first time that it comes up in this process.
 pub(crate) fn say_once(text: &str) {
     let text = &text[..text.floor_char_boundary(LONGEST)];
-    // In a signal handler that interrupted this function, and in a process that was forked during it, it is said again.
+    // A signal handler that interrupted this function, and a process that was forked during it, repeat the message.
     let said = SAID.lock();
     let last = match said {
         Ok(mut said) => {
@@ -43,8 +43,8 @@ pub(crate) fn say_unusable() {
     }
 }
 
-/// Writes a line in one call, so that the lines of several threads do not mix. A standard error that is closed is not our
-/// concern. Not by way of the standard library, whose lock a thread that a fork has left behind may hold.
+/// Writes a line in one call, so that the lines of several threads do not mix. Errors are ignored. The standard library's
+/// lock is not used, because a forked process may never get it.
 fn write(line: &str) {
     // SAFETY: the address and the length are those of a string.
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };

@@ -44,9 +44,9 @@ pub(crate) struct State {
     pub(crate) resets: u32,
     /// Requests to which there is no answer here, by name, with how often they came up.
     pub(crate) unanswered: BTreeMap<String, u64>,
-    /// Files of frames that could not be written.
+    /// Number of frames whose files could not be written.
     pub(crate) lost_frames: u64,
-    /// What the report needs besides.
+    /// Further data of the report.
     pub(crate) record: Record,
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn open() -> Result<c_int, Errno> {
     if descriptor < 0 { Err(Errno(crate::real::errno())) } else { Ok(descriptor) }
 }
 
-/// Makes the node, unless another thread has meanwhile.
+/// Makes the node. If another thread has made it meanwhile, returns that one.
 fn first() -> Result<&'static Node, Errno> {
     fork::begin();
     fork::wait();
@@ -164,12 +164,12 @@ impl Node {
         self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
     }
 
-    /// As [`Node::lock`], for a limited time.
+    /// Takes the lock as [`Node::lock`] does, but waits for a limited time.
     pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, State>, Refused> {
         self.locked(self.state.lock_within(most))
     }
 
-    /// The first time in a copy of the process, begins its report.
+    /// Begins the report of a copy of the process, at its first request.
     fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
         let mut state = state?;
         if fork::copied() {
@@ -179,7 +179,7 @@ impl Node {
         Ok(state)
     }
 
-    /// Its lock, for a fork.
+    /// The lock of the state, for a fork.
     pub(crate) fn around_fork(&self) -> &dyn AroundFork {
         &self.state
     }

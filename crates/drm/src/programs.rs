@@ -42,7 +42,7 @@ impl Programs {
         let (ending, text) = program.file();
         let (chip, stage) = (program.chip, program.stage.name());
         let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
-        // A file that another version has left there may be a part.
+        // A file of another version may be truncated.
         if whole::is(&path, text.as_bytes()) { Ok(()) } else { whole::replace(&path, text.as_bytes()) }
     }
 }
@@ -98,7 +98,7 @@ mod tests {
         programs.write(&program(vec![0; 2])).unwrap();
         let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
         let whole = std::fs::read(&file).unwrap();
-        // A part that is there, as earlier versions left it, is not taken for written.
+        // A truncated file of an earlier version is replaced.
         std::fs::write(&file, "").unwrap();
         Programs::new(&folder).write(&program(vec![0; 2])).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), whole);

@@ -15,7 +15,7 @@
 //! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
 //! | `patched` | places in programs where words were replaced, each time that one was started |
 //! | `frames`, `pictures` | how many frames were shown, and how many of them are files |
-//! | `lost` | files that could not be written, by what they are for |
+//! | `lost` | numbers of frames, programs and surfaces that the system could not write, and of captures that ended early |
 //! | `unanswered` | requests that the node has no answer for, with how often they came up |
 //!
 //! Names are limited, see [`tally`](crate::tally): a line has less than a MiB. The file is a regular one: a report never
@@ -45,21 +45,21 @@ const LINE: usize = 64 << 10;
 /// Room for a line that is not complete.
 const SHORT_LINE: usize = 1024;
 
-/// What the report of this process needs besides counts.
+/// Data of a process's report that are not counts.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
     line: String,
     before: Before,
 }
 
-/// What a forked process has from its parent.
+/// Counts that a forked process has inherited from its parent.
 #[derive(Debug, Default)]
 struct Before {
     numbers: Numbers,
     unknown: BTreeMap<String, u64>,
 }
 
-/// What is counted under the lock of the node.
+/// Counts under the lock of the node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     submissions: u64,
@@ -142,7 +142,7 @@ pub(crate) fn begin(node: &Node) {
     unsafe { libc::atexit(end) };
 }
 
-/// Begins the report of a process that was forked: what it has from its parent is not its own.
+/// Begins the report of a process that was forked. Counts of its parent are left out.
 pub(crate) fn copied(device: &Device, state: &mut State) {
     LIVE.begin();
     let mut unknown = BTreeMap::new();
@@ -172,7 +172,7 @@ pub(crate) fn reset(device: &Device, state: &mut State) {
     }
 }
 
-/// Makes the numbers known to a thread that cannot have the lock.
+/// Copies the numbers to [`LIVE`], and returns them.
 pub(crate) fn publish(state: &State) -> Numbers {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
     LIVE.set(numbers);
@@ -181,7 +181,7 @@ pub(crate) fn publish(state: &State) -> Numbers {
 
 /// Ends the report with the process. Never waits for a lock that the calling thread holds.
 pub(crate) extern "C" fn end() {
-    // A process that was forked and did nothing with the node has nothing to report.
+    // A forked process that has not used the node does not report.
     let Some(node) = node::opened().filter(|_| !fork::copied()) else { return };
     match node.lock_within(EXIT) {
         Ok(mut state) => append(node.device(), &mut state),
@@ -202,7 +202,7 @@ fn append(device: &Device, state: &mut State) {
 
 fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Result {
     let numbers = Numbers::of(state).since(state.record.before.numbers);
-    // Not there in a process that was forked in the middle of a change.
+    // Absent in a process that was forked in the middle of a change.
     let counts = device.watch.counts.lock_within(EXIT).ok();
     write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
     let before = &state.record.before.unknown;
@@ -292,7 +292,7 @@ fn file(path: &Path) -> io::Result<File> {
     let irregular = || io::Error::other("not a regular file");
     let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
-        // A pipe that nobody reads.
+        // A pipe without a reader.
         Some(libc::ENXIO) => irregular(),
         _ if error.kind() == ErrorKind::IsADirectory => io::Error::other("it is a folder"),
         _ => error,

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::ioctls::*;
 use crate::messages::say_once;
@@ -36,11 +36,11 @@ const CONNECTED: u32 = 1;
 
 /// The largest framebuffer, in pixels of each direction.
 const LARGEST: u32 = 8192;
-/// How many frames of a process are written.
+/// Number of frames of a process that are written.
 const WRITTEN: u64 = 10_000;
-/// How many processes can write frames into a folder.
+/// Number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
-/// How many flips wait for `drmHandleEvent`: the kernel has room for as many, 4096 bytes.
+/// Number of flips that wait for `drmHandleEvent`. The kernel has room for as many, 4096 bytes.
 const WAITING: usize = 128;
 
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
@@ -150,10 +150,11 @@ pub(crate) struct Screen {
     shown: Option<(u32, ModeInfo)>,
     /// How many frames were shown.
     pub(crate) frames: u64,
-    /// How many of them are files.
+    /// Number of frames that are files.
     pub(crate) pictures: u64,
-    /// Of the names of files: which process of those that write into the folder, and the frames of others before.
+    /// Number of this process in the names of files.
     process: u32,
+    /// Number of frames that the parent of this process has shown.
     others: u64,
     flips: Vec<Flip>,
 }
@@ -164,7 +165,7 @@ impl Screen {
         Screen { folder, last: CONNECTOR, process: 1, ..Screen::default() }
     }
 
-    /// The process is a copy: the frames so far are another one's.
+    /// Restarts the names of frames in a copy of the process.
     pub(crate) fn copied(&mut self) {
         (self.process, self.others) = (1, self.frames);
     }
@@ -394,7 +395,8 @@ fn show(state: &mut State, id: u32, mode: ModeInfo) -> Result<(), Errno> {
     state.screen.shown = Some((id, mode));
     state.screen.frames += 1;
     if let Err(error) = written(state, &framebuffer, [width, height]) {
-        say_once(&format!("frames are not written: {error}"));
+        let folder = state.screen.folder.as_deref().unwrap_or(Path::new(""));
+        say_once(&format!("{}: frames are not written: {error}", folder.display()));
         state.lost_frames += 1;
     }
     report::publish(state);
@@ -436,7 +438,7 @@ fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
                 return written;
             }
         }
-        // No frame is a link: it is replaced. A file is another process's.
+        // A link is replaced, since no frame is one. A file belongs to another process.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
             fs::remove_file(&path)?;
         } else {

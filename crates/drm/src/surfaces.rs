@@ -45,6 +45,10 @@ impl Surfaces {
         Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
     }
 
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// A program runs from here on.
     pub(crate) fn program(&mut self, program: &ChipProgram) {
         self.programs.insert(program.stage.name(), program.words.clone());

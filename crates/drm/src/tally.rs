@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 pub(crate) const NAMES: usize = 128;
 /// The number of bytes of a name. Longer ones are cut.
 pub(crate) const LONGEST: usize = 160;
-/// The name under which names are counted for which there is no room.
+/// Name for the count of all further names.
 pub(crate) const OTHERS: &str = "others";
 
-/// Counts a name once more.
+/// Adds one to the count of a name.
 pub(crate) fn count(counts: &mut BTreeMap<String, u64>, name: &str) {
     let name = &name[..name.floor_char_boundary(LONGEST)];
     let name = if counts.len() < NAMES || counts.contains_key(name) { name } else { OTHERS };

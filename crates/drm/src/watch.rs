@@ -29,11 +29,11 @@ pub(crate) struct Watch {
     pub(crate) captured: AtomicU64,
     /// Places in programs that were changed.
     pub(crate) patched: AtomicU64,
-    /// The rest of what was seen.
+    /// Further counts.
     pub(crate) counts: Lock<Counts>,
 }
 
-/// What was seen, by name.
+/// Counts by name.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     /// Why draws were not captured, with how often.
@@ -43,7 +43,7 @@ pub(crate) struct Counts {
 }
 
 impl Watch {
-    /// Changes what was seen so far. Nothing is changed in a process that was forked in the middle of a change.
+    /// Changes the counts by name, except in a process that was forked in the middle of a change.
     fn counted(&self, change: impl FnOnce(&mut Counts)) {
         if let Ok(mut counts) = self.counts.lock() {
             change(&mut counts);
@@ -71,7 +71,7 @@ impl Watch {
         let folder = capture.as_ref().and_then(|path| {
             let failed = |error| {
                 self.not_captured(format!("{}: {error}", path.display()));
-                self.lost("captured draws");
+                self.lost("captures");
             };
             Folder::new(path).map_err(failed).ok()
         });
@@ -132,7 +132,7 @@ impl Observer for Watcher {
             Err(End { why, lost }) => {
                 self.watch.not_captured(format!("draw {} and all after it: {why}", draw.number));
                 if lost {
-                    self.watch.lost("captured draws");
+                    self.watch.lost("captures");
                 }
                 self.folder = None;
             }
@@ -146,7 +146,10 @@ impl Observer for Watcher {
     fn surfaces(&mut self, draw: u64, targets: &[Target], memory: &[u8]) {
         let Some(surfaces) = &mut self.surfaces else { return };
         if let Err(error) = surfaces.draw(draw, targets, memory) {
-            say_once(&format!("surfaces of draw {draw} and all after it are not written: {error}"));
+            say_once(&format!(
+                "{}: surfaces of draw {draw} and all after it are not written: {error}",
+                surfaces.folder().display()
+            ));
             self.watch.lost("surfaces");
             self.surfaces = None;
         }

@@ -1,7 +1,7 @@
 //! Files that are complete or absent.
 //!
-//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then gets its name. The temporary file is always a new one,
-//! so that no link that somebody has put there is followed. A process that is killed leaves it.
+//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new file, so
+//! that links are not followed. A process that is killed leaves it.
 
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
@@ -12,7 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 
-/// How many temporary names are tried.
+/// Number of temporary names that are tried.
 const TRIES: u32 = 100;
 
 /// Writes a file and replaces what has its name. A link of this name is replaced, not followed.
@@ -91,7 +91,7 @@ fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
     Err(io::Error::from(ErrorKind::AlreadyExists))
 }
 
-/// A number that others do not guess, or where the system has none yet, one that differs from the last.
+/// Returns a random number, or `number` if the system has no random numbers yet.
 fn random(number: u32) -> u64 {
     let mut bytes = [0_u8; 8];
     // SAFETY: the address and the length are those of an array.
@@ -138,7 +138,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_link_that_somebody_has_put_there_is_not_followed() {
+    fn a_planted_link_is_not_followed() {
         let folder = folder("link");
         let (victim, link) = (folder.join("victim"), folder.join("link"));
         fs::write(&victim, "kept").unwrap();
@@ -173,8 +173,8 @@ pub(crate) mod tests {
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// Runs a test again in a process of its own, in which no file grows beyond some bytes, as on a full disk. Returns
-    /// whether this is that process.
+    /// Runs a test again in a child process that cannot write files of more than `most` bytes, as on a full disk. Returns
+    /// whether this is the child.
     pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
         const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
         if std::env::var_os(NAME).is_none() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// The number of different names. Further ones are counted as [`OTHERS`].
 const NAMES: usize = 256;
-/// The name under which names are counted for which there is no room.
+/// Name for the count of all further names.
 const OTHERS: &str = "others";
 
 /// Names of what is not understood, each with how often it came up.

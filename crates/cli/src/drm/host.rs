@@ -20,6 +20,7 @@ use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::listed;
 use super::setup::Setup;
 use crate::messages::{counted, note};
 use crate::{Answer, messages};
@@ -78,8 +79,8 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
         tell!("warning: --patch {patch}: no shader that was drawn with has these words");
     }
-    for (what, count) in &seen.lost {
-        tell!("error: {what}: {} not written", counted(*count, "file"));
+    if !seen.lost.is_empty() {
+        tell!("error: not completely written: {}", listed(&seen.lost));
     }
     match status_of(name, status) {
         0 if !seen.lost.is_empty() => Ok(Answer::Status(LOST)),
@@ -87,10 +88,10 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
     }
 }
 
-/// The exit status if the program has succeeded and files that were asked for could not be written.
+/// The exit status if the program has succeeded and requested files could not be written.
 const LOST: u8 = 2;
 
-/// How many frames a folder has. A process that was killed has not reported all of them.
+/// Counts the frames in a folder. A process that was killed has not reported all of them.
 fn pictures(folder: &Path) -> u64 {
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
@@ -151,7 +152,7 @@ struct Seen {
     processes: usize,
     frames: u64,
     pictures: u64,
-    /// Files that could not be written, by what they are for.
+    /// Numbers of frames, programs, surfaces and captures that could not be written.
     lost: BTreeMap<String, u64>,
     captured: u64,
     uncaptured: BTreeMap<String, u64>,
