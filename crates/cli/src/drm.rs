@@ -105,6 +105,13 @@ fn started(_args: &Drm, _board: &'static Board) -> Result<Answer> {
     bail!("drm: only on Linux, whose graphics drivers these are")
 }
 
+/// Names with their counts, for a message.
+#[cfg(target_os = "linux")]
+pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTreeMap<N, u64>) -> String {
+    let entries: Vec<String> = counts.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+    entries.join(", ")
+}
+
 /// The board that a name means, also one that only the machine's table of chips has.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
     let chips = || [Isa::R500, Isa::R700].into_iter().flat_map(|isa| machine(isa).chips());

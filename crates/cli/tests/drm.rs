@@ -583,6 +583,170 @@ fn an_interrupt_ends_the_program() {
     }
 }
 
+/// The program of scripts/drm/host.c, or `None` without a C compiler.
+static HOST: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-host");
+    let mut compiler = Command::new("cc");
+    compiler.arg("-O1").arg("-o").arg(&program).arg(root().join("scripts/drm/host.c")).arg("-lpthread");
+    match compiler.status() {
+        Ok(status) => {
+            assert!(status.success());
+            Some(program)
+        }
+        Err(error) => {
+            println!("skipped: cc: {error}");
+            None
+        }
+    }
+});
+
+/// The host with the library loaded into it, and a report: neither needs Mesa's driver. It is killed after a minute.
+fn host(report: &Path, arguments: &[&str]) -> Option<Command> {
+    let mut command = Command::new("timeout");
+    command.args(["-s", "KILL", "60"]).arg(HOST.as_ref()?).args(arguments).stdin(Stdio::null());
+    command.env("LD_PRELOAD", &*LIBRARY).env("RECONVERGE_DRM_CHIP", "rv770");
+    command.env("RECONVERGE_DRM_REPORT", report);
+    Some(command)
+}
+
+/// The last line of each process in a report.
+fn reported(report: &Path) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(report).unwrap();
+    let mut last = std::collections::BTreeMap::new();
+    for line in text.lines() {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        last.insert(line["opened"].as_u64().unwrap(), line);
+    }
+    last.into_values().collect()
+}
+
+#[test]
+fn exit_in_a_signal_handler_during_a_submission_ends_the_program_and_its_report() {
+    let report = fresh("drm-exit").join("report");
+    let Some(mut command) = host(&report, &["exit"]) else { return };
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(7), "{}", text(&output.stderr));
+    let [last] = &reported(&report)[..] else { panic!("one process") };
+    assert!(last["submissions"].as_u64() > Some(0), "{last}");
+    // Nearly always in the middle of one: then it says that names are missing.
+    assert!(last["complete"].is_boolean(), "{last}");
+}
+
+#[test]
+fn a_fork_while_threads_submit_leaves_a_device_that_works_in_both_processes() {
+    let report = fresh("drm-forks").join("report");
+    let Some(mut command) = host(&report, &["forks", "80", "7"]) else { return };
+    let output = command.output().unwrap();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", text(&output.stderr));
+    for kind in ["fork: 50", "clone: 10", "vfork: 10", "posix_spawn: 10"] {
+        assert!(said.contains(&format!("{kind} ended, 0 hung, 0 failed")), "{said}");
+    }
+}
+
+#[test]
+fn a_fork_in_a_signal_handler_during_a_submission_does_not_hang() {
+    let report = fresh("drm-handler").join("report");
+    let Some(mut command) = host(&report, &["handler"]) else { return };
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+}
+
+#[test]
+fn a_forked_process_reports_its_own_numbers() {
+    let report = fresh("drm-child").join("report");
+    let Some(mut command) = host(&report, &["child"]) else { return };
+    assert_eq!(command.output().unwrap().status.code(), Some(0));
+    let lines = reported(&report);
+    let [parent, child] = &lines[..] else { panic!("{lines:?}") };
+    assert_eq!((&parent["submissions"], &child["submissions"]), (&2.into(), &3.into()));
+    assert_ne!(parent["pid"], child["pid"]);
+}
+
+#[test]
+fn a_report_into_a_pipe_a_device_or_a_folder_is_refused_and_blocks_nothing() {
+    let folder = fresh("drm-pipe");
+    let pipe = folder.join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (report, why) in [
+        (&*pipe, "pipe: not a regular file; no report is written"),
+        (Path::new("/dev/full"), "/dev/full: not a regular file"),
+        (&folder, "drm-pipe: it is a folder"),
+    ] {
+        let Some(mut command) = host(report, &["names", "1"]) else { return };
+        let output = command.output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{said}");
+        assert!(said.contains(why) && said.lines().count() == 1, "{said}");
+    }
+    if has_driver() {
+        let output = drm(&["--chip", "rv770", "--", "true"]).env("RECONVERGE_DRM_REPORT", &pipe).output();
+        refuses(&output.unwrap(), &["RECONVERGE_DRM_REPORT", "pipe: not a regular file"]);
+    }
+}
+
+#[test]
+fn many_resets_and_many_names_leave_a_short_report() {
+    let folder = fresh("drm-short");
+    let [resets, names] = ["resets", "names"].map(|name| folder.join(name));
+    let Some(mut command) = host(&resets, &["resets", "5000"]) else { return };
+    assert_eq!(command.output().unwrap().status.code(), Some(0));
+    let [last] = &reported(&resets)[..] else { panic!("one process") };
+    assert_eq!((&last["resets"], &last["complete"]), (&5000.into(), &true.into()));
+    // The first line, one for each power of two, the last line.
+    let lines = std::fs::read_to_string(&resets).unwrap().lines().count();
+    assert_eq!(lines, 15);
+
+    assert_eq!(host(&names, &["names", "5000"]).unwrap().output().unwrap().status.code(), Some(0));
+    let [last] = &reported(&names)[..] else { panic!("one process") };
+    let counts = last["unanswered"].as_object().unwrap();
+    assert_eq!((counts.len(), &counts["others"]), (129, &(5000 - 128).into()));
+}
+
+/// The frames in a folder, by name.
+fn frames(folder: &Path) -> Vec<String> {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn no_frame_is_lost_without_a_word() {
+    let Some(host) = HOST.as_ref().filter(|_| has_driver()) else { return };
+    let folder = fresh("drm-frames");
+    let run = |line: &str| {
+        let _ = std::fs::remove_dir_all(&folder);
+        let options = ["--chip", "rv770", "--screen", folder.to_str().unwrap(), "--", "sh", "-c"];
+        drm(&options).arg(line.replace("host", host.to_str().unwrap())).output().unwrap()
+    };
+    // Two processes, one after the other.
+    let output = run("host flips 3; host flips 2");
+    assert_eq!(output.status.code(), Some(0));
+    let expected =
+        ["frame-0001.ppm", "frame-0002.ppm", "frame-0003.ppm", "frame-p2-0001.ppm", "frame-p2-0002.ppm"];
+    assert_eq!(frames(&folder), expected);
+    assert!(text(&output.stderr).contains("drm-frames: 5 frames"), "{}", text(&output.stderr));
+    // A link that has the name of a frame.
+    let victim = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-frames-victim");
+    std::fs::write(&victim, "kept").unwrap();
+    let line = format!("ln -s {} {}/frame-0002.ppm; host flips 3", victim.display(), folder.display());
+    run(&line);
+    assert_eq!((std::fs::read(&victim).unwrap(), frames(&folder).len()), (b"kept".to_vec(), 3));
+    // More than are written.
+    let output = run("host flips 10003");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), frames(&folder).len()), (Some(0), 10_000), "{said}");
+    assert!(said.contains("drm-frames: 3 frames shown and not written"), "{said}");
+    // None fits on the disk.
+    let output = run("host flips 3 8192");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), frames(&folder).len()), (Some(2), 0), "{said}");
+    assert_eq!(said.matches("frames are not written: File too large").count(), 1, "{said}");
+    assert!(said.contains("error: not completely written: frames (3)"), "{said}");
+    let _ = std::fs::remove_dir_all(&folder);
+}
+
 /// `reconverge piglit` on a folder of piglit's shape, whose runner does what the tests' texts say.
 struct Piglit(PathBuf);
 

@@ -6,13 +6,13 @@
 //! | `data/KIND-DIGEST.bin` | what they name: programs, registers, textures, buffers; a content is there once |
 //! | `draws.jsonl` | a JSON object for each draw |
 //!
-//! The first process that opens the node has the folder, the next ones `process-2` and so on inside of it. Every file is
-//! written under another name first: what has its name is whole.
+//! The first process that opens the node has the folder, the next ones `process-2` and so on inside of it. Files are
+//! complete, see [`whole`].
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process;
 
@@ -20,6 +20,7 @@ use reconverge_gpu::launch_file::{LaunchText, Store};
 use reconverge_gpu::observe::{Captured, Lanes, Launched};
 
 use crate::json;
+use crate::whole;
 
 /// Draws of a process that are captured.
 pub(crate) const MOST_DRAWS: u64 = 10_000;
@@ -90,17 +91,29 @@ impl Folder {
     /// Writes a draw.
     ///
     /// # Errors
-    /// The system's, or a bound: nothing more is written then.
-    pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, String> {
+    /// The system's, or a bound. Then no more draws are written, and no file of this draw is left.
+    pub(crate) fn draw(&mut self, draw: &Captured) -> Result<Written, End> {
+        let bound = |why| Err(End { why, lost: false });
         if self.process != process::id() {
-            return Err("a process that was forked from the one that opened the device".to_owned());
+            return bound("a process that was forked from the one that opened the device".to_owned());
         }
         if self.draws >= MOST_DRAWS {
-            return Err(format!("more than {MOST_DRAWS} draws"));
+            return bound(format!("more than {MOST_DRAWS} draws"));
         }
         if self.bytes >= MOST_BYTES {
-            return Err(format!("more than {} GiB", MOST_BYTES >> 30));
+            return bound(format!("more than {} GiB", MOST_BYTES >> 30));
         }
+        let mut named = Vec::new();
+        self.whole_draw(draw, &mut named).map_err(|why| {
+            for name in named {
+                let _ = fs::remove_file(self.path.join(name));
+            }
+            End { why, lost: true }
+        })
+    }
+
+    /// Writes a draw, and gives the names of its launch files also if that fails.
+    fn whole_draw(&mut self, draw: &Captured, named: &mut Vec<String>) -> Result<Written, String> {
         self.draws += 1;
         let (mut written, mut launches) = (Written::default(), Vec::new());
         for launched in &draw.launches {
@@ -108,6 +121,7 @@ impl Folder {
             let entry = match self.launch(&name, launched, draw) {
                 Ok(()) => {
                     written.launches += 1;
+                    named.push(name.clone());
                     format!("\"file\": {}", json::string(&name))
                 }
                 Err(Refused::Launch(why)) => {
@@ -144,7 +158,7 @@ impl Folder {
             launches.join(", "),
             draw.trap.as_deref().map_or("null".to_owned(), json::string),
         );
-        self.index.write_all(line.as_bytes()).map_err(|error| self.failed(INDEX, &error))?;
+        whole::append(&mut self.index, line.as_bytes()).map_err(|error| self.failed(INDEX, &error))?;
         Ok(written)
     }
 
@@ -160,37 +174,38 @@ impl Folder {
         let mut files = Files { folder: self, new: Vec::new(), bytes: 0, failed: None };
         let text = LaunchText::captured(launched, draw.trap.as_deref(), &mut files);
         let Files { new, failed, .. } = files;
-        if let Some(why) = failed {
-            return Err(Refused::All(why));
-        }
-        match text {
-            Ok(text) => self
+        let written = match (failed, text) {
+            (Some(why), _) => Err(Refused::All(why)),
+            (None, Ok(text)) => self
                 .write(name, text.text().as_bytes())
                 .map_err(|error| Refused::All(self.failed(name, &error))),
-            Err(why) => {
-                // What only this launch would have named.
-                for (digest, name) in new {
-                    let _ = fs::remove_file(self.path.join(&name));
-                    if let Some(names) = self.known.get_mut(&digest) {
-                        names.retain(|known| *known != name);
-                    }
+            (None, Err(why)) => Err(Refused::Launch(why)),
+        };
+        if written.is_err() {
+            // Files that only this launch would have named.
+            for (digest, name) in new {
+                let _ = fs::remove_file(self.path.join(&name));
+                if let Some(names) = self.known.get_mut(&digest) {
+                    names.retain(|known| *known != name);
                 }
-                Err(Refused::Launch(why))
             }
         }
+        written
     }
 
     /// Writes a file, whole or not at all.
     fn write(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let unfinished = self.path.join("unfinished");
-        let written =
-            fs::write(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
-        if written.is_err() {
-            let _ = fs::remove_file(&unfinished);
-        }
         self.bytes += bytes.len() as u64;
-        written
+        whole::replace(&self.path.join(name), bytes)
     }
+}
+
+/// Reason for which no more draws are captured.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    pub(crate) why: String,
+    /// Whether the system could not write, rather than a bound being reached.
+    pub(crate) lost: bool,
 }
 
 /// Why a launch file is not written.
@@ -381,14 +396,37 @@ mod tests {
     #[test]
     fn bounds_and_a_folder_that_is_gone_end_the_capture_by_name() {
         let path = folder("bounds");
+        let bound = |why: &str| End { why: why.to_owned(), lost: false };
         let mut capture = Folder::new(&path).unwrap();
         capture.draws = MOST_DRAWS;
-        assert_eq!(capture.draw(&draw(1)), Err("more than 10000 draws".to_owned()));
+        assert_eq!(capture.draw(&draw(1)), Err(bound("more than 10000 draws")));
         (capture.draws, capture.bytes) = (0, MOST_BYTES);
-        assert_eq!(capture.draw(&draw(1)), Err("more than 4 GiB".to_owned()));
+        assert_eq!(capture.draw(&draw(1)), Err(bound("more than 4 GiB")));
         capture.bytes = 0;
         fs::remove_dir_all(&path).unwrap();
-        let why = capture.draw(&draw(1)).unwrap_err();
-        assert!(why.contains("/data/program-") && why.contains("No such file"), "{why}");
+        let End { why, lost } = capture.draw(&draw(1)).unwrap_err();
+        assert!(lost && why.contains("/data/program-") && why.contains("No such file"), "{why}");
+    }
+
+    #[test]
+    fn on_a_full_disk_a_capture_ends_with_the_last_whole_draw() {
+        let name = "capture::tests::on_a_full_disk_a_capture_ends_with_the_last_whole_draw";
+        if !crate::whole::tests::on_a_full_disk(name, 3000) {
+            return;
+        }
+        let path = folder("full");
+        let mut capture = Folder::new(&path).unwrap();
+        capture.draw(&draw(1)).unwrap();
+        let files = |path: &Path| fs::read_dir(path).unwrap().count();
+        let (before, data) = (files(&path), files(&path.join(DATA)));
+        let mut large = draw(2);
+        let Machine::R700(launch) = &mut large.launches[0].machine else { unreachable!("as made above") };
+        launch.resources.constant_buffers[1] = vec![9; 4000];
+        let End { why, lost } = capture.draw(&large).unwrap_err();
+        assert!(lost && why.contains("File too large"), "{why}");
+        assert_eq!((files(&path), files(&path.join(DATA))), (before, data));
+        let index = fs::read_to_string(path.join(INDEX)).unwrap();
+        assert_eq!((index.lines().count(), index.ends_with('\n')), (1, true), "{index}");
+        fs::remove_dir_all(path).unwrap();
     }
 }

@@ -16,7 +16,8 @@
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use reconverge_gpu::Gpu;
 use reconverge_gpu::device::Board;
@@ -45,7 +46,12 @@ pub(crate) struct Device {
 
 /// What the environment asks for; nothing where it does not, or where it cannot be read, which is said.
 pub(crate) fn chosen() -> Option<&'static Device> {
-    static CHOSEN: OnceLock<Option<Device>> = OnceLock::new();
+    // Not a `OnceLock`: a process that is forked while one is set waits for ever.
+    static CHOSEN: AtomicPtr<Option<Device>> = AtomicPtr::new(null_mut());
+    // SAFETY: null or a value that is never freed, and of which there are shared references only.
+    if let Some(chosen) = unsafe { CHOSEN.load(Ordering::Acquire).as_ref() } {
+        return chosen.as_ref();
+    }
     let read = || {
         let variable = |name: &str| std::env::var_os(name);
         let chip = variable("RECONVERGE_DRM_CHIP")?;
@@ -74,7 +80,14 @@ pub(crate) fn chosen() -> Option<&'static Device> {
         });
         found.inspect_err(|why| say_once(why)).ok()
     };
-    CHOSEN.get_or_init(read).as_ref()
+    let made = Box::into_raw(Box::new(read()));
+    // Another thread may have been faster: its value counts, and this one is kept as well.
+    let chosen = match CHOSEN.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(other) => other,
+    };
+    // SAFETY: as above.
+    unsafe { (*chosen).as_ref() }
 }
 
 /// The device that the variables' values ask for.

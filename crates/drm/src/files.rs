@@ -173,7 +173,10 @@ const INODE: libc::ino_t = 0x8000_0080;
 pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
-        Some(client) => answer(asked_of(&client, descriptor, asked, argument).map(|()| 0)),
+        Some(client) => {
+            let answered = client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
+            answer(answered.map(|()| 0))
+        }
         // SAFETY: the caller's promises are those of the function that is called.
         None => unsafe { real::ioctl(descriptor, request, argument) },
     }

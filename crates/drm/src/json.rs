@@ -1,28 +1,55 @@
 //! Text as JSON.
 
-use std::fmt::Write;
+use std::fmt::{self, Display, Write};
+
+/// A string that is displayed as JSON, with its quotation marks. Allocates nothing.
+pub(crate) struct Quoted<'a>(pub(crate) &'a str);
+
+impl Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_char('"')?;
+        for c in self.0.chars() {
+            match c {
+                '"' | '\\' => write!(f, "\\{c}")?,
+                c if c.is_control() => write!(f, "\\u{:04x}", u32::from(c))?,
+                c => f.write_char(c)?,
+            }
+        }
+        f.write_char('"')
+    }
+}
 
 /// A string as JSON, with its quotation marks.
 pub(crate) fn string(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => out.extend(['\\', c]),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
+    Quoted(text).to_string()
 }
 
-/// Names with counts as a JSON object.
-pub(crate) fn counts<'a>(counts: impl IntoIterator<Item = (&'a str, u64)>) -> String {
-    let entries = counts.into_iter().map(|(name, count)| format!("{}: {count}", string(name)));
-    format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+/// Names with counts, as a JSON object that is appended to a text.
+pub(crate) struct Object<'a> {
+    out: &'a mut String,
+    empty: bool,
+}
+
+impl Object<'_> {
+    /// Begins one, after some text.
+    pub(crate) fn new<'a>(out: &'a mut String, before: &str) -> Object<'a> {
+        out.push_str(before);
+        out.push('{');
+        Object { out, empty: true }
+    }
+
+    /// Appends a name and its count.
+    pub(crate) fn entry(&mut self, name: &str, count: u64) {
+        let comma = if self.empty { "" } else { ", " };
+        self.empty = false;
+        // Writing to a string does not fail.
+        let _ = write!(self.out, "{comma}{}: {count}", Quoted(name));
+    }
+
+    /// Ends it.
+    pub(crate) fn end(self) {
+        self.out.push('}');
+    }
 }
 
 #[cfg(test)]
@@ -36,7 +63,14 @@ mod tests {
 
     #[test]
     fn counts_are_an_object() {
-        assert_eq!(counts([("a", 1), ("b", 2)]), r#"{"a": 1, "b": 2}"#);
-        assert_eq!(counts([]), "{}");
+        let counts = |entries: &[(&str, u64)]| {
+            let mut text = String::new();
+            let mut object = Object::new(&mut text, "");
+            entries.iter().for_each(|(name, count)| object.entry(name, *count));
+            object.end();
+            text
+        };
+        assert_eq!(counts(&[("a", 1), ("b", 2)]), r#"{"a": 1, "b": 2}"#);
+        assert_eq!(counts(&[]), "{}");
     }
 }

@@ -34,9 +34,11 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
+//! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks. Files are written by `whole.rs`.
+//!
 //! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
-//! processes share the buffers that exist, and each has its own handles from then on. A duplicate of a descriptor does not
-//! survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
+//! processes share the buffers that exist, and each has its own handles from then on. Draws of a child are not captured. A
+//! duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -48,9 +50,11 @@ mod buffers;
 mod capture;
 mod device;
 pub mod files;
+mod fork;
 mod ioctls;
 mod json;
 pub mod libdrm;
+mod lock;
 mod memory;
 mod messages;
 mod node;
@@ -64,5 +68,7 @@ mod report;
 mod screen;
 mod submit;
 mod surfaces;
+mod tally;
 mod user;
 mod watch;
+mod whole;

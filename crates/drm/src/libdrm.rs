@@ -6,11 +6,11 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
 
 use crate::device;
 use crate::files::{CARD, PATH};
 use crate::ioctls::FlipEvent;
+use crate::lock::Lock;
 use crate::node;
 use crate::open_files;
 use crate::real::{Symbol, call};
@@ -66,7 +66,7 @@ struct Description {
 }
 
 /// The addresses of the descriptions that were given out.
-static GIVEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+pub(crate) static GIVEN: Lock<Vec<usize>> = Lock::new(Vec::new());
 
 /// A new description of the emulated device.
 fn description(device: &device::Device) -> *mut Device {
@@ -89,7 +89,10 @@ fn description(device: &device::Device) -> *mut Device {
         bus: &raw mut description.bus,
         ids: &raw mut description.ids,
     };
-    GIVEN.lock().unwrap_or_else(PoisonError::into_inner).push(made.addr());
+    // libdrm frees a description that is not in the list, with one `free`.
+    if let Ok(mut given) = GIVEN.lock() {
+        given.push(made.addr());
+    }
     made.cast()
 }
 
@@ -98,7 +101,7 @@ fn description(device: &device::Device) -> *mut Device {
 /// # Safety
 /// The caller uses it no more.
 unsafe fn free(device: *mut Device) -> bool {
-    let mut given = GIVEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(mut given) = GIVEN.lock() else { return false };
     let Some(place) = given.iter().position(|address| *address == device.addr()) else { return false };
     given.swap_remove(place);
     // SAFETY: made by `calloc`, and not freed before: it was in the list.

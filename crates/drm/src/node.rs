@@ -5,24 +5,28 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
 use std::process;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, Ordering};
+use std::time::Duration;
 
 use reconverge_gpu::Gpu;
 
 use crate::buffers::{BufferId, Buffers, FileId, UNIT};
 use crate::device::{self, Device};
+use crate::fork;
 use crate::ioctls::Errno;
+use crate::lock::{AroundFork, Guard, Lock, Refused};
 use crate::memory::{BYTES, Memory};
-use crate::messages::say_once;
+use crate::messages::{say_once, say_unusable};
 use crate::open_files;
-use crate::report;
+use crate::report::{self, Record};
 use crate::screen::{Flip, Screen};
+use crate::tally;
 
 /// The node. There is one in a process, from when it is first opened to the end.
 pub(crate) struct Node {
     device: &'static Device,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 /// The node together with one of its open files: the source of a request, to which handles belong.
@@ -48,36 +52,70 @@ pub(crate) struct State {
     pub(crate) resets: u32,
     /// Requests to which there is no answer here, by name, with how often they came up.
     pub(crate) unanswered: BTreeMap<String, u64>,
+    /// Number of frames whose files could not be written.
+    pub(crate) lost_frames: u64,
+    /// Further data of the report.
+    pub(crate) record: Record,
 }
 
-static NODE: OnceLock<Option<Node>> = OnceLock::new();
+/// The node, once it is opened. Null before. Not a `OnceLock`: a process that is forked while one is set waits for ever.
+static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
+
+/// Held by the thread that opens the node first.
+pub(crate) static OPENING: Lock<()> = Lock::new(());
 
 /// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
 ///
 /// # Errors
 /// `ENODEV` if no chip is selected, or if the system refuses its memory. The errors of `pipe`.
 pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
-    let node = NODE.get_or_init(|| {
-        let device = device::chosen()?;
-        let gpu = if device.execute { device::chip(device) } else { None };
-        if device.execute && gpu.is_none() {
-            say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
-        }
-        let failed = |error| say_once(&format!("the memory of the chip: {error}"));
-        let node = Node::new(device, gpu).map_err(failed).ok();
-        node.inspect(report::begin)
-    });
-    if node.is_none() {
-        return Err(Errno(libc::ENODEV));
+    if opened().is_none() {
+        first()?;
     }
     PROCESS.store(process::id() as i32, Ordering::Relaxed);
     end_closed();
     open_files::open(flags & libc::O_NONBLOCK != 0)
 }
 
+/// Makes the node. If another thread has made it meanwhile, returns that one.
+fn first() -> Result<&'static Node, Errno> {
+    fork::begin();
+    fork::wait();
+    let _opening = OPENING.lock().map_err(refused)?;
+    if let Some(node) = opened() {
+        return Ok(node);
+    }
+    let device = device::chosen().ok_or(Errno(libc::ENODEV))?;
+    let gpu = if device.execute { device::chip(device) } else { None };
+    if device.execute && gpu.is_none() {
+        say_once(&format!("{}: submissions are not executed yet: nothing is drawn", device.board.chip));
+    }
+    let node = Node::new(device, gpu).map_err(|error| {
+        say_once(&format!("the memory of the chip: {error}"));
+        Errno(libc::ENODEV)
+    })?;
+    let node: &'static Node = Box::leak(Box::new(node));
+    report::begin(node);
+    NODE.store(std::ptr::from_ref(node).cast_mut(), Ordering::Release);
+    Ok(node)
+}
+
 /// The node, if it was opened.
 pub(crate) fn opened() -> Option<&'static Node> {
-    NODE.get()?.as_ref()
+    // SAFETY: null or a node that is never freed, and of which there are shared references only.
+    unsafe { NODE.load(Ordering::Acquire).as_ref() }
+}
+
+/// The error of a request that does not get its lock.
+fn refused(why: Refused) -> Errno {
+    match why {
+        // Not EBUSY, EAGAIN or EINTR: libraries repeat a request for ever that gives one of these.
+        Refused::Held => Errno(libc::EDEADLK),
+        Refused::Orphaned | Refused::Late => {
+            say_unusable();
+            Errno(libc::EIO)
+        }
+    }
 }
 
 /// Returns the node and the open file of a descriptor, if it is one of the node.
@@ -101,14 +139,9 @@ fn own_process() -> bool {
 /// current request does this, see [`end_closed_late`].
 pub(crate) fn end_closed() {
     let Some(node) = opened().filter(|_| own_process()) else { return };
-    let state = match node.state.try_lock() {
-        Ok(state) => Some(state),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
-    };
-    match state {
-        Some(mut state) => state.end_closed(),
-        None => CLOSED.store(true, Ordering::Relaxed),
+    match node.lock_within(Duration::ZERO) {
+        Ok(mut state) => state.end_closed(),
+        Err(_) => CLOSED.store(true, Ordering::Relaxed),
     }
 }
 
@@ -134,8 +167,10 @@ impl Node {
             submissions: 0,
             resets: 0,
             unanswered: BTreeMap::new(),
+            lost_frames: 0,
+            record: Record::default(),
         };
-        Ok(Node { device, state: Mutex::new(state) })
+        Ok(Node { device, state: Lock::new(state) })
     }
 
     /// What is emulated.
@@ -143,10 +178,43 @@ impl Node {
         self.device
     }
 
+    /// Checks, before a request, that [`Node::lock`] will return.
+    ///
+    /// # Errors
+    /// `EDEADLK` in a signal handler that interrupted a request of this thread. `EIO` where the process was forked in the
+    /// middle of a request of another thread, see [`fork`].
+    pub(crate) fn usable(&self) -> Result<(), Errno> {
+        self.state.refusal().map_or(Ok(()), |why| Err(refused(why)))
+    }
+
     /// What requests change. A panic of ours while it was held is reported where it came up; it leaves no part half
     /// changed that a later request could not bear.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    ///
+    /// # Panics
+    /// Where [`Node::usable`] gives an error.
+    pub(crate) fn lock(&self) -> Guard<'_, State> {
+        fork::wait();
+        self.locked(self.state.lock()).unwrap_or_else(|why| panic!("the device cannot be used: {why:?}"))
+    }
+
+    /// Takes the lock as [`Node::lock`] does, but waits for a limited time.
+    pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, State>, Refused> {
+        self.locked(self.state.lock_within(most))
+    }
+
+    /// Begins the report of a copy of the process, at its first request.
+    fn locked<'a>(&self, state: Result<Guard<'a, State>, Refused>) -> Result<Guard<'a, State>, Refused> {
+        let mut state = state?;
+        if fork::copied() {
+            fork::claim();
+            report::copied(self.device, &mut state);
+        }
+        Ok(state)
+    }
+
+    /// The lock of the state, for a fork.
+    pub(crate) fn around_fork(&self) -> &dyn AroundFork {
+        &self.state
     }
 }
 
@@ -162,8 +230,19 @@ impl Client<'_> {
         self.node.device()
     }
 
+    /// Checks, before a request, that [`Client::lock`] will return.
+    ///
+    /// # Errors
+    /// As [`Node::usable`].
+    pub(crate) fn usable(&self) -> Result<(), Errno> {
+        self.node.usable()
+    }
+
     /// Locks the state, and selects the handles of this open file.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    ///
+    /// # Panics
+    /// Where [`Client::usable`] gives an error.
+    pub(crate) fn lock(&self) -> Guard<'_, State> {
         let mut state = self.node.lock();
         state.buffers.select(self.file);
         state
@@ -189,6 +268,7 @@ impl Client<'_> {
         if ![libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE].contains(&(flags & libc::MAP_TYPE)) {
             return Err(Errno(libc::EINVAL));
         }
+        self.usable()?;
         let state = self.lock();
         state.buffers.mappable(&part)?;
         state.memory.map(&part, address, access, flags)
@@ -243,7 +323,7 @@ impl State {
 
     /// Counts a request to which there is no answer, and gives the error that the caller gets.
     pub(crate) fn unanswered(&mut self, request: String) -> Errno {
-        *self.unanswered.entry(request).or_default() += 1;
+        tally::count(&mut self.unanswered, &request);
         Errno(libc::EINVAL)
     }
 }

@@ -190,11 +190,10 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     for (place, word) in writes {
         state.memory.write(place.start, &word.to_le_bytes());
     }
-    state.submissions += 1;
+    report::submission(state);
     if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {
-        state.resets = state.resets.wrapping_add(1);
         say_once(&why);
-        report::append(node.device(), state);
+        report::reset(node.device(), state);
     }
     pushbuf.vram_available = VRAM.saturating_sub(state.buffers.used(VRAM_DOMAIN));
     pushbuf.gart_available = GART.saturating_sub(state.buffers.used(GART_DOMAIN));

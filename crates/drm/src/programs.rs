@@ -1,16 +1,17 @@
 //! Shaders as files: each program that the chip runs, once, for the other commands to read.
 //!
 //! In the folder of `RECONVERGE_DRM_PROGRAMS` a program is a file CHIP-STAGE-NUMBER, of which the number is made from its
-//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there is not written again. Fetch shaders are not written: they lie in one
+//! content: words (`.hex`) of R600 and R700, source text (`.s`) with its registers or its address of the others. Processes share the folder: a file that is there with this content is not written again. Fetch shaders are not written: they lie in one
 //! buffer, and nothing says where one ends.
 
 use std::collections::HashSet;
-use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reconverge_gpu::observe::ChipProgram;
 use reconverge_isa::program::Stage;
+
+use crate::whole;
 
 /// The folder, and what was written to it.
 #[derive(Debug)]
@@ -41,11 +42,8 @@ impl Programs {
         let (ending, text) = program.file();
         let (chip, stage) = (program.chip, program.stage.name());
         let path = self.folder.join(format!("{chip}-{stage}-{:016x}.{ending}", number(&text)));
-        match OpenOptions::new().write(true).create_new(true).open(path) {
-            Ok(mut file) => file.write_all(text.as_bytes()),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-            Err(error) => Err(error),
-        }
+        // A file of another version may be truncated.
+        if whole::is(&path, text.as_bytes()) { Ok(()) } else { whole::replace(&path, text.as_bytes()) }
     }
 }
 
@@ -80,5 +78,30 @@ mod tests {
             .map(|stage| format!("# isa r700, chip rv770, stage {stage}\nc0000000\n94200688\n"));
         assert_eq!(texts.collect::<Vec<_>>(), expected);
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_program_is_written_whole_or_not_at_all() {
+        let name = "programs::tests::a_program_is_written_whole_or_not_at_all";
+        if !crate::whole::tests::on_a_full_disk(name, 60) {
+            return;
+        }
+        let folder = std::env::temp_dir().join(format!("reconverge-programs-full-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let program = |words| {
+            let (isa, chip, stage) = (Isa::R700, "rv770", Stage::Pixel);
+            ChipProgram { isa, chip, stage, words, base: 0, state: Vec::new() }
+        };
+        let mut programs = Programs::new(&folder);
+        assert!(programs.write(&program(vec![0; 8])).is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        programs.write(&program(vec![0; 2])).unwrap();
+        let file = std::fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
+        let whole = std::fs::read(&file).unwrap();
+        // A truncated file of an earlier version is replaced.
+        std::fs::write(&file, "").unwrap();
+        Programs::new(&folder).write(&program(vec![0; 2])).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), whole);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -1,80 +1,332 @@
 //! The report: what a process did with the node, for `reconverge drm` to read.
 //!
 //! Lines are appended to the file of `RECONVERGE_DRM_REPORT`, a JSON object each, when the node is first opened, when
-//! the chip is reset, and when the process ends. A process that is killed leaves those from before. Every line has all
-//! fields; of the lines with the same `pid` and `opened` the last one counts.
+//! the chip is reset (the first time, and then each time that the number has doubled), and when the process ends. A process
+//! that is killed or that calls `_exit` leaves those from before. Every line has all fields; of the lines with the same
+//! `pid` and `opened` the last one counts. A process that was forked reports what it did itself, from its first request on.
 //!
 //! | field | what |
 //! |---|---|
 //! | `pid`, `opened` | the process, and when it opened the node, in nanoseconds since 1970 |
+//! | `complete` | `false` where the process ended in the middle of a request: what is counted by name is then left out |
 //! | `chip`, `executes` | what is emulated, and whether submissions are executed |
 //! | `submissions`, `resets` | how many there were, and how many of them reset the chip |
 //! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
 //! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
 //! | `patched` | places in programs where words were replaced, each time that one was started |
-//! | `frames` | how many frames were shown |
+//! | `frames`, `pictures` | how many frames were shown, and how many of them are files |
+//! | `lost` | numbers of frames, programs and surfaces that the system could not write, and of captures that ended early |
 //! | `unanswered` | requests that the node has no answer for, with how often they came up |
+//!
+//! Names are limited, see [`tally`](crate::tally): a line has less than a MiB. The file is a regular one: a report never
+//! waits for a reader.
 
-use std::fs::OpenOptions;
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::process;
-use std::sync::OnceLock;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::device::Device;
-use crate::json;
+use crate::fork;
+use crate::json::{self, Quoted};
 use crate::messages::say_once;
 use crate::node::{self, Node, State};
+use crate::whole;
 
-/// Which process opened the node, and when, in nanoseconds: other processes may get the same number later.
-static OPENED: OnceLock<(u32, u128)> = OnceLock::new();
+/// The time for which the end of a process waits for a request of another thread.
+const EXIT: Duration = Duration::from_secs(2);
+/// Room for a line, made beforehand: a process may end in a signal handler that interrupted an allocation.
+const LINE: usize = 64 << 10;
+/// Room for a line that is not complete.
+const SHORT_LINE: usize = 1024;
+
+/// Data of a process's report that are not counts.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    line: String,
+    before: Before,
+}
+
+/// Counts that a forked process has inherited from its parent.
+#[derive(Debug, Default)]
+struct Before {
+    numbers: Numbers,
+    unknown: BTreeMap<String, u64>,
+}
+
+/// Counts under the lock of the node.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Numbers {
+    submissions: u64,
+    resets: u64,
+    frames: u64,
+    pictures: u64,
+}
+
+impl Numbers {
+    fn of(state: &State) -> Numbers {
+        let (frames, pictures) = (state.screen.frames, state.screen.pictures);
+        Numbers { submissions: state.submissions, resets: state.resets.into(), frames, pictures }
+    }
+
+    fn since(self, before: Numbers) -> Numbers {
+        Numbers {
+            submissions: self.submissions.wrapping_sub(before.submissions),
+            resets: self.resets.wrapping_sub(before.resets),
+            frames: self.frames.wrapping_sub(before.frames),
+            pictures: self.pictures.wrapping_sub(before.pictures),
+        }
+    }
+}
+
+/// The process whose report this is, and its numbers, also for a thread that cannot have the lock.
+static LIVE: Live = Live {
+    process: AtomicU32::new(0),
+    opened: AtomicU64::new(0),
+    submissions: AtomicU64::new(0),
+    resets: AtomicU64::new(0),
+    frames: AtomicU64::new(0),
+    pictures: AtomicU64::new(0),
+};
+
+struct Live {
+    process: AtomicU32,
+    opened: AtomicU64,
+    submissions: AtomicU64,
+    resets: AtomicU64,
+    frames: AtomicU64,
+    pictures: AtomicU64,
+}
+
+impl Live {
+    fn begin(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        self.process.store(process::id(), Ordering::Relaxed);
+        self.opened.store(now as u64, Ordering::Relaxed);
+    }
+
+    fn set(&self, numbers: Numbers) {
+        let Numbers { submissions, resets, frames, pictures } = numbers;
+        self.submissions.store(submissions, Ordering::Relaxed);
+        self.resets.store(resets, Ordering::Relaxed);
+        self.frames.store(frames, Ordering::Relaxed);
+        self.pictures.store(pictures, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Numbers {
+        Numbers {
+            submissions: self.submissions.load(Ordering::Relaxed),
+            resets: self.resets.load(Ordering::Relaxed),
+            frames: self.frames.load(Ordering::Relaxed),
+            pictures: self.pictures.load(Ordering::Relaxed),
+        }
+    }
+}
 
 /// Begins the report when the node is opened.
 pub(crate) fn begin(node: &Node) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    if node.device().report.is_none() || OPENED.set((process::id(), now)).is_err() {
+    LIVE.begin();
+    if node.device().report.is_none() {
         return;
     }
-    append(node.device(), &node.lock());
+    if let Ok(mut state) = node.lock_within(EXIT) {
+        state.record.line.reserve(LINE);
+        append(node.device(), &mut state);
+    }
     // SAFETY: the function lives as long as this library, which is not unloaded before the process ends.
     unsafe { libc::atexit(end) };
 }
 
-/// Ends the report with the process. A process that was forked later has a copy of the numbers: they are not its own.
-pub(crate) extern "C" fn end() {
-    if let Some(node) = node::opened().filter(|_| OPENED.get().is_some_and(|(pid, _)| *pid == process::id()))
-    {
-        append(node.device(), &node.lock());
+/// Begins the report of a process that was forked. Counts of its parent are left out.
+pub(crate) fn copied(device: &Device, state: &mut State) {
+    LIVE.begin();
+    let mut unknown = BTreeMap::new();
+    if let Some(gpu) = &state.gpu {
+        gpu.each_unknown(&mut |name, count| _ = unknown.insert(name.to_owned(), count));
     }
+    state.record.before = Before { numbers: Numbers::of(state), unknown };
+    state.unanswered.clear();
+    state.lost_frames = 0;
+    state.screen.copied();
+    device.watch.restart();
+    publish(state);
+    append(device, state);
+}
+
+/// Counts a submission.
+pub(crate) fn submission(state: &mut State) {
+    state.submissions += 1;
+    publish(state);
+}
+
+/// Counts a reset, and appends a line where the number has doubled.
+pub(crate) fn reset(device: &Device, state: &mut State) {
+    state.resets = state.resets.wrapping_add(1);
+    if publish(state).resets.is_power_of_two() {
+        append(device, state);
+    }
+}
+
+/// Copies the numbers to [`LIVE`], and returns them.
+pub(crate) fn publish(state: &State) -> Numbers {
+    let numbers = Numbers::of(state).since(state.record.before.numbers);
+    LIVE.set(numbers);
+    numbers
+}
+
+/// Ends the report with the process. Never waits for a lock that the calling thread holds.
+pub(crate) extern "C" fn end() {
+    // A forked process that has not used the node does not report.
+    let Some(node) = node::opened().filter(|_| !fork::copied()) else { return };
+    match node.lock_within(EXIT) {
+        Ok(mut state) => append(node.device(), &mut state),
+        Err(_) => append_short(node.device()),
+    }
+}
+
+/// Appends a line.
+fn append(device: &Device, state: &mut State) {
+    let Some(path) = &device.report else { return };
+    let mut line = std::mem::take(&mut state.record.line);
+    line.clear();
+    // Writing to a string does not fail.
+    let _ = write_line(&mut line, device, state);
+    written(path, line.as_bytes());
+    state.record.line = line;
+}
+
+fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Result {
+    let numbers = Numbers::of(state).since(state.record.before.numbers);
+    // Absent in a process that was forked in the middle of a change.
+    let counts = device.watch.counts.lock_within(EXIT).ok();
+    write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
+    let before = &state.record.before.unknown;
+    let mut unknown = json::Object::new(line, ", \"unknown\": ");
+    if let Some(gpu) = &state.gpu {
+        gpu.each_unknown(&mut |name, count| {
+            let own = count - before.get(name).copied().unwrap_or(0).min(count);
+            if own > 0 {
+                unknown.entry(name, own);
+            }
+        });
+    }
+    unknown.end();
+    let of = |counts: &BTreeMap<String, u64>, line: &mut String, before: &str| {
+        let mut object = json::Object::new(line, before);
+        counts.iter().for_each(|(name, count)| object.entry(name, *count));
+        object.end();
+    };
+    of(&state.unanswered, line, ", \"unanswered\": ");
+    let none = BTreeMap::new();
+    of(counts.as_ref().map_or(&none, |counts| &counts.uncaptured), line, ", \"uncaptured\": ");
+    let mut lost = json::Object::new(line, ", \"lost\": ");
+    if state.lost_frames > 0 {
+        lost.entry("frames", state.lost_frames);
+    }
+    counts.iter().flat_map(|counts| &counts.lost).for_each(|(name, count)| lost.entry(name, *count));
+    lost.end();
+    line.push_str("}\n");
+    Ok(())
+}
+
+/// Appends a line without what is counted by name. Allocates nothing and takes no lock.
+fn append_short(device: &Device) {
+    let Some(path) = &device.report else { return };
+    let mut line = [0; SHORT_LINE];
+    let mut left = Room(&mut line[..]);
+    let wrote = write_numbers(&mut left, device, device.execute, false, LIVE.get()).and_then(|()| {
+        left.write_str(", \"unknown\": {}, \"unanswered\": {}, \"uncaptured\": {}, \"lost\": {}}\n")
+    });
+    let length = SHORT_LINE - left.0.len();
+    if wrote.is_ok() {
+        written(path, &line[..length]);
+    }
+}
+
+/// Text into an array.
+struct Room<'a>(&'a mut [u8]);
+
+impl std::fmt::Write for Room<'_> {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        self.0.write_all(text.as_bytes()).map_err(|_| std::fmt::Error)
+    }
+}
+
+/// The beginning of a line, without what is counted by name.
+fn write_numbers(
+    line: &mut dyn std::fmt::Write,
+    device: &Device,
+    executes: bool,
+    complete: bool,
+    numbers: Numbers,
+) -> std::fmt::Result {
+    let Numbers { submissions, resets, frames, pictures } = numbers;
+    write!(
+        line,
+        "{{\"pid\": {}, \"opened\": {}, \"complete\": {complete}, \"chip\": {}, \"executes\": {executes}, \
+         \"submissions\": {submissions}, \"resets\": {resets}, \"frames\": {frames}, \"pictures\": {pictures}, \
+         \"captured\": {}, \"patched\": {}",
+        LIVE.process.load(Ordering::Relaxed),
+        LIVE.opened.load(Ordering::Relaxed),
+        Quoted(device.board.chip),
+        device.watch.captured.load(Ordering::Relaxed),
+        device.watch.patched.load(Ordering::Relaxed),
+    )
 }
 
 /// Appends a line, in one write, so that lines of several processes do not mix.
-pub(crate) fn append(device: &Device, state: &State) {
-    let (Some(path), Some((pid, opened))) = (&device.report, OPENED.get()) else { return };
-    let line = format!("{{\"pid\": {pid}, \"opened\": {opened}, {}}}\n", fields(device, state));
-    let file = OpenOptions::new().append(true).create(true).open(path);
-    if let Err(error) = file.and_then(|mut file| file.write_all(line.as_bytes())) {
-        say_once(&format!("{}: {error}", path.display()));
+fn written(path: &Path, line: &[u8]) {
+    if let Err(error) = file(path).and_then(|mut file| whole::append(&mut file, line)) {
+        say_once(&format!("RECONVERGE_DRM_REPORT {}: {error}; no report is written", path.display()));
     }
 }
 
-/// What there is to say, without the process.
-fn fields(device: &Device, state: &State) -> String {
-    let unknown = state.gpu.as_ref().map(|gpu| gpu.unknown()).unwrap_or_default();
-    let unknown = json::counts(unknown.iter().map(|(name, count)| (name.as_str(), *count)));
-    let unanswered = json::counts(state.unanswered.iter().map(|(name, count)| (name.as_str(), *count)));
-    let counts = device.watch.counts();
-    let uncaptured = json::counts(counts.uncaptured.iter().map(|(name, count)| (name.as_str(), *count)));
-    format!(
-        "\"chip\": {}, \"executes\": {}, \"submissions\": {}, \"resets\": {}, \
-         \"frames\": {}, \"captured\": {}, \"uncaptured\": {uncaptured}, \"patched\": {}, \
-         \"unknown\": {unknown}, \"unanswered\": {unanswered}",
-        json::string(device.board.chip),
-        state.gpu.is_some(),
-        state.submissions,
-        state.resets,
-        state.screen.frames,
-        counts.captured,
-        counts.patched,
-    )
+/// The file of the report. Opening it never waits, as for the reader of a pipe.
+fn file(path: &Path) -> io::Result<File> {
+    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let irregular = || io::Error::other("not a regular file");
+    let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        // A pipe without a reader.
+        Some(libc::ENXIO) => irregular(),
+        _ if error.kind() == ErrorKind::IsADirectory => io::Error::other("it is a folder"),
+        _ => error,
+    })?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(irregular()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CString;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let folder = std::env::temp_dir().join(format!("reconverge-report-{}", process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let pipe = folder.join("pipe");
+        let name = CString::new(pipe.as_os_str().as_bytes()).unwrap();
+        // SAFETY: the name is a C string.
+        assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        for (path, why) in [
+            (&*pipe, "not a regular file"),
+            (Path::new("/dev/null"), "not a regular file"),
+            (&folder, "it is a folder"),
+        ] {
+            assert_eq!(file(path).unwrap_err().to_string(), why);
+        }
+        // With a reader too: its end would end the program.
+        let reader = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&pipe).unwrap();
+        assert_eq!(file(&pipe).unwrap_err().to_string(), "not a regular file");
+        drop(reader);
+        file(&folder.join("report")).unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+    }
 }

@@ -4,20 +4,24 @@
 //! `drmHandleEvent`. Nothing is waited for, so that frames do not depend on the host's clock.
 //!
 //! Where `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from
-//! the upper row down.
+//! the upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
+//! complete, see [`whole`]. The report counts frames and files.
 //!
 //! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Left out: planes, properties, cursors, gamma.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
-use std::io;
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
 
 use crate::buffers::{BufferId, FileId};
 use crate::ioctls::*;
 use crate::messages::say_once;
 use crate::node::{Client, State};
+use crate::report;
 use crate::user;
+use crate::whole;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
 pub(crate) const CRTC: u32 = 1;
@@ -36,8 +40,12 @@ const CONNECTED: u32 = 1;
 const LARGEST: u32 = 8192;
 /// Maximum number of rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
 const MOST_RECTANGLES: u32 = 256;
-/// How many frames are written.
+/// Number of frames of a process that are written.
 const WRITTEN: u64 = 10_000;
+/// Number of processes that can write frames into a folder.
+const PROCESSES: u32 = 10_000;
+/// Number of flips that wait for `drmHandleEvent`. The kernel has room for as many, 4096 bytes.
+const WAITING: usize = 128;
 
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
@@ -149,13 +157,33 @@ pub(crate) struct Screen {
     shown: Option<(u32, ModeInfo)>,
     /// How many frames were shown.
     pub(crate) frames: u64,
+    /// Number of frames that are files.
+    pub(crate) pictures: u64,
+    /// Number of this process in the names of files.
+    process: u32,
+    /// Number of frames that the parent of this process has shown.
+    others: u64,
     flips: Vec<(FileId, Flip)>,
 }
 
 impl Screen {
     /// A screen whose frames are written into a folder, if there is one.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
-        Screen { folder, last: CONNECTOR, ..Screen::default() }
+        Screen { folder, last: CONNECTOR, process: 1, ..Screen::default() }
+    }
+
+    /// Restarts the names of frames in a copy of the process.
+    pub(crate) fn copied(&mut self) {
+        (self.process, self.others) = (1, self.frames);
+    }
+
+    /// The name of the last frame's file.
+    fn name(&self) -> String {
+        let number = self.frames - self.others;
+        match self.process {
+            1 => format!("frame-{number:04}.ppm"),
+            process => format!("frame-p{process}-{number:04}.ppm"),
+        }
     }
 
     /// Takes the flips that an open file requested, and of which the program was not notified.
@@ -338,6 +366,9 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
         return Err(Errno(libc::EINVAL));
     }
     let (_, mode) = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
+    if asked.flags & FLIP_EVENT != 0 && state.screen.flips.len() >= WAITING {
+        return Err(Errno(libc::ENOMEM));
+    }
     show(state, asked.framebuffer, mode)?;
     if asked.flags & FLIP_EVENT != 0 {
         let flip = Flip { frame: state.screen.frames, user: asked.user };
@@ -380,17 +411,26 @@ fn show(state: &mut State, id: u32, mode: ModeInfo) -> Result<(), Errno> {
     state.screen.shown = Some((id, mode));
     state.screen.frames += 1;
     if let Err(error) = written(state, &framebuffer, [width, height]) {
-        say_once(&format!("frames are not written: {error}"));
-        state.screen.folder = None;
+        let folder = state.screen.folder.as_deref().unwrap_or(Path::new(""));
+        say_once(&format!("{}: frames are not written: {error}", folder.display()));
+        state.lost_frames += 1;
     }
+    report::publish(state);
     Ok(())
 }
 
 /// Writes the part of a framebuffer that is on the screen.
 fn written(state: &mut State, framebuffer: &Framebuffer, [width, height]: [u32; 2]) -> io::Result<()> {
-    let frame = state.screen.frames;
-    let Some(folder) = state.screen.folder.as_ref().filter(|_| frame <= WRITTEN) else { return Ok(()) };
-    let Some(buffer) = state.buffers.held(framebuffer.buffer) else { return Ok(()) };
+    if state.screen.folder.is_none() {
+        return Ok(());
+    }
+    if state.screen.frames - state.screen.others > WRITTEN {
+        say_once(&format!("frames after the first {WRITTEN} are not written"));
+        return Ok(());
+    }
+    let Some(buffer) = state.buffers.held(framebuffer.buffer) else {
+        return Err(io::Error::other("a framebuffer without its buffer"));
+    };
     let start = buffer.range.start + framebuffer.offset;
     let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
     for row in 0..u64::from(height) {
@@ -399,7 +439,29 @@ fn written(state: &mut State, framebuffer: &Framebuffer, [width, height]: [u32; 
         let pixels = row.chunks_exact(framebuffer.pixels.bytes());
         picture.extend(pixels.flat_map(|pixel| framebuffer.pixels.color(pixel)));
     }
-    std::fs::write(folder.join(format!("frame-{frame:04}.ppm")), picture)
+    save(&mut state.screen, &picture)
+}
+
+/// Writes a picture under the name of the last frame.
+fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
+    while screen.process <= PROCESSES {
+        let Some(folder) = &screen.folder else { return Ok(()) };
+        let path = folder.join(screen.name());
+        match whole::create(&path, picture) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            written => {
+                screen.pictures += u64::from(written.is_ok());
+                return written;
+            }
+        }
+        // A link is replaced, since no frame is one. A file belongs to another process.
+        if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
+            fs::remove_file(&path)?;
+        } else {
+            screen.process += 1;
+        }
+    }
+    Err(io::Error::other(format!("{PROCESSES} processes have written frames here")))
 }
 
 /// Makes a buffer of plain pixels, which a program maps and fills.
@@ -542,12 +604,69 @@ mod tests {
         ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
         assert_eq!(node.flips(), [Flip { frame: 2, user: 9 }]);
         assert_eq!(node.flips(), []);
+        assert_eq!(node.lock().screen.pictures, 2);
         for (name, last) in [("frame-0001.ppm", [0x11, 0x22, 0x33]), ("frame-0002.ppm", [0x44, 0x55, 0x66])] {
             let picture = std::fs::read(folder.join(name)).unwrap();
             assert!(picture.starts_with(b"P6\n640 480\n255\n") && picture.ends_with(&last), "{name}");
             assert_eq!(picture.len(), 15 + 640 * 480 * 3);
         }
         std::fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// A screen that writes into a folder, and the names of the files there.
+    fn saved(screen: &mut Screen, picture: &[u8]) -> Vec<String> {
+        screen.frames += 1;
+        save(screen, picture).unwrap();
+        let folder = screen.folder.as_ref().unwrap();
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
+        let folder = std::env::temp_dir().join(format!("reconverge-frames-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let victim = folder.join("victim");
+        fs::write(&victim, "kept").unwrap();
+        std::os::unix::fs::symlink(&victim, folder.join("frame-0001.ppm")).unwrap();
+        let mut first = Screen::new(Some(folder.clone()));
+        let mut second = Screen::new(Some(folder.clone()));
+        assert_eq!(saved(&mut first, b"1"), ["frame-0001.ppm", "victim"]);
+        assert_eq!(fs::read(&victim).unwrap(), b"kept");
+        saved(&mut second, b"2");
+        saved(&mut second, b"2");
+        saved(&mut first, b"1");
+        // A copy of the first process.
+        first.copied();
+        let names = saved(&mut first, b"3");
+        let expected = [
+            "frame-0001.ppm",
+            "frame-0002.ppm",
+            "frame-p2-0001.ppm",
+            "frame-p2-0002.ppm",
+            "frame-p3-0001.ppm",
+        ];
+        assert_eq!(names[..5], expected);
+        let contents = expected.map(|name| fs::read(folder.join(name)).unwrap());
+        assert_eq!(contents, [b"1", b"1", b"2", b"2", b"3"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn flips_that_nobody_handles_are_limited() {
+        let node = node(None);
+        let (framebuffer, _) = framebuffer(&node, 640, 480);
+        shown(&node, framebuffer).unwrap();
+        let mut flip = PageFlip { crtc: CRTC, framebuffer, flags: FLIP_EVENT, ..PageFlip::default() };
+        for _ in 0..WAITING {
+            ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
+        }
+        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Err(Errno(libc::ENOMEM)));
+        assert_eq!(node.flips().len(), WAITING);
+        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Ok(()));
     }
 
     #[test]

@@ -43,11 +43,10 @@ pub(crate) fn execute(node: &Client<'_>, submit: &Submit) -> Result<(), Errno> {
         say_once(&format!("malformed submission: {}", refused.why));
         refused.errno
     })?;
-    state.submissions += 1;
+    report::submission(state);
     if let Some(why) = fault(state, &Submission { commands: &commands, buffers: &buffers }) {
-        state.resets = state.resets.wrapping_add(1);
         say_once(&why);
-        report::append(node.device(), state);
+        report::reset(node.device(), state);
     }
     Ok(())
 }

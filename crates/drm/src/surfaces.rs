@@ -11,14 +11,15 @@
 //! Of the draw of one number the contents themselves are written, as `draw-N.NAME.bin`.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hasher};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reconverge_gpu::observe::{ChipProgram, Target};
 
 use crate::json;
+use crate::whole;
 
 /// The list of draws.
 const INDEX: &str = "surfaces.jsonl";
@@ -42,6 +43,10 @@ impl Surfaces {
     pub(crate) fn new(folder: &Path, whole: Option<u64>) -> io::Result<Surfaces> {
         let index = OpenOptions::new().append(true).create(true).open(folder.join(INDEX))?;
         Ok(Surfaces { folder: folder.to_path_buf(), index, whole, programs: BTreeMap::new() })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A program runs from here on.
@@ -69,7 +74,7 @@ impl Surfaces {
                 hasher.finish()
             ));
             if self.whole == Some(draw) {
-                fs::write(self.folder.join(format!("draw-{draw}.{}.bin", target.name)), content)?;
+                whole::replace(&self.folder.join(format!("draw-{draw}.{}.bin", target.name)), content)?;
             }
         }
         let programs = self.programs.iter().map(|(stage, words)| {
@@ -81,6 +86,6 @@ impl Surfaces {
             entries.join(", "),
             programs.collect::<Vec<_>>().join(", ")
         );
-        self.index.write_all(line.as_bytes())
+        whole::append(&mut self.index, line.as_bytes())
     }
 }

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use reconverge_gpu::observe::{Captured, ChipProgram, Observer, Target};
 use reconverge_gpu::patch::Patch;
 
-use crate::capture::Folder;
+use crate::capture::{End, Folder};
+use crate::lock::Lock;
 use crate::messages::say_once;
 use crate::programs::Programs;
 use crate::surfaces::Surfaces;
+use crate::tally;
 
 /// What is to be looked at, and what was seen.
 #[derive(Debug, Default)]
@@ -23,25 +25,41 @@ pub(crate) struct Watch {
     pub(crate) surfaces: Option<(PathBuf, Option<u64>)>,
     /// The folder for programs.
     pub(crate) programs: Option<PathBuf>,
-    /// What was seen.
-    pub(crate) counts: Mutex<Counts>,
+    /// Launch files.
+    pub(crate) captured: AtomicU64,
+    /// Places in programs that were changed.
+    pub(crate) patched: AtomicU64,
+    /// Further counts.
+    pub(crate) counts: Lock<Counts>,
 }
 
-/// What was seen.
-#[derive(Clone, Debug, Default)]
+/// Counts by name.
+#[derive(Debug, Default)]
 pub(crate) struct Counts {
-    /// Launch files.
-    pub(crate) captured: u64,
     /// Why draws were not captured, with how often.
     pub(crate) uncaptured: BTreeMap<String, u64>,
-    /// Places in programs that were changed.
-    pub(crate) patched: u64,
+    /// Files that could not be written, by what they are for.
+    pub(crate) lost: BTreeMap<String, u64>,
 }
 
 impl Watch {
-    /// What was seen so far.
-    pub(crate) fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Changes the counts by name, except in a process that was forked in the middle of a change.
+    fn counted(&self, change: impl FnOnce(&mut Counts)) {
+        if let Ok(mut counts) = self.counts.lock() {
+            change(&mut counts);
+        }
+    }
+
+    /// Counts a file that could not be written.
+    pub(crate) fn lost(&self, what: &str) {
+        self.counted(|counts| tally::count(&mut counts.lost, what));
+    }
+
+    /// Begins to count from zero.
+    pub(crate) fn restart(&self) {
+        self.captured.store(0, Ordering::Relaxed);
+        self.patched.store(0, Ordering::Relaxed);
+        self.counted(|counts| *counts = Counts::default());
     }
 
     /// What looks at the chip, if anything is to be looked at.
@@ -51,11 +69,17 @@ impl Watch {
             return None;
         }
         let folder = capture.as_ref().and_then(|path| {
-            let failed = |error| self.not_captured(format!("{}: {error}", path.display()));
+            let failed = |error| {
+                self.not_captured(format!("{}: {error}", path.display()));
+                self.lost("captures");
+            };
             Folder::new(path).map_err(failed).ok()
         });
         let surfaces = surfaces.as_ref().and_then(|(path, whole)| {
-            let failed = |error| say_once(&format!("{}: {error}", path.display()));
+            let failed = |error| {
+                say_once(&format!("{}: {error}", path.display()));
+                self.lost("surfaces");
+            };
             Surfaces::new(path, *whole).map_err(failed).ok()
         });
         let programs = programs.as_deref().map(Programs::new);
@@ -64,7 +88,7 @@ impl Watch {
 
     fn not_captured(&self, why: String) {
         say_once(&format!("not captured: {why}"));
-        *self.counts().uncaptured.entry(why).or_default() += 1;
+        self.counted(|counts| tally::count(&mut counts.uncaptured, &why));
     }
 }
 
@@ -81,7 +105,7 @@ struct Watcher {
 impl Observer for Watcher {
     fn program(&mut self, program: &mut ChipProgram) {
         if let Some(patch) = &self.watch.patch {
-            self.watch.counts().patched += patch.apply(&mut program.words);
+            self.watch.patched.fetch_add(patch.apply(&mut program.words), Ordering::Relaxed);
         }
         if let Some(surfaces) = &mut self.surfaces {
             surfaces.program(program);
@@ -89,7 +113,8 @@ impl Observer for Watcher {
         if let Some(programs) = &mut self.programs
             && let Err(error) = programs.write(program)
         {
-            say_once(&format!("{}: {error}", programs.folder().display()));
+            say_once(&format!("{}: programs are not written: {error}", programs.folder().display()));
+            self.watch.lost("programs");
         }
     }
 
@@ -101,11 +126,14 @@ impl Observer for Watcher {
         let Some(folder) = &mut self.folder else { return };
         match folder.draw(draw) {
             Ok(written) => {
-                self.watch.counts().captured += written.launches as u64;
+                self.watch.captured.fetch_add(written.launches as u64, Ordering::Relaxed);
                 written.not.into_iter().for_each(|why| self.watch.not_captured(why));
             }
-            Err(why) => {
+            Err(End { why, lost }) => {
                 self.watch.not_captured(format!("draw {} and all after it: {why}", draw.number));
+                if lost {
+                    self.watch.lost("captures");
+                }
                 self.folder = None;
             }
         }
@@ -118,7 +146,11 @@ impl Observer for Watcher {
     fn surfaces(&mut self, draw: u64, targets: &[Target], memory: &[u8]) {
         let Some(surfaces) = &mut self.surfaces else { return };
         if let Err(error) = surfaces.draw(draw, targets, memory) {
-            say_once(&format!("surfaces of draw {draw} and all after it are not written: {error}"));
+            say_once(&format!(
+                "{}: surfaces of draw {draw} and all after it are not written: {error}",
+                surfaces.folder().display()
+            ));
+            self.watch.lost("surfaces");
             self.surfaces = None;
         }
     }

@@ -73,4 +73,9 @@ pub trait Gpu: Send {
 
     /// What the submissions so far needed and this chip does not do: names, each with how often it came up.
     fn unknown(&self) -> Vec<(String, u64)>;
+
+    /// Visits each entry of [`Gpu::unknown`], in its order. The chips of this crate allocate nothing here.
+    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.unknown().iter().for_each(|(name, count)| visit(name, *count));
+    }
 }

@@ -5,12 +5,14 @@ use std::env;
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{IsTerminal, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Child, Command, ExitStatus};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
+use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use reconverge_gpu::patch::Patch;
@@ -18,6 +20,7 @@ use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use super::named_counts;
 use super::setup::Setup;
 use crate::messages::{counted, note};
 use crate::{Answer, messages};
@@ -67,12 +70,33 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
         }
     }
     if let Some(folder) = screen {
-        note(&format!("{}: {}", crate::shown::path(&folder), counted(seen.frames, "frame")));
+        note(&format!("{}: {}", crate::shown::path(&folder), counted(pictures(folder), "frame")));
+        let missing = seen.frames.saturating_sub(seen.pictures);
+        if missing > 0 {
+            let folder = crate::shown::path(&folder);
+            tell!("warning: {folder}: {} shown and not written", counted(missing, "frame"));
+        }
     }
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
         tell!("warning: --patch {patch}: no shader that was drawn with has these words");
     }
-    Ok(Answer::Status(status_of(name, status)))
+    if !seen.lost.is_empty() {
+        tell!("error: not completely written: {}", named_counts(&seen.lost));
+    }
+    match status_of(name, status) {
+        0 if !seen.lost.is_empty() => Ok(Answer::Status(LOST)),
+        status => Ok(Answer::Status(status)),
+    }
+}
+
+/// The exit status if the program has succeeded and requested files could not be written.
+const LOST: u8 = 2;
+
+/// Counts the frames in a folder. A process that was killed has not reported all of them.
+fn pictures(folder: &Path) -> u64 {
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_frame = |name: &OsString| name.as_encoded_bytes().starts_with(b"frame-");
+    names.filter(is_frame).count() as u64
 }
 
 /// The folder of an option, from the root: new, or empty.
@@ -128,6 +152,9 @@ fn status_of(name: &OsString, status: ExitStatus) -> u8 {
 struct Seen {
     processes: usize,
     frames: u64,
+    pictures: u64,
+    /// Numbers of frames, programs, surfaces and captures that could not be written.
+    lost: BTreeMap<String, u64>,
     captured: u64,
     uncaptured: BTreeMap<String, u64>,
     patched: u64,
@@ -152,7 +179,12 @@ impl Report {
         // A file of our own is new: nobody else may have put one there.
         let mut options = OpenOptions::new();
         options.read(true).append(true).create(true).create_new(ours);
+        // Neither this nor the library waits for the reader of a pipe.
+        options.custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY);
         let mut file = options.open(&path).with_context(|| crate::shown::path(&path))?;
+        if !file.metadata().is_ok_and(|about| about.is_file()) {
+            bail!("RECONVERGE_DRM_REPORT {}: not a regular file", crate::shown::path(&path));
+        }
         file.seek(SeekFrom::End(0)).with_context(|| crate::shown::path(&path))?;
         // The program may change its folder.
         let path = absolute(&path);
@@ -172,10 +204,13 @@ impl Report {
         let mut seen = Seen { processes: last.len(), ..Seen::default() };
         for line in last.values() {
             seen.frames += line["frames"].as_u64().unwrap_or(0);
+            seen.pictures += line["pictures"].as_u64().unwrap_or(0);
             seen.captured += line["captured"].as_u64().unwrap_or(0);
             seen.patched += line["patched"].as_u64().unwrap_or(0);
-            for (why, count) in line["uncaptured"].as_object().into_iter().flatten() {
-                *seen.uncaptured.entry(why.clone()).or_default() += count.as_u64().unwrap_or(0);
+            for (field, sums) in [("uncaptured", &mut seen.uncaptured), ("lost", &mut seen.lost)] {
+                for (name, count) in line[field].as_object().into_iter().flatten() {
+                    *sums.entry(name.clone()).or_default() += count.as_u64().unwrap_or(0);
+                }
             }
         }
         Ok(seen)

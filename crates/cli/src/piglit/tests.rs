@@ -23,6 +23,7 @@ use walkdir::WalkDir;
 
 use super::Piglit;
 use crate::drm::board;
+use crate::drm::named_counts;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted, quiet};
 use crate::shown::{listed, unlisted};
@@ -91,6 +92,8 @@ pub(super) struct Outcome {
     pub(super) why: String,
     /// What the chip does not do, by name.
     unknown: BTreeMap<String, u64>,
+    /// Programs and surfaces that could not be written.
+    lost: BTreeMap<String, u64>,
 }
 
 /// How many tests ended in each way.
@@ -180,6 +183,10 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     for (name, count) in outcomes.iter().flat_map(|outcome| &outcome.unknown) {
         *unknown.entry(name).or_default() += count;
     }
+    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
+    for (what, count) in outcomes.iter().flat_map(|outcome| &outcome.lost) {
+        *lost.entry(what).or_default() += count;
+    }
     let both = || tests.iter().zip(&outcomes);
     let failing: Vec<(&Test, &Outcome)> = both().filter(|(_, outcome)| outcome.status.fails()).collect();
     let unexpected = failing.iter().filter(|(test, _)| !baseline.contains(&test.name)).count();
@@ -227,6 +234,9 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         let resume = if args.output.is_some() { "; --resume goes on from here" } else { "" };
         tell!("interrupted: {left} did not run{resume}");
         return Ok(Answer::Status(interrupt::STATUS as u8));
+    }
+    if !lost.is_empty() {
+        bail!("not completely written: {}", named_counts(&lost));
     }
     Ok(if unexpected == 0 && answered.fixed.is_empty() { Answer::Yes } else { Answer::No })
 }
@@ -451,8 +461,9 @@ impl Runner<'_> {
             Status::Pass | Status::Skip | Status::Warn => String::new(),
             _ => why(&text, signal),
         };
-        let unknown = fs::read_to_string(&report).map(|text| unknown(&text)).unwrap_or_default();
-        Ok(Outcome { status, seconds, why, unknown })
+        let report = fs::read_to_string(&report).unwrap_or_default();
+        let (unknown, lost) = (named(&report, "unknown"), named(&report, "lost"));
+        Ok(Outcome { status, seconds, why, unknown, lost })
     }
 }
 
@@ -481,12 +492,12 @@ fn why(text: &str, signal: Option<i32>) -> String {
     said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
 }
 
-/// What the reports of a test's processes say that the chip does not do.
-fn unknown(text: &str) -> BTreeMap<String, u64> {
+/// Returns the counts that the reports of a test's processes have in a field.
+fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
         let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
-        for (name, count) in value["unknown"].as_object().into_iter().flatten() {
+        for (name, count) in value[field].as_object().into_iter().flatten() {
             let largest: &mut u64 = found.entry(name.clone()).or_default();
             // A process reports again and again, with what it has counted so far.
             *largest = (*largest).max(count.as_u64().unwrap_or(0));
@@ -507,7 +518,8 @@ fn earlier(path: &Path) -> Result<HashMap<String, Outcome>> {
         let (name, status) = rest.rsplit_once(',')?;
         let status = Status::ALL.into_iter().find(|known| known.name() == status)?;
         let (seconds, why) = (seconds.parse().ok()?, String::new());
-        Some((unlisted(name), Outcome { status, seconds, why, unknown: BTreeMap::new() }))
+        let outcome = Outcome { status, seconds, why, unknown: BTreeMap::new(), lost: BTreeMap::new() };
+        Some((unlisted(name), outcome))
     });
     Ok(whole.collect())
 }
@@ -566,6 +578,6 @@ mod unit {
     #[test]
     fn what_is_not_known_is_counted_once_a_process() {
         let text = "{\"unknown\": {\"packet 0x34\": 2}}\n{\"unknown\": {\"packet 0x34\": 5}}\ncut off {";
-        assert_eq!(unknown(text), BTreeMap::from([("packet 0x34".to_owned(), 5)]));
+        assert_eq!(named(text, "unknown"), BTreeMap::from([("packet 0x34".to_owned(), 5)]));
     }
 }

@@ -581,4 +581,8 @@ impl Gpu for Nv50 {
     fn unknown(&self) -> Vec<(String, u64)> {
         self.unknown.list()
     }
+
+    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.unknown.each(visit);
+    }
 }

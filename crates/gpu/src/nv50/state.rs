@@ -1,22 +1,7 @@
 //! The words that methods of an object have set.
 
-use std::collections::BTreeMap;
-
 use super::methods::Object;
-
-/// Names of what is not understood, each with how often it came up.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Unknown(BTreeMap<String, u64>);
-
-impl Unknown {
-    pub(super) fn note(&mut self, what: impl Into<String>) {
-        *self.0.entry(what.into()).or_default() += 1;
-    }
-
-    pub(super) fn list(&self) -> Vec<(String, u64)> {
-        self.0.iter().map(|(name, count)| (name.clone(), *count)).collect()
-    }
-}
+pub(super) use crate::unknown::Unknown;
 
 /// The last word of every method of an object.
 #[derive(Clone, Debug)]

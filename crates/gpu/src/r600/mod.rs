@@ -554,4 +554,8 @@ impl Gpu for R600 {
     fn unknown(&self) -> Vec<(String, u64)> {
         self.state.unknown.list()
     }
+
+    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
+        self.state.unknown.each(visit);
+    }
 }

@@ -1,0 +1,130 @@
+//! Locks of the library around a fork of the program.
+//!
+//! A fork first takes all locks of the library, in the order of [`each`], so that the child finds nothing half changed. It
+//! waits until submissions of other threads are executed. Threads that are about to begin one wait for the fork. The wait
+//! is limited to [`LONGEST`]. If it is over, the fork continues, and all requests of the child fail with `EIO`. The fork
+//! does not wait for a lock of its own thread, which a signal handler may have interrupted in the middle of a request.
+//!
+//! `vfork`, `posix_spawn` and plain `clone` do not call these functions. There, [`Lock`](crate::lock::Lock) finds that its
+//! holder does not exist.
+//!
+//! The memory of the buffers is shared by parent and child, as a file that both have open is. Handles, counts and the chip
+//! are copies. [`copied`] detects a copy.
+
+use std::cell::Cell;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::libdrm;
+use crate::lock::{AroundFork, thread_id};
+use crate::messages;
+use crate::node;
+
+/// The time for which a fork waits for requests of other threads.
+pub(crate) const LONGEST: Duration = Duration::from_secs(5);
+
+/// Forks that are under way.
+static FORKING: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// Which locks the thread has taken for the fork that is under way, a bit for each, and its id.
+    static TAKEN: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
+}
+
+/// All locks, in the order in which a thread that needs several takes them.
+fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
+    visit(0, &node::OPENING);
+    if let Some(node) = node::opened() {
+        visit(1, node.around_fork());
+        visit(2, &node.device().watch.counts);
+    }
+    visit(3, &libdrm::GIVEN);
+    visit(4, &messages::SAID);
+}
+
+extern "C" fn before() {
+    FORKING.fetch_add(1, Ordering::Relaxed);
+    let begun = Instant::now();
+    let mut taken = 0;
+    each(|number, lock| {
+        if lock.before(LONGEST.saturating_sub(begun.elapsed())) {
+            taken |= 1 << number;
+        }
+    });
+    TAKEN.set((taken, thread_id()));
+}
+
+extern "C" fn in_parent() {
+    let (taken, _) = TAKEN.get();
+    each(|number, lock| lock.in_parent(taken & 1 << number != 0));
+    FORKING.fetch_sub(1, Ordering::Relaxed);
+}
+
+extern "C" fn in_child() {
+    let (taken, parent_thread) = TAKEN.get();
+    each(|number, lock| lock.in_child(taken & 1 << number != 0, parent_thread));
+    FORKING.store(0, Ordering::Relaxed);
+    if let Some(mark) = mark() {
+        mark.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Registers the functions above for each fork. Further calls do nothing.
+pub(crate) fn begin() {
+    static BEGUN: AtomicBool = AtomicBool::new(false);
+    if BEGUN.swap(true, Ordering::Relaxed) {
+        return;
+    }
+    MARK.store(wiped_page(), Ordering::Release);
+    claim();
+    // SAFETY: the functions live as long as this library, which is not unloaded before the process ends.
+    unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+}
+
+/// Waits while another thread forks. Not for a thread that holds a lock of [`each`].
+pub(crate) fn wait() {
+    if FORKING.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let begun = Instant::now();
+    while FORKING.load(Ordering::Relaxed) != 0 && begun.elapsed() < LONGEST {
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// The mark of the process: 1 where it was claimed. It is alone in a page that the kernel clears in a copy of the process.
+static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+fn mark() -> Option<&'static AtomicU32> {
+    // SAFETY: null or the start of a page that is never unmapped.
+    unsafe { MARK.load(Ordering::Acquire).as_ref() }
+}
+
+/// A page that reads as zero in a forked process, however that was forked.
+fn wiped_page() -> *mut AtomicU32 {
+    const BYTES: usize = 4096;
+    // SAFETY: the kernel chooses the address of a new page; advice does not change what a process sees of its own page.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if page == libc::MAP_FAILED {
+            return null_mut();
+        }
+        // A kernel that does not have it leaves the page: then `in_child` clears it, for `fork` only.
+        libc::madvise(page, BYTES, libc::MADV_WIPEONFORK);
+        page.cast()
+    }
+}
+
+/// Whether this process is a copy that has not used the node since the fork.
+pub(crate) fn copied() -> bool {
+    mark().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
+}
+
+/// Marks this process as one that uses the node.
+pub(crate) fn claim() {
+    if let Some(mark) = mark() {
+        mark.store(1, Ordering::Relaxed);
+    }
+}

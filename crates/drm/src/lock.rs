@@ -1,0 +1,317 @@
+//! A lock on which neither a signal handler nor a forked process can hang.
+//!
+//! The lock's word is the id of the thread that holds it. A thread that interrupts itself in a signal handler finds its own
+//! id. A process that was forked while another thread held the lock finds the id of a thread that it does not have. Both
+//! are refused instead of waiting for ever.
+//!
+//! ```text
+//!  31      | 30                          0
+//!  waiters | thread that holds it, or zero
+//! ```
+//!
+//! The standard library's mutex has neither check.
+
+use std::cell::UnsafeCell;
+use std::ffi::c_int;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::null;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::real;
+
+/// Set while a thread waits for the lock.
+const WAITERS: u32 = 1 << 31;
+/// The holder of a lock that no thread of this process will release. No thread has this id: Linux stops at 2^22.
+const NO_THREAD: u32 = WAITERS - 1;
+/// Time between two checks that the holder still exists.
+const CHECK: Duration = Duration::from_millis(20);
+
+/// A value that one thread at a time can use.
+pub(crate) struct Lock<T> {
+    word: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached through a `Guard`, of which there is one at a time.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// Reason for which a lock was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The calling thread holds it already: this is a signal handler that interrupted the holder.
+    Held,
+    /// The holder does not exist in this process: it has ended, or this process was forked meanwhile.
+    Orphaned,
+    /// The lock was not released within the given time.
+    Late,
+}
+
+impl<T> Lock<T> {
+    /// Creates a lock that is free.
+    pub(crate) const fn new(value: T) -> Lock<T> {
+        Lock { word: AtomicU32::new(0), value: UnsafeCell::new(value) }
+    }
+
+    /// Takes the lock, and waits as long as another thread holds it.
+    pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refused> {
+        self.acquire(None).map(|()| Guard { lock: self, here: PhantomData })
+    }
+
+    /// Takes the lock, and waits for a limited time.
+    pub(crate) fn lock_within(&self, most: Duration) -> Result<Guard<'_, T>, Refused> {
+        self.acquire(Some(most)).map(|()| Guard { lock: self, here: PhantomData })
+    }
+
+    /// Returns why the lock would be refused, without waiting.
+    pub(crate) fn refusal(&self) -> Option<Refused> {
+        let word = self.word.load(Ordering::Relaxed);
+        match word & !WAITERS {
+            0 => None,
+            holder if holder == thread_id() => Some(Refused::Held),
+            holder => self.is_orphaned(word, holder).then_some(Refused::Orphaned),
+        }
+    }
+
+    /// Takes the lock without a guard. [`Lock::release`] releases it.
+    fn acquire(&self, most: Option<Duration>) -> Result<(), Refused> {
+        let me = thread_id();
+        let take = |as_word| self.word.compare_exchange(0, as_word, Ordering::Acquire, Ordering::Relaxed);
+        if take(me).is_ok() {
+            return Ok(());
+        }
+        let begun = Instant::now();
+        let errno = real::errno();
+        let answer = loop {
+            let word = self.word.load(Ordering::Relaxed);
+            let holder = word & !WAITERS;
+            if holder == 0 {
+                // Other threads may still wait.
+                if take(me | WAITERS).is_ok() {
+                    break Ok(());
+                }
+                continue;
+            }
+            if holder == me {
+                break Err(Refused::Held);
+            }
+            if self.is_orphaned(word, holder) {
+                break Err(Refused::Orphaned);
+            }
+            if most.is_some_and(|most| begun.elapsed() >= most) {
+                break Err(Refused::Late);
+            }
+            let waited = word | WAITERS;
+            if self.word.compare_exchange(word, waited, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                wait(&self.word, waited, most.map_or(CHECK, |most| most.min(CHECK)));
+            }
+        };
+        real::set_errno(errno);
+        answer
+    }
+
+    /// Whether the holder is gone, and still is the holder.
+    fn is_orphaned(&self, word: u32, holder: u32) -> bool {
+        !lives(holder) && self.word.load(Ordering::Relaxed) == word
+    }
+
+    fn release(&self) {
+        if self.word.swap(0, Ordering::Release) & WAITERS != 0 {
+            wake(&self.word);
+        }
+    }
+}
+
+/// Steps of a fork for a lock of any value.
+pub(crate) trait AroundFork {
+    /// Takes the lock before a fork. Returns whether it was taken; the next two need that.
+    fn before(&self, most: Duration) -> bool;
+
+    /// Releases the lock in the parent if it was taken.
+    fn in_parent(&self, taken: bool);
+
+    /// Releases the lock in the child if it was taken. If not, the lock belongs to the forking thread, whose copy will
+    /// release it, or to a thread that the child does not have.
+    fn in_child(&self, taken: bool, parent_thread: u32);
+}
+
+impl<T> AroundFork for Lock<T> {
+    fn before(&self, most: Duration) -> bool {
+        self.acquire(Some(most)).is_ok()
+    }
+
+    fn in_parent(&self, taken: bool) {
+        if taken {
+            self.release();
+        }
+    }
+
+    fn in_child(&self, taken: bool, parent_thread: u32) {
+        let holder = self.word.load(Ordering::Relaxed) & !WAITERS;
+        // There is one thread.
+        self.word.store(
+            match holder {
+                0 => 0,
+                _ if taken => 0,
+                holder if holder == parent_thread => thread_id(),
+                _ => NO_THREAD,
+            },
+            Ordering::Release,
+        );
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Lock<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").finish_non_exhaustive()
+    }
+}
+
+impl<T: Default> Default for Lock<T> {
+    fn default() -> Lock<T> {
+        Lock::new(T::default())
+    }
+}
+
+/// The value of a lock that the thread holds. It stays in this thread.
+pub(crate) struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+    here: PhantomData<*mut T>,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: the guard's thread holds the lock, and no other guard exists.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as above.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        self.lock.release();
+    }
+}
+
+/// The id of the calling thread. Every call is a system call, because a cached id would be wrong after a fork.
+pub(crate) fn thread_id() -> u32 {
+    // SAFETY: a plain system call.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Whether this process has a thread of this id.
+fn lives(thread: u32) -> bool {
+    if thread == NO_THREAD {
+        return false;
+    }
+    let errno = real::errno();
+    // SAFETY: plain system calls; signal 0 only checks.
+    let answer = unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread as c_int, 0) };
+    let gone = answer != 0 && real::errno() == libc::ESRCH;
+    real::set_errno(errno);
+    !gone
+}
+
+/// Waits until the word is woken or has another value, or the time is over.
+fn wait(word: &AtomicU32, value: u32, most: Duration) {
+    let time = libc::timespec { tv_sec: most.as_secs() as _, tv_nsec: most.subsec_nanos() as _ };
+    // SAFETY: the word and the time last as long as the call.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG,
+            value,
+            &raw const time,
+        );
+    }
+}
+
+/// Wakes one thread that waits.
+fn wake(word: &AtomicU32) {
+    // SAFETY: the word lasts as long as the call. Absent arguments are null.
+    unsafe {
+        let wake = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+        libc::syscall(libc::SYS_futex, word.as_ptr(), wake, 1, null::<libc::timespec>());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_at_a_time_has_the_value() {
+        let lock = Lock::new(0_u64);
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..5_000 {
+                        let mut value = lock.lock().unwrap();
+                        let seen = *value;
+                        std::hint::spin_loop();
+                        *value = seen + 1;
+                    }
+                });
+            }
+        });
+        assert_eq!(*lock.lock().unwrap(), 40_000);
+    }
+
+    #[test]
+    fn a_thread_that_holds_a_lock_is_refused_and_another_one_waits_for_a_limited_time() {
+        let lock = Lock::new(());
+        let held = lock.lock().unwrap();
+        assert_eq!(lock.lock().err(), Some(Refused::Held));
+        assert_eq!(lock.refusal(), Some(Refused::Held));
+        let most = Duration::from_millis(30);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                assert_eq!(lock.refusal(), None);
+                assert_eq!(lock.lock_within(most).err(), Some(Refused::Late));
+            });
+        });
+        drop(held);
+        assert!(lock.lock_within(most).is_ok());
+    }
+
+    #[test]
+    fn a_lock_whose_holder_has_ended_is_refused() {
+        let lock = Lock::new(());
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::mem::forget(lock.lock().unwrap()));
+        });
+        // The id of a joined thread goes a moment later.
+        while lock.refusal().is_none() {
+            std::thread::yield_now();
+        }
+        assert_eq!(lock.lock().err(), Some(Refused::Orphaned));
+    }
+
+    /// The rows are: taken before the fork, free, held by the forking thread, held by another thread.
+    #[test]
+    fn after_a_fork_a_lock_is_free_its_holders_or_orphaned() {
+        let parent_thread = 5;
+        for (taken, holder, then) in [
+            (true, parent_thread, None),
+            (false, 0, None),
+            (false, parent_thread, Some(Refused::Held)),
+            (false, parent_thread + 1, Some(Refused::Orphaned)),
+        ] {
+            let lock = Lock::new(());
+            lock.word.store(holder, Ordering::Relaxed);
+            lock.in_child(taken, parent_thread);
+            assert_eq!(lock.refusal(), then, "{taken} {holder}");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Files that are complete or absent.
+//!
+//! A file is written as `.NAME.PID-RANDOM.part` in its folder and then renamed. The temporary file is always a new file, so
+//! that links are not followed. A process that is killed leaves it.
+
+use std::ffi::CString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::IntoRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+
+/// Number of temporary names that are tried.
+const TRIES: u32 = 100;
+
+/// Writes a file and replaces what has its name. A link of this name is replaced, not followed.
+///
+/// # Errors
+/// The system's, also that of closing the file. Nothing of this file is there then.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    finished(path, bytes, |part| fs::rename(part, path))
+}
+
+/// Writes a file that is not there yet.
+///
+/// # Errors
+/// `AlreadyExists` if something has its name, even a link to nothing; otherwise as [`replace`].
+pub(crate) fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    finished(path, bytes, |part| rename_new(part, path))
+}
+
+/// Whether a regular file, and no link, has this content.
+pub(crate) fn is(path: &Path, bytes: &[u8]) -> bool {
+    let open = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
+    let Ok(mut file) = open else { return false };
+    if !file.metadata().is_ok_and(|about| about.is_file() && about.len() == bytes.len() as u64) {
+        return false;
+    }
+    let mut found = Vec::with_capacity(bytes.len());
+    file.read_to_end(&mut found).is_ok() && found == bytes
+}
+
+/// Appends a line to a list, or leaves the list as it was. The list is open for appending.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn append(list: &mut File, line: &[u8]) -> io::Result<()> {
+    let before = list.metadata()?.len();
+    let mut written = 0;
+    while written < line.len() {
+        let error = match list.write(&line[written..]) {
+            Ok(0) => io::Error::from(ErrorKind::WriteZero),
+            Ok(count) => {
+                written += count;
+                continue;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => error,
+        };
+        // A part of a line would hide the next one. It stays if another process has appended meanwhile.
+        if list.metadata().is_ok_and(|about| about.len() == before + written as u64) {
+            let _ = list.set_len(before);
+        }
+        return Err(error);
+    }
+    Ok(())
+}
+
+/// Writes a temporary file and gives it its name.
+fn finished(path: &Path, bytes: &[u8], name: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let (part, mut file) = temporary(path)?;
+    let written = file.write_all(bytes).and_then(|()| closed(file)).and_then(|()| name(&part));
+    if written.is_err() {
+        let _ = fs::remove_file(&part);
+    }
+    written
+}
+
+/// A new file next to another.
+fn temporary(path: &Path) -> io::Result<(PathBuf, File)> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    for number in 0..TRIES {
+        let part = path.with_file_name(format!(".{name}.{}-{:016x}.part", process::id(), random(number)));
+        match OpenOptions::new().write(true).create_new(true).open(&part) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (part, file)),
+        }
+    }
+    Err(io::Error::from(ErrorKind::AlreadyExists))
+}
+
+/// Returns a random number, or `number` if the system has no random numbers yet.
+fn random(number: u32) -> u64 {
+    let mut bytes = [0_u8; 8];
+    // SAFETY: the address and the length are those of an array.
+    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), libc::GRND_NONBLOCK) };
+    if got == bytes.len() as isize { u64::from_ne_bytes(bytes) } else { u64::from(number) }
+}
+
+/// Closes a file. Some file systems report here what they could not write.
+fn closed(file: File) -> io::Result<()> {
+    // SAFETY: the descriptor is the file's own, which gives it up.
+    if unsafe { libc::close(file.into_raw_fd()) } != 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Renames a file unless something has the new name.
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    let [from_text, to_text] = [from, to].map(|path| CString::new(path.as_os_str().as_bytes()));
+    let (from_text, to_text) = (from_text?, to_text?);
+    let here = libc::AT_FDCWD;
+    // SAFETY: the paths are C strings.
+    let answer =
+        unsafe { libc::renameat2(here, from_text.as_ptr(), here, to_text.as_ptr(), libc::RENAME_NOREPLACE) };
+    if answer == 0 {
+        return Ok(());
+    }
+    match io::Error::last_os_error() {
+        // The file system or the kernel cannot.
+        error if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+            fs::hard_link(from, to)?;
+            fs::remove_file(from)
+        }
+        error => Err(error),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("reconverge-whole-{}-{name}", process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_planted_link_is_not_followed() {
+        let folder = folder("link");
+        let (victim, link) = (folder.join("victim"), folder.join("link"));
+        fs::write(&victim, "kept").unwrap();
+        std::os::unix::fs::symlink(&victim, &link).unwrap();
+        assert_eq!(create(&link, b"new").unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert!(!is(&link, b"kept"));
+        replace(&link, b"new").unwrap();
+        assert!(is(&link, b"new") && is(&victim, b"kept"));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_created_again() {
+        let folder = folder("create");
+        let path = folder.join("file");
+        create(&path, b"first").unwrap();
+        assert_eq!(create(&path, b"second").unwrap_err().kind(), ErrorKind::AlreadyExists);
+        assert!(is(&path, b"first") && !is(&path, b"firs"));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_absent() {
+        let folder = folder("absent");
+        assert!(replace(&folder.join("no/such"), b"").is_err());
+        // A folder cannot be replaced: the temporary file goes.
+        fs::create_dir_all(folder.join("taken/inside")).unwrap();
+        assert!(replace(&folder.join("taken"), b"x").is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    /// Runs a test again in a child process that cannot write files of more than `most` bytes, as on a full disk. Returns
+    /// whether this is the child.
+    pub(crate) fn on_a_full_disk(test: &str, most: u64) -> bool {
+        const NAME: &str = "RECONVERGE_TEST_FULL_DISK";
+        if std::env::var_os(NAME).is_none() {
+            let mut again = process::Command::new(std::env::current_exe().unwrap());
+            let output = again.args(["--exact", test, "--nocapture"]).env(NAME, "1").output().unwrap();
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            assert!(output.status.success() && said.contains("1 passed"), "{said}{output:?}");
+            return false;
+        }
+        let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+        // SAFETY: plain system calls. The signal would end the process.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
+        }
+        true
+    }
+
+    #[test]
+    fn on_a_full_disk_files_are_absent_and_lists_end_with_a_whole_line() {
+        if !on_a_full_disk(
+            "whole::tests::on_a_full_disk_files_are_absent_and_lists_end_with_a_whole_line",
+            100,
+        ) {
+            return;
+        }
+        let folder = folder("full");
+        let path = folder.join("file");
+        assert!(create(&path, &[0; 101]).is_err() && replace(&path, &[0; 101]).is_err());
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        let mut list = OpenOptions::new().append(true).create(true).open(&path).unwrap();
+        append(&mut list, &[b'a'; 60]).unwrap();
+        append(&mut list, &[b'b'; 60]).unwrap_err();
+        append(&mut list, &[b'c'; 40]).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [[b'a'; 60].as_slice(), &[b'c'; 40]].concat());
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
