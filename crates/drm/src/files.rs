@@ -148,9 +148,10 @@ const MINOR: c_uint = 128;
 pub unsafe extern "C" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
-        // SAFETY: the caller promises an argument that the request's layout describes.
         Some(node) => {
-            answer(node.usable().and_then(|()| unsafe { asked_of(node, asked, argument) }).map(|()| 0))
+            // SAFETY: the caller promises an argument that the request's layout describes.
+            let ask = |()| unsafe { asked_of(node, asked, argument) };
+            answer(node.usable().and_then(ask).map(|()| 0))
         }
         // SAFETY: the caller's promises are those of the function that is called.
         None => unsafe { real::ioctl(descriptor, request, argument) },
