@@ -48,7 +48,7 @@ pub(crate) fn name(text: &str) -> Cow<'_, str> {
 }
 
 /// The name of a file within a line.
-pub(crate) fn path(path: impl AsRef<Path>) -> String {
+pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
 
