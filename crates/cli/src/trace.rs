@@ -247,7 +247,7 @@ impl<W: Write> Sink for Recorder<W> {
 /// A trace packs its records in the pieces in which an engine announces them: a stretch of instructions from the fast
 /// engine, one instruction from the reference. The file has the pieces of the fast engine. A run on another engine is
 /// therefore recorded twice, and the fast engine's recording is written if both have the same contents. If they differ,
-/// one engine is wrong, and the recording of the engine that was asked for is written.
+/// one engine is wrong, and the recording of the requested engine is written.
 fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
     // Data comes from the reference interpreter in any case, and the compiled engine leaves runs with observers to the fast.
     if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
