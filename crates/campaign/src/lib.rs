@@ -113,7 +113,7 @@ impl Shard {
     }
 }
 
-/// A file in the place of a shard that is not that shard as it was written.
+/// A file that has the name of a shard and other content.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.

@@ -353,7 +353,7 @@ fn what_is_not_the_shard_of_its_name_is_damaged() {
     assert_eq!(why(), "not a regular file");
 }
 
-/// A link in the place of a shard is replaced, and its target stays as it was.
+/// A shard replaces a link with the shard's name, and the target of the link does not change.
 #[test]
 #[cfg(unix)]
 fn a_planted_link_is_not_followed_when_a_shard_is_written() {

@@ -194,7 +194,7 @@ fn only_colours_of_ours_reach_a_terminal_from_any_command() {
     assert!(shown.contains("\x1b[1m"), "{shown}");
 }
 
-/// Of what is no terminal, standard output has a program's text as `asm` reads it, and messages are escaped all the same.
+/// A pipe gets the text of a program as `asm` reads it. Messages are escaped there, too.
 #[test]
 fn text_in_a_pipe_is_as_it_was_and_messages_are_escaped_everywhere() {
     let kernel = ".isa tesla\n.chip sm_10\n.kernel \"a\x1b[2J\"\n.reg 4\n  exit nop\n";

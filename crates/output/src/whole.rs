@@ -23,7 +23,7 @@ const TRIES: usize = 16;
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    /// Where it is meanwhile, and where it goes.
+    /// Its temporary path and its final path.
     places: Option<(PathBuf, PathBuf)>,
 }
 
