@@ -8,7 +8,7 @@ use reconverge_workbench::values::Stated;
 
 use crate::errors::wrong;
 
-/// The numpy array of an array: a view on its bytes, which go to numpy as they are, and which nobody can write.
+/// Returns an array as a read-only numpy array: a view on its bytes, without a copy.
 ///
 /// numpy makes an array writable again if an array below it is, or if the object below these has a writable buffer. Here
 /// the lowest array is read-only before there are views of it, and its memory belongs to a Rust object without a buffer.

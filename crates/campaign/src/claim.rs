@@ -55,7 +55,7 @@ impl Owner {
 
 /// The result of claiming a shard.
 pub(crate) enum Attempt {
-    /// It belongs to the caller until the claim is dropped.
+    /// The shard belongs to the caller until the claim is dropped.
     Mine(Claim),
     /// Another process has it: its name for people.
     Taken(String),
@@ -111,7 +111,7 @@ impl Claim {
         let again = text.clone();
         let beats = std::thread::spawn(move || {
             while ended.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                // Through the open file: one that took its place is not written. A write that fails lets the claim age.
+                // The file that is open is written, not one that took its place. A write that fails lets the claim age.
                 let _ = file.rewind().and_then(|()| file.write_all(again.as_bytes()));
             }
         });
@@ -173,7 +173,7 @@ fn space() -> Option<String> {
     Some(format!("{} {}", boot.trim(), namespace.display()))
 }
 
-/// When a process started, in ticks since the boot; `None` for one that has ended, even if nobody has waited for it.
+/// Returns the start of a process in ticks since the boot, or `None` if it has ended. A zombie has ended.
 fn started(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     // The name comes before, in brackets, and may contain anything.

@@ -113,14 +113,14 @@ impl Shard {
     }
 }
 
-/// A file in the place of a shard that is not that shard as it was written.
+/// A file that has the name of a shard and other content.
 #[derive(Clone, Debug)]
 pub struct Damaged {
     /// The shard.
     pub shard: Shard,
     /// The file.
     pub file: PathBuf,
-    /// How that is known.
+    /// The evidence.
     pub why: String,
 }
 
@@ -133,16 +133,16 @@ pub struct State {
     pub damaged: Vec<Damaged>,
 }
 
-/// What [`Campaign::take_shard_while`] did.
+/// The result of [`Campaign::take_shard_while`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It ran the shard, and wrote this file.
+    /// The shard was run, and is in this file.
     Ran(PathBuf),
     /// The file exists already.
     Finished(PathBuf),
     /// Another process runs the shard: its name for people.
     Elsewhere(String),
-    /// It was stopped before the end.
+    /// The run was stopped before the end.
     Stopped,
 }
 

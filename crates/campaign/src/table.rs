@@ -72,7 +72,7 @@ const MARK: &str = "fnv1a128:";
 /// Hexadecimal digits of the checksum.
 const DIGITS: usize = 32;
 
-/// Why a file is not a shard that can be used.
+/// The reason why a file cannot be used as a shard.
 #[derive(Debug, Error)]
 pub(crate) enum Damage {
     /// The file cannot be read.
@@ -111,7 +111,7 @@ pub(crate) fn file(records: &[Record], notes: &[(&str, &str)]) -> Result<Vec<u8>
     Ok(bytes)
 }
 
-/// Where the digits of the checksum are.
+/// Returns the offsets of the checksum's digits.
 fn digits(bytes: &[u8]) -> Option<Range<usize>> {
     let start = memmem::rfind(bytes, MARK.as_bytes())? + MARK.len();
     let digits = start..start.checked_add(DIGITS)?;
@@ -163,7 +163,7 @@ pub(crate) fn note<'a>(bytes: &'a [u8], key: &str) -> Option<&'a str> {
 
 /// Returns the records of a file that [`read`] has checked, in order.
 pub(crate) fn records(bytes: Bytes) -> Result<Vec<Record>, Damage> {
-    // A checksum keeps accidents away, and not somebody who makes one for other bytes.
+    // A checksum detects accidents, but a valid one can be made for any bytes.
     let parsed = catch_unwind(AssertUnwindSafe(|| -> Result<Vec<Record>, ParquetError> {
         SerializedFileReader::new(bytes)?.get_row_iter(None)?.map(|row| record(&row?)).collect()
     }));
@@ -273,7 +273,7 @@ mod tests {
         each_flip_is_found(bytes);
     }
 
-    /// In the pages, the footer, the checksum and its key.
+    /// Flips bits of the pages, the footer, the checksum and its key.
     fn each_flip_is_found(mut bytes: Vec<u8>) {
         for bit in 0..8 * bytes.len() {
             bytes[bit / 8] ^= 1 << (bit % 8);

@@ -299,7 +299,7 @@ fn a_folder_of_another_campaign_or_version_and_a_damaged_shard_are_refused() {
     assert!(why.contains("damaged; remove it and run the campaign again"), "{why}");
 }
 
-/// A bit of the pages, of the footer or of the checksum: one in 1,009. `table` flips each bit of a file.
+/// Flips one bit in 1,009. The tests of `table` flip each bit of a file.
 #[test]
 fn a_flipped_bit_of_a_shard_is_never_counted_and_the_shard_is_run_again() {
     let path = folder("flipped", &[("c.toml", &SHARDED.replace("injections = 60", "injections = 20"))]);
@@ -331,7 +331,7 @@ fn a_flipped_bit_of_a_shard_is_never_counted_and_the_shard_is_run_again() {
     assert_eq!(campaign.summary(&results).unwrap().finished, 20);
 }
 
-/// A whole file under another name, one without a checksum (of an earlier version), a folder.
+/// Tries a whole file under another name, a file without a checksum (from an earlier version), and a folder.
 #[test]
 fn what_is_not_the_shard_of_its_name_is_damaged() {
     let path = folder("misplaced", &[("c.toml", SHARDED)]);
@@ -353,7 +353,7 @@ fn what_is_not_the_shard_of_its_name_is_damaged() {
     assert_eq!(why(), "not a regular file");
 }
 
-/// A link in the place of a shard is replaced, and its target stays as it was.
+/// A shard replaces a link with the shard's name, and the target of the link does not change.
 #[test]
 #[cfg(unix)]
 fn a_planted_link_is_not_followed_when_a_shard_is_written() {
@@ -369,7 +369,7 @@ fn a_planted_link_is_not_followed_when_a_shard_is_written() {
     assert_eq!(std::fs::read(path.join("victim")).unwrap(), b"precious");
 }
 
-/// Every experiment runs once, whoever takes it.
+/// Each experiment runs once.
 #[test]
 fn threads_that_take_shards_divide_them() {
     let path = folder("divided", &[("c.toml", SHARDED)]);

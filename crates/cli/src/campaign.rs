@@ -19,8 +19,8 @@ use crate::part::Part;
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
 ///
-/// FILE is TOML: docs/campaigns.md has its fields. Results are Parquet files in a folder, one for each shard of experiments;
-/// what is there already is not run again, unless it is damaged. They do not depend on the number of jobs. Several commands,
+/// FILE is TOML: docs/campaigns.md has its fields. Results are Parquet files in a folder, one for each shard of experiments.
+/// A shard that exists is not run again, unless it is damaged. Results do not depend on the number of jobs. Several commands,
 /// on one host or on several, may share a folder and divide its shards. Ctrl-C keeps the shards that are finished.
 #[derive(clap::Args)]
 pub(crate) struct CampaignArgs {

@@ -277,8 +277,8 @@ fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
 }
 
-/// The message about arguments that do not fit. It quotes them between colours of its own: where they have characters
-/// that a terminal obeys, it is that about the same arguments with these escaped.
+/// Returns the message about wrong arguments. Its quotes of arguments stand between colours. It is therefore the message
+/// about the same arguments with the characters escaped that a terminal obeys.
 fn refused(error: &clap::Error) -> clap::Error {
     let arguments = std::env::args_os().map(|argument| shown::name(&argument.to_string_lossy()).into_owned());
     match Cli::command().try_get_matches_from(arguments).and_then(|matches| Cli::from_arg_matches(&matches)) {

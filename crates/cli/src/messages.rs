@@ -95,7 +95,7 @@ pub(crate) fn output() -> std::io::Result<std::io::Stdout> {
     }
 }
 
-/// Writes to standard output. A reader that has gone away wants no more: that is no error. On a terminal, characters that
+/// Writes to standard output. A reader that has closed its pipe ends the command quietly. On a terminal, characters that
 /// it obeys are escaped; other readers get the text as it is.
 pub(crate) fn answer(text: fmt::Arguments<'_>) {
     written(output().and_then(|mut out| match out.is_terminal() {

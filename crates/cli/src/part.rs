@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Every N-th item of a list, from the K-th on.
+/// A part K/N of a list: the K-th item and each N-th after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     part: usize,
@@ -16,7 +16,7 @@ impl Part {
         items.into_iter().skip(self.part - 1).step_by(self.of).collect()
     }
 
-    /// Whether the item of a number, from 0 on, is in this part.
+    /// Returns whether the item with this index is in this part.
     pub(crate) fn has(self, number: usize) -> bool {
         number % self.of == self.part - 1
     }

@@ -48,7 +48,7 @@ pub(crate) fn name(text: &str) -> Cow<'_, str> {
 }
 
 /// The name of a file within a line.
-pub(crate) fn path(path: impl AsRef<Path>) -> String {
+pub(crate) fn path(path: &(impl AsRef<Path> + ?Sized)) -> String {
     name(&path.as_ref().to_string_lossy()).into_owned()
 }
 
@@ -160,7 +160,7 @@ fn unescaped(text: &str) -> Option<(char, usize)> {
 mod tests {
     use super::*;
 
-    /// Of each kind one that a terminal obeys or hides, and letters, marks and symbols of several scripts.
+    /// Tests one character of each kind that a terminal obeys or hides, and letters, marks and symbols of several scripts.
     #[test]
     fn what_a_terminal_obeys_is_escaped_and_letters_are_not() {
         let hidden = "\0\x07\x08\n\r\t\x1b\x7f\u{80}\u{9b}\u{9d}\u{ad}\u{61c}\u{200b}\u{200c}\u{200d}\u{200e}\u{200f}\
@@ -216,7 +216,7 @@ mod tests {
             assert!(!entry.chars().any(is_hidden), "{entry}");
             assert_eq!(unlisted(&entry), name);
         }
-        // Of lists that others wrote.
+        // Lists of other tools.
         assert_eq!(unlisted("dir\\file \\u{zz} \\u{110000} \\"), "dir\\file \\u{zz} \\u{110000} \\");
     }
 }

@@ -9,7 +9,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use reconverge_output::Whole;
 use reconverge_simt::limits::TRACE;
-use reconverge_simt::{Event, Lane, Mask, Why};
+use reconverge_simt::{Engine, Event, Lane, Mask, Why};
+use reconverge_trace::compare::first_difference;
 use reconverge_trace::filter::EVENTS;
 use reconverge_trace::{
     Error as TraceError, Filter, Header, Limits, Line, Outcome, Reader, What, Writer, export,
@@ -110,7 +111,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
     interrupt::watch();
     // It ends with the command.
     let _limit = Timeout::start(args.timeout, false, &crate::shown::path(&args.launch.file()));
-    let ready = args.launch.ready(matches)?;
+    let mut ready = args.launch.ready(matches)?;
     let mut ended = Ended::Well;
     let recording = Recording { data: args.data, limit: args.limit };
     if args.page.html.is_some()
@@ -122,7 +123,8 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
         Some(file) if file.extension().is_some_and(|extension| extension == "rtrace") => {
             let place = || crate::shown::path(&file);
             let created = Whole::create(file).with_context(place)?;
-            let (written, how) = record(&ready, recording, BufWriter::new(created)).with_context(place)?;
+            let (written, how) =
+                record_file(&mut ready, recording, BufWriter::new(created)).with_context(place)?;
             written
                 .into_inner()
                 .map_err(|error| error.into_error())
@@ -240,8 +242,53 @@ impl<W: Write> Sink for Recorder<W> {
     }
 }
 
+/// Records the launch for a file, whose bytes do not depend on the engine.
+///
+/// A trace packs its records in the pieces in which an engine announces them: a stretch of instructions from the fast
+/// engine, one instruction from the reference. The file has the pieces of the fast engine. A run on another engine is
+/// therefore recorded twice, and the fast engine's recording is written if both have the same contents. If they differ,
+/// one engine is wrong, and the recording of the requested engine is written.
+fn record_file<W: Write>(ready: &mut Ready, what: Recording, mut out: W) -> Result<(W, Ended)> {
+    // Data comes from the reference interpreter in any case, and the compiled engine leaves runs with observers to the fast.
+    if what.data || matches!(ready.options.engine, Engine::Fast | Engine::Compiled) {
+        return record(ready, what, out);
+    }
+    let (asked, ended) = record(ready, what, Vec::new())?;
+    if ended == Ended::Interrupted {
+        out.write_all(&asked)?;
+        return Ok((out, ended));
+    }
+    let engine = std::mem::replace(&mut ready.options.engine, Engine::Fast);
+    let again = recorded(ready, what, Vec::new());
+    ready.options.engine = engine;
+    let chosen = match again {
+        Ok((fast, how, _)) if how == ended && same_contents(&asked, &fast)? => fast,
+        _ => asked,
+    };
+    out.write_all(&chosen)?;
+    Ok((out, ended))
+}
+
+/// Whether two traces have the same records, as far as the limit on bytes let both get.
+fn same_contents(a: &[u8], b: &[u8]) -> Result<bool> {
+    let (mut a, mut b) = (Reader::new(std::io::Cursor::new(a))?, Reader::new(std::io::Cursor::new(b))?);
+    let is_bounded = [a.end(), b.end()].iter().flatten().any(|end| end.bound_at.is_some());
+    Ok(match first_difference(&mut a, &mut b)? {
+        None => true,
+        Some(difference) => is_bounded && (difference.a.is_none() || difference.b.is_none()),
+    })
+}
+
 /// Runs the launch and records it; gives what was written, and how it ended. After Ctrl-C what was recorded is complete.
 pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended)> {
+    let (out, ended, notes) = recorded(ready, what, out)?;
+    notes.iter().for_each(|text| messages::note(text));
+    Ok((out, ended))
+}
+
+/// [`record`], with the notes for the user.
+fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ended, Vec<String>)> {
+    let mut notes = Vec::new();
     let (target, program) = (&ready.opened.target, ready.program());
     let machine = target.machine();
     let stepping =
@@ -275,17 +322,17 @@ pub(crate) fn record<W: Write>(ready: &Ready, what: Recording, out: W) -> Result
         return Err(error.into());
     }
     if recorder.writer.is_full() {
-        messages::note(&format!(
+        notes.push(format!(
             "the trace has reached {} bytes; what comes after is counted, not recorded (--limit)",
             what.limit
         ));
     }
     if ended == Ended::Interrupted {
         let steps = messages::counted(recorder.writer.steps(), "instruction");
-        messages::note(&format!("interrupted: the trace ends after {steps}"));
+        notes.push(format!("interrupted: the trace ends after {steps}"));
     }
     let outcome = Outcome { trap: ended.trap().map(str::to_owned), interrupted: ended == Ended::Interrupted };
-    Ok((recorder.writer.finish(outcome)?, ended))
+    Ok((recorder.writer.finish(outcome)?, ended, notes))
 }
 
 /// Prints and exports what the filter takes.

@@ -44,7 +44,7 @@ fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
 const SMALL: &str =
     "kernel = \"mandel\"\nisa = \"r500\"\nlanes = 16\ninjections = 40\nshard = 10\nseed = 7\n";
 
-/// In the pages, the footer, the checksum: never status 0 with other numbers, never a panic.
+/// Changes pages, footer and checksum: no status 0 with other numbers, and no panic.
 #[test]
 fn a_flipped_bit_is_named_and_the_shard_is_run_again_with_the_same_bytes() {
     let folder = folder("flipped", SMALL);
@@ -138,7 +138,7 @@ fn the_shards_of_a_killed_process_are_run_by_another_that_waits_for_them() {
     first.kill().unwrap();
     let number = first.id();
     let output = second.wait_with_output().unwrap();
-    // Not before: the second finds a dead process that nobody has waited for.
+    // The first was a zombie until here.
     first.wait().unwrap();
     let message = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{message}");

@@ -60,7 +60,7 @@ fn an_answer_that_cannot_be_written_is_status_2_with_a_message() {
             assert!(message.contains("error: standard output: "), "{arguments} {place}: {message}");
         }
     }
-    // A command without an answer needs none. The null device is no closed stream, even opened for reading too.
+    // A command without an answer needs none. The null device is not a closed stream, even if it is also open for reading.
     for works in ["$R asm k.s -o out.hex >&-", "$R list k.s >/dev/null", "$R list k.s <>/dev/null >&0"] {
         assert_eq!(shell(&folder, works).status.code(), Some(0), "{works}");
     }
@@ -80,7 +80,7 @@ fn a_reader_that_goes_away_ends_the_command_quietly() {
     }
 }
 
-/// A newline with a line behind it, what begins a comment, what is trimmed, what begins an escape.
+/// Names that contain a line, start a comment, lose their spaces, or start an escape.
 const NAMES: [&str; 6] = ["a\nb.toml,Pass,0", "#c", " d ", "e\\nf", "g\th\r", "i\x1b[2J"];
 
 #[test]

@@ -37,7 +37,7 @@ fn on_a_terminal(folder: &Path, arguments: &[&OsStr]) -> String {
     String::from_utf8_lossy(&written).into_owned()
 }
 
-/// What is left of a text without newlines, tabs and colours, and would not be shown as it is.
+/// Returns the first character that a terminal obeys or hides, except for newlines, tabs and colours.
 fn obeyed(text: &str) -> Option<String> {
     let mut rest = text;
     while let Some(at) = rest.find(|character: char| {
@@ -186,7 +186,7 @@ fn only_colours_of_ours_reach_a_terminal_from_any_command() {
             );
         }
     }
-    // The names are there, and so are the colours.
+    // Names and colours are shown.
     assert!(
         shown.contains("x\\u{1b}]0;pwned\\u{7}\\u{1b}[2J\\u{9b}2J\\u{202e}\\u{2028}\\u{200b}y"),
         "{shown}"
@@ -194,7 +194,7 @@ fn only_colours_of_ours_reach_a_terminal_from_any_command() {
     assert!(shown.contains("\x1b[1m"), "{shown}");
 }
 
-/// Of what is no terminal, standard output has a program's text as `asm` reads it, and messages are escaped all the same.
+/// A pipe gets the text of a program as `asm` reads it. Messages are escaped there, too.
 #[test]
 fn text_in_a_pipe_is_as_it_was_and_messages_are_escaped_everywhere() {
     let kernel = ".isa tesla\n.chip sm_10\n.kernel \"a\x1b[2J\"\n.reg 4\n  exit nop\n";

@@ -363,3 +363,36 @@ fn a_trace_is_written_as_a_table() {
     let written = std::fs::read(&file).unwrap();
     assert!(written.starts_with(b"PAR1") && written.ends_with(b"PAR1") && written.len() > 1000);
 }
+
+/// Traces with a trap, and cut by their limit, too.
+#[test]
+fn the_bytes_of_a_trace_do_not_depend_on_the_engine() {
+    let samples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/samples");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trace-bytes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let launches = [
+        "loop-break.r500",
+        "loop-break.r700",
+        "loop-break.tesla",
+        "nested-if.r500",
+        "nested-if.r700",
+        "nested-if.tesla",
+    ];
+    for launch in launches {
+        for more in [&[][..], &["--data"], &["--limit", "1"], &["--watchdog", "20"]] {
+            let bytes = |engine: &str| {
+                let file = folder.join("t.rtrace");
+                let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+                let launch = format!("{samples}/{launch}.toml");
+                command.args(["trace", &launch, "--engine", engine, "-o"]).arg(&file).args(more);
+                let output = command.output().unwrap();
+                assert!(output.status.code() < Some(2), "{}", String::from_utf8_lossy(&output.stderr));
+                std::fs::read(file).unwrap()
+            };
+            let wanted = bytes("fast");
+            for engine in ["reference", "compiled", "lockstep", "lockstep=reference,compiled"] {
+                assert!(bytes(engine) == wanted, "{launch} {more:?} {engine}");
+            }
+        }
+    }
+}

@@ -2,7 +2,7 @@
 //!
 //! Rust's runtime opens `/dev/null` for a standard stream that is closed at the start, so that writing to it succeeds.
 //! The look at the descriptor therefore comes before the runtime, from the list of functions that the loader calls
-//! before `main`. The flags of descriptor 1 are no substitute: Python's `subprocess.DEVNULL` has the same.
+//! before `main`. The flags of descriptor 1 do not show the difference: Python's `subprocess.DEVNULL` has the same flags.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -18,12 +18,12 @@ const TRIES: usize = 16;
 /// Data goes to a new file in the same folder, `.NAME.RANDOM.part`, which [`Whole::finish`] renames. Dropping the value
 /// earlier deletes that file. Existing pipes and devices are written directly.
 ///
-/// `RANDOM` comes from the operating system and the file is created exclusively. Nobody can therefore put a link where
-/// the file will be, and two processes never write the same file, whatever their hosts and process numbers are.
+/// `RANDOM` comes from the operating system and the file is created exclusively. A link with the
+/// name of the file cannot be planted, and two processes never write the same file, even if their numbers are equal.
 #[derive(Debug)]
 pub struct Whole {
     file: File,
-    /// Where it is meanwhile, and where it goes.
+    /// Its temporary path and its final path.
     places: Option<(PathBuf, PathBuf)>,
 }
 
