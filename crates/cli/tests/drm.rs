@@ -416,7 +416,8 @@ fn a_killed_program_leaves_nothing() {
     assert!(said.contains("error: sh: ended by signal 9 (SIGKILL)"), "{said}");
     assert!(!Path::new("/proc").join(pid).exists());
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "files are left in TMPDIR");
-    assert!(!draws.join("unfinished").exists());
+    let temporary = |name: &String| name.ends_with(".part");
+    assert!(!files(&draws).iter().any(temporary) && !files(&draws.join("data")).iter().any(temporary));
 }
 
 #[test]
@@ -703,8 +704,8 @@ fn many_resets_and_many_names_leave_a_short_report() {
     assert_eq!((counts.len(), &counts["others"]), (129, &(5000 - 128).into()));
 }
 
-/// The frames in a folder, by name.
-fn frames(folder: &Path) -> Vec<String> {
+/// The names of the files in a folder.
+fn files(folder: &Path) -> Vec<String> {
     let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
     let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
     names.sort();
@@ -725,23 +726,23 @@ fn no_frame_is_lost_without_a_word() {
     assert_eq!(output.status.code(), Some(0));
     let expected =
         ["frame-0001.ppm", "frame-0002.ppm", "frame-0003.ppm", "frame-p2-0001.ppm", "frame-p2-0002.ppm"];
-    assert_eq!(frames(&folder), expected);
+    assert_eq!(files(&folder), expected);
     assert!(text(&output.stderr).contains("drm-frames: 5 frames"), "{}", text(&output.stderr));
     // A link that has the name of a frame.
     let victim = Path::new(env!("CARGO_TARGET_TMPDIR")).join("drm-frames-victim");
     std::fs::write(&victim, "kept").unwrap();
     let line = format!("ln -s {} {}/frame-0002.ppm; host flips 3", victim.display(), folder.display());
     run(&line);
-    assert_eq!((std::fs::read(&victim).unwrap(), frames(&folder).len()), (b"kept".to_vec(), 3));
+    assert_eq!((std::fs::read(&victim).unwrap(), files(&folder).len()), (b"kept".to_vec(), 3));
     // More than are written.
     let output = run("host flips 10003");
     let said = text(&output.stderr);
-    assert_eq!((output.status.code(), frames(&folder).len()), (Some(0), 10_000), "{said}");
+    assert_eq!((output.status.code(), files(&folder).len()), (Some(0), 10_000), "{said}");
     assert!(said.contains("drm-frames: 3 frames shown and not written"), "{said}");
     // None fits on the disk.
     let output = run("host flips 3 8192");
     let said = text(&output.stderr);
-    assert_eq!((output.status.code(), frames(&folder).len()), (Some(2), 0), "{said}");
+    assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
     assert_eq!(said.matches("frames are not written: File too large").count(), 1, "{said}");
     assert!(said.contains("error: not completely written: frames (3)"), "{said}");
     let _ = std::fs::remove_dir_all(&folder);
@@ -877,6 +878,16 @@ fn a_baseline_lists_and_a_folder_that_is_gone_on_with() {
     // A failure that is in no baseline.
     std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/one.shader_test"), FAIL).unwrap();
     assert_eq!(piglit.run(&["--tests", "one"]).status.code(), Some(1));
+}
+
+#[test]
+fn files_that_tests_could_not_write_are_an_error() {
+    if !has_driver() {
+        return;
+    }
+    let lost = format!("echo '{{\"lost\": {{\"programs\": 2}}}}' > \"$RECONVERGE_DRM_REPORT\"\n{PASS}");
+    let piglit = Piglit::new("piglit-lost", &[("one", &lost), ("two", PASS)]);
+    refuses(&piglit.run(&[]), &["not completely written: programs (2)"]);
 }
 
 /// Every other run of it leaves other bytes in the second pixel.
