@@ -23,6 +23,6 @@ pub(crate) fn run(program: &Program, launch: &Launch, options: &Options) -> Resu
     };
     everywhere(on, shown).map_err(|error| match error {
         RunError::Trap(trap) => trap.trap,
-        RunError::Launch(_) | RunError::Differ(_) => panic!("{error}"),
+        RunError::Launch(_) | RunError::Differ(_) | RunError::Fault(_) => panic!("{error}"),
     })
 }
