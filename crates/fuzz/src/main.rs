@@ -14,6 +14,7 @@ use reconverge_fuzz::driver::{Outcome, Plan, Until, bytes_of, checked, run};
 use reconverge_fuzz::finding::Finding;
 use reconverge_fuzz::{Target, target, targets};
 use reconverge_isa::Isa;
+use reconverge_simt::guarded::Placement;
 
 /// Chores of the repository.
 #[derive(Parser)]
@@ -111,7 +112,15 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("`{text}` is not a whole number"))
 }
 
+/// Places the memory that generated code reaches between pages without access, unless `RECONVERGE_GUARD` says otherwise.
+fn guard() {
+    if std::env::var_os("RECONVERGE_GUARD").is_none() {
+        Placement::AtEnd.force();
+    }
+}
+
 fn main() -> Result<ExitCode> {
+    guard();
     match Xtask::parse() {
         Xtask::Fuzz(Fuzz { list: true, .. }) => {
             for target in targets() {

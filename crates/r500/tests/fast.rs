@@ -8,7 +8,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
-use reconverge_r500::inst::{Body, decode};
+use reconverge_r500::inst::Body;
 use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
 use reconverge_r500::run::{run, run_in_pieces, run_observed};

@@ -275,10 +275,14 @@ fn shared_line(random: &mut Random) -> String {
     match random.below(12) {
         0..4 => format!("{guard}mov b32 {d} b32 {at}"),
         4 => format!("{guard}add b32 {d} b32 {at} {a}"),
-        5 => format!("{guard}ld {} {d} {at}", random.one_of(&["b32", "b32", "u16", "s16"])),
+        5 => format!(
+            "{guard}ld {d} {} s[$a{base}+{:#x}]",
+            random.one_of(&["b32", "u16", "s16"]),
+            4 * random.below(8)
+        ),
         6 | 7 => format!("{guard}st b32 {at} {a}"),
-        8 => format!("{guard}mov b32 {d} {:#x}", address(random)),
-        9 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(64)),
+        8 => format!("mov b32 $r13 {:#x}\n{guard}mov b32 {d} $r13", address(random)),
+        9 => format!("{guard}mov b32 {d} b32 s[{:#x}]", 4 * random.below(32)),
         _ => format!("{guard}shl $a{base} {a} {:#x}", random.below(3)),
     }
 }
@@ -302,21 +306,26 @@ pub fn shared(random: &mut Random) -> String {
         ("breakaddr DONE\nSTEP:\n", "break", "bra STEP\nDONE:\n"),
         ("joinat DONE\nSTEP:\n", "bra DONE", "bra STEP\nDONE:\njoin nop\n"),
         ("call BODY\nbra DONE\nBODY:\nSTEP:\n", "ret", "bra STEP\nDONE:\n"),
-        ("breakaddr DONE\nSTEP:\n", "exit nop", "bra STEP\nDONE:\n"),
+        ("breakaddr DONE\nSTEP:\n", "exit", "bra STEP\nDONE:\n"),
     ]);
     text += open;
+    let leaves = |guard: &str| match leave {
+        "exit" => format!("exit {guard} nop\n"),
+        _ => format!("{guard} {leave}\n"),
+    };
     let lines = 2 + random.below(12);
     let (exit, count) = (random.below(lines), random.below(lines));
     for number in 0..lines {
         if number == count {
             // All lanes leave at last.
-            text += &format!("add b32 $r10 $r10 0x1\nset $c1 # ge u32 $r10 $r12\n(lg $c1) {leave}\n");
+            text += "add b32 $r10 $r10 0x1\nset $c1 # ge u32 $r10 $r12\n";
+            text += &leaves("(lg $c1)");
         }
         if number == exit {
             let compare = random.one_of(&["l", "e", "le", "g", "lg", "ge"]);
             let [a, b] = [(); 2].map(|()| random.one_of(&["$r2", "$r3", "$r5", "$r10", "$r12"]));
-            text +=
-                &format!("set $c0 # {compare} u32 {a} {b}\n({} $c0) {leave}\n", random.one_of(&["e", "lg"]));
+            text += &format!("set $c0 # {compare} u32 {a} {b}\n");
+            text += &leaves(random.one_of(&["(e $c0)", "(lg $c0)"]));
         }
         text += &shared_line(random);
         text += "\n";
