@@ -358,6 +358,10 @@ fn main() -> ExitCode {
             messages::counted(spent.bytes, "byte"),
         );
     }
+    if cli.verbose && spent.rejected > 0 {
+        let regions = messages::counted(spent.rejected, "region");
+        tell!("note: the verifier of generated code rejected {regions}, which the fast engine ran");
+    }
     messages::finish();
     match answer {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
