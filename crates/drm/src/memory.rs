@@ -15,7 +15,8 @@ use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicU8, Ordering};
+
+use reconverge_simt::vram::Vram;
 
 use crate::ioctls::Errno;
 use crate::real;
@@ -68,32 +69,20 @@ impl Memory {
     /// The program may write to the part at the same time. Each byte of the copy is then either the old or the new one.
     pub(crate) fn read(&self, part: Range<usize>) -> Vec<u8> {
         assert!(part.start <= part.end && part.end <= BYTES as usize, "{part:?} is in memory");
-        self.atoms(part).iter().map(|byte| byte.load(Ordering::Relaxed)).collect()
+        self.whole().bytes(part)
     }
 
     /// Stores bytes at an offset. The program may access them at the same time, as in [`Memory::read`].
     pub(crate) fn write(&self, at: usize, bytes: &[u8]) {
-        let part = at..at.checked_add(bytes.len()).expect("places are far below 2^64");
-        assert!(part.end <= BYTES as usize, "{part:?} is in memory");
-        self.atoms(part).iter().zip(bytes).for_each(|(place, byte)| place.store(*byte, Ordering::Relaxed));
+        let written = self.whole().write(at, bytes);
+        assert!(written, "{} bytes at {at:#x} are in memory", bytes.len());
     }
 
-    /// Returns the bytes of a part that lies inside memory. The program shares them.
-    fn atoms(&self, part: Range<usize>) -> &[AtomicU8] {
-        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. Atomics may change
-        // while they are borrowed. The only slice of plain bytes comes from `whole`, which borrows `self` mutably.
-        unsafe { std::slice::from_raw_parts(self.chip.add(part.start).cast(), part.len()) }
-    }
-
-    /// Returns the whole memory for a chip.
-    ///
-    /// # Safety
-    /// While the slice is in use, no other code writes to the buffers that the chip reads, or accesses those that it
-    /// writes. This includes the program, which maps the same files.
-    pub(crate) unsafe fn whole(&mut self) -> &mut [u8] {
-        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library has no
-        // other slice of it, since `self` is borrowed mutably. The caller is responsible for the program.
-        unsafe { std::slice::from_raw_parts_mut(self.chip, BYTES as usize) }
+    /// Returns the whole memory. The program accesses it at any time, through other mappings of the same files.
+    pub(crate) fn whole(&self) -> Vram<'_> {
+        // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library accesses
+        // it through such views only. All of them have the same units, since they begin at the same address.
+        unsafe { Vram::from_raw(self.chip, BYTES as usize) }
     }
 
     /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range consists of whole pages.
@@ -104,7 +93,7 @@ impl Memory {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
-        // SAFETY: the range is inside the mapping of the chip, and no slice of it is in use: `self` is borrowed mutably.
+        // SAFETY: the range is inside the mapping of the chip, and no view of it is in use: `self` is borrowed mutably.
         let start = unsafe { real::mmap(start, length, ACCESS, flags, -1, 0) };
         kept_out_of_core_files(start, length).map(drop)
     }
@@ -115,7 +104,7 @@ impl Memory {
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-        // SAFETY: both ranges are inside mappings of BYTES, and no slice of them is in use: `self` is borrowed mutably.
+        // SAFETY: both ranges are inside mappings of BYTES, and no view of them is in use: `self` is borrowed mutably.
         // If the process has too many mappings, `mremap` fails and the old file stays until the next buffer replaces it.
         // No live buffer is in this range, so that this is harmless.
         unsafe {
@@ -219,6 +208,21 @@ mod tests {
         // SAFETY: as above.
         unsafe { mapped.write_volatile(5) };
         assert_eq!((read(), byte(&memory)), (5, 4));
+    }
+
+    #[test]
+    fn a_program_accesses_memory_while_the_chip_uses_it() {
+        let mut memory = Memory::new().unwrap();
+        memory.place(&(0..1 << 16)).unwrap();
+        let mapped = memory.map(&(0..1 << 16), null_mut(), ACCESS, libc::MAP_SHARED).unwrap().cast::<u8>();
+        let chip = memory.whole();
+        // SAFETY: the mapping has these bytes, and is not unmapped here.
+        unsafe { mapped.add(9).write_volatile(7) };
+        assert_eq!(chip.bytes(8..12), [0, 7, 0, 0]);
+        // The other bytes of the word keep the values of the program.
+        assert!(chip.write(10, &[8]) && memory.read(8..12) == [0, 7, 8, 0]);
+        // SAFETY: as above.
+        assert_eq!(unsafe { [mapped.add(9).read_volatile(), mapped.add(10).read_volatile()] }, [7, 8]);
     }
 
     #[test]

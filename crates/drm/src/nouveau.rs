@@ -214,6 +214,7 @@ mod tests {
     use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;
+    use reconverge_simt::vram::Vram;
 
     use super::*;
     use crate::device::Device;
@@ -224,14 +225,13 @@ mod tests {
     struct Storing;
 
     impl Gpu for Storing {
-        fn submit(&mut self, _: &mut [u8], _: &Submission<'_>) -> Result<(), Fault> {
+        fn submit(&mut self, _: Vram<'_>, _: &Submission<'_>) -> Result<(), Fault> {
             unreachable!("the driver has its commands read from memory")
         }
 
-        fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
-            let bytes: Vec<u8> =
-                segments.iter().flat_map(|segment| memory[segment.clone()].to_vec()).collect();
-            memory[..bytes.len()].copy_from_slice(&bytes);
+        fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+            let bytes: Vec<u8> = segments.iter().flat_map(|segment| memory.bytes(segment.clone())).collect();
+            assert!(memory.write(0, &bytes));
             match bytes.first() {
                 Some(1) => Err(Fault::Trap("a test of traps".to_owned())),
                 _ => Ok(()),

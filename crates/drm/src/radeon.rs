@@ -173,6 +173,7 @@ mod tests {
     use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;
+    use reconverge_simt::vram::Vram;
 
     use super::*;
     use crate::device::Device;
@@ -183,10 +184,10 @@ mod tests {
     struct Storing;
 
     impl Gpu for Storing {
-        fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+        fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
             let Range { start, .. } = submission.buffers[0].clone();
             match submission.commands {
-                [0, value] => memory[start..start + 4].copy_from_slice(&value.to_le_bytes()),
+                [0, value] => assert!(memory.write(start, &value.to_le_bytes())),
                 [1, ..] => return Err(Fault::Trap("a test of traps".to_owned())),
                 _ => panic!("a test of panics"),
             }

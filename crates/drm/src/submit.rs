@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reconverge_gpu::{Fault, Gpu, Submission};
+use reconverge_simt::vram::Vram;
 
 use crate::buffers::Buffers;
 use crate::ioctls::{Chunk, Errno, Submit};
@@ -59,13 +60,11 @@ fn fault(state: &mut State, submission: &Submission<'_>) -> Option<String> {
 /// Lets the chip execute something. Gives why it was not executed to its end, if it was not.
 pub(crate) fn executed(
     state: &mut State,
-    run: impl FnOnce(&mut dyn Gpu, &mut [u8]) -> Result<(), Fault>,
+    run: impl FnOnce(&mut dyn Gpu, Vram<'_>) -> Result<(), Fault>,
 ) -> Option<String> {
     let State { memory, gpu, .. } = state;
     let gpu = gpu.as_mut()?;
-    // SAFETY: drivers do not write to the buffers of a submission before its ioctl returns. A program that does breaks
-    // this condition. On hardware it would race with the chip.
-    let memory = unsafe { memory.whole() };
+    let memory = memory.whole();
     match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory))) {
         Ok(Ok(())) => None,
         Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => {

@@ -17,6 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use reconverge_gpu::observe::{ChipProgram, Target};
+use reconverge_simt::vram::Vram;
 
 use crate::json;
 use crate::whole;
@@ -58,12 +59,12 @@ impl Surfaces {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn draw(&mut self, draw: u64, targets: &[Target], memory: &[u8]) -> io::Result<()> {
+    pub(crate) fn draw(&mut self, draw: u64, targets: &[Target], memory: Vram<'_>) -> io::Result<()> {
         let mut entries = Vec::new();
         for target in targets {
             let content = target.content(memory);
             let mut hasher = DefaultHasher::new();
-            hasher.write(content);
+            hasher.write(&content);
             entries.push(format!(
                 "{{\"name\": {}, \"format\": {}, \"bytes\": {}, \"pitch\": {}, \"rows\": {}, \"digest\": \"{:016x}\"}}",
                 json::string(&target.name),
@@ -74,7 +75,7 @@ impl Surfaces {
                 hasher.finish()
             ));
             if self.whole == Some(draw) {
-                whole::replace(&self.folder.join(format!("draw-{draw}.{}.bin", target.name)), content)?;
+                whole::replace(&self.folder.join(format!("draw-{draw}.{}.bin", target.name)), &content)?;
             }
         }
         let programs = self.programs.iter().map(|(stage, words)| {

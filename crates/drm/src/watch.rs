@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use reconverge_gpu::observe::{Captured, ChipProgram, Observer, Target};
 use reconverge_gpu::patch::Patch;
+use reconverge_simt::vram::Vram;
 
 use crate::capture::{End, Folder};
 use crate::lock::Lock;
@@ -143,7 +144,7 @@ impl Observer for Watcher {
         self.surfaces.is_some()
     }
 
-    fn surfaces(&mut self, draw: u64, targets: &[Target], memory: &[u8]) {
+    fn surfaces(&mut self, draw: u64, targets: &[Target], memory: Vram<'_>) {
         let Some(surfaces) = &mut self.surfaces else { return };
         if let Err(error) = surfaces.draw(draw, targets, memory) {
             say_once(&format!(

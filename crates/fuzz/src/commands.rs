@@ -10,6 +10,7 @@ use reconverge_gpu::Submission;
 use reconverge_gpu::device::{BOARDS, Board, Driver};
 use reconverge_isa::Isa;
 use reconverge_simt::random::Random;
+use reconverge_simt::vram::Vram;
 
 use crate::Target;
 use crate::input::{chosen, head, input, words};
@@ -158,17 +159,17 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
     let mut gpu = board.gpu().ok_or_else(|| format!("{} has no chip", board.name))?;
     let result = match driver {
         Driver::R300 => gpu.submit(
-            &mut memory,
+            Vram::new(&mut memory),
             &Submission { commands: &bounded(commands, driver), buffers: &R300_BUFFERS },
         ),
         Driver::R600 => gpu.submit(
-            &mut memory,
+            Vram::new(&mut memory),
             &Submission { commands: &bounded(commands, driver), buffers: &R600_BUFFERS },
         ),
         Driver::Nv50 => {
             put(PUSH, commands);
             let end = (PUSH + 4 * commands.len()).min(memory.len());
-            gpu.push(&mut memory, std::slice::from_ref(&(PUSH..end)))
+            gpu.push(Vram::new(&mut memory), std::slice::from_ref(&(PUSH..end)))
         }
     };
     match result {

@@ -2,6 +2,7 @@
 
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 
 use crate::Fault;
 use crate::observe::{
@@ -53,7 +54,7 @@ impl Watch {
     }
 
     /// Shows what a draw has left in its surfaces.
-    pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: &[u8]) {
+    pub(crate) fn surfaces(&mut self, number: u64, draw: &Draw, memory: Vram<'_>) {
         if let Some(observer) = self.0.as_mut().filter(|observer| observer.looks()) {
             observer.surfaces(number, &targets(draw), memory);
         }

@@ -23,6 +23,7 @@ mod unknown;
 use std::ops::Range;
 
 use reconverge_simt::Engine;
+use reconverge_simt::vram::Vram;
 use thiserror::Error;
 
 use crate::observe::Observer;
@@ -49,11 +50,12 @@ pub enum Fault {
 
 /// A chip that executes what is submitted.
 pub trait Gpu: Send {
-    /// Executes a submission against the memory that holds all buffers.
+    /// Executes a submission against the memory that holds all buffers. A program may access that memory at the same time.
+    /// The results of a submission then depend on the order of the accesses.
     ///
     /// # Errors
     /// See [`Fault`]; what was written before stays.
-    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault>;
+    fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
     /// Runs programs on an engine from now on.
     fn use_engine(&mut self, engine: Engine);
@@ -66,7 +68,7 @@ pub trait Gpu: Send {
     ///
     /// # Errors
     /// See [`Fault`]. A chip to which commands are given takes none from memory.
-    fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
         let _ = memory;
         Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }

@@ -12,6 +12,7 @@ use reconverge_isa::program::Stage;
 use reconverge_isa::{Isa, Program};
 use reconverge_r500::pvs;
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::launch::Varying;
 
 /// The most lanes that a captured launch has; a draw with more is captured without it. One more than 1920 x 1080.
@@ -36,7 +37,7 @@ pub trait Observer: Debug + Send {
     }
 
     /// Looks at the surfaces that a draw stores into, in the memory of all buffers. Draws are numbered from 1 on.
-    fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: &[u8]) {}
+    fn surfaces(&mut self, _draw: u64, _targets: &[Target], _memory: Vram<'_>) {}
 }
 
 /// A program as the chip reads it.
@@ -139,10 +140,10 @@ pub struct Target {
 }
 
 impl Target {
-    /// Its bytes, as far as they are in memory.
-    pub fn content<'a>(&self, memory: &'a [u8]) -> &'a [u8] {
+    /// Returns a copy of its bytes, as far as they are in memory.
+    pub fn content(&self, memory: Vram<'_>) -> Vec<u8> {
         let end = self.start.saturating_add(self.pitch * self.rows * self.bytes).min(memory.len());
-        memory.get(self.start..end).unwrap_or(&[])
+        memory.bytes(self.start..end)
     }
 }
 

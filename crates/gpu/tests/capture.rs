@@ -9,13 +9,14 @@ use reconverge_gpu::Submission;
 use reconverge_gpu::observe::{Captured, Machine};
 use reconverge_gpu::r600::R600;
 use reconverge_r700::chip::Chip;
+use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, memory, put, stream};
 
 /// Submits a stream on a chip that is looked at.
 fn submitted(memory: &mut [u8], stream: &Stream, captures: bool, replaced: [u32; 2]) -> Vec<Captured> {
     let mut gpu = R600::new(Chip::RV770);
     let seen = seen(&mut gpu, captures, replaced, |gpu| {
-        let _ = gpu.submit(memory, &Submission { commands: &stream.0, buffers: &BUFFERS });
+        let _ = gpu.submit(Vram::new(memory), &Submission { commands: &stream.0, buffers: &BUFFERS });
     });
     seen.draws
 }

@@ -8,6 +8,7 @@ use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Engine;
+use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
 
 fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
@@ -18,7 +19,7 @@ fn pixel(memory: &[u8], x: usize, y: usize) -> [u8; 4] {
 #[test]
 fn every_pixel_of_a_captured_draw_is_where_it_is() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
-    gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
     for y in 0..250 {
         for x in 0..250 {
             let expected = [x, y].map(|at| ((at as f64 + 0.5) / 250. * 255.).round() as u8);
@@ -73,7 +74,7 @@ fn with_geometry(most: u32) -> (Vec<u8>, R600) {
     stream.context(0x288c8, &[4]);
     stream.context(0x28b38, &[most]);
     stream.0.extend(draw);
-    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     (memory, gpu)
 }
 
@@ -122,7 +123,7 @@ fn a_resolve_is_the_mean_of_the_samples() {
     stream.context(0x28808, &[0x00cc_00f0]);
     stream.context(0x2843c, &[125., 125.].map(f32::to_bits));
     stream.0.extend(&draw);
-    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
     for y in [0, 1, 100, 249] {
         let [_, green, blue, alpha] = pixel(&memory, 1, y);
         assert_eq!((blue, alpha), (128, 255));
@@ -140,7 +141,7 @@ fn what_is_not_known_is_named_and_counted() {
     stream.packet(0x7f, &[0]);
     stream.context(0x28ffc, &[1]);
     stream.context(0x28ffc, &[1]);
-    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &[] }).unwrap();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[] }).unwrap();
     assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x28ffc".to_owned(), 2)]);
 }
 
@@ -153,7 +154,7 @@ fn a_draw_of_more_vertices_than_a_launch_has_is_named() {
         stream.0.truncate(stream.0.len() - 3);
         stream.packet(0x2f, &[instances]);
         stream.packet(0x2d, &[vertices, 2]);
-        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
         assert_eq!((gpu.draws(), gpu.unknown()), (0, vec![("a draw of that many vertices".to_owned(), 1)]));
     }
 }
@@ -163,8 +164,9 @@ fn a_shader_that_never_ends_is_named() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
     // LOOP_START_DX10, and LOOP_END at once.
     put(&mut memory, PIXEL.start, &[2, 0x8300_0000, 1, 0x8280_0000, 0, 0x8020_0000]);
-    let fault =
-        gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap_err();
+    let fault = gpu
+        .submit(Vram::new(&mut memory), &Submission { commands: &stream().0, buffers: &BUFFERS })
+        .unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: pixel shader: ")), "{fault}");
 }
 
@@ -173,7 +175,7 @@ fn engines_alone_and_in_lockstep_draw_the_same_pixels() {
     let drawn = |engine| {
         let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
         gpu.use_engine(engine);
-        gpu.submit(&mut memory, &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream().0, buffers: &BUFFERS }).unwrap();
         memory[TARGET].to_vec()
     };
     let [first, others @ ..] = Engine::ALL.map(drawn);

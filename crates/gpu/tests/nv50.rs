@@ -7,6 +7,7 @@ mod shelf;
 use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Chip;
 
 /// Where things are in memory.
@@ -63,7 +64,7 @@ impl Stream {
         for (number, word) in self.0.iter().enumerate() {
             memory[PUSH + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
         }
-        gpu.push(memory, std::slice::from_ref(&(PUSH..PUSH + 4 * self.0.len())))
+        gpu.push(Vram::new(memory), std::slice::from_ref(&(PUSH..PUSH + 4 * self.0.len())))
     }
 }
 
@@ -336,7 +337,7 @@ fn indices_of_a_segment_are_read_when_it_is_reached() {
     stream.upload(indices, &[0x0000_0007, 0x0002_0001, 0x0009_0003]);
     stream.0.extend([0x0003_75f0, 3]);
     stream.push(&mut gpu, &mut memory).unwrap();
-    gpu.push(&mut memory, std::slice::from_ref(&(indices..indices + 12))).unwrap();
+    gpu.push(Vram::new(&mut memory), std::slice::from_ref(&(indices..indices + 12))).unwrap();
     let mut stream = Stream::default();
     stream.call(TESLA, 0x15ec, &[0]);
     stream.call(TESLA, 0x15e0, &[0]);

@@ -9,6 +9,7 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
+use reconverge_simt::vram::Vram;
 
 /// Where the buffers of the relocation list are.
 const TARGET: Range<usize> = 0x1_0000..0x5_0000;
@@ -116,7 +117,7 @@ const NEAREST: u32 = 0x0000_0a92;
 
 fn submitted(stream: &Stream, memory: &mut [u8]) -> R300 {
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
-    gpu.submit(memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+    gpu.submit(Vram::new(memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     gpu
 }
 
@@ -340,7 +341,7 @@ fn a_captured_draw_runs_again_from_its_launch_files() {
     with_a_vertex_program(&mut stream, &VERTEX);
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let seen = seen(&mut gpu, true, [0; 2], |gpu| {
-        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     });
     let [draw] = &seen.draws[..] else { panic!("{} draws", seen.draws.len()) };
     assert_eq!((draw.number, &*draw.primitive, draw.indices), (1, "TriangleStrip", 4));
@@ -368,7 +369,7 @@ fn a_replaced_word_runs_and_is_captured() {
     let [old, new] = [COLORS[2], COLORS[2] + 0x8];
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let seen = seen(&mut gpu, true, [old, new], |gpu| {
-        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     });
     assert_eq!(pixel(&memory, 7, 7)[2], 128);
     // Vertices that come past the vertex unit have no launch.
@@ -398,7 +399,7 @@ fn a_vertex_program_without_a_meaning_is_named() {
     with_a_vertex_program(&mut stream, &[[0x00f0_223f, 0, 0, 0], [0; 4]].concat());
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
-    let fault = gpu.submit(&mut memory, &submission).unwrap_err();
+    let fault = gpu.submit(Vram::new(&mut memory), &submission).unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: vertex program: ")), "{fault}");
 }
 
@@ -409,7 +410,7 @@ fn what_is_not_known_is_named_and_counted() {
     stream.set(0x7ffc, &[1]);
     stream.set(0x7ffc, &[1]);
     let mut gpu = R300::new(Chip::named("R580").unwrap());
-    gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &[] }).unwrap();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[] }).unwrap();
     assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x7ffc".to_owned(), 2)]);
 }
 
@@ -421,7 +422,7 @@ fn a_fragment_program_that_never_ends_is_named() {
     stream.draw(STRIP, &strip([0., 1.], [0., 1.], 0.5));
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
-    let fault = gpu.submit(&mut memory, &submission).unwrap_err();
+    let fault = gpu.submit(Vram::new(&mut memory), &submission).unwrap_err();
     assert!(matches!(&fault, Fault::Trap(what) if what.starts_with("draw 1: fragment program: ")), "{fault}");
 }
 
@@ -433,7 +434,7 @@ fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
         change(&mut stream);
         stream.draw(STRIP, &strip([0., 250.], [0., 250.], 0.5));
         let mut gpu = R300::new(Chip::named("RV515").unwrap());
-        gpu.submit(&mut memory, &Submission { commands: &stream.0, buffers: &BUFFERS })
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS })
             .map_err(|why| why.to_string())
     };
     // 0x4_0000 bytes hold 256 rows of 256 pixels.

@@ -7,6 +7,7 @@
 
 use rayon::prelude::*;
 use reconverge_simt::pool;
+use reconverge_simt::vram::Vram;
 
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
@@ -353,7 +354,7 @@ pub struct Coordinates {
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     runs: &[Vec<Vertex>],
-    memory: &mut [u8],
+    memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
     draw_with(draw, Coordinates::default(), runs, memory, program)
@@ -367,7 +368,7 @@ pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
     runs: &[Vec<Vertex>],
-    memory: &mut [u8],
+    memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
     let samples = draw.multisample.places.len().max(1);
@@ -431,7 +432,7 @@ impl Batch {
 struct Pipeline<'a, P> {
     draw: &'a Draw,
     coordinates: Coordinates,
-    memory: &'a mut [u8],
+    memory: Vram<'a>,
     program: &'a mut P,
     batch: Batch,
     counts: Counts,

@@ -1,12 +1,13 @@
 //! Merging: from shaded fragments to memory.
 //!
-//! Pixels do not depend on each other, only fragments of one pixel do: bands of rows are merged at once, each by a thread, with
-//! its part of every surface. Where surfaces share memory there is one band.
+//! Pixels do not depend on each other, only fragments of one pixel do. Bands of rows are merged at once, each by a thread. If
+//! surfaces share memory, there is one band.
 
 use std::ops::Range;
 
 use rayon::prelude::*;
 use reconverge_simt::pool;
+use reconverge_simt::vram::Vram;
 
 use crate::blend::LogicOp;
 use crate::draw::{Batch, Copy, Draw, Shaded, Surface};
@@ -23,38 +24,24 @@ pub(crate) struct Merge<'a> {
     pub(crate) shaded: &'a Shaded,
 }
 
-/// Parts of memory, each with its place in the whole.
-struct Parts<'m>(Vec<(usize, &'m mut [u8])>);
-
-impl Parts<'_> {
-    /// The bytes at a place; `None` where they are in no part.
-    fn at(&mut self, place: usize, bytes: usize) -> Option<&mut [u8]> {
-        self.0.iter_mut().find_map(|(start, part)| {
-            let at = place.checked_sub(*start)?;
-            part.get_mut(at..at + bytes)
-        })
-    }
-}
-
 impl Merge<'_> {
     /// Merges all lanes, and gives how many samples passed the tests.
-    pub(crate) fn run(&self, memory: &mut [u8]) -> u64 {
+    pub(crate) fn run(&self, memory: Vram<'_>) -> u64 {
         let threads = pool::threads();
         // What is copied between surfaces is of other samples, too.
         let copies = self.draw.copies_depth || self.draw.multisample.copy.is_some();
         if self.batch.fragments.lanes >= MANY
             && threads > 1
             && !copies
-            && let Some(bands) = self.bands(memory, threads)
+            && let Some(bands) = self.bands(memory.len(), threads)
         {
-            let merge = |(rows, mut parts): (Range<i32>, Parts<'_>)| self.band(&rows, &mut parts);
-            return pool::install(|| bands.into_par_iter().map(merge).sum());
+            return pool::install(|| bands.into_par_iter().map(|rows| self.band(&rows, memory)).sum());
         }
-        self.band(&(i32::MIN..i32::MAX), &mut Parts(vec![(0, memory)]))
+        self.band(&(i32::MIN..i32::MAX), memory)
     }
 
-    /// Bands of rows with their parts of all surfaces; `None` where these share memory.
-    fn bands<'m>(&self, memory: &'m mut [u8], count: usize) -> Option<Vec<(Range<i32>, Parts<'m>)>> {
+    /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.
+    fn bands(&self, bytes: usize, count: usize) -> Option<Vec<Range<i32>>> {
         let rows = self.batch.pixels.iter().map(|(_, y)| *y);
         let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 1);
         let rows_of = |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32;
@@ -73,26 +60,18 @@ impl Merge<'_> {
                 };
                 let range = row(rows_of(band))..row(rows_of(band + 1)).min(surface.end);
                 if range.start < range.end {
-                    ranges.push((range, band));
+                    ranges.push(range);
                 }
             }
         }
-        ranges.sort_by_key(|(range, _)| range.start);
-        let mut bands: Vec<_> =
-            (0..count).map(|band| (rows_of(band)..rows_of(band + 1), Parts(Vec::new()))).collect();
-        let (mut rest, mut at) = (memory, 0);
-        for (range, band) in ranges {
-            let skipped = range.start.checked_sub(at)?;
-            let (_, from) = rest.split_at_mut_checked(skipped)?;
-            let (part, behind) = from.split_at_mut_checked(range.len())?;
-            bands[band].1.0.push((range.start, part));
-            (rest, at) = (behind, range.end);
-        }
-        Some(bands)
+        ranges.sort_by_key(|range| range.start);
+        let apart = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
+        let fit = ranges.last().is_none_or(|last| last.end <= bytes);
+        (apart && fit).then(|| (0..count).map(|band| rows_of(band)..rows_of(band + 1)).collect())
     }
 
     /// Merges the lanes of some rows.
-    fn band(&self, rows: &Range<i32>, memory: &mut Parts<'_>) -> u64 {
+    fn band(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
             let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);
@@ -110,7 +89,7 @@ impl Merge<'_> {
     }
 
     /// Tests the samples of a fragment and stores them; gives how many passed.
-    fn lane(&self, memory: &mut Parts<'_>, lane: usize) -> u64 {
+    fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded } = *self;
         let (x, y) = batch.pixels[lane];
         let mut mask = batch.fragments.samples[lane];
@@ -147,21 +126,19 @@ impl Merge<'_> {
     }
 
     /// Tests a sample and stores it; whether it passed.
-    fn sample(
-        &self,
-        memory: &mut Parts<'_>,
-        (x, y, sample): (i32, i32, usize),
-        depth: f32,
-        lane: usize,
-    ) -> bool {
+    fn sample(&self, memory: Vram<'_>, (x, y, sample): (i32, i32, usize), depth: f32, lane: usize) -> bool {
         let Merge { draw, batch, shaded, .. } = *self;
         if let Some(target) = &draw.depth {
             let bytes = target.format.bytes();
             let place = target.surface.place(x, y, sample, bytes);
-            let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { return false };
             let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
             let front = batch.fragments.front[lane];
-            if !draw.tests.run(target.format, element, depth, front, reference) {
+            let tested = place.and_then(|place| {
+                memory.update(place, bytes, |element| {
+                    draw.tests.run(target.format, element, depth, front, reference)
+                })
+            });
+            if tested != Some(true) {
                 return false;
             }
         }
@@ -169,20 +146,23 @@ impl Merge<'_> {
             let Some(source) = self.color(target.color, lane) else { continue };
             let bytes = usize::from(target.format.bytes);
             let place = target.surface.place(x, y, sample, bytes);
-            let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { continue };
-            let color = match &target.blend {
-                Some(blend) => {
-                    let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
-                    blend.apply(source.map(f32::from_bits), second, target.color(element)).map(f32::to_bits)
-                }
-                None => source,
-            };
-            target.store(element, color, draw.logic);
+            let Some(place) = place else { continue };
+            memory.update(place, bytes, |element| {
+                let color = match &target.blend {
+                    Some(blend) => {
+                        let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
+                        let stored = target.color(element);
+                        blend.apply(source.map(f32::from_bits), second, stored).map(f32::to_bits)
+                    }
+                    None => source,
+                };
+                target.store(element, color, draw.logic);
+            });
         }
         true
     }
 
-    fn copy(&self, memory: &mut Parts<'_>, copy: Copy, (x, y): (i32, i32), mask: u8) {
+    fn copy(&self, memory: Vram<'_>, copy: Copy, (x, y): (i32, i32), mask: u8) {
         match copy {
             Copy::Nothing => {}
             Copy::Depth(from) => {
@@ -193,34 +173,32 @@ impl Merge<'_> {
             Copy::Resolve => {
                 let [from, to] = &self.draw.targets[..] else { return };
                 let bytes = usize::from(from.format.bytes);
-                let mut sum = [0.; 4];
+                let (mut sum, mut element) = ([0.; 4], [0; 16]);
                 for sample in 0..self.samples {
                     let place = from.surface.place(x, y, sample, bytes);
-                    let Some(element) = place.and_then(|place| memory.at(place, bytes)) else { return };
+                    let element = place.and_then(|place| memory.read(place, &mut element[..bytes]));
+                    let Some(element) = element else { return };
                     let color = from.color(element);
                     sum = std::array::from_fn(|chan| sum[chan] + f64::from(color[chan]));
                 }
                 let bytes = usize::from(to.format.bytes);
                 let place = to.surface.place(x, y, 0, bytes);
                 let mean = sum.map(|sum| ((sum / self.samples as f64) as f32).to_bits());
-                if let Some(element) = place.and_then(|place| memory.at(place, bytes)) {
-                    to.store(element, mean, LogicOp::COPY);
+                if let Some(place) = place {
+                    memory.update(place, bytes, |element| to.store(element, mean, LogicOp::COPY));
                 }
             }
         }
     }
 
-    fn copy_depth(&self, memory: &mut Parts<'_>, (x, y): (i32, i32), from_sample: usize, to_sample: usize) {
+    fn copy_depth(&self, memory: Vram<'_>, (x, y): (i32, i32), from_sample: usize, to_sample: usize) {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return };
         let (bytes, target) = (from.format.bytes(), usize::from(to.format.bytes));
         let source = from.surface.place(x, y, from_sample, bytes);
-        let Some(element) = source.and_then(|place| memory.at(place, bytes)) else { return };
         let mut copied = [0; 16];
-        copied[..bytes].copy_from_slice(element);
+        let read = source.and_then(|place| memory.read(place, &mut copied[..bytes]));
+        let (Some(copied), Some(place)) = (read, to.surface.place(x, y, to_sample, target)) else { return };
         let count = bytes.min(target);
-        let place = to.surface.place(x, y, to_sample, target);
-        if let Some(element) = place.and_then(|place| memory.at(place, target)) {
-            element[..count].copy_from_slice(&copied[..count]);
-        }
+        memory.update(place, target, |element| element[..count].copy_from_slice(&copied[..count]));
     }
 }

@@ -14,6 +14,7 @@ use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::vram::Vram;
 
 /// Colour 0 is input 0.
 struct Passes;
@@ -70,7 +71,7 @@ fn vertex(x: f32, y: f32, red: f32) -> Vertex {
 
 fn drawn(state: &Draw, vertices: &[Vertex]) -> Vec<u8> {
     let mut memory = vec![0; 2 * BYTES];
-    let Ok(_) = draw(state, &[vertices.to_vec()], &mut memory, &mut Passes);
+    let Ok(_) = draw(state, &[vertices.to_vec()], Vram::new(&mut memory), &mut Passes);
     memory
 }
 

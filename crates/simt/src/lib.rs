@@ -14,6 +14,7 @@
 //! * [`level`]: which vector instructions of the host's processor may be used; code compiled once for each level.
 //! * [`wide`]: what is written differently for each level.
 //! * [`memory`]: buffers many groups share, and views for running groups in parallel as if in order.
+//! * [`vram`]: memory of a chip that a program may access at the same time.
 //! * [`pool`]: the host's threads, in forked children too; [`workers`]: pieces of work handed out to them.
 //! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
@@ -40,6 +41,7 @@ pub mod registers;
 pub mod stop;
 pub mod texture;
 pub mod uses;
+pub mod vram;
 pub mod wide;
 pub mod workers;
 

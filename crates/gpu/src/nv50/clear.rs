@@ -2,6 +2,7 @@
 
 use reconverge_raster::draw::Surface;
 use reconverge_raster::setup::Rectangle;
+use reconverge_simt::vram::Vram;
 
 use super::draw::{clear_rectangle, color_surface, zeta};
 use super::methods::{ClearBuffers, tesla as m};
@@ -9,7 +10,7 @@ use super::state::{State, Unknown, fields};
 use super::surface::Slices;
 
 /// Clears what a word of CLEAR_BUFFERS says.
-pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: &mut [u8], word: u32) {
+pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: Vram<'_>, word: u32) {
     let what = fields!(unknown, ClearBuffers, word);
     if what.color != 0 {
         clear_color(state, unknown, memory, &what);
@@ -19,7 +20,7 @@ pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: &mut [u8], wor
     }
 }
 
-fn clear_color(state: &State, unknown: &mut Unknown, memory: &mut [u8], what: &ClearBuffers) {
+fn clear_color(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &ClearBuffers) {
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
     let Some((surface, color)) = found else { return };
@@ -39,7 +40,7 @@ fn clear_color(state: &State, unknown: &mut Unknown, memory: &mut [u8], what: &C
     slices.put(memory);
 }
 
-fn clear_depth(state: &State, unknown: &mut Unknown, memory: &mut [u8], what: &ClearBuffers) {
+fn clear_depth(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &ClearBuffers) {
     let mut slices = Slices::new(memory.len());
     let Some(target) = zeta((state, unknown, &mut slices), what.layer.into()) else { return };
     let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
@@ -67,7 +68,7 @@ fn fill(
     surface: &Surface,
     bytes: usize,
     rectangle: Rectangle,
-    memory: &mut [u8],
+    memory: Vram<'_>,
     mut change: impl FnMut(&mut [u8]),
 ) {
     let whole = Rectangle {
@@ -80,9 +81,7 @@ fn fill(
     for y in inside.y0..inside.y1 {
         for x in inside.x0..inside.x1 {
             let at = surface.start.saturating_add((y as usize * surface.pitch + x as usize) * bytes);
-            if let Some(element) = memory.get_mut(at..at.saturating_add(bytes)) {
-                change(element);
-            }
+            memory.update(at, bytes, &mut change);
         }
     }
 }

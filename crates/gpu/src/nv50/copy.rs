@@ -1,5 +1,7 @@
 //! The copying object, M2MF: rows of bytes between linear and tiled memory.
 
+use reconverge_simt::vram::Vram;
+
 use super::methods::m2mf as m;
 use super::state::{State, Unknown};
 use super::surface::{Layout, TileMode};
@@ -50,7 +52,7 @@ impl Side {
 const MOST_ROWS: usize = 2047;
 
 /// Copies as the methods say; what is outside of memory is left out.
-pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
+pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);
     let (length, count) = (state.word(m::LINE_LENGTH_IN) as usize, state.word(m::LINE_COUNT) as usize);

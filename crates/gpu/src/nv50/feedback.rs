@@ -2,10 +2,11 @@
 //! (`nv50_program_create_strmout_state`) and `nv50_shader_state.c`.
 
 use reconverge_raster::primitive::{Topology, list};
+use reconverge_simt::vram::Vram;
 
 use super::methods::tesla as m;
 use super::query::Counters;
-use super::state::{State, store};
+use super::state::State;
 
 /// How many buffers there are.
 pub(super) const BUFFERS: usize = 4;
@@ -32,7 +33,7 @@ impl Feedback {
         &mut self,
         state: &State,
         counters: &mut Counters,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         (topology, last_provokes): (Topology, bool),
         runs: &[Vec<Vec<u32>>],
     ) {
@@ -81,7 +82,7 @@ impl Feedback {
                     for (slot, buffer, offset) in &written {
                         let value = run[vertex].get(*slot).copied().unwrap_or(0);
                         let place = state.address(at(*buffer)) + (self.offsets[*buffer] + offset) as usize;
-                        store(memory, place, &value.to_le_bytes());
+                        memory.write(place, &value.to_le_bytes());
                     }
                     for buffer in 0..count {
                         self.offsets[buffer] = self.offsets[buffer].wrapping_add(stride(buffer));
@@ -112,7 +113,7 @@ mod tests {
             let run: Vec<Vec<u32>> = (0..5).map(|vertex| vec![vertex]).collect();
             let (mut feedback, mut counters) = (Feedback::default(), Counters::default());
             let how = (Topology::TriangleStrip, last_provokes);
-            feedback.write(&state, &mut counters, &mut memory, how, &[run]);
+            feedback.write(&state, &mut counters, Vram::new(&mut memory), how, &[run]);
             (0..9).map(|at| memory[BUFFER + 4 * at]).collect::<Vec<u8>>()
         };
         assert_eq!(written(true), [0, 1, 2, 2, 1, 3, 2, 3, 4]);

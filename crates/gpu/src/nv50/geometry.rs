@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use reconverge_raster::primitive::{Topology, assemble};
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Geometry, Launch};
 use reconverge_tesla::state::Emitted;
@@ -72,7 +73,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
 pub(super) fn run(
     context: &Context<'_>,
     (unknown, watch): (&mut Unknown, &mut Watch),
-    memory: &[u8],
+    memory: Vram<'_>,
     topology: Topology,
     batch: &Batch,
     results: &[Vec<u32>],

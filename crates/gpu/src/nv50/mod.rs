@@ -36,6 +36,7 @@ use std::ops::Range;
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
+use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{self, Launch};
@@ -49,7 +50,7 @@ use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
 use query::Counters;
 use shader::{Bindings, FRAGMENT, Shader, VERTEX};
-use state::{State, Unknown, fields, load, store};
+use state::{State, Unknown, fields, load};
 use surface::Slices;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
@@ -137,7 +138,7 @@ impl Nv50 {
         self.draws
     }
 
-    fn call(&mut self, memory: &mut [u8], call: Call, word: u32) {
+    fn call(&mut self, memory: Vram<'_>, call: Call, word: u32) {
         let Call { subchannel, method } = call;
         if method == 0 {
             self.objects[subchannel] = Object::of_handle(word);
@@ -180,13 +181,13 @@ impl Nv50 {
         }
     }
 
-    fn tesla_method(&mut self, memory: &mut [u8], method: u32, word: u32) {
+    fn tesla_method(&mut self, memory: Vram<'_>, method: u32, word: u32) {
         self.tesla.set(method, word);
         match method {
             0x001c => match word {
                 2 => {
                     let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
-                    store(memory, at, &self.tesla.word(0x0018).to_le_bytes());
+                    memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
                 }
                 // Everything before is done.
                 1 | 4 => {}
@@ -210,7 +211,7 @@ impl Nv50 {
                 let (start, size) = self.bindings.buffers[(at & 0x7f) as usize];
                 let offset = (at >> 8) as usize * 4;
                 if offset < size {
-                    store(memory, start.saturating_add(offset), &word.to_le_bytes());
+                    memory.write(start.saturating_add(offset), &word.to_le_bytes());
                 }
                 self.tesla.set(m::CB_ADDR, at.wrapping_add(0x100));
             }
@@ -295,11 +296,11 @@ impl Nv50 {
         self.fetch = None;
     }
 
-    fn fetch(&mut self, memory: &[u8]) -> Fetch {
+    fn fetch(&mut self, memory: Vram<'_>) -> Fetch {
         Fetch::new(&self.tesla, &mut self.unknown, memory, &self.current)
     }
 
-    fn vertex_data(&mut self, memory: &[u8], word: u32) {
+    fn vertex_data(&mut self, memory: Vram<'_>, word: u32) {
         if self.fetch.is_none() {
             self.fetch = Some(self.fetch(memory));
         }
@@ -311,7 +312,7 @@ impl Nv50 {
         }
     }
 
-    fn array(&mut self, memory: &[u8], count: u32) {
+    fn array(&mut self, memory: Vram<'_>, count: u32) {
         let fetch = self.fetch(memory);
         let first = self.tesla.word(m::VERTEX_BUFFER_FIRST);
         let base = self.tesla.word(m::VERTEX_ID_BASE);
@@ -328,7 +329,7 @@ impl Nv50 {
         }
     }
 
-    fn elements(&mut self, memory: &[u8], elements: &[u32]) {
+    fn elements(&mut self, memory: Vram<'_>, elements: &[u32]) {
         let restart = self.tesla.flag(m::PRIM_RESTART_ENABLE).then(|| self.tesla.word(m::PRIM_RESTART_INDEX));
         let (base, id_base) = (self.tesla.word(m::VB_ELEMENT_BASE), self.tesla.word(m::VERTEX_ID_BASE));
         if self.fetch.is_none() {
@@ -344,7 +345,7 @@ impl Nv50 {
     }
 
     /// Whether COND_MODE lets something be drawn.
-    fn draws_conditionally(&self, memory: &[u8], tesla: bool) -> bool {
+    fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
         let at = state.address(method);
@@ -358,7 +359,7 @@ impl Nv50 {
         }
     }
 
-    fn end(&mut self, memory: &mut [u8]) {
+    fn end(&mut self, memory: Vram<'_>) {
         let Some(batch) = self.batch.take() else { return };
         self.fetch = None;
         if batch.lanes.is_empty() || !self.draws_conditionally(memory, true) {
@@ -375,7 +376,7 @@ impl Nv50 {
 
     fn draw(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         batch: &Batch,
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
@@ -456,7 +457,7 @@ impl Nv50 {
 
     fn raster(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         (topology, layer): (Topology, usize),
         runs: &[&Vec<Vec<u32>>],
         captured: &mut Option<Captured>,
@@ -545,12 +546,12 @@ impl Map {
 }
 
 impl Gpu for Nv50 {
-    fn submit(&mut self, _memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+    fn submit(&mut self, _memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let count = submission.commands.len();
         Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))
     }
 
-    fn push(&mut self, memory: &mut [u8], segments: &[Range<usize>]) -> Result<(), Fault> {
+    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
         for segment in segments {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));

@@ -1,9 +1,10 @@
 //! Results of queries, and fences. Source: Mesa `nv50_query_hw.c`, `nv50_screen.c`.
 
 use reconverge_raster::primitive::{Topology, assemble};
+use reconverge_simt::vram::Vram;
 
 use super::methods::{QueryGet, tesla as m};
-use super::state::{State, Unknown, fields, store};
+use super::state::{State, Unknown, fields};
 
 /// What the chip counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +43,7 @@ pub(super) fn get(
     unknown: &mut Unknown,
     counters: &Counters,
     offsets: [u32; 4],
-    memory: &mut [u8],
+    memory: Vram<'_>,
     word: u32,
 ) {
     let what = fields!(unknown, QueryGet, word);
@@ -69,14 +70,14 @@ pub(super) fn get(
         }
     };
     let done = if what.short {
-        store(memory, at, &sequence.to_le_bytes())
+        memory.write(at, &sequence.to_le_bytes())
     } else if what.counter {
-        store(memory, at, &value.to_le_bytes()) && store(memory, at + 8, &[0; 8])
+        memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &[0; 8])
     } else {
         // The value is there before the sequence that announces it.
-        store(memory, at + 4, &(value as u32).to_le_bytes())
-            && store(memory, at + 8, &[0; 8])
-            && store(memory, at, &sequence.to_le_bytes())
+        memory.write(at + 4, &(value as u32).to_le_bytes())
+            && memory.write(at + 8, &[0; 8])
+            && memory.write(at, &sequence.to_le_bytes())
     };
     if !done {
         unknown.note("a query outside of memory");

@@ -6,6 +6,7 @@ use std::ops::Range;
 use reconverge_isa::{Isa, Program};
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::decode::{decode, length};
 use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage, TexOp};
 use reconverge_tesla::launch::{Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex};
@@ -110,7 +111,7 @@ impl Shader {
         unit: Unit,
         chip: Chip,
         (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
-        memory: &[u8],
+        memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
     ) -> Shader {
@@ -140,7 +141,7 @@ impl Shader {
                 continue;
             };
             let end = start.saturating_add(size).min(memory.len());
-            setup.constants.place(slot, 0, memory.get(start..end).unwrap_or(&[]));
+            setup.constants.place(slot, 0, &memory.bytes(start..end));
         }
         texture::bind(&mut setup.textures, unit, &found.reads, (state, bindings, unknown), memory);
         Shader { unit, observed, program: Program::from_words(found.words), setup, options }

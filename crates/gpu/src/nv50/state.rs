@@ -1,5 +1,7 @@
 //! The words that methods of an object have set.
 
+use reconverge_simt::vram::Vram;
+
 use super::methods::Object;
 pub(super) use crate::unknown::Unknown;
 
@@ -69,13 +71,6 @@ macro_rules! fields {
 pub(super) use fields;
 
 /// The little-endian word at a place; 0 where there is none.
-pub(super) fn load(memory: &[u8], at: usize) -> u32 {
-    let bytes = at.checked_add(4).and_then(|end| memory.get(at..end)).unwrap_or(&[]);
-    bytes.try_into().map_or(0, u32::from_le_bytes)
-}
-
-/// Stores bytes where there is room for them; whether there was.
-pub(super) fn store(memory: &mut [u8], at: usize, bytes: &[u8]) -> bool {
-    let target = at.checked_add(bytes.len()).and_then(|end| memory.get_mut(at..end));
-    target.map(|target| target.copy_from_slice(bytes)).is_some()
+pub(super) fn load(memory: Vram<'_>, at: usize) -> u32 {
+    memory.word(at).unwrap_or(0)
 }

@@ -5,6 +5,8 @@
 //! of a level begin. One slice a tile: rows lie one behind another, as wide as the tiles of a row. Otherwise tiles lie as
 //! on the chip, with plain rows inside. Source: Mesa `nv50_miptree.c` and `nv50_tex.c`.
 
+use reconverge_simt::vram::Vram;
+
 /// The width of a tile in bytes.
 const TILE_WIDTH: usize = 64;
 
@@ -142,15 +144,13 @@ struct Slice {
 
 impl Slice {
     /// Moves the slice to its rows, or back.
-    fn copy(&self, memory: &mut [u8], to_rows: bool) {
+    fn copy(&self, memory: Vram<'_>, to_rows: bool) {
         let Layout::Tiled { pitch, rows, .. } = self.layout else { return };
         for (y, x) in (0..rows).flat_map(|y| (0..pitch).step_by(TILE_WIDTH).map(move |x| (y, x))) {
             let tiled = self.start.saturating_add(self.layout.place(x, y, self.z));
             let row = self.place + y * pitch + x;
             let (from, to) = if to_rows { (tiled, row) } else { (row, tiled) };
-            if from.max(to).saturating_add(TILE_WIDTH) <= memory.len() {
-                memory.copy_within(from..from + TILE_WIDTH, to);
-            }
+            memory.copy_within(from..from.saturating_add(TILE_WIDTH), to);
         }
     }
 }
@@ -170,19 +170,19 @@ impl Slices {
     }
 
     /// Takes all slices to their rows.
-    pub(super) fn take(&mut self, memory: &mut [u8]) {
+    pub(super) fn take(&mut self, memory: Vram<'_>) {
         for slice in &mut self.all {
             let Layout::Tiled { pitch, rows, .. } = slice.layout else { continue };
-            slice.saved = memory[slice.place..][..pitch * rows].to_vec();
+            slice.saved = memory.bytes(slice.place..slice.place + pitch * rows);
             slice.copy(memory, true);
         }
     }
 
     /// Puts all slices back.
-    pub(super) fn put(self, memory: &mut [u8]) {
+    pub(super) fn put(self, memory: Vram<'_>) {
         for slice in &self.all {
             slice.copy(memory, false);
-            memory[slice.place..][..slice.saved.len()].copy_from_slice(&slice.saved);
+            memory.write(slice.place, &slice.saved);
         }
     }
 }
@@ -233,10 +233,10 @@ mod tests {
         let before = memory.clone();
         let mut slices = Slices::new(memory.len());
         let rows = slices.rows(layout, 64, 1).unwrap();
-        slices.take(&mut memory);
+        slices.take(Vram::new(&mut memory));
         assert_eq!(memory[rows + 5 * 128 + 70], before[64 + layout.place(70, 5, 1)]);
         memory[rows + 5 * 128 + 70] = 255;
-        slices.put(&mut memory);
+        slices.put(Vram::new(&mut memory));
         let changed: Vec<usize> = (0..memory.len()).filter(|at| memory[*at] != before[*at]).collect();
         assert_eq!(changed, [64 + layout.place(70, 5, 1)]);
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::{Format, Number, shared_exponent};
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
 
 use super::format;
@@ -35,7 +36,7 @@ pub(super) fn bind(
     unit: Unit,
     reads: &BTreeSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
-    memory: &[u8],
+    memory: Vram<'_>,
 ) {
     let entry = |table: u32, id: u32| -> [u32; 8] {
         let start = state.address(table) + id as usize * ENTRY;
@@ -156,7 +157,7 @@ impl Texels {
 ///
 /// # Errors
 /// What is not supported of it, by name.
-fn image(entry: &[u32; 8], memory: &[u8], compares: bool) -> Result<Texture, String> {
+fn image(entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, String> {
     let words = Words::new(entry);
     let texels = Texels::new(&words)?;
     let (bytes, side) = texels.size();
@@ -228,7 +229,8 @@ fn image(entry: &[u32; 8], memory: &[u8], compares: bool) -> Result<Texture, Str
             for y in (0..height).step_by(side) {
                 for x in (0..width).step_by(side) {
                     let place = start + layout.place(x / side * bytes, y / side, z);
-                    let element = memory.get(place..place.saturating_add(bytes)).unwrap_or(&[]);
+                    let mut element = [0; 16];
+                    let element: &[u8] = memory.read(place, &mut element[..bytes]).map_or(&[], |read| read);
                     let first = (slice * height + y) * width + x;
                     match &texels {
                         Texels::Plain(format) => found[first] = select(format.read(element)),
@@ -325,7 +327,7 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let texture = image(&words, &memory, false).unwrap();
+        let texture = image(&words, Vram::new(&mut memory), false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");

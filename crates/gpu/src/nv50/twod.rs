@@ -3,6 +3,8 @@
 //! The driver asks for no scale but 1 and -1, so that a texel is the nearest one. Source: Mesa `nv50_surface.c`,
 //! `nv50_transfer.c`, and captured streams.
 
+use reconverge_simt::vram::Vram;
+
 use super::format::{self, Color};
 use super::methods::twod as m;
 use super::state::{State, Unknown};
@@ -69,7 +71,7 @@ fn row_bytes(state: &State) -> usize {
 }
 
 /// Takes the next word of an upload, and stores it all when it is complete.
-pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, memory: &mut [u8], word: u32) {
+pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, memory: Vram<'_>, word: u32) {
     if upload.wanted == 0 {
         return;
     }
@@ -92,15 +94,15 @@ pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, me
         let from = &upload.bytes[y * row.next_multiple_of(4)..][..row];
         for (x, element) in from.chunks_exact(bytes).enumerate() {
             let place = target.place(i64::from(x0 as i32) + x as i64, i64::from(y0 as i32) + y as i64);
-            if let Some(to) = place.and_then(|place| memory.get_mut(place..place.saturating_add(bytes))) {
-                to.copy_from_slice(element);
+            if let Some(place) = place {
+                memory.write(place, element);
             }
         }
     }
 }
 
 /// Blits as the methods say.
-pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
+pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
     let (Some(target), Some(source)) = (target, source) else { return };
@@ -124,15 +126,13 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
             let from = source
                 .place(u0.wrapping_add(du.wrapping_mul(x)) >> 32, v0.wrapping_add(dv.wrapping_mul(y)) >> 32);
             let (Some(from), Some(to)) = (from, target.place(to_x, to_y)) else { continue };
-            let (Some(element), true) = (
-                memory.get(from..from.saturating_add(source.bytes())),
-                to.saturating_add(target.bytes()) <= memory.len(),
-            ) else {
+            let (mut element, mut old) = ([0; 16], [0; 16]);
+            let count = target.bytes();
+            let (Some(element), Some(_)) =
+                (memory.read(from, &mut element[..source.bytes()]), memory.read(to, &mut old[..count]))
+            else {
                 continue;
             };
-            let mut old = [0; 16];
-            let count = target.bytes();
-            old[..count].copy_from_slice(&memory[to..to + count]);
             let bits = match same && !operation.multiplies() {
                 true => {
                     let mut all = [0; 16];
@@ -142,7 +142,7 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: &mut [u8]) {
                 false => operation.convert(&source, &target, element),
             };
             let new = operation.merge(bits, u128::from_le_bytes(old));
-            memory[to..to + count].copy_from_slice(&new.to_le_bytes()[..count]);
+            memory.write(to, &new.to_le_bytes()[..count]);
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use reconverge_raster::format::{Format, Number};
+use reconverge_simt::vram::Vram;
 
 use super::format;
 use super::methods::{Attrib, tesla as m};
@@ -61,7 +62,7 @@ impl Batch {
     }
 
     /// A vertex of the arrays, by its index; `id` is its vertex id.
-    pub(super) fn fetched(&mut self, fetch: &Fetch, memory: &[u8], index: u32, id: u32) {
+    pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
         match self.known.get(&index) {
             Some(place) => self.add(*place),
             None => {
@@ -126,7 +127,7 @@ impl Fetch {
     pub(super) fn new(
         state: &State,
         unknown: &mut Unknown,
-        memory: &[u8],
+        memory: Vram<'_>,
         current: &[[u32; 4]; ATTRIBUTES],
     ) -> Fetch {
         let sources = std::array::from_fn(|number| {
@@ -165,7 +166,7 @@ impl Fetch {
         }
     }
 
-    fn attributes(&self, memory: &[u8], index: u32, instance: u32) -> [[u32; 4]; ATTRIBUTES] {
+    fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32) -> [[u32; 4]; ATTRIBUTES] {
         self.sources.map(|source| match source {
             Source::Current(value) => value,
             Source::None => [0; 4],
@@ -177,7 +178,9 @@ impl Fetch {
                 };
                 let at = array.start.saturating_add((index as usize).saturating_mul(array.stride));
                 let end = at.saturating_add(array.format.bytes.into());
-                match memory.get(at..end).filter(|_| end <= array.end) {
+                let mut element = [0; 16];
+                let element = &mut element[..array.format.bytes.into()];
+                match memory.read(at, element).filter(|_| end <= array.end) {
                     Some(bytes) => array.value(bytes),
                     None => self.runout,
                 }

@@ -31,6 +31,7 @@ use std::ops::Range;
 use reconverge_r500::chip::Chip;
 use reconverge_raster::draw::draw_with;
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
@@ -102,7 +103,7 @@ impl R300 {
         self.draws
     }
 
-    fn execute(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+    fn execute(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let code = match packet.kind {
             Kind::Registers { .. } => {
                 let passed = &mut self.passed;
@@ -129,10 +130,8 @@ impl R300 {
             op::INDX_BUFFER => {
                 let place = address(packet, 0, packet.payload.get(1).copied().unwrap_or(0))?;
                 let count = packet.payload.get(2).copied().unwrap_or(0) as usize;
-                let bytes =
-                    &memory[place.start..place.end.min(place.start.saturating_add(count.saturating_mul(4)))];
-                let words: Vec<u32> =
-                    bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect();
+                let end = place.end.min(place.start.saturating_add(count.saturating_mul(4)));
+                let words = memory.words(place.start..end);
                 if let Some(word) = self.waiting.take() {
                     self.draw_indexed(memory, word, &words)?;
                 }
@@ -179,7 +178,7 @@ impl R300 {
     }
 
     /// A draw of vertices that are in the packet.
-    fn draw_embedded(&mut self, memory: &mut [u8], word: u32, words: &[u32]) -> Result<(), Fault> {
+    fn draw_embedded(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::EMBEDDED);
         let size = (self.state.word(reg::VAP_VTX_SIZE) & 0x7f).max(1) as usize;
         let stream = Stream::new(&mut self.state);
@@ -192,7 +191,7 @@ impl R300 {
     }
 
     /// A draw of indices: words of one or two of them.
-    fn draw_indexed(&mut self, memory: &mut [u8], word: u32, words: &[u32]) -> Result<(), Fault> {
+    fn draw_indexed(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::INDICES);
         let count = self.count(&control) as usize;
         let (low, high) =
@@ -212,7 +211,7 @@ impl R300 {
     }
 
     /// A draw of these vertices of the arrays.
-    fn draw_arrays(&mut self, memory: &mut [u8], control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
+    fn draw_arrays(&mut self, memory: Vram<'_>, control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
         let stream = Stream::new(&mut self.state);
         let (mut vectors, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
         let (mut known, mut words) = (HashMap::new(), Vec::new());
@@ -235,7 +234,7 @@ impl R300 {
         self.draw(memory, control, Vertices { vectors, numbers, places })
     }
 
-    fn draw(&mut self, memory: &mut [u8], control: &VfCntl, vertices: Vertices) -> Result<(), Fault> {
+    fn draw(&mut self, memory: Vram<'_>, control: &VfCntl, vertices: Vertices) -> Result<(), Fault> {
         self.draws += 1;
         let number = self.draws;
         let mut captured = self.watch.begin(number, vertices.places.len(), 1);
@@ -245,7 +244,7 @@ impl R300 {
 
     fn draw_now(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         control: &VfCntl,
         vertices: Vertices,
         captured: &mut Option<Captured>,
@@ -295,13 +294,7 @@ struct Vertices {
 }
 
 /// ZB_ZPASS_ADDR: the counter of the pipe that is selected goes to memory. The first pipe counts everything.
-fn store_count(
-    state: &mut State,
-    memory: &mut [u8],
-    passed: u64,
-    offset: u32,
-    buffer: Option<&Range<usize>>,
-) {
+fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, buffer: Option<&Range<usize>>) {
     let Some(buffer) = buffer else {
         state.unknown.note("ZB_ZPASS_ADDR without a relocation");
         return;
@@ -310,9 +303,8 @@ fn store_count(
     let first = selected == [0; 2] || selected.iter().any(|word| word & 1 != 0);
     let value = if first { passed as u32 } else { 0 };
     let start = buffer.start.saturating_add(offset as usize);
-    let end = buffer.end.min(start.saturating_add(4));
-    if let Some(target) = memory.get_mut(start..end.max(start)).filter(|target| target.len() == 4) {
-        target.copy_from_slice(&value.to_le_bytes());
+    if start.saturating_add(4) <= buffer.end {
+        memory.write(start, &value.to_le_bytes());
     }
 }
 
@@ -333,13 +325,12 @@ fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usiz
 }
 
 /// The word at a place; 0 behind the end.
-fn load(memory: &[u8], at: usize, end: usize) -> u32 {
-    let bytes = memory.get(at..at.saturating_add(4).min(end).max(at)).unwrap_or(&[]);
-    bytes.try_into().map_or(0, u32::from_le_bytes)
+fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
+    if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }
 
 impl Gpu for R300 {
-    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+    fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
         if end > memory.len() {
             let what = format!("a buffer ends at {end:#x}, memory at {:#x}", memory.len());

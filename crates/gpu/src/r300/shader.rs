@@ -12,6 +12,7 @@ use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 
 use super::registers as reg;
 use super::state::State;
@@ -47,7 +48,7 @@ impl Shader {
     pub(super) fn new(
         chip: Chip,
         (state, images): (&mut State, &mut Images),
-        memory: &[u8],
+        memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
     ) -> Result<Shader, Fault> {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reconverge_r500::texture::Texture;
 use reconverge_raster::block::SIDE;
 use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_simt::vram::Vram;
 
 use super::format::{self, Texel};
 use super::registers::{self as reg, *};
@@ -41,13 +42,19 @@ impl Images {
     /// The image of these registers and bytes, or a new one.
     fn get(
         &mut self,
-        (words, place, bytes): ([u32; 5], Range<usize>, &[u8]),
-        make: impl FnOnce() -> Result<Image, String>,
+        (words, place, memory, end): ([u32; 5], Range<usize>, Vram<'_>, usize),
+        make: impl FnOnce(&[u8]) -> Result<Image, String>,
     ) -> Result<Arc<Image>, String> {
-        let same = |kept: &Kept| kept.words == words && kept.place == place && kept.bytes == bytes;
+        let same = |kept: &Kept| {
+            kept.words == words && kept.place == place && memory.holds(place.start, &kept.bytes)
+        };
         let kept = match self.0.iter().position(same) {
             Some(at) => self.0.remove(at),
-            None => Kept { words, place, bytes: bytes.to_vec(), image: Arc::new(make()?) },
+            None => {
+                let bytes = memory.bytes(place.start..end);
+                let image = Arc::new(make(&bytes)?);
+                Kept { words, place, bytes, image }
+            }
         };
         let image = kept.image.clone();
         // The last is the newest.
@@ -198,7 +205,7 @@ pub(super) fn texture(
     state: &mut State,
     images: &mut Images,
     unit: usize,
-    memory: &[u8],
+    memory: Vram<'_>,
 ) -> Result<Texture, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
@@ -257,8 +264,7 @@ pub(super) fn texture(
         return Err("a texture larger than its buffer".to_owned());
     }
     let end = place.end.min(place.start + layout.bytes());
-    let bytes = memory.get(place.start..end).unwrap_or(&[]);
-    let image = images.get((words, place.clone(), bytes), || layout.image(bytes, selected))?;
+    let image = images.get((words, place.clone(), memory, end), |bytes| layout.image(bytes, selected))?;
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
     let sampler = sampler(&filter0, &filter1, selected(border));
     Ok(Texture { image, sampler })

@@ -31,6 +31,7 @@ use reconverge_raster::draw::Draw;
 use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
+use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
@@ -104,7 +105,7 @@ impl R600 {
         self.draws
     }
 
-    fn execute(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+    fn execute(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         if packet.predicated && self.skips || self.state.set_packet(packet) {
             return Ok(());
         }
@@ -136,12 +137,13 @@ impl R600 {
                 let place = address(packet, 0, word(0), word(1) & 0xff)?;
                 let size = if self.wide_indices { 4 } else { 2 };
                 let count = (word(2) as usize).min(place.len() / size);
-                let bytes = &memory[place.start..place.start + count * size];
+                let range = place.start..place.start + count * size;
                 let indices: Vec<u32> = match self.wide_indices {
-                    true => {
-                        bytes.chunks_exact(4).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]])).collect()
+                    true => memory.words(range),
+                    false => {
+                        let halves = memory.bytes(range);
+                        halves.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect()
                     }
-                    false => bytes.chunks_exact(2).map(|b| u16::from_le_bytes([b[0], b[1]]).into()).collect(),
                 };
                 self.draw(memory, &indices)?;
             }
@@ -202,7 +204,7 @@ impl R600 {
         Ok(())
     }
 
-    fn event(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+    fn event(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let kind = packet.payload[0] & 0x3f;
         let place = || match packet.payload {
             [_, low, high, ..] => address(packet, 0, *low, high & 0xff),
@@ -235,7 +237,7 @@ impl R600 {
     }
 
     /// STRMOUT_BUFFER_UPDATE: the place where a buffer goes on, from the packet or from memory, or to memory.
-    fn update_stream(&mut self, memory: &mut [u8], packet: &Packet<'_>) -> Result<(), Fault> {
+    fn update_stream(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
         let buffer = (word(0) >> 8 & 3) as usize;
         if word(0) & 1 != 0 {
@@ -256,7 +258,7 @@ impl R600 {
     }
 
     /// SET_PREDICATION: whether packets with a predicate are skipped, by the values of a query.
-    fn set_predication(&mut self, memory: &[u8], packet: &Packet<'_>) -> Result<(), Fault> {
+    fn set_predication(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let control = packet.payload.get(1).copied().unwrap_or(0);
         let kind = control >> 16 & 7;
         if kind == 0 {
@@ -265,8 +267,9 @@ impl R600 {
         }
         let place = address(packet, 0, packet.payload[0], control & 0xff)?;
         let value = |at: usize| {
-            let bytes = memory.get(at..at + 8)?;
-            Some(u64::from_le_bytes(bytes.try_into().ok()?))
+            let mut bytes = [0; 8];
+            memory.read(at, &mut bytes)?;
+            Some(u64::from_le_bytes(bytes))
         };
         if control >> 31 == 0 {
             self.predicate = 0;
@@ -296,7 +299,7 @@ impl R600 {
         fits
     }
 
-    fn draw(&mut self, memory: &mut [u8], indices: &[u32]) -> Result<(), Fault> {
+    fn draw(&mut self, memory: Vram<'_>, indices: &[u32]) -> Result<(), Fault> {
         if !self.fits(indices.len()) {
             return Ok(());
         }
@@ -309,7 +312,7 @@ impl R600 {
 
     fn draw_now(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         indices: &[u32],
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
@@ -365,7 +368,7 @@ impl R600 {
 
     fn raster(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         draw: &Draw,
         runs: &[Vec<Vertex>],
         captured: &mut Option<Captured>,
@@ -387,7 +390,7 @@ struct Machine<'a> {
     chip: Chip,
     options: Options,
     state: &'a mut State,
-    memory: &'a [u8],
+    memory: Vram<'a>,
     watch: &'a mut Watch,
     captured: &'a mut Option<Captured>,
 }
@@ -515,21 +518,19 @@ fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Ra
 }
 
 /// The word at a place; 0 where there is none.
-fn load(memory: &[u8], place: &Range<usize>) -> u32 {
-    let bytes = memory.get(place.start..place.end.min(place.start + 4)).unwrap_or(&[]);
-    bytes.try_into().map_or(0, u32::from_le_bytes)
+fn load(memory: Vram<'_>, place: &Range<usize>) -> u32 {
+    if place.len() < 4 { 0 } else { memory.word(place.start).unwrap_or(0) }
 }
 
 /// Stores bytes where there is room for them.
-fn store(memory: &mut [u8], place: &Range<usize>, bytes: &[u8]) {
-    let target = memory.get_mut(place.start..place.end.min(place.start + bytes.len()));
-    if let Some(target) = target.filter(|target| target.len() == bytes.len()) {
-        target.copy_from_slice(bytes);
+fn store(memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
+    if bytes.len() <= place.len() {
+        memory.write(place.start, bytes);
     }
 }
 
 impl Gpu for R600 {
-    fn submit(&mut self, memory: &mut [u8], submission: &Submission<'_>) -> Result<(), Fault> {
+    fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
         if end > memory.len() {
             return Err(Fault::Malformed(format!(

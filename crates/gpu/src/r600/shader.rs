@@ -13,6 +13,7 @@ use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{RunError, run};
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 
 use super::registers as reg;
 use super::state::State;
@@ -87,10 +88,8 @@ pub(super) const GEOMETRY: Unit = Unit {
 const RING: u8 = 17;
 
 /// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
-fn words(memory: &[u8], place: &Range<usize>) -> Vec<u32> {
-    let bytes = memory.get(place.clone()).unwrap_or(&[]);
-    let mut words: Vec<u32> =
-        bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]])).collect();
+fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
+    let mut words = memory.words(place.clone());
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
     // The last instruction may end in zeros: a clause of a literal, a fetch.
     words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
@@ -116,7 +115,7 @@ impl Shader {
         unit: Unit,
         chip: Chip,
         state: &mut State,
-        memory: &[u8],
+        memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
     ) -> Result<Shader, Fault> {
@@ -236,7 +235,7 @@ pub(super) fn input(gpr: u8, values: Vec<[u32; 4]>) -> Input {
 fn resources<'a>(
     unit: Unit,
     state: &mut State,
-    memory: &[u8],
+    memory: Vram<'_>,
     codes: impl Iterator<Item = &'a Code>,
 ) -> Resources {
     let (mut buffers, mut textures, mut samplers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -261,10 +260,7 @@ fn resources<'a>(
     for bank in 0..16 {
         let size = state.nth(unit.const_sizes, bank) as usize * 256;
         if let Some(place) = state.place(unit.const_caches, bank).filter(|_| size > 0) {
-            let bytes = &memory[place.start..place.end.min(place.start + size)];
-            let words =
-                bytes.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
-            all.constant_buffers[bank] = words.collect();
+            all.constant_buffers[bank] = memory.words(place.start..place.end.min(place.start + size));
         }
     }
     for number in 0..32 {
@@ -278,7 +274,7 @@ fn resources<'a>(
             let start = usize::try_from(start).unwrap_or(usize::MAX).min(place.end);
             let end = place.end.min(start.saturating_add(buffer.words[1] as usize).saturating_add(1));
             all.vertex_buffers
-                .insert(id, VertexBuffer::from_resource(buffer.words, memory[start..end].to_vec()));
+                .insert(id, VertexBuffer::from_resource(buffer.words, memory.bytes(start..end)));
         }
     }
     for id in textures {

@@ -9,6 +9,7 @@ use reconverge_r700::code::{CfOp, Code};
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::words::ExportInst;
 use reconverge_raster::primitive::{Topology, list};
+use reconverge_simt::vram::Vram;
 
 use super::registers as reg;
 use super::state::State;
@@ -69,7 +70,7 @@ impl Streams {
     /// as of a list of the primitives.
     pub(super) fn write(
         &mut self,
-        memory: &mut [u8],
+        memory: Vram<'_>,
         state: &State,
         outcome: &Outcome,
         dwords: &[BTreeSet<usize>; BUFFERS],
@@ -102,9 +103,8 @@ impl Streams {
                         for dword in &dwords[*buffer] {
                             let value = record.and_then(|record| record.get(*dword)).copied().unwrap_or(0);
                             let at = start.start + 4 * (self.offsets[*buffer] as usize + dword);
-                            let target = memory.get_mut(at..(at + 4).min(start.end));
-                            if let Some(target) = target.filter(|target| target.len() == 4) {
-                                target.copy_from_slice(&value.to_le_bytes());
+                            if at + 4 <= start.end {
+                                memory.write(at, &value.to_le_bytes());
                             }
                         }
                     }

@@ -10,6 +10,7 @@ use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::shared_exponent;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
 use super::state::Resource;
@@ -29,18 +30,19 @@ impl Images {
     ///
     /// # Errors
     /// As [`image`].
-    pub(super) fn image(&mut self, resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
+    pub(super) fn image(&mut self, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
         let start = resource.buffers.iter().map(|buffer| buffer.start).min().unwrap_or(0);
         let end = resource.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
-        let bytes = memory.get(start..end).unwrap_or(&[]);
-        if let Some((_, known)) = self.0.get(resource).filter(|(before, _)| before == bytes) {
+        let same = |before: &[u8]| before.len() == end - start && memory.holds(start, before);
+        if let Some((_, known)) = self.0.get(resource).filter(|(before, _)| same(before)) {
             return Ok(known.clone());
         }
-        let texture = image(resource, memory)?;
+        let bytes = memory.bytes(start..end);
+        let texture = image(resource, start, &bytes)?;
         if self.0.len() >= MOST_IMAGES {
             self.0.clear();
         }
-        self.0.insert(resource.clone(), (bytes.to_vec(), texture.clone()));
+        self.0.insert(resource.clone(), (bytes, texture.clone()));
         Ok(texture)
     }
 }
@@ -96,11 +98,11 @@ fn block(words: &Words) -> Option<Block> {
     }
 }
 
-/// A texture as an image.
+/// Returns a texture as an image. `memory` is a copy of memory from offset `origin` on, with all buffers of the texture.
 ///
 /// # Errors
 /// What is not supported of it, by name.
-fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
+fn image(resource: &Resource, origin: usize, memory: &[u8]) -> Result<Texture, String> {
     let words = Words::new(&resource.words);
     let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
         return Err("a texture without a relocation".to_owned());
@@ -175,7 +177,7 @@ fn image(resource: &Resource, memory: &[u8]) -> Result<Texture, String> {
             {
                 let slice = ((first_layer + z) * samples + sample) * slice;
                 let at = start + (slice + y / side * pitch + x / side) * bytes;
-                let element = memory.get(at..(at + bytes).min(end)).unwrap_or(&[]);
+                let element = memory.get(at - origin..(at + bytes).min(end) - origin).unwrap_or(&[]);
                 let first = (z * height + y) * width + x;
                 match block {
                     None => texels[first] = texel(&words, element),
@@ -315,7 +317,7 @@ mod tests {
             memory[base] = level as u8 + 1;
         }
         let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
-        let texture = image(&resource, &memory).unwrap();
+        let texture = Images::default().image(&resource, Vram::new(&mut memory)).unwrap();
         let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
         for level in 0..7 {
             assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
@@ -328,10 +330,11 @@ mod tests {
         let mut memory = vec![0; 0x6000];
         let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
         let mut images = Images::default();
-        let mut first = |memory: &[u8]| images.image(&resource, memory).unwrap().image.texel(0, 0, 0, 0);
+        let mut first =
+            |memory: &mut [u8]| images.image(&resource, Vram::new(memory)).unwrap().image.texel(0, 0, 0, 0);
         for byte in [0, 255, 255, 0] {
             memory[0] = byte;
-            assert_eq!(first(&memory).unwrap()[0], (f32::from(byte) / 255.).to_bits());
+            assert_eq!(first(&mut memory).unwrap()[0], (f32::from(byte) / 255.).to_bits());
         }
     }
 

@@ -7,6 +7,7 @@ use reconverge_gpu::launch_file::LaunchText;
 use reconverge_gpu::observe::{Captured, ChipProgram, Lanes, Launched, Observer, Target};
 use reconverge_isa::program::Stage;
 use reconverge_simt::Options;
+use reconverge_simt::vram::Vram;
 use reconverge_workbench::choose::{Asked, Piece};
 use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::open::{Known, is_source, open};
@@ -54,8 +55,8 @@ impl Observer for Keeper {
         true
     }
 
-    fn surfaces(&mut self, draw: u64, targets: &[Target], memory: &[u8]) {
-        let content = |target: &Target| (target.clone(), target.content(memory).to_vec());
+    fn surfaces(&mut self, draw: u64, targets: &[Target], memory: Vram<'_>) {
+        let content = |target: &Target| (target.clone(), target.content(memory));
         self.seen.lock().unwrap().surfaces.push((draw, targets.iter().map(content).collect()));
     }
 }
