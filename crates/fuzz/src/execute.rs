@@ -264,7 +264,7 @@ const COMPUTE: u8 = 3;
 /// In the launch byte: as many registers as there are, instead of 16.
 const ALL_REGISTERS: u8 = 4;
 
-/// In the launch byte: s[] of various sizes.
+/// Bit of the launch byte: s[] has one of several sizes.
 const SHARED: u8 = 8;
 
 /// Numbers in the first registers, some of which are not the same in all lanes.

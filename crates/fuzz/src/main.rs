@@ -112,7 +112,7 @@ fn number(text: &str) -> Result<u64, String> {
     parsed.ok_or_else(|| format!("`{text}` is not a whole number"))
 }
 
-/// Places the memory that generated code reaches between pages without access, unless `RECONVERGE_GUARD` says otherwise.
+/// Places the memory of generated code between pages without access, unless `RECONVERGE_GUARD` is set.
 fn guard() {
     if std::env::var_os("RECONVERGE_GUARD").is_none() {
         Placement::AtEnd.force();

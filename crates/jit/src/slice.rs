@@ -474,8 +474,8 @@ impl Slice {
         let number = self.spans.len();
         let (least, limit) = (self.node(Node::Least(number as u32)), self.node(Node::Limit(number as u32)));
         let (zero, three) = (self.constant(0), self.constant(3));
-        // Both ends of the span lie in the window if its first word lies at the limit or before it: the sum of a place up to
-        // the limit and the bytes of the span does not wrap.
+        // If the first word does not exceed the limit, the last word is in the window too: the sum of the limit and the bytes
+        // of the span does not wrap.
         let place = self.two(Two::Add, base, least);
         let first = self.two(Two::MinUnsigned, place, limit);
         let within = self.two(Two::Equal, first, place);

@@ -51,7 +51,7 @@ pub struct State {
     pub(crate) stopped: u32,
     /// The segment that refused, counted from 1.
     pub(crate) refused: u32,
-    /// Bytes that slices load from and store to, and how many there are.
+    /// The window, which slices load from and store to, and its size in bytes.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
     /// Branches that divided the lanes.

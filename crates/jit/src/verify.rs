@@ -1,7 +1,7 @@
-//! Proof, before anything is emitted, that the code of a plan reaches its rows, its own words and the window alone.
+//! Proves, before code is emitted, that the code of a plan accesses only its rows, its own words and the window.
 //!
-//! The verifier reads each slice as it is, not as it was made. It rejects the whole plan if one access lacks a check of the
-//! same base and mask, or if the check does not cover the distance of the access.
+//! The verifier reads the finished slices and does not rely on the functions that created them. It rejects the whole plan if
+//! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
 use crate::pass::{Plan, Segment, Step};
 use crate::slice::{Effect, Node, Row, Slice, Span, Two, Value};
@@ -35,7 +35,7 @@ pub enum Rejected {
     /// Lanes of a span are not all inside the window.
     #[error("the lanes of span {0} are not all inside the window")]
     Lanes(u32),
-    /// An access has a place or lanes that are not those of its span.
+    /// An access uses a place or lanes that its span does not have.
     #[error("an access does not use the place and the lanes of span {0}")]
     Unchecked(u32),
     /// An access has a distance that its span does not cover.
@@ -132,7 +132,7 @@ fn slice(slice: &Slice) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// An access has the place and the lanes of its span, at a distance that the span covers.
+/// Checks that an access uses the place and the lanes of its span, at a distance that the span covers.
 fn access(slice: &Slice, number: u32, distance: i32, of: [Value; 2]) -> Result<(), Rejected> {
     let span = slice.spans.get(number as usize).ok_or(Rejected::Span(number))?;
     if of != [span.place, span.lanes] {
@@ -144,7 +144,7 @@ fn access(slice: &Slice, number: u32, distance: i32, of: [Value; 2]) -> Result<(
     Ok(())
 }
 
-/// A span fits into the window, its place is what is compared with the limit, and its lanes are those that hold.
+/// Checks that a span fits into the window, that its place is compared with the limit, and that its lanes pass the comparison.
 fn check_span(slice: &Slice, number: u32, span: &Span) -> Result<(), Rejected> {
     let fits = span.least <= span.greatest
         && span.least & 3 == 0
@@ -170,7 +170,7 @@ fn check_span(slice: &Slice, number: u32, span: &Span) -> Result<(), Rejected> {
     Ok(())
 }
 
-/// Whether a truth value holds only where the place of a span lies at its limit or before it.
+/// Returns whether a truth value implies that the place of a span does not exceed its limit.
 fn implies(slice: &Slice, truth: Value, number: u32, place: Value) -> bool {
     let node = |value: Value| slice.nodes[value.0 as usize];
     let limited = |value: Value| match node(value) {
@@ -187,7 +187,7 @@ fn implies(slice: &Slice, truth: Value, number: u32, place: Value) -> bool {
     }
 }
 
-/// The check of a segment has the exact slice's values, no effects, and fails where a lane is outside one of its spans.
+/// Checks that the check of a segment has the values of the exact slice, no effects, and fails if a lane is outside a span.
 fn exits(exact: &Slice, check: Option<&Slice>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate() {
         let exit = Rejected::Exit(number as u32);
@@ -205,7 +205,7 @@ fn exits(exact: &Slice, check: Option<&Slice>) -> Result<(), Rejected> {
     }
 }
 
-/// Whether a lane of a span's mask is either inside or in the span's `outside`.
+/// Returns whether each lane of a span's mask is inside the window or in the span's `outside`.
 fn is_outside(slice: &Slice, number: u32, span: &Span) -> bool {
     match slice.nodes[span.outside.0 as usize] {
         Node::Constant(0) => slice.is_constant(span.mask) == Some(0),
@@ -216,7 +216,7 @@ fn is_outside(slice: &Slice, number: u32, span: &Span) -> bool {
     }
 }
 
-/// Whether a value is a truth value or part of its disjunction.
+/// Returns whether a value is a part of a disjunction of truth values.
 fn is_among(slice: &Slice, truth: Value, part: Value) -> bool {
     truth == part
         || slice.is_constant(part) == Some(0)

@@ -288,7 +288,7 @@ fn shared_line(random: &mut Random) -> String {
 }
 
 /// Loads and stores of s[] before and after each kind of side exit: lanes break, branch to a join, return or exit. Addresses
-/// lie at both ends of what an address can be, and masks depend on what was loaded.
+/// are small, near the end of s[] and at the ends of 16 and 32 bits. Masks depend on loaded values.
 pub fn shared(random: &mut Random) -> String {
     let mut text = String::from("mov b32 $r1 b32 s[0x10]\nshl b32 $r9 $r0 0x2\nadd b32 $r1 $r1 $r9\n");
     for register in 2..8 {
