@@ -243,8 +243,9 @@ impl<'a> Vram<'a> {
     /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words.
     #[inline]
     fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
-        let start =
-            at.checked_sub(self.head.len()).filter(|start| start % WORD == 0 && length % WORD == 0)?;
+        let start = at
+            .checked_sub(self.head.len())
+            .filter(|start| start.is_multiple_of(WORD) && length.is_multiple_of(WORD))?;
         self.words.get(start / WORD..)?.get(..length / WORD)
     }
 
