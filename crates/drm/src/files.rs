@@ -360,7 +360,7 @@ pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, c
     refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
 }
 
-/// `writev`: see [`write`].
+/// `writev`: see [`write()`].
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -370,7 +370,7 @@ pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::io
     refusing(descriptor, libc::EINVAL, || unsafe { real::writev(descriptor, parts, count) })
 }
 
-/// `pwrite`: see [`write`].
+/// `pwrite`: see [`write()`].
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -385,7 +385,7 @@ pub unsafe extern "C-unwind" fn pwrite(
     refusing(descriptor, libc::EINVAL, || unsafe { real::pwrite(descriptor, bytes, count, offset) })
 }
 
-/// `pwrite64`: see [`write`].
+/// `pwrite64`: see [`write()`].
 ///
 /// # Safety
 /// As for the function of the C library.
