@@ -1,10 +1,10 @@
 //! One experiment: what is changed when, chosen by seed and number alone; the run from there on; what became of it.
 
-use reconverge_simt::Lane;
 use reconverge_simt::course::Follower;
 use reconverge_simt::random::Random;
+use reconverge_simt::{Lane, Watch};
 use reconverge_workbench::array::Array;
-use reconverge_workbench::faults::{Kind, Watch, Word};
+use reconverge_workbench::faults::{Kind, Word};
 use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::session::{SpaceOf, Stepping};
 
@@ -346,7 +346,7 @@ fn go_on(
                 follower.end_group(group);
                 return Ok(());
             }
-            _ if follower.left().is_none() => stepping.advance(LOOK, Watch::Follow(follower))?,
+            _ if follower.left().is_none() => stepping.advance(LOOK, Watch::of(follower))?,
             _ => stepping.advance(STRETCH, Watch::Nothing)?,
         }
     }

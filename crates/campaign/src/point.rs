@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::course::Course;
-use reconverge_simt::{Engine, Lane, Options, Statistics};
+use reconverge_simt::{Engine, Lane, Options, Statistics, Watch};
 use reconverge_workbench::Session;
 use reconverge_workbench::array::Array;
-use reconverge_workbench::faults::{Kind, Watch};
+use reconverge_workbench::faults::Kind;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::open::Opened;
 use reconverge_workbench::request::Error as LaunchError;
@@ -216,7 +216,7 @@ fn exists(stepping: &Stepping, site: Site) -> bool {
 fn record(stepping: &mut Stepping) -> Result<Course, LaunchError> {
     let mut course = Course::default();
     while stepping.current().is_some() {
-        stepping.advance(1 << 20, Watch::Record(&mut course))?;
+        stepping.advance(1 << 20, Watch::of(&mut course))?;
         if course.stages().len() > MOST_STEPS {
             let limit = MOST_STEPS;
             return Err(LaunchError::Machine(format!(

@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
-use reconverge_gpu::device::{BOARDS, Board};
-use reconverge_gpu::patch::Patch;
+use reconverge_board::patch::Patch;
+use reconverge_board::{BOARDS, Board};
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::Engine;

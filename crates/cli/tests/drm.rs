@@ -544,7 +544,7 @@ fn every_chip_is_taken_by_its_driver() {
     if !has_driver() {
         return;
     }
-    for board in reconverge_gpu::device::BOARDS {
+    for board in reconverge_board::BOARDS {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
         let report = folder.join(format!("drm-{}.jsonl", board.chip));
         let _ = std::fs::remove_file(&report);

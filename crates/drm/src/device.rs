@@ -19,9 +19,9 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use reconverge_board::Board;
+use reconverge_board::patch::PatchError;
 use reconverge_gpu::Gpu;
-use reconverge_gpu::device::Board;
-use reconverge_gpu::patch::PatchError;
 use reconverge_simt::Engine;
 
 use crate::messages::say_once;
@@ -113,7 +113,7 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
 
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = device.board.gpu()?;
+    let mut gpu = reconverge_gpu::device::chip(device.board)?;
     gpu.use_engine(device.engine);
     if let Some(watcher) = device.watch.watcher() {
         gpu.observe(watcher);
@@ -123,7 +123,7 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_gpu::device::{BOARDS, Driver};
+    use reconverge_board::{BOARDS, Driver};
     use reconverge_r500::chip::CHIPS as R500_CHIPS;
     use reconverge_r700::chip::CHIPS;
 

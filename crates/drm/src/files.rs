@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use reconverge_gpu::device::Driver;
+use reconverge_board::Driver;
 
 use crate::device;
 use crate::ioctls::{Errno, FlipEvent, Request};

@@ -316,7 +316,7 @@ const _: () = assert!(size_of::<Device>() == 32 && size_of::<Bus>() == 6 && size
 mod tests {
     use std::ffi::CStr;
 
-    use reconverge_gpu::device::Board;
+    use reconverge_board::Board;
 
     use super::*;
 

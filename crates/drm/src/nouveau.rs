@@ -210,7 +210,7 @@ fn list<T: Plain>(address: u64, count: u32, most: u32) -> Result<Vec<T>, Errno> 
 
 #[cfg(test)]
 mod tests {
-    use reconverge_gpu::device::Board;
+    use reconverge_board::Board;
     use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;

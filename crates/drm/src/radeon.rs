@@ -6,7 +6,7 @@
 
 use std::ffi::c_void;
 
-use reconverge_gpu::device::Driver;
+use reconverge_board::Driver;
 
 use crate::ioctls::*;
 use crate::node::{Client, State};
@@ -169,7 +169,7 @@ fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
 mod tests {
     use std::ops::Range;
 
-    use reconverge_gpu::device::Board;
+    use reconverge_board::Board;
     use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Gpu, Submission};
     use reconverge_simt::Engine;

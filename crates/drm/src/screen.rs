@@ -479,7 +479,7 @@ fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_gpu::device::Board;
+    use reconverge_board::Board;
 
     use super::*;
     use crate::device::Device;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use reconverge_board::patch::Patch;
 use reconverge_gpu::observe::{Captured, ChipProgram, Observer, Target};
-use reconverge_gpu::patch::Patch;
 use reconverge_simt::vram::Vram;
 
 use crate::capture::{End, Folder};

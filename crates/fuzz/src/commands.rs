@@ -6,8 +6,8 @@
 use std::io::Read;
 use std::ops::Range;
 
+use reconverge_board::{BOARDS, Board, Driver};
 use reconverge_gpu::Submission;
-use reconverge_gpu::device::{BOARDS, Board, Driver};
 use reconverge_isa::Isa;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
@@ -156,7 +156,7 @@ fn check(bytes: &[u8], driver: Driver) -> Result<u64, String> {
         put(*at as usize, words);
         rest = behind;
     }
-    let mut gpu = board.gpu().ok_or_else(|| format!("{} has no chip", board.name))?;
+    let mut gpu = reconverge_gpu::device::chip(board).ok_or_else(|| format!("{} has no chip", board.name))?;
     let result = match driver {
         Driver::R300 => gpu.submit(
             Vram::new(&mut memory),

@@ -14,7 +14,6 @@ pub mod device;
 pub mod launch_file;
 pub mod nv50;
 pub mod observe;
-pub mod patch;
 pub mod r300;
 pub mod r600;
 mod register;

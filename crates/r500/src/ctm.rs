@@ -14,7 +14,8 @@ use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{
-    Engine, FlowView, Machine, Mask, Observer, Options, Shares, Silent, Statistics, Step, stop,
+    Engine, FlowView, Machine, Mask, Observer, Options, Shares, Silent, Statistics, Step, Watch, stop,
+    watched,
 };
 use thiserror::Error;
 
@@ -345,7 +346,11 @@ impl Run {
     /// # Errors
     /// The program trapped, and the group stays at the instruction that did; or an output of a group that has ended
     /// cannot be stored.
-    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, DispatchError> {
+    pub fn step(&mut self, watch: Watch<'_>) -> Result<Step, DispatchError> {
+        watched!(watch, |observer| self.observed_step(observer))
+    }
+
+    fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, DispatchError> {
         let width = self.plan.width();
         let Some((number, start, group)) = &mut self.running else { return Ok(Step::Done) };
         let first_lane = *number * width;
@@ -366,7 +371,8 @@ impl Run {
 struct Groups<'a> {
     setup: &'a Arc<Setup>,
     options: &'a Options,
-    fast: Fast,
+    /// `None`: the reference interpreter runs.
+    fast: Option<Fast>,
     /// The latest; the fast engine uses it again and again.
     group: Group,
     /// The fast engine's counts by block.
@@ -377,10 +383,15 @@ struct Groups<'a> {
 impl<'a> Groups<'a> {
     /// The launch is one of the dispatch's, without lanes.
     fn new(setup: &'a Arc<Setup>, launch: &Launch, options: &'a Options, bound: &Bound) -> Self {
-        let fast = Fast::with(setup, launch, options, Some(bound));
+        let fast = match options.engine() {
+            Engine::Reference => None,
+            _ => Some(Fast::with(setup, launch, options, Some(bound))),
+        };
         let mut group = launch.group(setup, options, 0, Mask::NONE);
-        fast.prepare(&mut group);
-        let runs = vec![0; fast.blocks()];
+        if let Some(fast) = &fast {
+            fast.prepare(&mut group);
+        }
+        let runs = vec![0; fast.as_ref().map_or(0, Fast::blocks)];
         Groups { setup, options, fast, group, runs, report: Report::default() }
     }
 
@@ -393,11 +404,12 @@ impl<'a> Groups<'a> {
         first_lane: usize,
     ) -> Result<&mut Group, RunError> {
         let lanes = Mask::first(launch.lanes);
-        if self.options.engine.not_compiled() == Engine::Fast {
-            launch.restart(&mut self.group, 0, lanes, self.fast.written());
+        let fast = self.fast.as_ref();
+        if let Some(fast) = fast.filter(|_| !self.options.engine.is_lockstep()) {
+            launch.restart(&mut self.group, 0, lanes, fast.written());
             self.group.bind_memory(bound, covered);
             while self.group.issue().is_some() && !stop::asked() {
-                let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);
+                let ended = fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);
                 ended.map_err(|trap| trapped(first_lane, trap))?;
             }
             return Ok(&mut self.group);
@@ -407,11 +419,11 @@ impl<'a> Groups<'a> {
             group.bind_memory(bound, covered);
             group
         };
-        if self.options.engine.not_compiled() == Engine::Lockstep {
+        if let Some(fast) = fast {
             let start = || start(bound.clone());
             let made = |extent| Fast::compiled(self.setup, launch, self.options, Some(&bound), extent);
             let mut shares = Shares::default();
-            self.group = lockstep::run(&self.fast, self.setup, first_lane, start, made, &mut shares)?;
+            self.group = lockstep::run(fast, self.setup, first_lane, start, made, &mut shares)?;
         } else {
             self.group = start(bound);
             self.group.run(&mut Silent).map_err(|trap| trapped(first_lane, trap))?;
@@ -422,8 +434,8 @@ impl<'a> Groups<'a> {
 
     /// What was executed by all groups.
     fn finish(mut self) -> Report {
-        if self.options.engine.not_compiled() == Engine::Fast {
-            self.fast.settle(&mut self.group, &mut self.runs);
+        if let Some(fast) = self.fast.filter(|_| !self.options.engine.is_lockstep()) {
+            fast.settle(&mut self.group, &mut self.runs);
             self.report.add(&self.group.report());
         }
         self.report

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::{
-    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap,
+    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap, Watch,
+    watched,
 };
 
 use crate::cause::Cause;
@@ -22,8 +23,8 @@ use crate::setup::{Setup, SetupError};
 /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    CodeFault::caught(|| match options.engine.not_compiled() {
-        Engine::Reference => run_observed(setup, launch, options, &mut Silent),
+    CodeFault::caught(|| match options.engine().not_compiled() {
+        Engine::Reference => observed(setup, launch, options, &mut Silent),
         Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
         _ => parallel::run(setup, launch, options),
     })
@@ -107,19 +108,54 @@ pub fn run_observed<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
+    run_watched(setup, launch, options, Watch::of(observer))
+}
+
+/// [`run_observed`] with an observer that is chosen at run time.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Outcome, RunError> {
+    watched!(watch, |observer| observed(setup, launch, options, observer))
+}
+
+fn observed<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    match options.engine.not_compiled() {
-        Engine::Fast if !O::DATA => {
+    // A condition on a constant alone, so that the engines are not compiled for observers that they do not serve.
+    if O::DATA {
+        return on_reference(setup, launch, options, observer);
+    }
+    match options.engine().not_compiled() {
+        Engine::Fast => {
             // Passes tell an observer nothing.
-            let engine = if O::ENABLED { Engine::Fast } else { options.engine };
+            let engine = if O::ENABLED { Engine::Fast } else { options.engine() };
             let options = Options { engine, ..*options };
-            return CodeFault::caught(|| parallel::run_in_order(setup, launch, &options, observer));
+            CodeFault::caught(|| parallel::run_in_order(setup, launch, &options, observer))
         }
         Engine::Lockstep if !O::ENABLED => {
-            return CodeFault::caught(|| parallel::run_in_lockstep(setup, launch, options, observer));
+            CodeFault::caught(|| parallel::run_in_lockstep(setup, launch, options, observer))
         }
-        _ => {}
+        _ => on_reference(setup, launch, options, observer),
     }
+}
+
+/// Runs a launch group after group on the reference interpreter.
+fn on_reference<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
     let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
     let (mut totals, mut all) = (Totals::default(), outputs.all());
     for first_lane in (0..launch.lanes).step_by(launch.hardware.group_width) {
@@ -228,6 +264,18 @@ impl Run {
     /// # Errors
     /// The program trapped; the group stays at the instruction that did.
     pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.step_watched(Watch::of(observer))
+    }
+
+    /// [`Run::step`] with an observer that is chosen at run time.
+    ///
+    /// # Errors
+    /// Those of [`Run::step`].
+    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        watched!(watch, |observer| self.observed_step(observer))
+    }
+
+    fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.group.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
@@ -239,7 +287,14 @@ impl Run {
     ///
     /// # Errors
     /// The program trapped; the group stays at the instruction that did.
-    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        match watch.flow() {
+            None => self.observed_advance(most, &mut Silent),
+            Some(mut told) => self.observed_advance(most, &mut told),
+        }
+    }
+
+    fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let end = self.statistics().instructions.saturating_add(most);
         // Made by the first call, for all copies.
         let fast = self.lowered();
@@ -262,7 +317,7 @@ impl Run {
                     }
                 }
                 None => {
-                    self.step(observer)?;
+                    self.observed_step(observer)?;
                 }
             }
         }
@@ -271,7 +326,7 @@ impl Run {
 
     /// The program lowered; `None` where the options name the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
-        if self.options.engine == Engine::Reference {
+        if self.options.engine() == Engine::Reference {
             return None;
         }
         let Run { setup, launch, options, fast, group, .. } = self;

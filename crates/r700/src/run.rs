@@ -7,7 +7,8 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::{
-    CodeFault, Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, limits, stop,
+    CodeFault, Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, Watch, limits,
+    stop, watched,
 };
 
 use crate::cause::Cause;
@@ -27,7 +28,7 @@ pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 /// # Errors
 /// The launch does not fit the machine; the trap of the first wavefront that has one; the engines differ.
 pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
-    run_observed(program, launch, options, &mut Silent)
+    observed(program, launch, options, &mut Silent)
 }
 
 /// [`run`] with an observer, which is notified of the events of one wavefront after another, on one thread. They come from
@@ -42,9 +43,31 @@ pub fn run_observed<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
+    run_watched(program, launch, options, Watch::of(observer))
+}
+
+/// [`run_observed`] with an observer that is chosen at run time.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    program: &Program,
+    launch: &Launch,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Outcome, RunError> {
+    watched!(watch, |observer| observed(program, launch, options, observer))
+}
+
+fn observed<O: Observer>(
+    program: &Program,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
     // Passes tell an observer nothing.
-    let engine = if O::ENABLED { options.engine.not_compiled() } else { options.engine };
+    let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
     CodeFault::caught(|| {
         let mut running = Running::new(program, launch.clone(), &Options { engine, ..*options });
         let outcome = running.all(program, observer)?;
@@ -105,7 +128,7 @@ impl Running {
     fn new(program: &Program, mut launch: Launch, options: &Options) -> Running {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
         let origin = Origin::new(program, launch, options);
-        let fast = match options.engine {
+        let fast = match options.engine() {
             Engine::Reference => None,
             Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
             Engine::Compiled => {
@@ -120,17 +143,26 @@ impl Running {
     /// Runs all wavefronts, each until its end or until runs are to [stop].
     fn all<O: Observer>(&mut self, program: &Program, observer: &mut O) -> Result<Outcome, RunError> {
         let Running { origin, fast, simd } = self;
-        match (origin.options.engine.not_compiled(), fast) {
-            (Engine::Fast, Some(fast)) if !O::DATA => return Ok(fast::run(origin, fast, simd, observer)?),
+        // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
+        if O::DATA {
+            return self.on_reference(observer);
+        }
+        match (origin.options.engine().not_compiled(), fast) {
+            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, fast, simd, observer)?),
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 let mut shares = Shares::default();
                 let made = |extent| Fast::compiled(origin, extent);
                 let outcome = fast::lockstep::run(origin, fast, simd, &program.words, made, &mut shares);
                 shares.announce(observer);
-                return outcome;
+                outcome
             }
-            _ => {}
+            _ => self.on_reference(observer),
         }
+    }
+
+    /// [`Running::all`] on the reference interpreter.
+    fn on_reference<O: Observer>(&mut self, observer: &mut O) -> Result<Outcome, RunError> {
+        let Running { origin, simd, .. } = self;
         let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
         for place in origin.places() {
             let mut wave = origin.wave(place, &[]);
@@ -231,6 +263,18 @@ impl Run {
     /// # Errors
     /// The program trapped; the wavefront stays at the instruction that did.
     pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.step_watched(Watch::of(observer))
+    }
+
+    /// [`Run::step`] with an observer that is chosen at run time.
+    ///
+    /// # Errors
+    /// Those of [`Run::step`].
+    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        watched!(watch, |observer| self.observed_step(observer))
+    }
+
+    fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.wave.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }
@@ -242,7 +286,14 @@ impl Run {
     ///
     /// # Errors
     /// The program trapped; the wavefront stays at the instruction that did.
-    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        match watch.flow() {
+            None => self.observed_advance(most, &mut Silent),
+            Some(mut told) => self.observed_advance(most, &mut told),
+        }
+    }
+
+    fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let end = self.statistics().instructions.saturating_add(most);
         // Made by the first call, for all copies.
         let fast = self.lowered();
@@ -261,7 +312,7 @@ impl Run {
                     }
                 }
                 None => {
-                    self.step(observer)?;
+                    self.observed_step(observer)?;
                 }
             }
         }
@@ -270,7 +321,7 @@ impl Run {
 
     /// The program lowered; `None` where the options name the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
-        if self.origin.options.engine == Engine::Reference {
+        if self.origin.options.engine() == Engine::Reference {
             return None;
         }
         let Run { origin, fast, wave, .. } = self;

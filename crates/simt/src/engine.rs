@@ -97,6 +97,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// The engine that runs: that of the options, or the reference interpreter where this build has no vector code for the
+    /// processor ([`Level::any`]).
+    pub fn engine(&self) -> Engine {
+        if Level::any() { self.engine } else { Engine::Reference }
+    }
+
     /// The level to lower a program for.
     pub fn level(&self) -> Level {
         self.level.unwrap_or_else(Level::best)

@@ -10,8 +10,12 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-use crate::wide::{Avx2, Avx512};
-use crate::wide::{Baseline, Wide};
+use crate::wide::Avx2;
+#[cfg(all(feature = "every-level", target_arch = "x86_64"))]
+use crate::wide::Avx512;
+#[cfg(any(feature = "every-level", not(target_arch = "x86_64")))]
+use crate::wide::Baseline;
+use crate::wide::Wide;
 
 /// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking the
 /// processor: a level permits code compiled for it.
@@ -29,6 +33,11 @@ pub enum Kind {
     Avx512,
 }
 
+impl Kind {
+    /// All of them, lowest first.
+    const ALL: [Kind; 3] = [Kind::Baseline, Kind::Avx2, Kind::Avx512];
+}
+
 /// Something to do in code compiled for a level.
 pub trait Task {
     /// What it gives.
@@ -42,21 +51,21 @@ impl Level {
     /// What every processor has.
     pub const BASELINE: Level = Level(Kind::Baseline);
 
-    /// The names of all levels, lowest first, also of those that this processor does not have.
+    /// The names of all levels, lowest first, also of those that this processor or this build does not have.
     pub const NAMES: [&'static str; 3] =
         [Level(Kind::Baseline).name(), Level(Kind::Avx2).name(), Level(Kind::Avx512).name()];
 
-    /// The levels that this processor has, lowest first.
+    /// The levels that this processor and this build have, lowest first.
     pub fn available() -> Vec<Level> {
-        [Kind::Baseline, Kind::Avx2, Kind::Avx512].into_iter().filter(|kind| has(*kind)).map(Level).collect()
+        Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
-    /// The highest level that this processor has.
+    /// The highest level that this processor and this build have; the baseline where there is none ([`Level::any`]).
     pub fn best() -> Level {
         Level::available().pop().unwrap_or(Level::BASELINE)
     }
 
-    /// The level of a name, if this processor has it.
+    /// The level of a name, if this processor and this build have it.
     pub fn from_name(name: &str) -> Option<Level> {
         Level::available().into_iter().find(|level| level.name() == name)
     }
@@ -99,18 +108,40 @@ impl Level {
     /// ```
     #[inline(always)]
     pub fn run<T: Task>(self, task: T) -> T::Output {
-        match self.0 {
-            Kind::Baseline => Baseline.call(task),
+        crate::by_level!(
+            self,
+            Baseline.call(task),
             // SAFETY: a level is made only on a processor that has it.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => unsafe { Avx2::assume() }.call(task),
+            unsafe { Avx2::assume() }.call(task),
             // SAFETY: as above.
-            #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => unsafe { Avx512::assume() }.call(task),
-            #[cfg(not(target_arch = "x86_64"))]
-            Kind::Avx2 | Kind::Avx512 => Baseline.call(task),
-        }
+            unsafe { Avx512::assume() }.call(task)
+        )
     }
+
+    /// Whether this build has code for a level of this processor. A build for x86-64 without the feature `every-level` has
+    /// code for AVX2 only.
+    ///
+    /// ```
+    /// assert!(cfg!(not(feature = "every-level")) || reconverge_simt::Level::any());
+    /// ```
+    pub fn any() -> bool {
+        Kind::ALL.into_iter().any(|kind| is_built(kind) && has(kind))
+    }
+}
+
+/// Whether code for a kind of level is part of this build.
+const fn is_built(kind: Kind) -> bool {
+    match kind {
+        Kind::Avx2 => cfg!(target_arch = "x86_64"),
+        Kind::Baseline => cfg!(any(feature = "every-level", not(target_arch = "x86_64"))),
+        Kind::Avx512 => cfg!(all(feature = "every-level", target_arch = "x86_64")),
+    }
+}
+
+/// Where [`by_level!`](crate::by_level) has no code: [`Options::engine`](crate::Options::engine) never leads here.
+#[cold]
+pub fn not_built(level: Level) -> ! {
+    panic!("this build has no code for level {}: feature every-level", level.name())
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -142,6 +173,20 @@ fn has(kind: Kind) -> bool {
     matches!(kind, Kind::Baseline)
 }
 
+/// Compiles one function for [`Kind::Baseline`], if the build has that level.
+#[cfg(any(feature = "every-level", not(target_arch = "x86_64")))]
+#[macro_export]
+macro_rules! for_baseline {
+    ($($function:tt)*) => { $($function)* };
+}
+
+/// Compiles one function for [`Kind::Baseline`], if the build has that level: this one does not.
+#[cfg(not(any(feature = "every-level", not(target_arch = "x86_64"))))]
+#[macro_export]
+macro_rules! for_baseline {
+    ($($function:tt)*) => {};
+}
+
 /// Compiles one function for [`Kind::Avx2`]. It is unsafe to call: the processor must have the level.
 ///
 /// The features are those that [`Level`] asks the processor for, here and in [`for_avx512`](crate::for_avx512), and
@@ -155,13 +200,58 @@ macro_rules! for_avx2 {
     };
 }
 
-/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2).
+/// Compiles one function for [`Kind::Avx512`], as [`for_avx2`](crate::for_avx2), if the build has that level.
+#[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[macro_export]
 macro_rules! for_avx512 {
     ($($function:tt)*) => {
-        #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
         $($function)*
+    };
+}
+
+/// Compiles one function for [`Kind::Avx512`], if the build has that level: this one does not.
+#[cfg(not(all(feature = "every-level", target_arch = "x86_64")))]
+#[macro_export]
+macro_rules! for_avx512 {
+    ($($function:tt)*) => {};
+}
+
+/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Expressions of levels that the
+/// build does not have are not compiled.
+#[cfg(all(feature = "every-level", target_arch = "x86_64"))]
+#[macro_export]
+macro_rules! by_level {
+    ($level:expr, $baseline:expr, $avx2:expr, $avx512:expr) => {
+        match $level.kind() {
+            $crate::level::Kind::Baseline => $baseline,
+            $crate::level::Kind::Avx2 => $avx2,
+            $crate::level::Kind::Avx512 => $avx512,
+        }
+    };
+}
+
+/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Only that for AVX2 is compiled.
+#[cfg(all(not(feature = "every-level"), target_arch = "x86_64"))]
+#[macro_export]
+macro_rules! by_level {
+    ($level:expr, $baseline:expr, $avx2:expr, $avx512:expr) => {
+        match $level.kind() {
+            $crate::level::Kind::Avx2 => $avx2,
+            $crate::level::Kind::Baseline | $crate::level::Kind::Avx512 => $crate::level::not_built($level),
+        }
+    };
+}
+
+/// Evaluates the expression of a level, of three: for the baseline, for AVX2, for AVX-512. Only the first is compiled.
+#[cfg(not(target_arch = "x86_64"))]
+#[macro_export]
+macro_rules! by_level {
+    ($level:expr, $baseline:expr, $avx2:expr, $avx512:expr) => {
+        match $level.kind() {
+            $crate::level::Kind::Baseline => $baseline,
+            $crate::level::Kind::Avx2 | $crate::level::Kind::Avx512 => $crate::level::not_built($level),
+        }
     };
 }
 
@@ -202,8 +292,10 @@ macro_rules! handlers {
     ($vis:vis fn $handler:ident<$Body:ident>(&mut $Lanes:ty, &$Operation:ty) -> $Handler:ident) => {
         /// The code of a body for a level.
         $vis fn $handler<B: $Body>(level: $crate::Level) -> $Handler {
-            unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
-                B::run($crate::wide::Baseline, lanes, operation);
+            $crate::for_baseline! {
+                unsafe fn baseline<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
+                    B::run($crate::wide::Baseline, lanes, operation);
+                }
             }
             $crate::for_avx2! {
                 unsafe fn avx2<B: $Body>(lanes: &mut $Lanes, operation: &$Operation) {
@@ -217,15 +309,7 @@ macro_rules! handlers {
                     B::run(unsafe { <$crate::wide::Avx512 as $crate::wide::Wide>::assume() }, lanes, operation);
                 }
             }
-            match level.kind() {
-                $crate::level::Kind::Baseline => baseline::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::level::Kind::Avx2 => avx2::<B>,
-                #[cfg(target_arch = "x86_64")]
-                $crate::level::Kind::Avx512 => avx512::<B>,
-                #[cfg(not(target_arch = "x86_64"))]
-                $crate::level::Kind::Avx2 | $crate::level::Kind::Avx512 => baseline::<B>,
-            }
+            $crate::by_level!(level, baseline::<B>, avx2::<B>, avx512::<B>)
         }
     };
 }

@@ -2,7 +2,7 @@
 //!
 //! * [`mask`]: sets of lanes.
 //! * [`machine`]: what a front end can do with a group: [`FlowView`], [`Machine`], traps.
-//! * [`observe`]: events, and observers that cost nothing when they are off; [`course`]: what a launch issued, and where
+//! * [`observe`]: events, and observers that cost nothing when they are off; [`watch`]: observers chosen at run time; [`course`]: what a launch issued, and where
 //!   another run leaves it.
 //! * [`engine`]: which of a machine's engines runs, and how: [`Options`].
 //! * [`uses`]: what an instruction reads and writes, as data.
@@ -42,6 +42,7 @@ pub mod stop;
 pub mod texture;
 pub mod uses;
 pub mod vram;
+pub mod watch;
 pub mod wide;
 pub mod workers;
 
@@ -55,3 +56,4 @@ pub use observe::{Event, FlowStep, FlowTrace, Observer, Recorder, Silent, Statis
 pub use paths::{Path, Shares};
 pub use reconverge_guarded as guarded;
 pub use reconverge_isa::limits;
+pub use watch::Watch;

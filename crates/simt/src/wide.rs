@@ -522,11 +522,11 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
 }
 
 /// [`Kind::Avx512`](crate::level::Kind::Avx512)
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 impl Wide for Avx512 {
     const FUSED: bool = true;
     const BY_BITS: bool = true;

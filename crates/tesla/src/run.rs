@@ -16,7 +16,7 @@ use reconverge_simt::compiling::Extent;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
     CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares,
-    Silent, StackRow, Statistics, Step, Trap, Why, stop,
+    Silent, StackRow, Statistics, Step, Trap, Watch, Why, stop, watched,
 };
 
 use crate::block::{Block, Executor};
@@ -34,7 +34,7 @@ use crate::trap::Cause;
 /// lockstep, the engines differ.
 pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    CodeFault::caught(|| match options.engine {
+    CodeFault::caught(|| match options.engine() {
         Engine::Reference => on_threads(&Reference, &grid, memory, options.workers()),
         Engine::Fast => on_threads(&Fast::of(&grid, options.level()), &grid, memory, options.workers()),
         Engine::Compiled => on_threads(&fast_of(&grid, options), &grid, memory, options.workers()),
@@ -56,22 +56,50 @@ pub fn run_observed<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
+    run_watched(launch, program, options, Watch::of(observer))
+}
+
+/// [`run_observed`] with an observer that is chosen at run time.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_watched(
+    launch: Launch,
+    program: &Program,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Outcome, RunError> {
+    watched!(watch, |observer| observed(launch, program, options, observer))
+}
+
+fn observed<O: Observer>(
+    launch: Launch,
+    program: &Program,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
     let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    CodeFault::caught(|| match options.engine {
-        Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => {
-            in_lockstep(&grid, memory, options, observer)
+    CodeFault::caught(|| {
+        // A condition on a constant alone, so that the fast engine is not compiled for observers that it does not serve.
+        if O::DATA {
+            return in_order(&Reference, &grid, memory, observer);
         }
-        _ if O::DATA || options.engine == Engine::Reference => in_order(&Reference, &grid, memory, observer),
-        // Passes tell an observer nothing.
-        _ if O::ENABLED => in_order(&Fast::of(&grid, options.level()), &grid, memory, observer),
-        _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
+        match options.engine() {
+            Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => {
+                in_lockstep(&grid, memory, options, observer)
+            }
+            Engine::Reference => in_order(&Reference, &grid, memory, observer),
+            // Passes tell an observer nothing.
+            _ if O::ENABLED => in_order(&Fast::of(&grid, options.level()), &grid, memory, observer),
+            _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
+        }
     })
 }
 
 /// The fast engine, or the compiled one, as the options say.
 fn fast_of(grid: &Grid, options: &Options) -> Fast {
     let level = options.level();
-    match options.engine {
+    match options.engine() {
         Engine::Compiled => Fast::compiled(grid, level, Extent::worth(grid.launch().warps())),
         Engine::LockstepCompiled => Fast::compiled(grid, level, Extent::Throughout),
         Engine::Reference | Engine::Fast | Engine::Lockstep => Fast::of(grid, level),
@@ -153,7 +181,7 @@ impl Run {
         if grid.blocks() == 0 {
             return Err(LaunchError::Block([0; 3]));
         }
-        let fast = match options.engine {
+        let fast = match options.engine() {
             Engine::Reference => None,
             // A step is an instruction.
             Engine::Compiled | Engine::LockstepCompiled => {
@@ -214,7 +242,14 @@ impl Run {
     ///
     /// # Errors
     /// The program trapped.
-    pub fn advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
+    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        match watch.flow() {
+            None => self.observed_advance(most, &mut Silent),
+            Some(mut told) => self.observed_advance(most, &mut told),
+        }
+    }
+
+    fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut left = most;
         while left > 0 && !self.done {
             let (grid, memory) = (&*self.grid, &mut self.memory);
@@ -231,6 +266,34 @@ impl Run {
             }
         }
         Ok(if self.done { Step::Done } else { Step::Running })
+    }
+
+    /// Executes one instruction and notifies an observer that is chosen at run time.
+    ///
+    /// # Errors
+    /// The program trapped.
+    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        watched!(watch, |observer| self.observed_step(observer))
+    }
+
+    fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        if self.done {
+            return Ok(Step::Done);
+        }
+        let (grid, memory) = (&*self.grid, &mut self.memory);
+        // As above: the first condition is on a constant alone.
+        let ran = if O::DATA {
+            self.block.advance(&Reference, grid.context(), memory, observer, 1)
+        } else {
+            match self.fast.as_deref() {
+                Some(fast) => self.block.advance(fast, grid.context(), memory, observer, 1),
+                None => self.block.advance(&Reference, grid.context(), memory, observer, 1),
+            }
+        };
+        if ran.end? == Step::Running {
+            return Ok(Step::Running);
+        }
+        Ok(self.next_block())
     }
 
     /// Replaces the words of the program, by as many. Those without a meaning trap when they are reached.
@@ -295,17 +358,6 @@ impl Machine for Run {
     type Cause = Cause;
 
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        if self.done {
-            return Ok(Step::Done);
-        }
-        let (grid, memory) = (&*self.grid, &mut self.memory);
-        let ran = match self.fast.as_deref().filter(|_| !O::DATA) {
-            Some(fast) => self.block.advance(fast, grid.context(), memory, observer, 1),
-            None => self.block.advance(&Reference, grid.context(), memory, observer, 1),
-        };
-        if ran.end? == Step::Running {
-            return Ok(Step::Running);
-        }
-        Ok(self.next_block())
+        self.step_watched(Watch::of(observer))
     }
 }

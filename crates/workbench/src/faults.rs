@@ -8,7 +8,6 @@
 use std::fmt;
 
 use reconverge_isa::Isa;
-use reconverge_simt::course::{Course, Follower};
 use reconverge_simt::{Lane, Mask};
 
 /// A kind of flow state.
@@ -115,35 +114,3 @@ impl fmt::Display for Word {
         }
     }
 }
-
-/// What [`Stepping::advance`](crate::session::Stepping::advance) notifies of what is issued.
-#[derive(Debug)]
-pub enum Watch<'a, 'c> {
-    /// Nothing.
-    Nothing,
-    /// A record.
-    Record(&'a mut Course),
-    /// A comparison.
-    Follow(&'a mut Follower<'c>),
-}
-
-/// Runs with the observer of a [`Watch`]: `$run` is a function of an observer.
-macro_rules! watched {
-    ($watch:expr, |$observer:ident| $run:expr) => {
-        match $watch {
-            $crate::faults::Watch::Nothing => {
-                let $observer = &mut reconverge_simt::Silent;
-                $run
-            }
-            $crate::faults::Watch::Record(course) => {
-                let $observer = course;
-                $run
-            }
-            $crate::faults::Watch::Follow(follower) => {
-                let $observer = follower;
-                $run
-            }
-        }
-    };
-}
-pub(crate) use watched;

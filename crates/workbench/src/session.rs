@@ -10,16 +10,15 @@
 use std::any::Any;
 use std::ops::Range;
 
+use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{
-    CodeFault, Depth, Event, FlowView, Issue, Lane, Options, Shares, StackRow, Statistics, Step, Why,
+    CodeFault, Depth, Event, FlowView, Issue, Lane, Observer as _, Options, Shares, StackRow, Statistics,
+    Step, Watch, Why,
 };
 
-use reconverge_isa::Program;
-use reconverge_simt::observe::Observer as _;
-
 use crate::array::Array;
-use crate::faults::{Kind, Watch, Word, watched};
+use crate::faults::{Kind, Word};
 use crate::request::Error;
 use crate::trace::{Recorded, Sink};
 
@@ -141,17 +140,21 @@ pub trait Steps: Send + Sync {
     ///
     /// # Errors
     /// The program trapped, at the instruction that stays the next.
-    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let end = self.statistics().instructions.saturating_add(most);
-        watched!(watch, |observer| {
-            while self.statistics().instructions < end
-                && let Some(group) = self.current()
-            {
-                observer.group(group);
-                self.step(&mut |event| observer.event(event))?;
+        let mut told = watch.flow();
+        while self.statistics().instructions < end
+            && let Some(group) = self.current()
+        {
+            match &mut told {
+                None => self.step(&mut |_| ())?,
+                Some(told) => {
+                    told.group(group);
+                    self.step(&mut |event| told.event(event))?;
+                }
             }
-            Ok(())
-        })
+        }
+        Ok(())
     }
 
     /// The words of flow state of a kind that the group that runs next has just now.
@@ -430,7 +433,7 @@ impl Stepping {
     /// # Errors
     /// The program trapped, at the instruction that stays the next. After [`Error::Fault`] registers and memory have any
     /// values.
-    pub fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
+    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
     }
 

@@ -1,6 +1,6 @@
 //! What happens in a run, handed to a [`Sink`] with the group that it happens to.
 
-use reconverge_simt::{Event, Mask, Observer, Options};
+use reconverge_simt::{Event, Mask, Observer, Options, Watch};
 
 use crate::request::Error;
 use crate::session::{Outcome, Ready};
@@ -102,28 +102,16 @@ pub enum Recorded {
     Data,
 }
 
-/// Runs with the observer that records what is asked for: `$run` is a function of an observer.
-macro_rules! observed {
-    ($recorded:expr, $sink:expr, |$observer:ident| $run:expr) => {
-        match $recorded {
-            $crate::trace::Recorded::Flow => match $sink.recording() {
-                Some(mut recording) => {
-                    let $observer = &mut recording;
-                    $run
-                }
-                None => {
-                    let $observer = &mut $crate::trace::Recording::<false>::new($sink);
-                    $run
-                }
-            },
-            $crate::trace::Recorded::Data => {
-                let $observer = &mut $crate::trace::Recording::<true>::new($sink);
-                $run
-            }
-        }
-    };
+/// Calls a function with the observer that hands to a sink what is recorded.
+pub(crate) fn recording<T>(recorded: Recorded, sink: &mut dyn Sink, run: impl FnOnce(Watch<'_>) -> T) -> T {
+    match recorded {
+        Recorded::Flow => match sink.recording() {
+            Some(mut recording) => run(Watch::of(&mut recording)),
+            None => run(Watch::of(&mut Recording::<false>::new(sink))),
+        },
+        Recorded::Data => run(Watch::of(&mut Recording::<true>::new(sink))),
+    }
 }
-pub(crate) use observed;
 
 /// Runs a launch one instruction after another and hands what happens to a sink.
 pub(crate) fn stepped(

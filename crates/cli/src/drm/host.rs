@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use nix::libc;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use reconverge_gpu::patch::Patch;
+use reconverge_board::patch::Patch;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
-use reconverge_gpu::device::{Board, Driver};
+use reconverge_board::{Board, Driver};
 use reconverge_simt::Engine;
 use serde_json::Value;
 use walkdir::WalkDir;

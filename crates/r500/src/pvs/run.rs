@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, stop};
+use reconverge_simt::{
+    Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, Watch, stop, watched,
+};
 
 use super::cause::Cause;
 use super::fast::{Fast, lockstep};
@@ -45,9 +47,9 @@ const BATCH: usize = 32;
 /// ```
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
-    match options.engine.not_compiled() {
+    match options.engine().not_compiled() {
         Engine::Fast => {}
-        _ => return run_observed(setup, launch, options, &mut Silent),
+        _ => return observed(setup, launch, options, &mut Silent),
     }
     let fast = Fast::new(setup, options);
     let batch = BATCH * WIDTH;
@@ -118,9 +120,31 @@ pub fn run_observed<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
+    run_watched(setup, launch, options, Watch::of(observer))
+}
+
+/// [`run_observed`] with an observer that is chosen at run time.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_watched(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Outcome, RunError> {
+    watched!(watch, |observer| observed(setup, launch, options, observer))
+}
+
+fn observed<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
     launch.check().map_err(RunError::Launch)?;
     let mut outcome = Outcome::new(launch.vertices);
-    let fast = options.engine.is_lockstep().then(|| Fast::new(setup, options));
+    let fast = options.engine().is_lockstep().then(|| Fast::new(setup, options));
     for first in (0..launch.vertices).step_by(WIDTH) {
         let start = || launch.group(setup, options, first);
         let group = match &fast {
@@ -210,6 +234,18 @@ impl Run {
     /// # Errors
     /// The program trapped; the group stays at the instruction that did.
     pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
+        self.step_watched(Watch::of(observer))
+    }
+
+    /// [`Run::step`] with an observer that is chosen at run time.
+    ///
+    /// # Errors
+    /// Those of [`Run::step`].
+    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
+        watched!(watch, |observer| self.observed_step(observer))
+    }
+
+    fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.group.step(observer)? == Step::Running {
             return Ok(if self.done { Step::Done } else { Step::Running });
         }

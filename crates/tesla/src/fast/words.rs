@@ -4,9 +4,10 @@
 //! What is refused here goes lane by lane in [`super::memory`]: bytes in several buffers or beyond an end, or a view that
 //! wants to see each access.
 
-use reconverge_simt::level::{Kind as LevelKind, Level, Task};
+use reconverge_simt::by_level;
+use reconverge_simt::level::{Level, Task};
 use reconverge_simt::memory::Picked;
-use reconverge_simt::wide::{Baseline, Wide};
+use reconverge_simt::wide::Wide;
 
 use super::lanes::Lanes;
 use super::memory::{Kind, Transfer, gather, scatter};
@@ -71,8 +72,10 @@ trait Moves {
 
 /// The code of a kind of transfer for a level. AVX-512 has AVX2's ([`Wide::eight`]): `table` takes 0.0360 s instead of 0.0451.
 fn of<M: Moves>(level: Level) -> Mover {
-    unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-        M::run(Baseline, lanes, memory, transfer)
+    reconverge_simt::for_baseline! {
+        unsafe fn baseline<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
+            M::run(reconverge_simt::wide::Baseline, lanes, memory, transfer)
+        }
     }
     reconverge_simt::for_avx2! {
         unsafe fn avx2<M: Moves>(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
@@ -80,13 +83,7 @@ fn of<M: Moves>(level: Level) -> Mover {
             M::run(unsafe { reconverge_simt::wide::Avx2::assume() }, lanes, memory, transfer)
         }
     }
-    match level.kind() {
-        LevelKind::Baseline => baseline::<M>,
-        #[cfg(target_arch = "x86_64")]
-        LevelKind::Avx2 | LevelKind::Avx512 => avx2::<M>,
-        #[cfg(not(target_arch = "x86_64"))]
-        LevelKind::Avx2 | LevelKind::Avx512 => baseline::<M>,
-    }
+    by_level!(level, baseline::<M>, avx2::<M>, avx2::<M>)
 }
 
 /// An element a lane, of a space; stored, or loaded; a word, or of another size.

@@ -29,18 +29,18 @@ use reconverge_r500::words::TexOp;
 use reconverge_r500::{outputs, run};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Watch};
 use serde::Deserialize;
 
 use super::vertex::AttributeValues;
 use crate::array::{Array, Dtype};
-use crate::faults::{Kind, Watch, Word, watched};
+use crate::faults::{Kind, Word};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{
     Error, SamplerValues, assignment, channels, choose, killed, lanes, number, per_lane, sizes,
 };
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace};
-use crate::trace::{Recorded, Sink, observed, stepped};
+use crate::trace::{self, Recorded, Sink, stepped};
 use crate::trapped;
 use crate::values::{Files, Loaded, Values};
 
@@ -433,7 +433,9 @@ impl Ready for Pixels {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Pixels { setup, launch }) = (Shares::default(), *self);
         let outcome = match options.engine {
-            engine if engine.is_lockstep() => run::run_observed(&setup, &launch, options, &mut shares),
+            engine if engine.is_lockstep() => {
+                run::run_watched(&setup, &launch, options, Watch::of(&mut shares))
+            }
             _ => run::run(&setup, &launch, options),
         };
         Ok(Box::new(PixelsOutcome { outcome: outcome?, shares }))
@@ -445,8 +447,8 @@ impl Ready for Pixels {
         recorded: Recorded,
         sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = observed!(recorded, sink, |observer| {
-            run::run_observed(&self.setup, &self.launch, options, observer)
+        let outcome = trace::recording(recorded, sink, |watch| {
+            run::run_watched(&self.setup, &self.launch, options, watch)
         })?;
         Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
     }
@@ -555,7 +557,7 @@ impl Steps for PixelSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        let step = self.0.step(&mut Dynamic(observer));
+        let step = self.0.step_watched(Watch::of(&mut Dynamic(observer)));
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
@@ -586,8 +588,8 @@ impl Steps for PixelSteps {
         false
     }
 
-    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
-        let step = watched!(watch, |observer| self.0.advance(most, observer));
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
+        let step = self.0.advance(most, watch);
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
@@ -783,7 +785,7 @@ impl Steps for PairSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        self.run.step(&mut Dynamic(observer)).map(drop).map_err(refused)
+        self.run.step(Watch::of(&mut Dynamic(observer))).map(drop).map_err(refused)
     }
 
     fn registers(&self) -> Vec<RegisterClass> {

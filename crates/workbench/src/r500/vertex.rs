@@ -12,14 +12,14 @@ use reconverge_r500::pvs::run::{self, Run};
 use reconverge_r500::pvs::setup::Setup;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Options, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Options, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::launch::Request;
 use crate::request::{Error, lanes, per_lane};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, Steps};
-use crate::trace::{Recorded, Sink, observed};
+use crate::trace::{self, Recorded, Sink};
 use crate::trapped;
 use crate::values::{Loaded, Values};
 
@@ -79,8 +79,8 @@ impl Ready for Vertices {
         recorded: Recorded,
         sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = observed!(recorded, sink, |observer| {
-            run::run_observed(&self.setup, &self.launch, options, observer)
+        let outcome = trace::recording(recorded, sink, |watch| {
+            run::run_watched(&self.setup, &self.launch, options, watch)
         })?;
         Ok(Box::new(VerticesOutcome(outcome)))
     }
@@ -169,7 +169,7 @@ impl Steps for VertexSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        let step = self.0.step(&mut Dynamic(observer));
+        let step = self.0.step_watched(Watch::of(&mut Dynamic(observer)));
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 

@@ -11,22 +11,22 @@ use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
-use reconverge_r700::run::{Run, run, run_observed};
+use reconverge_r700::run::{Run, run, run_watched};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::faults::{Kind, Watch, Word, watched};
+use crate::faults::{Kind, Word};
 use crate::launch::{MachineLaunch, Request};
 use crate::request::{
     Error, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes, per_lane,
 };
 use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
-use crate::trace::{Recorded, Sink, observed};
+use crate::trace::{self, Recorded, Sink};
 use crate::trapped;
 use crate::values::{Files, Values};
 
@@ -458,7 +458,7 @@ impl Ready for Waves {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Waves { program, launch, .. }) = (Shares::default(), &*self);
         let outcome = match options.engine {
-            engine if engine.is_lockstep() => run_observed(program, launch, options, &mut shares),
+            engine if engine.is_lockstep() => run_watched(program, launch, options, Watch::of(&mut shares)),
             _ => run(program, launch, options),
         };
         Ok(Box::new(WavesOutcome { shares, ..self.left(outcome?) }))
@@ -470,8 +470,8 @@ impl Ready for Waves {
         recorded: Recorded,
         sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = observed!(recorded, sink, |observer| {
-            run_observed(&self.program, &self.launch, options, observer)
+        let outcome = trace::recording(recorded, sink, |watch| {
+            run_watched(&self.program, &self.launch, options, watch)
         })?;
         Ok(Box::new(self.left(outcome)))
     }
@@ -557,7 +557,7 @@ impl Steps for WaveSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        let step = self.run.step(&mut Dynamic(observer));
+        let step = self.run.step_watched(Watch::of(&mut Dynamic(observer)));
         step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 
@@ -622,8 +622,8 @@ impl Steps for WaveSteps {
         true
     }
 
-    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
-        let step = watched!(watch, |observer| self.run.advance(most, observer));
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
+        let step = self.run.advance(most, watch);
         step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 

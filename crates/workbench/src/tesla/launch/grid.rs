@@ -6,22 +6,22 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Machine, Mask, Options, Shares, Statistics, Step};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Step, Watch};
 use reconverge_tesla::flow::{ADDRESS_BITS, Token, TokenType, WARP};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
     self as machine, Compute, Fragment, Geometry, LaneResult, LaunchError, Varying, Vertex,
 };
-use reconverge_tesla::run::{Run, run, run_observed};
+use reconverge_tesla::run::{Run, run, run_watched};
 use reconverge_tesla::state::{CONDITION_REGISTERS, Emitted, Warp};
 use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 
 use super::kernel::Placed;
 use crate::array::{Array, Dtype};
-use crate::faults::{Kind, Watch, Word, watched};
+use crate::faults::{Kind, Word};
 use crate::request::{Error, killed};
 use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
-use crate::trace::{Recorded, Sink, observed};
+use crate::trace::{self, Recorded, Sink};
 use crate::trapped::{self, Access, Trapped};
 
 /// Which outputs a run has.
@@ -69,7 +69,7 @@ impl Ready for Grid {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
         let outcome = match options.engine {
-            engine if engine.is_lockstep() => run_observed(launch, &program, options, &mut shares),
+            engine if engine.is_lockstep() => run_watched(launch, &program, options, Watch::of(&mut shares)),
             _ => run(launch, &program, options),
         };
         Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
@@ -83,7 +83,7 @@ impl Ready for Grid {
     ) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
         let outcome =
-            observed!(recorded, sink, |observer| run_observed(launch, &program, options, observer))?;
+            trace::recording(recorded, sink, |watch| run_watched(launch, &program, options, watch))?;
         Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
     }
 
@@ -210,7 +210,7 @@ impl Steps for GridSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        match self.run.step(&mut Dynamic(observer)) {
+        match self.run.step_watched(Watch::of(&mut Dynamic(observer))) {
             Ok(step) => self.done = step == Step::Done,
             Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
         }
@@ -337,8 +337,8 @@ impl Steps for GridSteps {
         }
     }
 
-    fn advance(&mut self, most: u64, watch: Watch<'_, '_>) -> Result<(), Error> {
-        match watched!(watch, |observer| self.run.advance(most, observer)) {
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
+        match self.run.advance(most, watch) {
             Ok(step) => self.done = step == Step::Done,
             Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
         }

@@ -8,11 +8,11 @@ use thiserror::Error;
 /// Words, and those that are put in their place wherever a program has them.
 ///
 /// ```
-/// use reconverge_gpu::patch::Patch;
+/// use reconverge_board::patch::Patch;
 /// let patch: Patch = "1,80000002:3,4".parse()?;
 /// let mut words = [0, 1, 0x8000_0002, 1];
 /// assert_eq!((patch.apply(&mut words), words), (1, [0, 3, 4, 1]));
-/// # Ok::<(), reconverge_gpu::patch::PatchError>(())
+/// # Ok::<(), reconverge_board::patch::PatchError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {

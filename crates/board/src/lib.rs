@@ -1,0 +1,181 @@
+//! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
+//!
+//! The crate has no emulation, so that the command line, which starts programs on a board, is built without it: that is in
+//! the library which such a program loads. [`mod@patch`] is for both, too.
+
+#![forbid(unsafe_code)]
+
+pub mod patch;
+
+use reconverge_isa::Isa;
+
+/// One board.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Board {
+    /// Its product name.
+    pub name: &'static str,
+    /// Its PCI device id.
+    pub pci: u16,
+    /// Its chip, in lower case, as the machine's table of chips names it.
+    pub chip: &'static str,
+    /// The drivers that it has.
+    pub driver: Driver,
+}
+
+/// The drivers of boards: the kernel's, whose device node is emulated, and Mesa's, which makes the command streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Driver {
+    /// The kernel's `radeon` and Mesa's `r300`.
+    R300,
+    /// The kernel's `radeon` and Mesa's `r600`.
+    R600,
+    /// The kernel's `nouveau`, and Mesa's for these chips, which it calls `nv50`.
+    Nv50,
+}
+
+impl Driver {
+    /// The kernel driver, as `DRM_IOCTL_VERSION` names it.
+    pub const fn kernel(self) -> &'static str {
+        match self {
+            Driver::R300 | Driver::R600 => "radeon",
+            Driver::Nv50 => "nouveau",
+        }
+    }
+
+    /// The machine that executes its programs.
+    pub const fn isa(self) -> Isa {
+        match self {
+            Driver::R300 => Isa::R500,
+            Driver::R600 => Isa::R700,
+            Driver::Nv50 => Isa::Tesla,
+        }
+    }
+
+    /// The PCI id of the boards' vendor.
+    pub const fn vendor(self) -> u16 {
+        match self {
+            // Advanced Micro Devices, formerly ATI.
+            Driver::R300 | Driver::R600 => 0x1002,
+            // NVIDIA.
+            Driver::Nv50 => 0x10de,
+        }
+    }
+
+    /// The file name of Mesa's driver.
+    pub const fn mesa(self) -> &'static str {
+        match self {
+            Driver::R300 => "r300_dri.so",
+            Driver::R600 => "r600_dri.so",
+            Driver::Nv50 => "nouveau_dri.so",
+        }
+    }
+}
+
+#[rustfmt::skip]
+const fn board(chip: &'static str, pci: u16, driver: Driver, name: &'static str) -> Board {
+    Board { name, pci, chip, driver }
+}
+
+/// One board for each chip.
+///
+/// The ids and which chip each means: Mesa, `include/pci_ids/r300_pci_ids.h` and `r600_pci_ids.h`. The product names: the PCI ID repository,
+/// `pci.ids`, vendors 1002 and 10de; where it lists several products for an id, one of them.
+#[rustfmt::skip]
+pub const BOARDS: &[Board] = &[
+    //     chip     id      driver        product
+    board("rv515", 0x7140, Driver::R300, "Radeon X1300"),
+    board("r520",  0x7100, Driver::R300, "Radeon X1800 XT"),
+    board("rv530", 0x71c0, Driver::R300, "Radeon X1600 XT"),
+    board("r580",  0x7249, Driver::R300, "Radeon X1900 XT"),
+    board("rv560", 0x7291, Driver::R300, "Radeon X1650 XT"),
+    board("rv570", 0x7280, Driver::R300, "Radeon X1950 PRO"),
+    board("rv770", 0x9440, Driver::R600, "Radeon HD 4870"),
+    board("rv740", 0x94b3, Driver::R600, "Radeon HD 4770"),
+    board("rv730", 0x9490, Driver::R600, "Radeon HD 4670"),
+    board("rv710", 0x9540, Driver::R600, "Radeon HD 4550"),
+    board("r600",  0x9400, Driver::R600, "Radeon HD 2900 XT"),
+    board("rv670", 0x9501, Driver::R600, "Radeon HD 3870"),
+    board("rv630", 0x9588, Driver::R600, "Radeon HD 2600 XT"),
+    board("rv635", 0x9598, Driver::R600, "Radeon HD 3650"),
+    board("rv610", 0x94c1, Driver::R600, "Radeon HD 2400 XT"),
+    board("rv620", 0x95c0, Driver::R600, "Radeon HD 3470"),
+    board("rs780", 0x9610, Driver::R600, "Radeon HD 3200"),
+    board("rs880", 0x9710, Driver::R600, "Radeon HD 4200"),
+    board("g80",   0x0191, Driver::Nv50, "GeForce 8800 GTX"),
+    board("g84",   0x0400, Driver::Nv50, "GeForce 8600 GTS"),
+    board("gt200", 0x05e1, Driver::Nv50, "GeForce GTX 280"),
+    board("gt215", 0x0ca3, Driver::Nv50, "GeForce GT 240"),
+];
+
+/// The number by which NVIDIA's chips name themselves. (envytools, `chipsets`)
+const CHIPSETS: &[(&str, u16)] = &[("g80", 0x50), ("g84", 0x84), ("gt200", 0xa0), ("gt215", 0xa3)];
+
+impl Board {
+    /// The number by which its chip names itself, where its vendor numbers chips.
+    pub fn chipset(&self) -> Option<u16> {
+        CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
+    }
+
+    /// How the text begins by which Mesa's driver of this board names its renderer.
+    pub fn renderer(&self) -> String {
+        match self.chipset() {
+            Some(number) => format!("NV{number:02X}"),
+            None => {
+                let maker = if self.driver == Driver::R300 { "ATI" } else { "AMD" };
+                format!("{maker} {}", self.chip.to_ascii_uppercase())
+            }
+        }
+    }
+
+    /// The board of a chip's name or number, a product name, or a PCI id in hexadecimal digits, with or without `0x`. Case
+    /// does not count.
+    ///
+    /// ```
+    /// use reconverge_board::Board;
+    /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
+    /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
+    /// assert_eq!(Board::named("NVA3").map(|board| board.chip), Some("gt215"));
+    /// assert_eq!(Board::named("R300"), None);
+    /// ```
+    pub fn named(name: &str) -> Option<&'static Board> {
+        let digits = name.strip_prefix("0x").unwrap_or(name);
+        let id = u16::from_str_radix(digits, 16).ok();
+        let numbered = name.get(..2).filter(|start| start.eq_ignore_ascii_case("nv")).map(|_| &name[2..]);
+        let number = numbered.map_or(id, |digits| u16::from_str_radix(digits, 16).ok());
+        BOARDS.iter().find(|board| {
+            board.chip.eq_ignore_ascii_case(name)
+                || board.name.eq_ignore_ascii_case(name)
+                || Some(board.pci) == id
+                || number.is_some() && board.chipset() == number
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_board_is_found_by_chip_product_and_id() {
+        for board in BOARDS {
+            for name in [board.chip, board.name, &format!("{:04x}", board.pci), &format!("0x{:X}", board.pci)]
+            {
+                assert_eq!(Board::named(name), Some(board), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn chips_with_numbers_are_found_by_them() {
+        for (number, chip) in [("50", "g80"), ("NV84", "g84"), ("0xa0", "gt200"), ("nva3", "gt215")] {
+            assert_eq!(Board::named(number).map(|board| board.chip), Some(chip), "{number}");
+        }
+    }
+
+    #[test]
+    fn nothing_else_is_a_board() {
+        for name in ["", "0x", "gt300", "r300", "rv77", "94401", "-9440", "ffff"] {
+            assert_eq!(Board::named(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Observers chosen at run time, so that an engine is compiled for four of them, in the crate of its machine, and not again for
+//! every observer of every crate.
+
+use crate::mask::Mask;
+use crate::observe::{Event, Observer};
+use crate::paths::Path;
+
+/// The methods of an [`Observer`] behind a pointer. Every observer is a listener.
+pub trait Listener {
+    /// [`Observer::event`].
+    fn event(&mut self, event: Event);
+    /// [`Observer::group`].
+    fn group(&mut self, number: usize);
+    /// [`Observer::issues`].
+    fn issues(&mut self, addresses: &[u32], mask: Mask);
+    /// [`Observer::again`].
+    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool;
+    /// [`Observer::learn`].
+    fn learn(&mut self, key: u32, active: Mask, first: Mask);
+    /// [`Observer::wants_depths`].
+    fn wants_depths(&self) -> bool;
+    /// [`Observer::depth`].
+    fn depth(&mut self, number: usize, used: u32);
+    /// [`Observer::path`].
+    fn path(&mut self, path: Path, instructions: u64);
+}
+
+impl<O: Observer> Listener for O {
+    fn event(&mut self, event: Event) {
+        Observer::event(self, event);
+    }
+    fn group(&mut self, number: usize) {
+        Observer::group(self, number);
+    }
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        Observer::issues(self, addresses, mask);
+    }
+    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
+        Observer::again(self, key, active, first)
+    }
+    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
+        Observer::learn(self, key, active, first);
+    }
+    fn wants_depths(&self) -> bool {
+        Observer::wants_depths(self)
+    }
+    fn depth(&mut self, number: usize, used: u32) {
+        Observer::depth(self, number, used);
+    }
+    fn path(&mut self, path: Path, instructions: u64) {
+        Observer::path(self, path, instructions);
+    }
+}
+
+/// Who observes a run, and what it is told.
+///
+/// ```
+/// use reconverge_simt::{FlowTrace, Recorder, Shares, Silent, Watch};
+/// assert!(matches!(Watch::of(&mut Silent), Watch::Nothing));
+/// assert!(matches!(Watch::of(&mut Shares::default()), Watch::Paths(_)));
+/// assert!(matches!(Watch::of(&mut FlowTrace::default()), Watch::Flow(_)));
+/// assert!(matches!(Watch::of(&mut Recorder::default()), Watch::Data(_)));
+/// ```
+pub enum Watch<'a> {
+    /// Nobody.
+    Nothing,
+    /// The paths of the fast engine ([`Observer::PATHS`]), and no events.
+    Paths(&'a mut dyn Listener),
+    /// Events without those of registers and memory.
+    Flow(&'a mut dyn Listener),
+    /// All events ([`Observer::DATA`]).
+    Data(&'a mut dyn Listener),
+}
+
+impl std::fmt::Debug for Watch<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Watch::Nothing => "Nothing",
+            Watch::Paths(_) => "Paths",
+            Watch::Flow(_) => "Flow",
+            Watch::Data(_) => "Data",
+        })
+    }
+}
+
+impl<'a> Watch<'a> {
+    /// An observer, and what its constants say that it takes.
+    pub fn of<O: Observer>(observer: &'a mut O) -> Watch<'a> {
+        match (O::ENABLED, O::DATA, O::PATHS) {
+            (true, true, _) => Watch::Data(observer),
+            (true, false, _) => Watch::Flow(observer),
+            (false, _, true) => Watch::Paths(observer),
+            (false, _, false) => Watch::Nothing,
+        }
+    }
+
+    /// The events without those of registers and memory, for what announces no others; `None` where none are taken.
+    pub fn flow(self) -> Option<Told<'a, true, false>> {
+        match self {
+            Watch::Nothing | Watch::Paths(_) => None,
+            Watch::Flow(listener) | Watch::Data(listener) => Some(Told(listener)),
+        }
+    }
+
+    /// The same watch for a shorter time.
+    pub fn reborrow(&mut self) -> Watch<'_> {
+        match self {
+            Watch::Nothing => Watch::Nothing,
+            Watch::Paths(listener) => Watch::Paths(*listener),
+            Watch::Flow(listener) => Watch::Flow(*listener),
+            Watch::Data(listener) => Watch::Data(*listener),
+        }
+    }
+}
+
+/// A listener as an observer with constants: what engines are compiled for. [`watched!`] makes it.
+pub struct Told<'a, const EVENTS: bool, const DATA: bool>(pub &'a mut dyn Listener);
+
+impl<const EVENTS: bool, const DATA: bool> Observer for Told<'_, EVENTS, DATA> {
+    const ENABLED: bool = EVENTS;
+    const DATA: bool = DATA;
+    const PATHS: bool = !EVENTS;
+    fn event(&mut self, event: Event) {
+        self.0.event(event);
+    }
+    fn group(&mut self, number: usize) {
+        self.0.group(number);
+    }
+    fn issues(&mut self, addresses: &[u32], mask: Mask) {
+        self.0.issues(addresses, mask);
+    }
+    #[inline]
+    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
+        self.0.again(key, active, first)
+    }
+    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
+        self.0.learn(key, active, first);
+    }
+    fn wants_depths(&self) -> bool {
+        self.0.wants_depths()
+    }
+    fn depth(&mut self, number: usize, used: u32) {
+        self.0.depth(number, used);
+    }
+    fn path(&mut self, path: Path, instructions: u64) {
+        self.0.path(path, instructions);
+    }
+}
+
+/// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.
+#[macro_export]
+macro_rules! watched {
+    ($watch:expr, |$observer:ident| $run:expr) => {
+        match $watch {
+            $crate::Watch::Nothing => {
+                let $observer = &mut $crate::Silent;
+                $run
+            }
+            $crate::Watch::Paths(listener) => {
+                let $observer = &mut $crate::watch::Told::<false, false>(listener);
+                $run
+            }
+            $crate::Watch::Flow(listener) => {
+                let $observer = &mut $crate::watch::Told::<true, false>(listener);
+                $run
+            }
+            $crate::Watch::Data(listener) => {
+                let $observer = &mut $crate::watch::Told::<true, true>(listener);
+                $run
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{FlowTrace, Recorder, Shares, Silent};
+
+    #[test]
+    fn an_engine_sees_the_constants_of_the_observer_and_the_observer_the_events() {
+        fn told<O: Observer>(observer: &mut O) -> (bool, bool, bool) {
+            observer.event(Event::Jump { to: 8 });
+            observer.path(Path::Chain, 1);
+            (O::ENABLED, O::DATA, O::PATHS)
+        }
+        let (mut recorder, mut trace, mut shares) =
+            (Recorder::default(), FlowTrace::default(), Shares::default());
+        assert_eq!(watched!(Watch::of(&mut Silent), |observer| told(observer)), (false, false, false));
+        assert_eq!(watched!(Watch::of(&mut shares), |observer| told(observer)), (false, false, true));
+        assert_eq!(watched!(Watch::of(&mut trace), |observer| told(observer)), (true, false, false));
+        assert_eq!(watched!(Watch::of(&mut recorder), |observer| told(observer)), (true, true, false));
+        assert_eq!((recorder.events.len(), trace.steps.len(), shares.of(Path::Chain)), (1, 1, 1));
+    }
+}
