@@ -6,6 +6,11 @@
 //! # Features
 //!
 //! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+//! * `every-level`: vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
+//! * `campaign`: the command `campaign`, with `parquet`.
+//! * `parquet`: traces as tables of Parquet.
+//! * `terminal`: the debugger's screen, and history and completion on its command line.
+//! * `full`: all of these.
 
 #![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.
@@ -30,6 +35,7 @@ mod asm;
 mod bench;
 mod beside;
 mod builtin;
+#[cfg(feature = "campaign")]
 mod campaign;
 mod cfg;
 mod check;
@@ -39,6 +45,7 @@ mod dis;
 mod drm;
 mod exactness;
 mod explain;
+mod features;
 mod files;
 mod interrupt;
 mod launch;
@@ -120,7 +127,11 @@ enum Command {
     /// Run the two divergent kernels and time them
     Bench(bench::Bench),
     /// Inject faults into a launch, many times, and count what becomes of them
+    #[cfg(feature = "campaign")]
     Campaign(campaign::CampaignArgs),
+    /// Inject faults into a launch, many times, and count what becomes of them (not in this build: feature `campaign`)
+    #[cfg(not(feature = "campaign"))]
+    Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
@@ -132,6 +143,20 @@ enum Command {
 }
 
 impl Command {
+    /// Whether it runs programs on an engine.
+    fn executes(&self) -> bool {
+        matches!(
+            self,
+            Command::Run(_)
+                | Command::Trace(_)
+                | Command::Stats(_)
+                | Command::Debug(_)
+                | Command::Check(_)
+                | Command::Bench(_)
+                | Command::Campaign(_)
+        )
+    }
+
     /// Whether the answer is one JSON object.
     fn as_json(&self) -> bool {
         match self {
@@ -143,7 +168,10 @@ impl Command {
             Command::Stats(args) => args.json,
             Command::Check(args) => args.json,
             Command::Bench(args) => args.json,
+            #[cfg(feature = "campaign")]
             Command::Campaign(args) => args.json,
+            #[cfg(not(feature = "campaign"))]
+            Command::Campaign(args) => args.as_json(),
             Command::Piglit(args) => args.json,
             Command::Dis(_)
             | Command::Asm(_)
@@ -244,8 +272,10 @@ fn engine() -> impl TypedValueParser<Value = Engine> {
 /// Of the levels, those that this processor has; the others are not offered.
 fn level() -> impl TypedValueParser<Value = Level> {
     let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
-    PossibleValuesParser::new(names)
-        .try_map(|given| Level::from_name(&given).ok_or("this processor does not have it"))
+    PossibleValuesParser::new(names).try_map(|given| {
+        Level::from_name(&given)
+            .ok_or("this processor or this build (feature `every-level`) does not have it")
+    })
 }
 
 fn mode() -> impl TypedValueParser<Value = Mode> {
@@ -322,6 +352,13 @@ fn main() -> ExitCode {
         messages::be_quiet();
     }
     cli.limits.iter().for_each(limits::Setting::set);
+    if cli.command.executes() && !Level::any() {
+        let what = "vector code for a processor without AVX2";
+        messages::note(&format!(
+            "the reference interpreter runs in the place of the other engines: {}",
+            features::missing(what, "every-level")
+        ));
+    }
     let as_json = cli.command.as_json();
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
@@ -338,7 +375,10 @@ fn main() -> ExitCode {
         Command::Debug(args) => debug::run(&args, chosen(&matches)),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
+        #[cfg(feature = "campaign")]
         Command::Campaign(args) => campaign::run(&args),
+        #[cfg(not(feature = "campaign"))]
+        Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Completions(args) => man::completions(&args),

@@ -17,6 +17,7 @@ impl Part {
     }
 
     /// Returns whether the item with this index is in this part.
+    #[cfg(feature = "campaign")]
     pub(crate) fn has(self, number: usize) -> bool {
         number % self.of == self.part - 1
     }

@@ -155,7 +155,11 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
 fn can_be_written(output: &Path, of_file: bool) -> Result<()> {
     let place = crate::shown::path(&output);
     match output.extension().and_then(|extension| extension.to_str()) {
-        Some("json" | "pftrace" | "perfetto-trace" | "parquet") => Ok(()),
+        #[cfg(not(feature = "parquet"))]
+        Some("parquet") => bail!("{place}: {}", crate::features::missing("Parquet", "parquet")),
+        #[cfg(feature = "parquet")]
+        Some("parquet") => Ok(()),
+        Some("json" | "pftrace" | "perfetto-trace") => Ok(()),
         Some("rtrace") if !of_file => Ok(()),
         Some("rtrace") => bail!("{place}: FILE is a trace; it can be written as .json, .pftrace or .parquet"),
         _ => bail!("{place}: the name must end in .rtrace, .json, .pftrace or .parquet"),
@@ -351,6 +355,7 @@ fn show<R: Read + Seek>(
             Some("pftrace" | "perfetto-trace") => {
                 export::perfetto(reader, &filter, &mut out).with_context(place)?
             }
+            #[cfg(feature = "parquet")]
             Some("parquet") => {
                 reconverge_trace::parquet::table(reader, &filter, &mut out).with_context(place)?
             }

@@ -1,5 +1,5 @@
-//! Observers chosen at run time, so that an engine is compiled for four of them, in the crate of its machine, and not again for
-//! every observer of every crate.
+//! Observers chosen at run time. An engine is compiled for four of them, in the crate of its machine, and not again for each
+//! observer of each crate.
 
 use crate::mask::Mask;
 use crate::observe::{Event, Observer};
@@ -95,7 +95,7 @@ impl<'a> Watch<'a> {
     }
 
     /// The events without those of registers and memory, for what announces no others; `None` where none are taken.
-    pub fn flow(self) -> Option<Told<'a, true, false>> {
+    pub fn flow(self) -> Option<Told<'a, false>> {
         match self {
             Watch::Nothing | Watch::Paths(_) => None,
             Watch::Flow(listener) | Watch::Data(listener) => Some(Told(listener)),
@@ -113,13 +113,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// A listener as an observer with constants: what engines are compiled for. [`watched!`] makes it.
-pub struct Told<'a, const EVENTS: bool, const DATA: bool>(pub &'a mut dyn Listener);
+/// A listener as an observer of events. Engines are compiled for it; [`watched!`](crate::watched) makes it.
+pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 
-impl<const EVENTS: bool, const DATA: bool> Observer for Told<'_, EVENTS, DATA> {
-    const ENABLED: bool = EVENTS;
+impl<const DATA: bool> Observer for Told<'_, DATA> {
+    const ENABLED: bool = true;
     const DATA: bool = DATA;
-    const PATHS: bool = !EVENTS;
     fn event(&mut self, event: Event) {
         self.0.event(event);
     }
@@ -142,9 +141,6 @@ impl<const EVENTS: bool, const DATA: bool> Observer for Told<'_, EVENTS, DATA> {
     fn depth(&mut self, number: usize, used: u32) {
         self.0.depth(number, used);
     }
-    fn path(&mut self, path: Path, instructions: u64) {
-        self.0.path(path, instructions);
-    }
 }
 
 /// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.
@@ -157,15 +153,23 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                let $observer = &mut $crate::watch::Told::<false, false>(listener);
-                $run
+                // Those that lockstep counts as well.
+                let mut shares = $crate::Shares::default();
+                let result = {
+                    let $observer = &mut shares;
+                    $run
+                };
+                for path in $crate::Path::ALL {
+                    listener.path(path, shares.of(path));
+                }
+                result
             }
             $crate::Watch::Flow(listener) => {
-                let $observer = &mut $crate::watch::Told::<true, false>(listener);
+                let $observer = &mut $crate::watch::Told::<false>(listener);
                 $run
             }
             $crate::Watch::Data(listener) => {
-                let $observer = &mut $crate::watch::Told::<true, true>(listener);
+                let $observer = &mut $crate::watch::Told::<true>(listener);
                 $run
             }
         }
@@ -181,7 +185,9 @@ mod tests {
     fn an_engine_sees_the_constants_of_the_observer_and_the_observer_the_events() {
         fn told<O: Observer>(observer: &mut O) -> (bool, bool, bool) {
             observer.event(Event::Jump { to: 8 });
-            observer.path(Path::Chain, 1);
+            if O::PATHS {
+                observer.path(Path::Chain, 1);
+            }
             (O::ENABLED, O::DATA, O::PATHS)
         }
         let (mut recorder, mut trace, mut shares) =

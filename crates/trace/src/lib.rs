@@ -32,6 +32,7 @@ mod error;
 pub mod export;
 pub mod filter;
 mod pack;
+#[cfg(feature = "parquet")]
 pub mod parquet;
 mod read;
 mod record;

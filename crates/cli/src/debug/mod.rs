@@ -1,28 +1,26 @@
 //! `reconverge debug`
 
+#[cfg(feature = "terminal")]
 mod screen;
+#[cfg(feature = "terminal")]
+mod terminal;
 
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
-use crossterm::event::{self, KeyCode, KeyModifiers};
 use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
-use reedline::{
-    ColumnarMenu, DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Emacs, MenuBuilder, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
-};
 use serde_json::Value;
 
+#[cfg(not(feature = "terminal"))]
+use crate::features;
 use crate::launch::LaunchArgs;
 use crate::{Answer, files, messages};
-use screen::{Asked, Screen};
 
 /// Stands for FILE where the launch request of a debug client names it.
 const NO_FILE: &str = "-";
@@ -65,7 +63,15 @@ pub(crate) fn run(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
         std::io::stdin().read_to_end(&mut script).context("standard input")?;
         return batch(&mut debugger, "standard input", &script);
     }
-    if args.plain { plain(&mut debugger) } else { screen(&mut debugger) }
+    #[cfg(feature = "terminal")]
+    return if args.plain { terminal::plain(&mut debugger) } else { terminal::screen(&mut debugger) };
+    #[cfg(not(feature = "terminal"))]
+    {
+        if !args.plain {
+            messages::note(&features::missing("the debugger's screen", "terminal"));
+        }
+        plain(&mut debugger)
+    }
 }
 
 fn open(launch: &LaunchArgs, matches: &ArgMatches) -> Result<Debugger> {
@@ -107,42 +113,31 @@ fn batch(debugger: &mut Debugger, name: &str, script: &[u8]) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A command line with history and completion.
+/// A command line without history and completion.
+#[cfg(not(feature = "terminal"))]
 fn plain(debugger: &mut Debugger) -> Result<Answer> {
-    let names = command::COMMANDS.iter().flat_map(|(names, ..)| names.iter().map(|name| (*name).to_owned()));
-    let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
-    completer.insert(names.collect());
-    let mut keys = default_emacs_keybindings();
-    let complete =
-        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
-    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
-    let menu = ColumnarMenu::default().with_name(MENU);
-    let mut line = Reedline::create()
-        .with_completer(Box::new(completer))
-        .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
-        .with_edit_mode(Box::new(Emacs::new(keys)));
-    let prompt = DefaultPrompt::new(
-        DefaultPromptSegment::Basic(PROMPT.trim_end().to_owned()),
-        DefaultPromptSegment::Empty,
-    );
     debugger.interrupt = Some(on_ctrl_c());
     loop {
-        let typed = match line.read_line(&prompt)? {
-            Signal::Success(typed) => typed,
-            // Ctrl-C drops the line, or ends a movement; Ctrl-D ends the debugger.
-            Signal::CtrlC => continue,
-            _ => return Ok(Answer::Yes),
-        };
-        match command::run(debugger, &typed) {
-            Ok(answer) if answer.quit => return Ok(Answer::Yes),
-            Ok(answer) => say_part!("{}", answer.text),
-            Err(error) => say!("{error}"),
+        say_part!("{PROMPT}");
+        let mut typed = String::new();
+        if std::io::stdin().read_line(&mut typed).context("standard input")? == 0 {
+            return Ok(Answer::Yes);
+        }
+        if carry_out(debugger, &typed) {
+            return Ok(Answer::Yes);
         }
     }
 }
 
-/// The name of the menu of completions.
-const MENU: &str = "completions";
+/// Carries out a command that was typed; `true` ends the debugger.
+fn carry_out(debugger: &mut Debugger, typed: &str) -> bool {
+    match command::run(debugger, typed) {
+        Ok(answer) if answer.quit => return true,
+        Ok(answer) => say_part!("{}", answer.text),
+        Err(error) => say!("{error}"),
+    }
+    false
+}
 
 /// Whether Ctrl-C was pressed since the last question.
 fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
@@ -151,40 +146,6 @@ fn on_ctrl_c() -> Box<dyn FnMut() -> bool + Send> {
     // Without a handler Ctrl-C ends the program, which is right as well.
     let _ = ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed));
     Box::new(move || pressed.swap(false, Ordering::Relaxed))
-}
-
-/// The screen.
-fn screen(debugger: &mut Debugger) -> Result<Answer> {
-    let mut terminal = ratatui::try_init().context("the terminal")?;
-    let mut screen = Screen::default();
-    // Ctrl-C or Escape ends a movement; other keys that are pressed meanwhile are dropped.
-    debugger.interrupt = Some(Box::new(|| {
-        while event::poll(Duration::ZERO).unwrap_or(false) {
-            if let Ok(event::Event::Key(key)) = event::read()
-                && (key.code == KeyCode::Esc
-                    || key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL)
-            {
-                return true;
-            }
-        }
-        false
-    }));
-    let ended = loop {
-        if let Err(error) = terminal.draw(|frame| screen.draw(frame, debugger)) {
-            break Err(error);
-        }
-        match event::read() {
-            Ok(event::Event::Key(key)) if key.is_press() => {
-                if screen.key(debugger, key) == Asked::Quit {
-                    break Ok(Answer::Yes);
-                }
-            }
-            Ok(_) => {}
-            Err(error) => break Err(error),
-        }
-    };
-    ratatui::restore();
-    ended.context("the terminal")
 }
 
 /// What a client sends.

@@ -1,0 +1,84 @@
+//! The debugger on a terminal: a screen, or a command line with history and completion.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use crossterm::event::{self, KeyCode, KeyModifiers};
+use reconverge_workbench::debugger::{Debugger, command};
+use reedline::{
+    ColumnarMenu, DefaultCompleter, DefaultPrompt, DefaultPromptSegment, Emacs, MenuBuilder, Reedline,
+    ReedlineEvent, ReedlineMenu, Signal, default_emacs_keybindings,
+};
+
+use super::screen::{Asked, Screen};
+use super::{PROMPT, carry_out, on_ctrl_c};
+use crate::Answer;
+
+/// A command line with history and completion.
+pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
+    let names = command::COMMANDS.iter().flat_map(|(names, ..)| names.iter().map(|name| (*name).to_owned()));
+    let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
+    completer.insert(names.collect());
+    let mut keys = default_emacs_keybindings();
+    let complete =
+        ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);
+    keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
+    let menu = ColumnarMenu::default().with_name(MENU);
+    let mut line = Reedline::create()
+        .with_completer(Box::new(completer))
+        .with_menu(ReedlineMenu::EngineCompleter(Box::new(menu)))
+        .with_edit_mode(Box::new(Emacs::new(keys)));
+    let prompt = DefaultPrompt::new(
+        DefaultPromptSegment::Basic(PROMPT.trim_end().to_owned()),
+        DefaultPromptSegment::Empty,
+    );
+    debugger.interrupt = Some(on_ctrl_c());
+    loop {
+        let typed = match line.read_line(&prompt)? {
+            Signal::Success(typed) => typed,
+            // Ctrl-C drops the line, or ends a movement; Ctrl-D ends the debugger.
+            Signal::CtrlC => continue,
+            _ => return Ok(Answer::Yes),
+        };
+        if carry_out(debugger, &typed) {
+            return Ok(Answer::Yes);
+        }
+    }
+}
+
+/// The name of the menu of completions.
+const MENU: &str = "completions";
+
+/// The screen.
+pub(super) fn screen(debugger: &mut Debugger) -> Result<Answer> {
+    let mut terminal = ratatui::try_init().context("the terminal")?;
+    let mut screen = Screen::default();
+    // Ctrl-C or Escape ends a movement; other keys that are pressed meanwhile are dropped.
+    debugger.interrupt = Some(Box::new(|| {
+        while event::poll(Duration::ZERO).unwrap_or(false) {
+            if let Ok(event::Event::Key(key)) = event::read()
+                && (key.code == KeyCode::Esc
+                    || key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL)
+            {
+                return true;
+            }
+        }
+        false
+    }));
+    let ended = loop {
+        if let Err(error) = terminal.draw(|frame| screen.draw(frame, debugger)) {
+            break Err(error);
+        }
+        match event::read() {
+            Ok(event::Event::Key(key)) if key.is_press() => {
+                if screen.key(debugger, key) == Asked::Quit {
+                    break Ok(Answer::Yes);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => break Err(error),
+        }
+    };
+    ratatui::restore();
+    ended.context("the terminal")
+}

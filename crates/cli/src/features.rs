@@ -1,0 +1,40 @@
+//! What this build leaves out, by the features of the package: its commands and options say how to get it.
+
+#[cfg(not(feature = "campaign"))]
+use std::ffi::OsString;
+
+#[cfg(not(feature = "campaign"))]
+use anyhow::{Result, anyhow};
+
+#[cfg(not(feature = "campaign"))]
+use crate::Answer;
+
+/// The message where something is in a feature that this build does not have.
+pub(crate) fn missing(what: &str, feature: &str) -> String {
+    format!(
+        "{what} is not in this build: `cargo install --path crates/cli --features {feature}` builds the command with it, \
+         `--features full` with everything"
+    )
+}
+
+/// A command that is not in this build, with any arguments.
+#[cfg(not(feature = "campaign"))]
+#[derive(clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Absent {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    arguments: Vec<OsString>,
+}
+
+#[cfg(not(feature = "campaign"))]
+impl Absent {
+    /// Whether the arguments ask for one JSON object.
+    pub(crate) fn as_json(&self) -> bool {
+        self.arguments.iter().any(|argument| argument == "--json")
+    }
+
+    /// Says how to get the command.
+    pub(crate) fn run(&self, command: &str) -> Result<Answer> {
+        Err(anyhow!(missing(&format!("`reconverge {command}`"), command)))
+    }
+}
