@@ -59,7 +59,8 @@ fn every_step_to_a_first_program_and_its_page_works_in_a_fresh_clone() {
     for line in typed(&page, "console") {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[..2], ["$", "reconverge"], "{line}");
-        let output = Command::new(&command).current_dir(&clone).args(&words[2..]).output().unwrap();
+        let arguments = words[2..].iter().map(|word| word.trim_matches('"'));
+        let output = Command::new(&command).current_dir(&clone).args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}\n{error}");
         said.push(words[2]);
