@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use reconverge_cases::{Case, Folder};
+use reconverge_isa::Isa;
 
 /// A file of the repository's `corpus/` folder.
 struct File {
@@ -78,6 +79,11 @@ pub(crate) fn cases() -> Result<Vec<Case>> {
     Ok(cases)
 }
 
+/// Returns the machine of a case of the built-in corpus, by its folder, or `None` if the folder is not named after a machine.
+pub(crate) fn machine(case: &Case) -> Option<Isa> {
+    case.file.split('/').next()?.parse().ok()
+}
+
 /// Files of the corpus beside one of them.
 #[derive(Debug)]
 struct Beside(&'static str);
@@ -115,5 +121,12 @@ mod tests {
         let mut listed: Vec<&str> = FILES.iter().map(|file| file.path).collect();
         listed.sort_unstable();
         assert_eq!(listed, found);
+    }
+
+    #[test]
+    fn every_case_of_the_corpus_has_a_machine() {
+        let without: Vec<String> =
+            cases().unwrap().iter().filter(|case| machine(case).is_none()).map(Case::id).collect();
+        assert!(without.is_empty(), "{without:?}");
     }
 }

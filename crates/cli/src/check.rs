@@ -21,7 +21,7 @@ use regex::{Regex, RegexSet};
 use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
-use crate::messages::{answer_json, counted, note, show_after_a_second};
+use crate::messages::{answer_json, counted, note, quiet, show_after_a_second};
 use crate::part::Part;
 use crate::shown;
 use crate::timeout::Seconds;
@@ -138,6 +138,9 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
         (true, _) => answer_json(&Partial { summary: &summary, interrupted: true, not_judged: left }),
         (false, _) => print(args, &summary, &shares),
     }
+    if args.paths.is_empty() && !args.json && left == 0 && !quiet() {
+        conclude(args, &cases, &summary, settings.options.engine());
+    }
     if left > 0 {
         let left = counted(left as u64, "case");
         tell!("interrupted: {left} not judged; lists and reports are not written");
@@ -245,6 +248,69 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     if shares.total() > 0 {
         say!("the fast engine ran {shares}");
     }
+}
+
+/// Prints the conclusion of a check of the built-in corpus, for readers who run the tool for the first time: which programs
+/// ran on which engine, what a finding is, and a command to try next. Prints nothing if a case did not pass.
+fn conclude(args: &Check, cases: &[Arc<Case>], summary: &Summary, engine: Engine) {
+    if summary.passed < summary.cases {
+        return;
+    }
+    let of = |isa| cases.iter().filter(|case| builtin::machine(case) == Some(isa)).count();
+    let machines = Isa::ALL.map(|isa| (of(isa), maker_and_name(isa)));
+    let machines = machines.iter().filter(|(count, _)| *count > 0);
+    let machines: Vec<String> = machines.map(|(count, name)| format!("{count} for {name}")).collect();
+    say!(
+        "{} ({}) ran on {}, and every result was correct.",
+        counted(cases.len() as u64, "program"),
+        machines.join(", "),
+        described(engine)
+    );
+    if !summary.findings.is_empty() && args.mode.is_none() {
+        say!(
+            "A finding is not a failure: the program does something that the documents of its machine leave undefined, and \
+             its result was correct in lenient mode."
+        );
+    }
+    let (command, sample) = (typed_name(), "docs/samples/collatz.s");
+    if Path::new(sample).is_file() {
+        say!(
+            "Next, watch lanes diverge: {command} run {sample} --block 12 --buf \"steps=u32[12]\" --html collatz.html, then \
+             open collatz.html in a browser."
+        );
+    } else {
+        say!(
+            "Next, explain one instruction: {command} explain 300107fd 6c00c7c8 --isa tesla. For all commands: {command} --help."
+        );
+    }
+}
+
+/// The machine's maker and name, for people.
+const fn maker_and_name(isa: Isa) -> &'static str {
+    match isa {
+        Isa::R500 => "ATI R500",
+        Isa::R700 => "AMD R600 and R700",
+        Isa::Tesla => "NVIDIA Tesla",
+    }
+}
+
+/// An engine in a sentence.
+const fn described(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Reference => "the reference interpreter",
+        Engine::Fast => "the fast engine",
+        Engine::Compiled => "the compiled engine and, for code that it cannot compile, the fast engine",
+        Engine::Lockstep => "the reference interpreter and the fast engine in lockstep",
+        Engine::LockstepCompiled => "the reference interpreter and the compiled engine in lockstep",
+    }
+}
+
+/// Returns the name of this command for a message: the path with which it was started if that path is relative, as it is
+/// under `cargo run`, otherwise `reconverge`.
+fn typed_name() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from);
+    let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
+    path.map_or_else(|| "reconverge".to_owned(), |path| shown::path(&path))
 }
 
 /// A bar on a terminal, after a second; nothing elsewhere.

@@ -115,6 +115,106 @@ fn the_built_in_corpus_passes() {
     assert!(json["passed"].as_u64().unwrap() >= 60 && json["failures"].as_array().unwrap().is_empty());
 }
 
+/// Runs the command that the last line of `check` suggests after `prefix`, up to `end`. A quoted argument has no spaces.
+#[track_caller]
+fn follow(folder: &Folder, answer: &str, prefix: &str, end: &str) -> String {
+    let last = answer.lines().last().unwrap();
+    let (_, from) = last.split_once(prefix).unwrap_or_else(|| panic!("{last}"));
+    let suggested = from.split_once(end).unwrap_or_else(|| panic!("{last}")).0.replace('"', "");
+    folder.answers(suggested.strip_prefix("reconverge ").unwrap(), 0)
+}
+
+#[test]
+fn check_of_the_built_in_corpus_concludes_with_the_programs_of_each_machine_and_the_engine() {
+    let folder = Folder::new("conclusion");
+    let json: serde_json::Value = serde_json::from_str(&folder.answers("check --json", 0)).unwrap();
+    let of = |machine: &str| {
+        let is_of = |case: &&serde_json::Value| case["file"].as_str().unwrap().starts_with(machine);
+        json["results"].as_array().unwrap().iter().filter(is_of).count()
+    };
+    let programs = format!(
+        "{} programs ({} for ATI R500, {} for AMD R600 and R700, {} for NVIDIA Tesla)",
+        json["cases"],
+        of("r500/"),
+        of("r700/"),
+        of("tesla/")
+    );
+    let one = "1 program (1 for AMD R600 and R700)";
+    for (arguments, programs, engine) in [
+        ("check --engine fast", programs.as_str(), "the fast engine"),
+        (
+            "check --engine lockstep --filter loop-aL",
+            one,
+            "the reference interpreter and the fast engine in lockstep",
+        ),
+        ("check --engine reference --filter loop-aL", one, "the reference interpreter"),
+    ] {
+        let answer = folder.answers(arguments, 0);
+        let conclusion = format!("\n{programs} ran on {engine}, and every result was correct.\n");
+        assert!(answer.contains(&conclusion), "{arguments}: {answer}");
+    }
+}
+
+#[test]
+fn the_command_that_check_suggests_works_with_the_samples_and_without_any_file() {
+    let folder = Folder::new("suggestion");
+    let meaning = follow(
+        &folder,
+        &folder.answers("check --filter loop-aL", 0),
+        "explain one instruction: ",
+        ". For all",
+    );
+    assert!(meaning.contains("meaning:"), "{meaning}");
+
+    let samples = folder.0.join("docs/samples");
+    std::fs::create_dir_all(&samples).unwrap();
+    let collatz = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/samples/collatz.s");
+    std::fs::copy(collatz, samples.join("collatz.s")).unwrap();
+    let steps =
+        follow(&folder, &folder.answers("check --filter loop-aL", 0), "watch lanes diverge: ", ", then open");
+    assert!(steps.starts_with("steps: u32 [12]\n"), "{steps}");
+    assert!(folder.0.join("collatz.html").is_file());
+}
+
+/// `cargo run` starts the command by a relative path. It may not be installed then.
+#[cfg(unix)]
+#[test]
+fn check_suggests_the_relative_path_with_which_it_was_started() {
+    let folder = Folder::new("relative");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_reconverge"), folder.0.join("tool")).unwrap();
+    let output = Command::new("./tool")
+        .current_dir(&folder.0)
+        .args(["check", "--filter", "loop-aL"])
+        .output()
+        .unwrap();
+    let answer = text(&output.stdout);
+    assert!(answer.ends_with("For all commands: ./tool --help.\n"), "{answer}");
+}
+
+#[test]
+fn check_explains_the_finding_of_the_built_in_corpus() {
+    let folder = Folder::new("finding");
+    let answer = folder.answers("check", 0);
+    assert!(answer.contains("; 1 strict finding\n"), "{answer}");
+    assert!(answer.contains("\nA finding is not a failure: "), "{answer}");
+    let without = folder.answers("check --filter loop-aL", 0);
+    assert!(without.contains("; 0 strict findings\n") && !without.contains("not a failure"), "{without}");
+}
+
+#[test]
+fn check_of_a_path_of_a_failing_corpus_or_with_quiet_ends_with_the_counts() {
+    let folder = Folder::new("no-conclusion");
+    folder.write("a.hex", "00078001\n08020000\n08020000\n1c440220\n1c60c003\n00000005\n");
+    // In strict mode alone, the finding is a trap and its case fails.
+    for (arguments, status) in
+        [("check a.hex --isa r500", 0), ("check --quiet", 0), ("check --mode strict", 1)]
+    {
+        let answer = folder.answers(arguments, status);
+        let last = answer.lines().last().unwrap();
+        assert!(last.contains(" failed, ") && last.contains("strict finding"), "{arguments}: {answer}");
+    }
+}
+
 #[test]
 fn check_says_no_when_a_case_fails() {
     let folder = Folder::new("check-fails");

@@ -4,6 +4,7 @@
 //! printed now into the documents: review the difference.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The repository.
 fn root() -> PathBuf {
@@ -52,6 +53,58 @@ fn every_transcript_is_what_is_printed() {
         cases.case(document);
     }
     cases.run();
+}
+
+/// Returns the states of eight lanes at each step, with the letters of `trace --print`.
+fn states_in_trace(machine: &str) -> Vec<String> {
+    let file = format!("docs/samples/nested-if.{machine}.toml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+    let output = command.current_dir(root()).args(["trace", &file, "--print"]).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let states = text.lines().filter_map(|line| line.split_whitespace().nth(2));
+    states
+        .filter(|word| word.len() == 8 && word.chars().all(|letter| "Abp".contains(letter)))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Returns the same from the picture. A machine is a group of rectangles; one step is one unit wide, one lane one unit high.
+fn states_in_picture(picture: &str, machine: &str) -> Vec<String> {
+    let (_, from) = picture.split_once(&format!("<g id=\"{machine}\"")).unwrap();
+    let mut states: Vec<Vec<char>> = Vec::new();
+    for rectangle in from.split_once("</g>").unwrap().0.split("<rect ").skip(1) {
+        let of = |name: &str| {
+            let (_, from) = rectangle.split_once(&format!("{name}=\"")).unwrap();
+            from.split_once('"').unwrap().0
+        };
+        let [x, y, width, height] =
+            ["x", "y", "width", "height"].map(|name| of(name).parse::<usize>().unwrap());
+        let letter = of("class").chars().next().unwrap();
+        states.resize(states.len().max(x + width), vec![' '; 8]);
+        for step in &mut states[x..x + width] {
+            step[y..y + height].fill(letter);
+        }
+    }
+    states.iter().map(|step| step.iter().collect()).collect()
+}
+
+#[test]
+fn the_picture_of_the_readme_shows_the_traces_of_the_three_machines() {
+    let picture = std::fs::read_to_string(root().join("docs/images/divergence.svg")).unwrap();
+    for machine in ["r500", "r700", "tesla"] {
+        let states = states_in_trace(machine);
+        assert!(states.len() > 10, "{machine}: {states:?}");
+        assert_eq!(states_in_picture(&picture, machine), states, "{machine}");
+    }
+}
+
+#[test]
+fn the_readme_is_short_and_has_the_two_commands_that_do_everything() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    assert!(readme.lines().count() <= 120, "{} lines", readme.lines().count());
+    for command in ["cargo run --release -- check ", "cargo test --workspace "] {
+        assert!(readme.lines().any(|line| line.starts_with(command)), "{command}");
+    }
 }
 
 /// A command in a block of another kind would not be run.

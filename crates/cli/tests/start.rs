@@ -1,7 +1,7 @@
 //! The way of docs/start.md, in a fresh clone: from `check` to a program whose lanes diverge and the page of its run.
 //!
-//! What to save and what to type comes from the page, what is printed is compared by `documents.rs`. The command is the one
-//! under test; where RECONVERGE_INSTALLED names one, as the installation in `.ci/run` does, that one.
+//! The page supplies the files to save and the commands to type; `documents.rs` compares what they print. The command is the
+//! one under test, or the one that RECONVERGE_INSTALLED names, as the installation in `.ci/run` does.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,7 +16,7 @@ fn page() -> String {
     std::fs::read_to_string(root().join("docs/start.md")).unwrap()
 }
 
-/// What the page types in blocks of a kind: of transcripts the commands, of others every line.
+/// Returns the lines to type from blocks of one kind: the commands of transcripts, and every line of other blocks.
 fn typed<'a>(page: &'a str, kind: &str) -> Vec<&'a str> {
     let begin = format!("```{kind}\n");
     let blocks = page.split(&begin).skip(1).filter_map(|from| from.split("```").next());
@@ -59,7 +59,8 @@ fn every_step_to_a_first_program_and_its_page_works_in_a_fresh_clone() {
     for line in typed(&page, "console") {
         let words: Vec<&str> = line.split_whitespace().collect();
         assert_eq!(words[..2], ["$", "reconverge"], "{line}");
-        let output = Command::new(&command).current_dir(&clone).args(&words[2..]).output().unwrap();
+        let arguments = words[2..].iter().map(|word| word.trim_matches('"'));
+        let output = Command::new(&command).current_dir(&clone).args(arguments).output().unwrap();
         let error = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{line}\n{error}");
         said.push(words[2]);
