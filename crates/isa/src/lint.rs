@@ -4,6 +4,7 @@ use std::fmt;
 
 /// How bad it is to break a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum Severity {
     /// Allowed, and probably not meant.
     Note,
