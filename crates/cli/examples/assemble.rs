@@ -38,17 +38,12 @@ pub(crate) fn show(out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "\nformats of {}: {}", file.isa(), file.isa().formats().join(", "))?;
     for format in ["hex", "cubin"] {
         let written = file.write(format, State::Required)?;
-        writeln!(
-            out,
-            "\n{format}, {} bytes:\n{}",
-            written.content.len(),
-            String::from_utf8(written.content)?
-        )?;
+        write!(out, "\n{format}, {} bytes:\n{}", written.content.len(), String::from_utf8(written.content)?)?;
     }
 
     let cubin = file.write("cubin-elf32", State::Required)?.content;
     let again = open(&cubin, &OpenOptions::default())?;
     assert_eq!(again.only_program()?.words(), file.only_program()?.words());
-    writeln!(out, "{} contains the same {} words", again.format(), again.only_program()?.words().len())?;
+    writeln!(out, "\n{} contains the same {} words", again.format(), again.only_program()?.words().len())?;
     Ok(())
 }
