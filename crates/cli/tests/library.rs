@@ -123,7 +123,7 @@ fn functions(source: &str, name: &str) -> Vec<String> {
     found
 }
 
-/// What comes between `indent` with `fn`, and the body.
+/// The signatures of the functions that are public at an indentation.
 fn signatures(source: &str, indent: &str) -> Vec<String> {
     let starts = ["fn ", "const fn "].map(|kind| format!("\n{indent}{kind}"));
     let starts = starts.iter().flat_map(|start| source.match_indices(start.as_str()));
@@ -156,7 +156,7 @@ fn the_interface_can_grow_and_has_no_bare_bools_and_no_textual_errors() {
                 let declaration = format!("pub {kind} {name}{end}");
                 sources.iter().filter_map(|source| item(source, &declaration)).collect::<Vec<_>>()
             };
-            // Of several items of one name all keep the rules: which is meant does not matter then.
+            // If several items have the name, all of them must keep the rules.
             for item in declared("enum", " {") {
                 enums += 1;
                 if !item.contains("#[non_exhaustive]") && !item.contains("/// Exhaustive: ") {

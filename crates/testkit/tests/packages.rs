@@ -63,7 +63,7 @@ fn every_published_package_describes_itself() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What somebody reads who finds a folder, or a package in a registry: about ten lines.
+/// A README of about ten lines introduces each folder, and each package in a registry.
 #[test]
 fn every_package_has_a_short_readme() {
     for (folder, manifest) in packages() {

@@ -96,7 +96,7 @@ pub trait MachineLaunch: Debug + Send + Sync {
     fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
-/// Why a text is not a launch file.
+/// An error in the text of a launch file.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
 pub enum LaunchFileError {

@@ -11,7 +11,7 @@ use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::trapped::Trapped;
 use thiserror::Error;
 
-/// Why a function of the library returns nothing.
+/// An error of the library.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Error {

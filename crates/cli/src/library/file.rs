@@ -265,7 +265,7 @@ impl Program {
     /// Returns the lines of the text as data: addresses, words, labels.
     ///
     /// # Errors
-    /// Those of [`Program::text`].
+    /// See [`Program::text`].
     pub fn lines(&self, options: &TextOptions) -> Result<Vec<Line>, Error> {
         let target = &self.opened().target;
         Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))

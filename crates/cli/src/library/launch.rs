@@ -270,7 +270,7 @@ impl Launch {
     /// Runs the launch to its end, in order on one thread, and passes each event with the number of its group to `observer`.
     ///
     /// # Errors
-    /// Those of [`Launch::run`].
+    /// See [`Launch::run`].
     pub fn observe(
         &self,
         options: &RunOptions,
@@ -298,7 +298,7 @@ impl Launch {
     }
 }
 
-/// What a run leaves.
+/// The result of a run.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Outcome {

@@ -29,7 +29,7 @@ impl From<Observed> for Recorded {
 pub enum Event {
     /// An instruction is issued.
     Issue {
-        /// Its address.
+        /// Address of the instruction.
         pc: u32,
         /// The lanes that execute it.
         mask: Mask,
@@ -38,7 +38,7 @@ pub enum Event {
     Diverge {
         /// The lanes whose path runs first.
         taken: Mask,
-        /// The others.
+        /// The other active lanes.
         not: Mask,
     },
     /// Waiting lanes are active again.

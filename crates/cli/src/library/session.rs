@@ -11,7 +11,7 @@ use super::error::Error;
 use super::file::{Program, TextOptions};
 use super::launch::Outcome;
 
-/// Why a lane executes the next instruction of its group, or does not.
+/// The reason why a lane executes the next instruction of its group, or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Why {
@@ -28,7 +28,7 @@ pub enum Why {
     Continue,
     /// The lane waits at another address.
     Parked {
-        /// Where it resumes.
+        /// Address at which the lane resumes.
         pc: u32,
     },
     /// The lane is outside the primitive or domain, or was killed.
@@ -52,7 +52,7 @@ impl From<reconverge_simt::Why> for Why {
     }
 }
 
-/// Why [`Session::run_until`] stopped.
+/// The reason why [`Session::run_until`] stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Stop {
@@ -202,7 +202,7 @@ impl Session {
     /// instruction, or `None` if the group ended.
     ///
     /// # Errors
-    /// Those of [`Session::step`].
+    /// See [`Session::step`].
     pub fn step_lane(&mut self, group: usize, lane: Lane) -> Result<Option<Issue>, Error> {
         self.stepping.step(group, Stride::Lane(lane), &mut |_, _| {})?;
         Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
@@ -212,7 +212,7 @@ impl Session {
     /// the group of the next instruction. It is not tested before the first instruction.
     ///
     /// # Errors
-    /// Those of [`Session::step`].
+    /// See [`Session::step`].
     pub fn run_until(
         &mut self,
         budget: u64,
