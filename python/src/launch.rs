@@ -131,7 +131,7 @@ pub(crate) fn launch_file(path: PathBuf, outside: bool) -> PyResult<(Program, La
     let title = path.display().to_string();
     let wrong = |why: String| errors::wrong(format!("{title}: {why}"));
     let text = std::fs::read_to_string(&path).map_err(|error| wrong(error.to_string()))?;
-    let launch = LaunchFile::parse(&text).map_err(wrong)?;
+    let launch = LaunchFile::parse(&text).map_err(|error| wrong(error.to_string()))?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_path_buf);
     let beside = Beside { folder, inside: !outside, ..Beside::default() };

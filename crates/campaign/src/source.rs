@@ -109,7 +109,7 @@ impl Sources {
         let files = Beside::of(path);
         let text = std::fs::read(path).map_err(|error| error.to_string())?;
         let text = String::from_utf8(text).map_err(|_| "it is no text".to_owned())?;
-        let launch = LaunchFile::parse(&text)?;
+        let launch = LaunchFile::parse(&text).map_err(|error| error.to_string())?;
         let table: toml::Table = if text.trim_start().starts_with('{') {
             serde_json::from_str(&text).map_err(|error| error.to_string())?
         } else {
@@ -185,7 +185,8 @@ impl Sources {
                 for (key, value) in point {
                     set(&mut table, key, value)?;
                 }
-                LaunchFile::parse(&toml::to_string(&table).map_err(|error| error.to_string())?)?
+                let text = toml::to_string(&table).map_err(|error| error.to_string())?;
+                LaunchFile::parse(&text).map_err(|error| error.to_string())?
             }
             Launch::Kernel(kernel, lanes) => {
                 let mut lanes = *lanes;

@@ -53,7 +53,7 @@ pub fn read(path: &str, bytes: &[u8], folder: &Arc<dyn Folder>) -> Option<Result
 
 fn read_launch(path: &str, text: &str, folder: &Arc<dyn Folder>) -> Result<Vec<Case>, ReadError> {
     let damaged = |why: String| ReadError::Damaged { file: path.to_owned(), why };
-    let launch = LaunchFile::parse(text).map_err(damaged)?;
+    let launch = LaunchFile::parse(text).map_err(|error| damaged(error.to_string()))?;
     let name = launch.common.program.clone();
     let name = name.ok_or_else(|| {
         damaged("it names no program: add a line such as program = \"shader.s\"".to_owned())

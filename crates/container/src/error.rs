@@ -9,6 +9,7 @@ use thiserror::Error;
 /// Each message names the place (line and column of a text, byte offset of a binary), what was found, what
 /// would fit, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// Nothing to read.
     #[error("the file is empty: expected a shader binary or its text")]

@@ -177,6 +177,8 @@ pub struct Hints {
 }
 
 /// The order of the bytes of a word, or of an array's element.
+///
+/// Exhaustive: bytes have no third order here, so that callers may match both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Endian {
     /// Least significant byte first.

@@ -175,7 +175,7 @@ fn check_launch(bytes: &[u8]) -> Result<u64, String> {
             let _ = (launch.mode(), launch.stage(), launch.options(&Default::default()));
             Ok(1)
         }
-        Err(why) if why.is_empty() => Err("an error without a message".to_owned()),
+        Err(why) if why.to_string().is_empty() => Err("an error without a message".to_owned()),
         Err(_) => Ok(1),
     }
 }

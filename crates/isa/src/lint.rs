@@ -3,6 +3,8 @@
 use std::fmt;
 
 /// How bad it is to break a rule.
+///
+/// Exhaustive: callers that count findings or colour them must handle every severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Allowed, and probably not meant.

@@ -29,6 +29,8 @@ impl Span {
 }
 
 /// How severe a message is.
+///
+/// Exhaustive: a text either has a meaning or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// The text has no meaning.

@@ -216,14 +216,20 @@ impl Group {
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
             let target = alu.target(channel);
             for lane in (active & enabled[channel]).lanes() {
-                self.predicate[channel].set(lane, lane::predicate(value(lane, channel), target));
+                match lane::predicate(value(lane, channel), target) {
+                    true => self.predicate[channel].insert(lane),
+                    false => self.predicate[channel].remove(lane),
+                }
             }
         }
         if alu.alu_wmask {
             let channel = common.alu_result_channel();
             let lanes = active & enabled[channel];
             for lane in lanes.lanes() {
-                self.alu_result.set(lane, lane::compare(value(lane, channel), common.alu_result_op));
+                match lane::compare(value(lane, channel), common.alu_result_op) {
+                    true => self.alu_result.insert(lane),
+                    false => self.alu_result.remove(lane),
+                }
             }
             self.alu_result_valid |= lanes;
         }
@@ -313,7 +319,7 @@ impl Group {
                             && lane::texkill(self.temp_value(source, swizzle[channel] as usize, lane))
                     };
                     if (0..4).any(negative) {
-                        self.killed.set(lane, true);
+                        self.killed.insert(lane);
                     }
                 }
                 self.flow.kill(self.killed);

@@ -65,10 +65,16 @@ impl Mask {
         self.0 >> lane.0 & 1 != 0
     }
 
-    /// Puts `lane` in, or takes it out.
+    /// Adds `lane` to the set.
     #[inline]
-    pub fn set(&mut self, lane: Lane, member: bool) {
-        self.0 = self.0 & !(1 << lane.0) | (u64::from(member) << lane.0);
+    pub fn insert(&mut self, lane: Lane) {
+        self.0 |= 1 << lane.0;
+    }
+
+    /// Takes `lane` out of the set.
+    #[inline]
+    pub fn remove(&mut self, lane: Lane) {
+        self.0 &= !(1 << lane.0);
     }
 
     /// The lowest lane of the set.

@@ -36,10 +36,14 @@ fn every_published_package_describes_itself() {
     for (folder, manifest) in packages().into_iter().filter(|(_, manifest)| is_published(manifest)) {
         let package = manifest["package"].as_table().expect("a table");
         let name = package["name"].as_str().expect("a name");
-        for field in ["version", "edition", "rust-version", "license", "readme"] {
+        for field in ["version", "edition", "rust-version", "license"] {
             if package.get(field).and_then(|field| field.get("workspace")) != Some(&Value::Boolean(true)) {
                 faults.push(format!("{name}: {field} is not the workspace's"));
             }
+        }
+        let readme = package.get("readme").and_then(Value::as_str);
+        if !readme.is_some_and(|readme| folder.join(readme).exists()) {
+            faults.push(format!("{name}: no readme"));
         }
         if package.get("description").and_then(Value::as_str).is_none_or(|text| text.len() < 20) {
             faults.push(format!("{name}: no description"));
@@ -57,6 +61,25 @@ fn every_published_package_describes_itself() {
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A README of about ten lines introduces each folder, and each package in a registry.
+#[test]
+fn every_package_has_a_short_readme() {
+    for (folder, manifest) in packages() {
+        let name = manifest["package"]["name"].as_str().expect("a name");
+        let text = read(&folder.join("README.md"));
+        let lines: Vec<&str> = text.lines().collect();
+        assert!((8..=14).contains(&lines.len()), "{name}: {} lines", lines.len());
+        let title = if name == "reconverge-python" { "reconverge for Python" } else { name };
+        assert_eq!(lines[0], format!("# {title}"));
+        assert_eq!(lines.last(), Some(&"Licensed under MIT or Apache-2.0, at your option."), "{name}");
+        let features = manifest.get("features").and_then(Value::as_table);
+        let listed = text.lines().find_map(|line| line.strip_prefix("Features: ")).unwrap_or_default();
+        for feature in features.into_iter().flat_map(Table::keys).filter(|feature| *feature != "default") {
+            assert!(listed.contains(&format!("`{feature}`")), "{name}: {feature} is not among its features");
+        }
+    }
 }
 
 /// A registry has no paths: a dependency without a version is left out of what is published, which only tests may do without.

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 /// Type of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dtype {
     /// Unsigned 8 bit.
     U8,
@@ -49,17 +50,24 @@ impl Dtype {
         Dtype::F64,
     ];
 
-    /// The integer type of `bytes` bytes, if there is one.
-    pub const fn integer(bytes: usize, signed: bool) -> Option<Dtype> {
-        Some(match (bytes, signed) {
-            (1, false) => Dtype::U8,
-            (1, true) => Dtype::I8,
-            (2, false) => Dtype::U16,
-            (2, true) => Dtype::I16,
-            (4, false) => Dtype::U32,
-            (4, true) => Dtype::I32,
-            (8, false) => Dtype::U64,
-            (8, true) => Dtype::I64,
+    /// The unsigned integer type of `bytes` bytes, if there is one.
+    pub const fn unsigned(bytes: usize) -> Option<Dtype> {
+        Some(match bytes {
+            1 => Dtype::U8,
+            2 => Dtype::U16,
+            4 => Dtype::U32,
+            8 => Dtype::U64,
+            _ => return None,
+        })
+    }
+
+    /// The signed integer type of `bytes` bytes, if there is one.
+    pub const fn signed(bytes: usize) -> Option<Dtype> {
+        Some(match bytes {
+            1 => Dtype::I8,
+            2 => Dtype::I16,
+            4 => Dtype::I32,
+            8 => Dtype::I64,
             _ => return None,
         })
     }
@@ -136,6 +144,7 @@ pub struct Array {
 
 /// What is wrong with an array.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ArrayError {
     /// The bytes are not a `.npy` file.
     #[error("not an .npy file: {0}")]

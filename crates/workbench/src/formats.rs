@@ -41,6 +41,7 @@ pub fn by_ending(isa: Isa, ending: &str) -> Result<&'static str, WriteError> {
 
 /// Why programs are not written.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum WriteError {
     /// The machine has no such format.
     #[error("format {format} is not for {isa}, which has {}", .has.join(", "))]

@@ -8,6 +8,7 @@ use reconverge_isa::program::{Stage, UnknownIsa};
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Mode, Options};
 use serde::Deserialize;
+use thiserror::Error as ThisError;
 
 use crate::machine::{isa_of_chip, machine};
 use crate::open::Opened;
@@ -95,6 +96,27 @@ pub trait MachineLaunch: Debug + Send + Sync {
     fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
+/// An error in the text of a launch file.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum LaunchFileError {
+    /// The text begins with a brace and is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// The text is not TOML.
+    #[error(transparent)]
+    Toml(#[from] toml::de::Error),
+    /// A field is unknown, or has a value of another type.
+    #[error("{}", .0.to_string().trim_end())]
+    Field(toml::de::Error),
+    /// The text does not name a machine.
+    #[error("the launch file names no machine: add a line such as isa = \"r500\"")]
+    NoMachine,
+    /// The text names an unknown machine.
+    #[error(transparent)]
+    Machine(#[from] UnknownIsa),
+}
+
 /// A launch of one of the machines.
 #[derive(Clone, Debug)]
 pub struct LaunchFile {
@@ -110,26 +132,23 @@ impl LaunchFile {
     /// Reads a launch file: TOML, or JSON with the same names when the text begins with a brace.
     ///
     /// # Errors
-    /// What is wrong with the text, for people.
-    pub fn parse(text: &str) -> Result<LaunchFile, String> {
+    /// See [`LaunchFileError`].
+    pub fn parse(text: &str) -> Result<LaunchFile, LaunchFileError> {
         let mut table: toml::Table = if text.trim_start().starts_with('{') {
-            serde_json::from_str(text).map_err(|error| error.to_string())?
+            serde_json::from_str(text)?
         } else {
-            toml::from_str(text).map_err(|error| error.to_string())?
+            toml::from_str(text)?
         };
         let isa = match table.remove("isa") {
-            Some(toml::Value::String(name)) => {
-                name.parse().map_err(|unknown: UnknownIsa| unknown.to_string())?
-            }
-            _ => return Err("the launch file names no machine: add a line such as isa = \"r500\"".to_owned()),
+            Some(toml::Value::String(name)) => name.parse()?,
+            _ => return Err(LaunchFileError::NoMachine),
         };
         let (common, own): (toml::Table, toml::Table) =
             table.into_iter().partition(|(name, _)| COMMON.contains(&name.as_str()));
-        let wrong = |error: toml::de::Error| error.to_string().trim_end().to_owned();
         Ok(LaunchFile {
             isa,
-            common: common.try_into().map_err(wrong)?,
-            machine: machine(isa).launch(own).map_err(wrong)?,
+            common: common.try_into().map_err(LaunchFileError::Field)?,
+            machine: machine(isa).launch(own).map_err(LaunchFileError::Field)?,
         })
     }
 
@@ -296,7 +315,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_refused_with_their_path() {
-        let wrong = |text: &str| LaunchFile::parse(text).unwrap_err();
+        let wrong = |text: &str| LaunchFile::parse(text).unwrap_err().to_string();
         assert!(wrong("isa = \"r500\"\nnonsense = 1\n").contains("unknown field `nonsense`"));
         let nested = wrong("isa = \"r500\"\n[ctm]\ndomain = [1]\nnonsense = 1\n");
         assert!(nested.contains("unknown field `nonsense`") && nested.contains("in `ctm`"), "{nested}");

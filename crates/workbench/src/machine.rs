@@ -230,6 +230,7 @@ impl ChipName {
 
 /// A target that cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum TargetError {
     /// The program has more of something than a limit allows.
     #[error(transparent)]
@@ -541,6 +542,7 @@ pub struct Explanation {
 
 /// Words that are not one instruction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ExplainError {
     /// The number of words is wrong.
     #[error("an instruction of {isa} has {wanted}, not {found}")]

@@ -46,6 +46,7 @@ pub struct Known {
 
 /// A file that cannot be opened as a program.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// The container is damaged or unknown.
     #[error(transparent)]

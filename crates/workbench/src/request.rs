@@ -19,6 +19,7 @@ use crate::values::{Files, Loaded, Values, ValuesError};
 
 /// Why a launch gave no result.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Error {
     /// Numbers that cannot be had.
     #[error(transparent)]

@@ -231,6 +231,8 @@ pub struct Space {
 }
 
 /// What has a memory of its own.
+///
+/// Exhaustive: a launch consists of groups, and a group of lanes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpaceOf {
     /// The launch.

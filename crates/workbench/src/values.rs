@@ -97,6 +97,7 @@ impl Files for NoFiles {
 
 /// Numbers that cannot be had.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ValuesError {
     /// A file that is not there or cannot be read.
     #[error(

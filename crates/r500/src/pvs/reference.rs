@@ -103,8 +103,10 @@ impl Group {
             if let Some(half) = &inst.dual {
                 self.write_math_half(half, lane, &dual, observer);
             }
-            if let Some(predicate) = result.predicate.or(dual.predicate) {
-                self.predicate.set(lane, predicate);
+            match result.predicate.or(dual.predicate) {
+                Some(true) => self.predicate.insert(lane),
+                Some(false) => self.predicate.remove(lane),
+                None => {}
             }
         }
         Ok(())
@@ -213,7 +215,7 @@ impl Group {
         let Some(file) = File::of_destination(inst.dst.file) else {
             for channel in (0..4).filter(|channel| channels >> channel & 1 == 1) {
                 self.a0[channel][lane.index()] = lane::address(result.value[channel]);
-                self.a0_written[channel].set(lane, true);
+                self.a0_written[channel].insert(lane);
             }
             return Ok(());
         };

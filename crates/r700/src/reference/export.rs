@@ -111,7 +111,7 @@ impl Wave {
                         continue;
                     }
                     if !inside || !self.store(space, lane, dword, values[lane.index()]) {
-                        done.set(lane, true);
+                        done.insert(lane);
                         continue;
                     }
                     if O::DATA {

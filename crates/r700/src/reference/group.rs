@@ -265,14 +265,18 @@ impl Wave {
                 let mut execute = Mask::NONE;
                 each(running, |lane| {
                     let predicate = f(a[lane], b[lane]);
-                    execute.set(Lane(lane as u8), predicate.execute);
+                    if predicate.execute {
+                        execute.insert(Lane(lane as u8));
+                    }
                     result[lane] = predicate.value;
                 });
                 write.predicate = Some((number, execute));
             }
             Meaning::Kill(f) => each(running, |lane| {
                 let kill = f(a[lane], b[lane]);
-                write.killed.set(Lane(lane as u8), write.killed.has(Lane(lane as u8)) || kill);
+                if kill {
+                    write.killed.insert(Lane(lane as u8));
+                }
                 result[lane] = if kill { lane::ONE } else { 0 };
             }),
             Meaning::Mova(f) => {
@@ -310,7 +314,9 @@ impl Wave {
                     let sources = [0, 1, 2].map(|place| across(place, lane));
                     let (value, predicate) = self.double(double, op.slot.into(), sources);
                     result[lane] = value;
-                    execute.set(Lane(lane as u8), predicate.is_some_and(|predicate| predicate.execute));
+                    if predicate.is_some_and(|predicate| predicate.execute) {
+                        execute.insert(Lane(lane as u8));
+                    }
                 });
                 // The lower slot of a pair decides.
                 if matches!(double, Double::PredSet(_)) && op.slot & 1 == 0 {

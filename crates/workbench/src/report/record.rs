@@ -152,7 +152,7 @@ impl Recorder {
                         written.push((register, Mask::NONE, [0; 64]));
                         written.len() - 1
                     });
-                    written[place].1.set(lane, true);
+                    written[place].1.insert(lane);
                     written[place].2[lane.index()] = value as i32;
                 }
                 Event::Diverge { .. } => events.push(0),
@@ -305,7 +305,7 @@ fn branch_counters(whys: &[Why]) -> Vec<ReportRow> {
         if counters.get(place).is_none_or(|(known, _)| known != depth) {
             counters.insert(place, (*depth, Mask::NONE));
         }
-        counters[place].1.set(Lane(lane as u8), true);
+        counters[place].1.insert(Lane(lane as u8));
     }
     let row = |(counter, lanes)| ReportRow {
         kind: "branch counter",

@@ -341,11 +341,11 @@ impl Typed<'_> {
         let (element, count) = match self.is {
             ParamType::Scalar(element) => (element, 1),
             ParamType::Vector(element, count) => (element, count),
-            ParamType::Long { signed } => match Dtype::integer(bytes, signed) {
+            ParamType::Long { signed: true } => match Dtype::signed(bytes) {
                 Some(element) => (element, 1),
                 None => return Ok(None),
             },
-            ParamType::Pointer(_) => match Dtype::integer(bytes, false) {
+            ParamType::Long { signed: false } | ParamType::Pointer(_) => match Dtype::unsigned(bytes) {
                 Some(element) => (element, 1),
                 None => return Ok(None),
             },

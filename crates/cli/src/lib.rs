@@ -1,0 +1,76 @@
+//! Shader machine code of ATI R500, AMD R600/R700 and NVIDIA Tesla as a library: programs from files and sources, their text,
+//! runs, events, stepping.
+//!
+//! * [`open()`], [`assemble`]: bytes or a source to a [`File`] with its [`Program`]s.
+//! * [`Program::text`], [`Program::lines`], [`Program::explain`], [`Program::lint`]: reading a program. [`File::write`]: other formats.
+//! * [`Program::launch`], [`Program::launch_from`]: a [`Launch`], from code or from a launch file.
+//! * [`Launch::run`]: an [`Outcome`] with outputs and counts.
+//! * [`Launch::observe`]: each [`Event`] of a run. [`Launch::session`]: a [`Session`] to step, with registers, memory, snapshots, and
+//!   the reason why each lane runs or waits.
+//!
+//! The library neither reads files nor prints. Each task has an example: `cargo run -p reconverge --example decode`, and `assemble`,
+//! `run`, `observe`, `step`. The command of the same package is the feature `cli`; a program that uses the library does without:
+//!
+//! ```toml
+//! reconverge = { version = "0.1", default-features = false, features = ["compiled"] }
+//! ```
+//!
+//! # Example
+//!
+//! ```
+//! use reconverge::{OpenOptions, RunOptions, TextOptions, assemble};
+//!
+//! let source = "
+//! .isa tesla
+//! .kernel double
+//! .reg 2
+//!     and b32 $r0 $r0 0xffff      ; the thread
+//!     add b32 $r1 $r0 $r0
+//!     shl b32 $r0 $r0 0x2
+//!     add b32 $r0 b32 s[0x10] $r0 ; the buffer
+//!     exit st b32 g14[$r0] $r1
+//! ";
+//! let program = assemble(source, &OpenOptions::default())?.only_program()?;
+//! assert!(program.text(&TextOptions::default())?.contains("add b32 $r1 $r0 $r0"));
+//!
+//! let launch = program.launch().block(4, 1, 1)?.buffer("out", "u32[4]")?;
+//! let outcome = launch.run(&RunOptions::default())?;
+//! let doubled: Vec<u32> = outcome.output("out").expect("an output").words().collect();
+//! assert_eq!(doubled, [0, 2, 4, 6]);
+//! # Ok::<(), reconverge::Error>(())
+//! ```
+//!
+//! # Stability
+//!
+//! Option types and enums that may grow are `#[non_exhaustive]`. A choice between two is an enum with named variants. Errors are enums.
+//!
+//! # Features
+//!
+//! * `cli` (default): the command `reconverge`, which is a program of this package.
+//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
+
+#![forbid(unsafe_code)]
+
+mod library;
+
+pub use library::{
+    Engine, Error, Event, File, Isa, Launch, Mode, Observed, OpenOptions, Outcome, Program, RunOptions,
+    Session, SourceError, Stage, State, Stop, TextOptions, Trap, Values, Why, assemble, open,
+};
+
+pub use reconverge_container::{Endian, Error as ContainerError, Written, formats};
+pub use reconverge_isa::lint::{Finding, Rule, Severity};
+pub use reconverge_isa::program::{UnknownIsa, UnknownStage};
+pub use reconverge_isa::source::{Diagnostic, Level, Span};
+pub use reconverge_simt::machine::{Depth, Issue, StackRow};
+pub use reconverge_simt::mask::{Lane, Mask};
+pub use reconverge_simt::observe::Statistics;
+pub use reconverge_workbench::array::{Array, ArrayError, Dtype};
+pub use reconverge_workbench::formats::WriteError;
+pub use reconverge_workbench::launch::LaunchFileError;
+pub use reconverge_workbench::listing::Line;
+pub use reconverge_workbench::machine::{ExplainError, ExplainedField, Explanation, TargetError};
+pub use reconverge_workbench::open::OpenError;
+pub use reconverge_workbench::request::Error as LaunchError;
+pub use reconverge_workbench::session::{Register, RegisterClass, Snapshot, Space, SpaceOf};
+pub use reconverge_workbench::values::ValuesError;

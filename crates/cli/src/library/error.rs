@@ -1,0 +1,157 @@
+//! Errors of the library.
+
+use std::fmt;
+
+use reconverge_isa::Diagnostic;
+use reconverge_workbench::formats::WriteError;
+use reconverge_workbench::launch::LaunchFileError;
+use reconverge_workbench::machine::{ExplainError, TargetError};
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::request::Error as LaunchError;
+use reconverge_workbench::trapped::Trapped;
+use thiserror::Error;
+
+/// An error of the library.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The source does not assemble.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The bytes are not a program, or not one of the machine and chip of the options.
+    #[error(transparent)]
+    Open(OpenError),
+    /// The file does not contain the program.
+    #[error("{}", missing(.name.as_deref(), .has))]
+    NoProgram {
+        /// Name of the program; `None` if the only program of the file was requested.
+        name: Option<String>,
+        /// Names of the file's programs.
+        has: Vec<String>,
+    },
+    /// The program is not one of the machine, chip or program type.
+    #[error(transparent)]
+    Target(#[from] TargetError),
+    /// The words are not an instruction.
+    #[error(transparent)]
+    Explain(#[from] ExplainError),
+    /// The format cannot hold the programs.
+    #[error(transparent)]
+    Write(#[from] WriteError),
+    /// The text is not a launch file.
+    #[error(transparent)]
+    LaunchFile(#[from] LaunchFileError),
+    /// The launch file is for another machine than the program.
+    #[error("the launch file is for {launch}, the program for {program}")]
+    OtherMachine {
+        /// Machine of the launch file.
+        launch: crate::Isa,
+        /// Machine of the program.
+        program: crate::Isa,
+    },
+    /// The program trapped: it did what its machine forbids or leaves undefined.
+    #[error(transparent)]
+    Trap(Box<Trap>),
+    /// The launch does not fit the program or the machine, or an engine has a defect.
+    #[error(transparent)]
+    Launch(LaunchError),
+    /// The register or memory does not exist in this group, or cannot change.
+    #[error("cannot change {what}: it does not exist in this group, or it only follows others")]
+    Unchangeable {
+        /// The register or memory.
+        what: String,
+    },
+}
+
+fn missing(name: Option<&str>, has: &[String]) -> String {
+    let has = if has.is_empty() { "none".to_owned() } else { has.join(", ") };
+    match name {
+        Some(name) => format!("unknown program `{name}`: the file has {has}"),
+        None => format!("expected one program, the file has {has}"),
+    }
+}
+
+impl From<LaunchError> for Error {
+    fn from(error: LaunchError) -> Error {
+        match error {
+            LaunchError::Trap(trapped) => Error::Trap(Box::new(Trap(*trapped))),
+            other => Error::Launch(other),
+        }
+    }
+}
+
+/// A trap, with the instruction and the state of the first lane concerned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trap(pub(crate) Trapped);
+
+impl Trap {
+    /// Returns the address of the instruction, in the machine's own unit.
+    pub fn pc(&self) -> u32 {
+        self.0.pc
+    }
+
+    /// Returns the lanes concerned, numbered within their group.
+    pub fn lanes(&self) -> crate::Mask {
+        self.0.lanes
+    }
+
+    /// Returns the name of the cause: `Memory`, `Flow.StackMismatch`.
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the instruction, if the launch could be repeated up to the trap.
+    pub fn instruction(&self) -> Option<&str> {
+        self.0.instruction.as_deref()
+    }
+
+    /// Returns the line of the source, from 1, if the program was assembled.
+    pub fn line(&self) -> Option<usize> {
+        self.0.line
+    }
+
+    /// Returns the registers that the instruction names, with their words, for the first lane concerned.
+    pub fn registers(&self) -> &[(String, Vec<u32>)] {
+        self.0.state.as_ref().map_or(&[], |state| &state.registers)
+    }
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Trap {}
+
+/// The errors of a source, in the order of their places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError {
+    diagnostics: Vec<Diagnostic>,
+    places: Vec<(usize, usize)>,
+}
+
+impl SourceError {
+    pub(crate) fn new(source: &str, diagnostics: Vec<Diagnostic>) -> SourceError {
+        let places = diagnostics.iter().map(|error| error.span.line_column(source)).collect();
+        SourceError { diagnostics, places }
+    }
+
+    /// Returns each error with its line and column, from 1.
+    pub fn errors(&self) -> impl Iterator<Item = (usize, usize, &Diagnostic)> {
+        self.places.iter().zip(&self.diagnostics).map(|((line, column), error)| (*line, *column, error))
+    }
+}
+
+/// One line per error: `2:11: message (help)`.
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (line, column, error)) in self.errors().enumerate() {
+            let end = if number == 0 { "" } else { "\n" };
+            write!(f, "{end}{line}:{column}: {error}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for SourceError {}

@@ -1,0 +1,312 @@
+//! Files and sources to programs, and programs to text and files.
+
+use std::sync::Arc;
+
+use reconverge_container::{Endian, Written};
+use reconverge_isa::lint::Finding;
+use reconverge_isa::{Diagnostic, program};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::listing::Line;
+use reconverge_workbench::machine::Explanation;
+use reconverge_workbench::open::OpenError;
+use reconverge_workbench::{Known, Opened, Style, formats, lint};
+
+use super::error::{Error, SourceError};
+use super::launch::Launch;
+use super::names::{Isa, Stage};
+
+/// Facts about a file that the file itself may not state. A file that contradicts them is an error.
+///
+/// ```
+/// use reconverge::{Isa, OpenOptions};
+/// let options = OpenOptions::default().isa(Isa::R700).chip("RV770");
+/// # assert_eq!(options.isa, Some(Isa::R700));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Machine.
+    pub isa: Option<Isa>,
+    /// Name of the chip.
+    pub chip: Option<String>,
+    /// Program type. It chooses among the programs of a file that states theirs.
+    pub stage: Option<Stage>,
+    /// Byte order of raw words.
+    pub endian: Option<Endian>,
+}
+
+impl OpenOptions {
+    /// Sets the machine.
+    #[must_use]
+    pub fn isa(mut self, isa: Isa) -> OpenOptions {
+        self.isa = Some(isa);
+        self
+    }
+
+    /// Sets the chip; [`Isa::chips`] lists the names.
+    #[must_use]
+    pub fn chip(mut self, name: &str) -> OpenOptions {
+        self.chip = Some(name.to_owned());
+        self
+    }
+
+    /// Sets the program type.
+    #[must_use]
+    pub fn stage(mut self, stage: Stage) -> OpenOptions {
+        self.stage = Some(stage);
+        self
+    }
+
+    /// Sets the byte order of raw words.
+    #[must_use]
+    pub fn endian(mut self, endian: Endian) -> OpenOptions {
+        self.endian = Some(endian);
+        self
+    }
+
+    fn known(&self) -> Known {
+        let (isa, stage) = (self.isa.map(Into::into), self.stage.map(Into::into));
+        Known { isa, chip: self.chip.clone(), stage, endian: self.endian }
+    }
+}
+
+/// Opens a binary: a cubin, an ELF file, a dump, raw words or any other of [`formats()`](crate::formats). The content decides the
+/// format.
+///
+/// # Errors
+/// [`Error::Open`] if the bytes are not a program of a known machine.
+pub fn open(bytes: &[u8], options: &OpenOptions) -> Result<File, Error> {
+    let opened = reconverge_workbench::open(bytes, false, &options.known()).map_err(Error::Open)?;
+    Ok(File(Arc::new(opened)))
+}
+
+/// Assembles a source, which begins with `.isa` or `.chip` unless the options state the machine.
+///
+/// # Errors
+/// [`Error::Source`] with the place of each error.
+pub fn assemble(source: &str, options: &OpenOptions) -> Result<File, Error> {
+    match reconverge_workbench::open(source.as_bytes(), true, &options.known()) {
+        Ok(opened) => Ok(File(Arc::new(opened))),
+        Err(OpenError::Source(errors)) => Err(SourceError::new(source, errors).into()),
+        Err(other) => Err(Error::Open(other)),
+    }
+}
+
+/// The treatment of state that a format cannot hold although it decides what a program computes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum State {
+    /// [`File::write`] returns an error.
+    #[default]
+    Required,
+    /// [`File::write`] drops the state and notes it.
+    Dropped,
+}
+
+/// A file with programs. A copy is cheap.
+#[derive(Clone, Debug)]
+pub struct File(Arc<Opened>);
+
+impl File {
+    /// Returns the machine.
+    pub fn isa(&self) -> Isa {
+        self.0.target.isa.into()
+    }
+
+    /// Returns the chip, if it is known.
+    pub fn chip(&self) -> Option<&str> {
+        self.0.target.chip.as_deref()
+    }
+
+    /// Returns the name of the format: `cubin-text`, `hex32`, …; `source` for an assembled text.
+    pub fn format(&self) -> &'static str {
+        self.0.image.format
+    }
+
+    /// Returns the reader's notes: skipped sections, fields of unknown meaning.
+    pub fn notes(&self) -> &[String] {
+        &self.0.image.notes
+    }
+
+    /// Returns the assembler's warnings.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.0.warnings
+    }
+
+    /// Returns the programs in the order of the file.
+    pub fn programs(&self) -> Vec<Program> {
+        (0..self.0.image.programs.len()).map(|number| Program { file: self.clone(), number }).collect()
+    }
+
+    /// Returns the program of this name.
+    ///
+    /// # Errors
+    /// [`Error::NoProgram`] if no program has the name.
+    pub fn program(&self, name: &str) -> Result<Program, Error> {
+        let programs = self.programs().into_iter();
+        let mut found = programs.filter(|program| program.name() == Some(name));
+        found.next().ok_or_else(|| Error::NoProgram { name: Some(name.to_owned()), has: self.names() })
+    }
+
+    /// Returns the only program.
+    ///
+    /// # Errors
+    /// [`Error::NoProgram`] if the file does not have exactly one program.
+    pub fn only_program(&self) -> Result<Program, Error> {
+        match self.0.image.programs.len() {
+            1 => Ok(Program { file: self.clone(), number: 0 }),
+            _ => Err(Error::NoProgram { name: None, has: self.names() }),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name =
+            |program: &program::Program| program.name.clone().unwrap_or_else(|| "(unnamed)".to_owned());
+        self.0.image.programs.iter().map(name).collect()
+    }
+
+    /// Returns the text of all programs and of what they share. [`assemble`] accepts it.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the machine does not have programs of this type.
+    pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
+        Ok(self.0.target.machine().image_text(&self.0.target, &self.0.image, options.0)?)
+    }
+
+    /// Returns a file of a format, one of [`Isa::formats`], with notes about names and declarations that it cannot hold.
+    ///
+    /// # Errors
+    /// [`Error::Write`] if the format cannot hold the programs or, unless `state` is [`State::Dropped`], their state.
+    pub fn write(&self, format: &str, state: State) -> Result<Written<Vec<u8>>, Error> {
+        let drop_state = match state {
+            State::Required => false,
+            State::Dropped => true,
+        };
+        Ok(formats::write(&self.0.target, &self.0.image, format, drop_state)?)
+    }
+}
+
+/// The layout of a program's text. Every layout assembles to the same words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TextOptions(Style);
+
+impl TextOptions {
+    /// Adds addresses and words.
+    #[must_use]
+    pub fn hex(self) -> TextOptions {
+        TextOptions(Style { hex: true, ..self.0 })
+    }
+
+    /// Indents and labels flow constructs.
+    #[must_use]
+    pub fn structure(self) -> TextOptions {
+        TextOptions(Style { structure: true, ..self.0 })
+    }
+
+    /// Prints common forms of an operation by names of their own. (R500)
+    #[must_use]
+    pub fn idioms(self) -> TextOptions {
+        TextOptions(Style { idioms: true, ..self.0 })
+    }
+
+    /// Adds comments: names, values of constants, built-ins. (Tesla)
+    #[must_use]
+    pub fn notes(self) -> TextOptions {
+        TextOptions(Style { notes: true, ..self.0 })
+    }
+}
+
+/// A program of a file. A copy is cheap.
+#[derive(Clone, Debug)]
+pub struct Program {
+    file: File,
+    number: usize,
+}
+
+impl Program {
+    pub(crate) fn opened(&self) -> &Opened {
+        &self.file.0
+    }
+
+    pub(crate) fn inner(&self) -> &program::Program {
+        &self.file.0.image.programs[self.number]
+    }
+
+    /// Returns the file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// Returns the name, if the file states it.
+    pub fn name(&self) -> Option<&str> {
+        self.inner().name.as_deref()
+    }
+
+    /// Returns the program type, if it is known.
+    pub fn stage(&self) -> Option<Stage> {
+        self.inner().stage.or(self.opened().target.stage).map(Into::into)
+    }
+
+    /// Returns the machine code as 32-bit words in memory order.
+    pub fn words(&self) -> &[u32] {
+        &self.inner().words
+    }
+
+    /// Returns the text, which [`assemble`] accepts if the options state the machine.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the machine does not have programs of this type.
+    pub fn text(&self, options: &TextOptions) -> Result<String, Error> {
+        let target = &self.opened().target;
+        Ok(target.machine().disassemble(target, self.inner(), options.0)?.text)
+    }
+
+    /// Returns the lines of the text as data: addresses, words, labels.
+    ///
+    /// # Errors
+    /// See [`Program::text`].
+    pub fn lines(&self, options: &TextOptions) -> Result<Vec<Line>, Error> {
+        let target = &self.opened().target;
+        Ok(target.machine().disassemble(target, self.inner(), options.0)?.lines(self.words()))
+    }
+
+    /// Returns an address as listings and messages spell it: `12`, or `0x60` for machines that count bytes.
+    pub fn spelled(&self, address: u32) -> String {
+        self.opened().target.machine().spelled(address)
+    }
+
+    /// Explains the instruction at an address, field by field.
+    ///
+    /// # Errors
+    /// [`Error::Explain`] if no instruction starts there.
+    pub fn explain(&self, address: u32) -> Result<Explanation, Error> {
+        let target = &self.opened().target;
+        Ok(target.machine().explain_at(target, self.inner(), address)?)
+    }
+
+    /// Returns each place where the program breaks a rule of its machine.
+    ///
+    /// # Errors
+    /// [`Error::Target`] if the program cannot be loaded.
+    pub fn lint(&self) -> Result<Vec<Finding>, Error> {
+        Ok(lint::findings(&self.opened().target, self.inner())?)
+    }
+
+    /// Returns a launch that states nothing yet.
+    pub fn launch(&self) -> Launch {
+        Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
+    }
+
+    /// Returns the launch that a launch file (TOML or JSON) describes. Its fields `program` and `kernel` are not used.
+    ///
+    /// # Errors
+    /// [`Error::LaunchFile`], or [`Error::OtherMachine`] if it is for another machine.
+    pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
+        let file = LaunchFile::parse(text)?;
+        if file.isa != self.opened().target.isa {
+            return Err(Error::OtherMachine { launch: file.isa.into(), program: self.file.isa() });
+        }
+        Ok(Launch::new(self.clone(), file))
+    }
+}

@@ -1,0 +1,325 @@
+//! Launches: what a program starts from, and what a run leaves.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+
+use reconverge_isa::limits::INSTRUCTIONS;
+use reconverge_simt::{Options, Statistics};
+use reconverge_workbench::array::{Array, Dtype};
+use reconverge_workbench::launch::LaunchFile;
+use reconverge_workbench::request::Error as LaunchError;
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::values::{Files, Stated};
+
+use super::error::Error;
+use super::file::Program;
+use super::names::{Engine, Mode};
+use super::observe::{Event, Observed, Taken};
+use super::session::Session;
+
+/// Options of a run. A mode and a watchdog that the launch states go first.
+///
+/// ```
+/// use reconverge::{Engine, RunOptions};
+/// let options = RunOptions::default().engine(Engine::Lockstep);
+/// # assert_eq!(options.engine, Engine::Lockstep);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Engine.
+    pub engine: Engine,
+    /// Behaviour where the documents leave it undefined.
+    pub mode: Mode,
+    /// Maximum number of instructions per group (Tesla: per block); `None`: the limit of the library.
+    pub watchdog: Option<u64>,
+    /// Maximum number of host threads; `None`: one per processor.
+    pub jobs: Option<NonZeroUsize>,
+}
+
+impl RunOptions {
+    /// Sets the engine.
+    #[must_use]
+    pub fn engine(mut self, engine: Engine) -> RunOptions {
+        self.engine = engine;
+        self
+    }
+
+    /// Sets the behaviour where the documents leave it undefined.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> RunOptions {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets the maximum number of instructions per group (Tesla: per block).
+    #[must_use]
+    pub fn watchdog(mut self, instructions: u64) -> RunOptions {
+        self.watchdog = Some(instructions);
+        self
+    }
+
+    /// Sets the maximum number of host threads.
+    #[must_use]
+    pub fn jobs(mut self, threads: NonZeroUsize) -> RunOptions {
+        self.jobs = Some(threads);
+        self
+    }
+
+    fn options(&self) -> Options {
+        Options {
+            mode: self.mode.into(),
+            engine: self.engine.into(),
+            level: None,
+            watchdog: self.watchdog.unwrap_or(INSTRUCTIONS.get()),
+            jobs: self.jobs,
+        }
+    }
+}
+
+/// Numbers that go into a launch.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Values {
+    /// A text as in launch files: `0..64`, `1,2,3`, `f32[64]` (64 zeros), or the name of a file of [`Launch::file`].
+    Text(String),
+    /// Numbers with their type.
+    Array(Array),
+}
+
+impl From<&str> for Values {
+    fn from(text: &str) -> Values {
+        Values::Text(text.to_owned())
+    }
+}
+
+impl From<Array> for Values {
+    fn from(array: Array) -> Values {
+        Values::Array(array)
+    }
+}
+
+impl From<&[f32]> for Values {
+    fn from(numbers: &[f32]) -> Values {
+        let words = numbers.iter().map(|number| number.to_bits());
+        Values::Array(Array::from_words(Dtype::F32, vec![numbers.len()], words))
+    }
+}
+
+impl From<&[u32]> for Values {
+    fn from(numbers: &[u32]) -> Values {
+        Values::Array(Array::from_words(Dtype::U32, vec![numbers.len()], numbers.iter().copied()))
+    }
+}
+
+impl From<&[i32]> for Values {
+    fn from(numbers: &[i32]) -> Values {
+        let words = numbers.iter().map(|number| number.cast_unsigned());
+        Values::Array(Array::from_words(Dtype::I32, vec![numbers.len()], words))
+    }
+}
+
+/// Files and arrays that a launch names.
+#[derive(Clone, Debug, Default)]
+struct Named {
+    files: BTreeMap<String, Vec<u8>>,
+    arrays: Vec<Array>,
+}
+
+impl Named {
+    /// Returns the text that stands for the values.
+    fn name(&mut self, values: Values) -> String {
+        match values {
+            Values::Text(text) => text,
+            Values::Array(array) => {
+                self.arrays.push(array);
+                format!("@{}", self.arrays.len() - 1)
+            }
+        }
+    }
+}
+
+impl Files for Named {
+    fn read(&self, name: &str) -> Result<Vec<u8>, String> {
+        self.files.get(name).cloned().ok_or_else(|| "no such file".to_owned())
+    }
+
+    fn array(&self, name: &str) -> Option<(&Array, Stated)> {
+        let number: usize = name.strip_prefix('@')?.parse().ok()?;
+        Some((self.arrays.get(number)?, Stated::File))
+    }
+}
+
+/// A program with what it starts from.
+///
+/// The machine decides which functions apply and which places they accept; each returns [`Error::Launch`] for others. The places
+/// are those of the command line's options.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    program: Program,
+    file: LaunchFile,
+    named: Named,
+}
+
+impl Launch {
+    pub(crate) fn new(program: Program, mut file: LaunchFile) -> Launch {
+        let target = &program.opened().target;
+        file.common.chip = target.chip.clone().or(file.common.chip.take());
+        let stage = target.stage.map(|stage| stage.name().to_owned());
+        file.common.stage = file.common.stage.take().or(stage);
+        Launch { program, file, named: Named::default() }
+    }
+
+    /// Returns the program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Sets an option of the command's `run`, by its name without the dashes: `("block", "64")`.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the machine does not have the option, or the value is malformed.
+    pub fn set(mut self, option: &str, value: &str) -> Result<Launch, Error> {
+        self.file.set(option, value)?;
+        Ok(self)
+    }
+
+    fn place(mut self, option: &str, place: &str, values: Values) -> Result<Launch, Error> {
+        let text = self.named.name(values);
+        self.set(option, &format!("{place}={text}"))
+    }
+
+    /// Sets the number of lanes; without it, the longest input decides. (R500, R700)
+    #[must_use]
+    pub fn lanes(mut self, lanes: usize) -> Launch {
+        self.file.common.lanes = Some(lanes);
+        self
+    }
+
+    /// Sets the number of blocks in x and y. (Tesla)
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for other machines.
+    pub fn grid(self, x: u32, y: u32) -> Result<Launch, Error> {
+        self.set("grid", &format!("{x}x{y}"))
+    }
+
+    /// Sets the number of threads of a block in x, y and z. (Tesla)
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for other machines.
+    pub fn block(self, x: u32, y: u32, z: u32) -> Result<Launch, Error> {
+        self.set("block", &format!("{x}x{y}x{z}"))
+    }
+
+    /// Sets an input of all lanes: `temp0` or `R0`, one row of numbers per lane.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the machine does not have the place.
+    pub fn input(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
+        self.place("input", place, values.into())
+    }
+
+    /// Sets constants from a place on: `0` (R500), `c1[0x10]` (Tesla).
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the machine does not have the place.
+    pub fn constants(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
+        self.place("const", place, values.into())
+    }
+
+    /// Adds a buffer: the next parameter of a kernel (Tesla), or the one of a number or name. It is an output as well.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the machine does not have the place.
+    pub fn buffer(self, place: &str, values: impl Into<Values>) -> Result<Launch, Error> {
+        self.place("buf", place, values.into())
+    }
+
+    /// Adds a number as the next parameter of a kernel. (Tesla)
+    ///
+    /// # Errors
+    /// [`Error::Launch`] for other machines.
+    pub fn argument(self, name: &str, value: impl Into<Values>) -> Result<Launch, Error> {
+        self.place("arg", name, value.into())
+    }
+
+    /// Adds a file that values or a launch file name. The library itself does not read files.
+    #[must_use]
+    pub fn file(mut self, name: &str, bytes: Vec<u8>) -> Launch {
+        self.named.files.insert(name.to_owned(), bytes);
+        self
+    }
+
+    /// Runs the launch to its end.
+    ///
+    /// # Errors
+    /// [`Error::Trap`] if the program trapped, [`Error::Launch`] if the launch does not fit.
+    pub fn run(&self, options: &RunOptions) -> Result<Outcome, Error> {
+        let (opened, program, options) = (self.program.opened(), self.program.inner(), options.options());
+        match self.file.run(&opened.image, program, &options, &self.named) {
+            Ok(result) => Ok(Outcome::of(result)),
+            Err(LaunchError::Trap(mut trapped)) => {
+                self.file.look(&mut trapped, opened, program, &options, &self.named);
+                Err(LaunchError::Trap(trapped).into())
+            }
+            Err(other) => Err(other.into()),
+        }
+    }
+
+    /// Runs the launch to its end, in order on one thread, and passes each event with the number of its group to `observer`.
+    ///
+    /// # Errors
+    /// See [`Launch::run`].
+    pub fn observe(
+        &self,
+        options: &RunOptions,
+        observed: Observed,
+        observer: impl FnMut(usize, Event),
+    ) -> Result<Outcome, Error> {
+        let options = self.file.options(&options.options())?;
+        let session = self.prepare()?;
+        let outcome = session.run_traced(&options, observed.into(), &mut Taken(observer))?;
+        Ok(Outcome::of(RunResult::of(&*outcome)))
+    }
+
+    /// Returns the launch before its first instruction, to step it.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch does not fit.
+    pub fn session(&self, options: &RunOptions) -> Result<Session, Error> {
+        let options = self.file.options(&options.options())?;
+        Session::new(self.prepare()?.start(&options)?, &self.program)
+    }
+
+    fn prepare(&self) -> Result<reconverge_workbench::Session, Error> {
+        let (image, program) = (&self.program.opened().image, self.program.inner());
+        Ok(self.file.prepare(image, program, &self.named)?)
+    }
+}
+
+/// The result of a run.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Outcome {
+    /// Outputs by name.
+    pub outputs: Vec<(String, Array)>,
+    /// Counts.
+    pub statistics: Statistics,
+    /// Objections of [`Mode::Strict`] to the state in which the program ended.
+    pub findings: Vec<String>,
+    /// Differences from the values that the launch file expects.
+    pub mismatches: Vec<String>,
+}
+
+impl Outcome {
+    pub(crate) fn of(result: RunResult) -> Outcome {
+        let RunResult { outputs, statistics, findings, mismatches, .. } = result;
+        Outcome { outputs, statistics, findings, mismatches }
+    }
+
+    /// Returns the output of this name.
+    pub fn output(&self, name: &str) -> Option<&Array> {
+        self.outputs.iter().find(|(known, _)| known == name).map(|(_, array)| array)
+    }
+}

@@ -1,0 +1,252 @@
+//! A launch while it is stepped.
+
+use std::ops::Range;
+
+use reconverge_simt::{Depth, Issue, Lane, StackRow, Statistics};
+use reconverge_workbench::listing::Lines;
+use reconverge_workbench::result::RunResult;
+use reconverge_workbench::session::{Register, RegisterClass, Snapshot, Space, Stepping, Stride};
+
+use super::error::Error;
+use super::file::{Program, TextOptions};
+use super::launch::Outcome;
+
+/// The reason why a lane executes the next instruction of its group, or does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Why {
+    /// The lane is active.
+    Active,
+    /// A branch deactivated the lane.
+    Branch {
+        /// Number of constructs that were entered since.
+        depth: u32,
+    },
+    /// The lane left a loop.
+    Break,
+    /// The lane waits for the next iteration of a loop.
+    Continue,
+    /// The lane waits at another address.
+    Parked {
+        /// Address at which the lane resumes.
+        pc: u32,
+    },
+    /// The lane is outside the primitive or domain, or was killed.
+    Uncovered,
+    /// The lane has finished.
+    Exited,
+}
+
+impl From<reconverge_simt::Why> for Why {
+    fn from(why: reconverge_simt::Why) -> Why {
+        use reconverge_simt::Why as Below;
+        match why {
+            Below::Active => Why::Active,
+            Below::Branch { depth } => Why::Branch { depth },
+            Below::Break => Why::Break,
+            Below::Continue => Why::Continue,
+            Below::Parked { pc } => Why::Parked { pc },
+            Below::Uncovered => Why::Uncovered,
+            Below::Exited => Why::Exited,
+        }
+    }
+}
+
+/// The reason why [`Session::run_until`] stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stop {
+    /// The predicate holds.
+    Predicate,
+    /// The budget is used up.
+    Budget,
+    /// The launch has ended.
+    End,
+}
+
+/// A launch between two of its instructions.
+///
+/// A launch is divided into *groups*: lanes that share a program counter. Instructions execute in one fixed order, group after
+/// group; the end of any sequence of steps leaves what [`Launch::run`](crate::Launch::run) leaves.
+pub struct Session {
+    stepping: Stepping,
+    program: Program,
+    lines: Lines,
+}
+
+impl Session {
+    pub(crate) fn new(stepping: Stepping, program: &Program) -> Result<Session, Error> {
+        let lines = Lines::of(program.lines(&TextOptions::default())?);
+        Ok(Session { stepping, program: program.clone(), lines })
+    }
+
+    /// Returns the program.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Returns the number of groups.
+    pub fn groups(&self) -> usize {
+        self.stepping.groups()
+    }
+
+    /// Returns the group that executes the next instruction; `None` at the end.
+    pub fn current(&self) -> Option<usize> {
+        self.stepping.current()
+    }
+
+    /// Returns the lanes of the launch that a group has.
+    pub fn lanes(&self, group: usize) -> Range<usize> {
+        self.stepping.lanes(group)
+    }
+
+    /// Returns the next instruction of a group and its active lanes; `None` if the group has ended or not begun.
+    pub fn issue(&self, group: usize) -> Option<Issue> {
+        self.stepping.issue(group)
+    }
+
+    /// Returns the instruction at an address as text; empty if no instruction starts there.
+    pub fn code(&self, address: u32) -> String {
+        self.lines.code(address)
+    }
+
+    /// Returns why a lane executes the next instruction of its group, or does not.
+    pub fn why(&self, group: usize, lane: Lane) -> Option<Why> {
+        self.stepping.why(group, lane).map(Into::into)
+    }
+
+    /// Returns the stack of a group as rows, innermost first.
+    pub fn stack(&self, group: usize) -> Vec<StackRow> {
+        self.stepping.stack(group)
+    }
+
+    /// Returns how full the stacks and counters of a group are.
+    pub fn depths(&self, group: usize) -> Vec<Depth> {
+        self.stepping.depths(group)
+    }
+
+    /// Returns the kinds of registers.
+    pub fn registers(&self) -> Vec<RegisterClass> {
+        self.stepping.registers()
+    }
+
+    /// Returns the register of a name: `temp0.x`, `R1.w`, `$r2`.
+    pub fn register(&self, name: &str) -> Option<Register> {
+        self.registers().into_iter().find_map(|class| {
+            let rest = name.strip_prefix(class.name)?;
+            let (number, channel) = match rest.split_once('.') {
+                None => (rest, 0),
+                Some((number, channel)) => (number, class.channels.find(channel)?),
+            };
+            let number = number.parse().ok().filter(|number| *number < class.count)?;
+            Some(Register { class: class.name, number, channel })
+        })
+    }
+
+    /// Returns the bits of a register, one word per lane of a group; `None` if the group does not have the register now.
+    pub fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        self.stepping.read(group, register)
+    }
+
+    /// Changes a register of one lane.
+    ///
+    /// # Errors
+    /// [`Error::Unchangeable`].
+    pub fn change(&mut self, group: usize, register: Register, lane: Lane, bits: u32) -> Result<(), Error> {
+        match self.stepping.set(group, register, lane, bits) {
+            true => Ok(()),
+            false => Err(Error::Unchangeable { what: format!("{}{}", register.class, register.number) }),
+        }
+    }
+
+    /// Returns the memory spaces.
+    pub fn spaces(&self) -> Vec<Space> {
+        self.stepping.spaces()
+    }
+
+    /// Returns up to `count` bytes of a space from an address on. `group` and `lane` choose the memory of a space that each
+    /// group or lane has.
+    pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
+        self.stepping.memory(space, group, lane, address, count)
+    }
+
+    /// Changes bytes of a space from an address on: all of them, or none.
+    ///
+    /// # Errors
+    /// [`Error::Unchangeable`].
+    pub fn store(
+        &mut self,
+        space: &str,
+        group: usize,
+        lane: Lane,
+        address: u32,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        match self.stepping.store(space, group, lane, address, bytes) {
+            true => Ok(()),
+            false => Err(Error::Unchangeable { what: format!("{space} at {address:#x}") }),
+        }
+    }
+
+    /// Executes the next instruction of the launch; returns its group, or `None` at the end.
+    ///
+    /// # Errors
+    /// [`Error::Trap`] if the program trapped at that instruction, which stays the next.
+    pub fn step(&mut self) -> Result<Option<usize>, Error> {
+        let Some(group) = self.current() else { return Ok(None) };
+        self.stepping.step(group, Stride::Instruction, &mut |_, _| {})?;
+        Ok(Some(group))
+    }
+
+    /// Executes instructions, at least one of `group`, until `lane` is active in the group's next instruction. Returns that
+    /// instruction, or `None` if the group ended.
+    ///
+    /// # Errors
+    /// See [`Session::step`].
+    pub fn step_lane(&mut self, group: usize, lane: Lane) -> Result<Option<Issue>, Error> {
+        self.stepping.step(group, Stride::Lane(lane), &mut |_, _| {})?;
+        Ok(self.issue(group).filter(|issue| issue.mask.has(lane)))
+    }
+
+    /// Executes instructions, up to `budget`, until `predicate` holds before one of them. The predicate gets the launch and
+    /// the group of the next instruction. It is not tested before the first instruction.
+    ///
+    /// # Errors
+    /// See [`Session::step`].
+    pub fn run_until(
+        &mut self,
+        budget: u64,
+        mut predicate: impl FnMut(&Session, usize) -> bool,
+    ) -> Result<Stop, Error> {
+        for executed in 0..=budget {
+            let Some(group) = self.current() else { return Ok(Stop::End) };
+            if executed > 0 && predicate(self, group) {
+                return Ok(Stop::Predicate);
+            }
+            if executed < budget {
+                self.step()?;
+            }
+        }
+        Ok(Stop::Budget)
+    }
+
+    /// Returns the state of the launch, to come back to.
+    pub fn snapshot(&self) -> Snapshot {
+        self.stepping.snapshot()
+    }
+
+    /// Restores a state of this launch, an earlier or a later one.
+    pub fn restore(&mut self, snapshot: &Snapshot) {
+        self.stepping.restore(snapshot);
+    }
+
+    /// Returns the counts so far.
+    pub fn statistics(&self) -> Statistics {
+        self.stepping.statistics()
+    }
+
+    /// Returns the outputs; they are complete at the end.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::of(RunResult::of(&*self.stepping.outcome()))
+    }
+}
