@@ -82,7 +82,7 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
 /// What brings lanes together at an FC instruction of a structured program: the construct that it is, or else the
 /// operation of the branch counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
-    // Of one open branch, none is left.
+    // If one branch is open, none is left.
     let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
         // Lanes that continued wake here; behind the last round also those that broke.
