@@ -62,6 +62,18 @@ impl FcOp {
     }
 }
 
+impl FcInst {
+    /// Returns how many branches are open after an operation of the branch counters that finds `open` of them, or `None`
+    /// if it closes more.
+    pub(crate) fn levels_after(&self, op: BOp, open: u32) -> Option<u32> {
+        match op {
+            BOp::NONE => Some(open),
+            BOp::DECR => open.checked_sub(self.b_pop_cnt.into()),
+            BOp::INCR => Some(open + 1),
+        }
+    }
+}
+
 impl Role {
     /// Whether the innermost frame is one of the operation's kind.
     const fn fits(self, frame: &Frame) -> bool {

@@ -82,7 +82,8 @@ pub fn target(setup: &Setup, fc: &Fc) -> u16 {
 /// What brings lanes together at an FC instruction of a structured program: the construct that it is, or else the
 /// operation of the branch counters.
 fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
-    let decrements = |taken: bool, op: BOp| taken && op == BOp::DECR && fc.b_pop_cnt > 0;
+    // If one branch is open, none is left.
+    let closes = |taken: bool, op: BOp| taken && fc.levels_after(op, 1).is_none_or(|left| left == 0);
     match fc.op.role() {
         // Lanes that continued wake here; behind the last round also those that broke.
         Role::End { .. } => Some(fc.op.name()),
@@ -90,10 +91,10 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
         Role::Break { .. } if ways.jumps => Some(fc.op.name()),
         // It jumps when no lane of the loop is off by a branch: the counters it lowers are those of lanes outside.
         Role::Break { .. } | Role::Continue => None,
-        Role::Jump | Role::Begin { .. } if decrements(ways.stays, fc.b_op0) => {
+        Role::Jump | Role::Begin { .. } if closes(ways.stays, fc.b_op0) => {
             Some(if fc.a_op == AOp::POP { "RETURN" } else { "ENDIF" })
         }
-        Role::Jump | Role::Begin { .. } if decrements(ways.jumps, fc.b_op1) => match fc.a_op {
+        Role::Jump | Role::Begin { .. } if closes(ways.jumps, fc.b_op1) => match fc.a_op {
             AOp::POP => Some("RETURN"),
             // An else jumps when it wakes no lane: those that it switched off are as they were.
             _ if fc.b_else && fc.b_pop_cnt == 1 && !fc.ignore_uncovered => None,

@@ -1,4 +1,4 @@
-//! The operations of both units, one row each: codes, operands, exactness, and how the value comes about.
+//! The operations of both units, one row each: codes, operands, exactness, how the value comes about, and the value in words.
 //!
 //! Sources: CTM guide pp. 28-29 (opcode tables); [`mod@crate::lane`] computes. A row with a code in both columns is one
 //! operation that both units have.
@@ -33,16 +33,19 @@ pub enum Value {
     /// of A and C. (REG, MDH and MDV)
     Derivative(u8),
     /// One of the operands A and B. OMOD may be disabled: bits pass unchanged then. (CTM guide p. 29)
-    Choice(fn(f32, f32, f32) -> f32),
+    Choice(fn(f32, f32, f32) -> f32, Words),
     /// A function of A that applies OMOD before it rounds.
-    Rounded(fn(f32, Omod) -> f32),
+    Rounded(fn(f32, Omod) -> f32, Words),
     /// A function of A that only the alpha unit has; OMOD scales the rounded value. (CTM guide p. 42)
-    Transcendental(fn(f32) -> f32),
+    Transcendental(fn(f32) -> f32, Words),
     /// A dot product. ([`lane::dot`])
     Dot(Dot),
     /// The value of the other unit before its OMOD and clamp: the dot product for DP, the transcendental for SOP.
     Forwarded,
 }
+
+/// A value in words, in which `{A}`, `{B}` and `{C}` are the operands.
+pub type Words = &'static str;
 
 /// The terms of a dot product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,27 +73,27 @@ const fn row(
 /// Choices are documented bit for bit. What rounds follows profile R, since the rounding of the hardware is not documented
 /// (about one bit an input, CTM guide p. 41).
 #[rustfmt::skip]
-pub const OPERATIONS: [Operation; 19] = [
+pub const OPERATIONS: &[Operation] = &[
     //  RGB unit           alpha unit         operands
     row(Some(RgbOp::MAD), Some(AlphaOp::MAD), 3, Approximate, Value::Sum),
     row(Some(RgbOp::DP3), None,               2, Approximate, Value::Dot(Dot::Three)),
     row(Some(RgbOp::DP4), None,               2, Approximate, Value::Dot(Dot::Four)),
     row(Some(RgbOp::D2A), None,               3, Approximate, Value::Dot(Dot::TwoAndAddend)),
-    row(Some(RgbOp::MIN), Some(AlphaOp::MIN), 2, Specified,   Value::Choice(|a, b, _| lane::min(a, b))),
-    row(Some(RgbOp::MAX), Some(AlphaOp::MAX), 2, Specified,   Value::Choice(|a, b, _| lane::max(a, b))),
-    row(Some(RgbOp::CND), Some(AlphaOp::CND), 3, Specified,   Value::Choice(lane::cnd)),
-    row(Some(RgbOp::CMP), Some(AlphaOp::CMP), 3, Specified,   Value::Choice(lane::cmp)),
-    row(Some(RgbOp::FRC), Some(AlphaOp::FRC), 1, Approximate, Value::Rounded(lane::frc)),
+    row(Some(RgbOp::MIN), Some(AlphaOp::MIN), 2, Specified,   Value::Choice(|a, b, _| lane::min(a, b), "the smaller of {A} and {B}")),
+    row(Some(RgbOp::MAX), Some(AlphaOp::MAX), 2, Specified,   Value::Choice(|a, b, _| lane::max(a, b), "the larger of {A} and {B}")),
+    row(Some(RgbOp::CND), Some(AlphaOp::CND), 3, Specified,   Value::Choice(lane::cnd, "{A} where {C} is above 0.5, {B} elsewhere")),
+    row(Some(RgbOp::CMP), Some(AlphaOp::CMP), 3, Specified,   Value::Choice(lane::cmp, "{A} where {C} is zero or above, {B} elsewhere")),
+    row(Some(RgbOp::FRC), Some(AlphaOp::FRC), 1, Approximate, Value::Rounded(lane::frc, "the fraction of {A}, that is what is left above its floor")),
     row(Some(RgbOp::MDH), Some(AlphaOp::MDH), 3, Approximate, Value::Derivative(1)),
     row(Some(RgbOp::MDV), Some(AlphaOp::MDV), 3, Approximate, Value::Derivative(2)),
     row(Some(RgbOp::SOP), None,               0, Approximate, Value::Forwarded),
     row(None,             Some(AlphaOp::DP),  0, Approximate, Value::Forwarded),
-    row(None,             Some(AlphaOp::EX2), 1, Approximate, Value::Transcendental(lane::ex2)),
-    row(None,             Some(AlphaOp::LN2), 1, Approximate, Value::Transcendental(lane::ln2)),
-    row(None,             Some(AlphaOp::RCP), 1, Approximate, Value::Transcendental(lane::rcp)),
-    row(None,             Some(AlphaOp::RSQ), 1, Approximate, Value::Transcendental(lane::rsq)),
-    row(None,             Some(AlphaOp::SIN), 1, Approximate, Value::Transcendental(lane::sin)),
-    row(None,             Some(AlphaOp::COS), 1, Approximate, Value::Transcendental(lane::cos)),
+    row(None,             Some(AlphaOp::EX2), 1, Approximate, Value::Transcendental(lane::ex2, "2 to the power of {A}")),
+    row(None,             Some(AlphaOp::LN2), 1, Approximate, Value::Transcendental(lane::ln2, "the base-2 logarithm of {A}")),
+    row(None,             Some(AlphaOp::RCP), 1, Approximate, Value::Transcendental(lane::rcp, "1 / {A}")),
+    row(None,             Some(AlphaOp::RSQ), 1, Approximate, Value::Transcendental(lane::rsq, "1 / the square root of {A}")),
+    row(None,             Some(AlphaOp::SIN), 1, Approximate, Value::Transcendental(lane::sin, "the sine of {A} turns")),
+    row(None,             Some(AlphaOp::COS), 1, Approximate, Value::Transcendental(lane::cos, "the cosine of {A} turns")),
 ];
 
 /// The place of each code's row. Does not compile when a code has no row, or two.
@@ -137,14 +140,14 @@ impl AlphaOp {
 
     /// Whether this is one of the functions that only the alpha unit has.
     pub const fn is_transcendental(self) -> bool {
-        matches!(self.operation().value, Value::Transcendental(_))
+        matches!(self.operation().value, Value::Transcendental(..))
     }
 }
 
 impl Operation {
     /// Whether the result is always one of the operands, so that OMOD may be disabled. (CTM guide p. 29)
     pub const fn is_choice(&self) -> bool {
-        matches!(self.value, Value::Choice(_))
+        matches!(self.value, Value::Choice(..))
     }
 }
 

@@ -149,9 +149,9 @@ impl Group {
                 Value::Derivative(neighbour) => {
                     lane::sum(&[product(quad(0, 0), operand(1)), Term::value(quad(2, neighbour))], omod)
                 }
-                Value::Choice(choose) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
-                Value::Rounded(function) => function(operand(0), omod),
-                Value::Transcendental(function) => lane::scaled(function(operand(0)), omod),
+                Value::Choice(choose, _) => lane::scaled(choose(operand(0), operand(1), operand(2)), omod),
+                Value::Rounded(function, _) => function(operand(0), omod),
+                Value::Transcendental(function, _) => lane::scaled(function(operand(0)), omod),
                 // The callers know.
                 Value::Dot(_) | Value::Forwarded => 0.0,
             }
@@ -183,7 +183,7 @@ impl Group {
             Value::Forwarded => {
                 let a = of_alpha(0);
                 let value = match alpha_op.value {
-                    Value::Transcendental(function) => function(a),
+                    Value::Transcendental(function, _) => function(a),
                     _ => a,
                 };
                 [lane::scaled(value, omod); 3]

@@ -126,6 +126,30 @@ fn slots_of(words: &[u32]) -> Option<usize> {
         .then_some(slots)
 }
 
+/// Whether every code of a table has a sentence.
+const fn all_say<T: FieldValue>() -> bool {
+    let mut place = 0;
+    while place < T::NAMES.len() {
+        if T::NAMES[place].doc.is_empty() {
+            return false;
+        }
+        place += 1;
+    }
+    true
+}
+
+const _: () = {
+    assert!(all_say::<Op2>() && all_say::<Op3>(), "every ALU operation has a sentence in words.rs");
+    assert!(
+        all_say::<CfInst>() && all_say::<ExportInst>() && all_say::<AluForm>(),
+        "every CF instruction has one"
+    );
+    assert!(
+        all_say::<TexInst>() && all_say::<VtxInst>() && all_say::<MemOp>(),
+        "every fetch instruction has one"
+    );
+};
+
 /// What a code means, by the table of its names.
 fn says<T: FieldValue>(value: T) -> &'static str {
     let bits = value.to_bits();

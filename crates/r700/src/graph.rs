@@ -61,24 +61,6 @@ pub(crate) fn ways(cf: &Cf, addr: u32) -> Vec<Way> {
 
 /// [`ways`] as if the program did not end here; the next instruction first, where it is one of them.
 pub(crate) fn effects(cf: &Cf, addr: u32) -> Vec<Way> {
-    let mut ways = all_ways(cf, addr);
-    // What no lane ever passes decides alone.
-    if let CfOp::Control(inst, Control { cond: Condition::False, .. }) = &cf.op {
-        match inst {
-            CfInst::JUMP | CfInst::PUSH | CfInst::POP_JUMP | CfInst::POP_PUSH => {
-                ways.retain(|way| way.kind == EdgeKind::Jump);
-            }
-            CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
-                ways.retain(|way| way.kind == EdgeKind::Jump);
-            }
-            CfInst::LOOP_END | CfInst::CALL => ways.retain(|way| way.kind == EdgeKind::Next),
-            _ => {}
-        }
-    }
-    ways
-}
-
-fn all_ways(cf: &Cf, addr: u32) -> Vec<Way> {
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     match &cf.op {
         CfOp::Alu(clause) => {
@@ -92,40 +74,77 @@ fn all_ways(cf: &Cf, addr: u32) -> Vec<Way> {
             vec![next(effect.as_slice())]
         }
         CfOp::Fetch(..) | CfOp::Export(..) | CfOp::Memory(..) => vec![next(&[])],
-        CfOp::Control(inst, control) => control_ways(*inst, control, addr),
+        CfOp::Control(inst, control) => {
+            let Row { mut ways, unpassed, .. } = row(*inst, control, addr);
+            if let (Condition::False, Some(kind)) = (&control.cond, unpassed) {
+                ways.retain(|way| way.kind == kind);
+            }
+            ways
+        }
     }
 }
 
-fn control_ways(inst: CfInst, control: &Control, addr: u32) -> Vec<Way> {
+/// A control-flow instruction in the graph.
+struct Row {
+    /// The ways on.
+    ways: Vec<Way>,
+    /// The kind of the only way that is left if no lane can ever pass; `None`: all of them.
+    unpassed: Option<EdgeKind>,
+    /// Whether lanes that waited can become active.
+    wakes: bool,
+}
+
+impl Row {
+    fn unpassed(self, kind: EdgeKind) -> Row {
+        Row { unpassed: Some(kind), ..self }
+    }
+
+    fn wakes(self, wakes: bool) -> Row {
+        Row { wakes, ..self }
+    }
+}
+
+fn row(inst: CfInst, control: &Control, addr: u32) -> Row {
+    let of = |ways: Vec<Way>| Row { ways, unpassed: None, wakes: false };
     let next = |effects: &[Effect]| Way::new(addr + 1, EdgeKind::Next, effects);
     let to = |kind: EdgeKind, effects: &[Effect]| Way::new(control.addr, kind, effects);
     let jump = |effects: &[Effect]| to(EdgeKind::Jump, effects);
     let pop = Effect::Pop(control.pop_count);
     let push = Effect::Push(push(control.whole_quad_mode));
+    let pops = control.pop_count > 0;
+    let pops_or_quads = pops || control.whole_quad_mode;
     match inst {
-        CfInst::JUMP | CfInst::ELSE => vec![next(&[]), jump(&[pop])],
-        CfInst::PUSH => vec![next(&[push]), jump(&[pop])],
-        CfInst::POP_PUSH => vec![next(&[pop, push]), jump(&[pop])],
-        CfInst::PUSH_ELSE => vec![next(&[push]), jump(&[push])],
-        CfInst::POP_PUSH_ELSE => vec![next(&[pop, push]), jump(&[pop, push])],
-        CfInst::POP => vec![next(&[pop])],
-        CfInst::POP_JUMP => vec![next(&[pop]), jump(&[pop])],
+        CfInst::JUMP => of(vec![next(&[]), jump(&[pop])]).unpassed(EdgeKind::Jump).wakes(pops),
+        CfInst::ELSE => of(vec![next(&[]), jump(&[pop])]).wakes(true),
+        CfInst::PUSH => of(vec![next(&[push]), jump(&[pop])]).unpassed(EdgeKind::Jump).wakes(pops_or_quads),
+        CfInst::POP_PUSH => {
+            of(vec![next(&[pop, push]), jump(&[pop])]).unpassed(EdgeKind::Jump).wakes(pops_or_quads)
+        }
+        CfInst::PUSH_ELSE => of(vec![next(&[push]), jump(&[push])]),
+        CfInst::POP_PUSH_ELSE => of(vec![next(&[pop, push]), jump(&[pop, push])]).wakes(pops),
+        CfInst::POP => of(vec![next(&[pop])]).wakes(pops_or_quads),
+        CfInst::POP_JUMP => of(vec![next(&[pop]), jump(&[pop])]).unpassed(EdgeKind::Jump).wakes(pops),
         CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
-            vec![next(&[Effect::Push(Cost::Loop)]), jump(&[pop])]
+            let ways = vec![next(&[Effect::Push(Cost::Loop)]), jump(&[pop])];
+            of(ways).unpassed(EdgeKind::Jump).wakes(pops_or_quads)
         }
         CfInst::LOOP_END => {
-            vec![next(&[Effect::EndLoop]), to(EdgeKind::Loop, &[Effect::LoopOnTop])]
+            let ways = vec![next(&[Effect::EndLoop]), to(EdgeKind::Loop, &[Effect::LoopOnTop])];
+            of(ways).unpassed(EdgeKind::Next).wakes(true)
         }
-        CfInst::LOOP_BREAK => vec![next(&[Effect::InLoop]), to(EdgeKind::Break, &[Effect::Unwind])],
-        CfInst::LOOP_CONTINUE => vec![next(&[Effect::InLoop]), to(EdgeKind::Continue, &[Effect::Unwind])],
-        CfInst::CALL => vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])],
+        CfInst::LOOP_BREAK => of(vec![next(&[Effect::InLoop]), to(EdgeKind::Break, &[Effect::Unwind])]),
+        CfInst::LOOP_CONTINUE => of(vec![next(&[Effect::InLoop]), to(EdgeKind::Continue, &[Effect::Unwind])]),
+        CfInst::CALL => {
+            let ways = vec![next(&[]), to(EdgeKind::Call, &[Effect::Call(control.call_count)])];
+            of(ways).unpassed(EdgeKind::Next)
+        }
         // The fetch program is a program of its own.
-        CfInst::CALL_FS => vec![next(&[Effect::Call(control.call_count), Effect::Return])],
+        CfInst::CALL_FS => of(vec![next(&[Effect::Call(control.call_count), Effect::Return])]),
         CfInst::RETURN => {
             let back = Way { to: None, kind: EdgeKind::Return, effects: vec![Effect::Return] };
-            if always_passes(control) { vec![back] } else { vec![next(&[]), back] }
+            of(if always_passes(control) { vec![back] } else { vec![next(&[]), back] })
         }
-        CfInst::KILL => vec![next(&[]), jump(&[])],
+        CfInst::KILL => of(vec![next(&[]), jump(&[])]),
         CfInst::NOP
         | CfInst::TEX
         | CfInst::VTX
@@ -137,7 +156,7 @@ fn control_ways(inst: CfInst, control: &Control, addr: u32) -> Vec<Way> {
         | CfInst::WAIT_ACK
         | CfInst::TEX_ACK
         | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => vec![next(&[])],
+        | CfInst::VTX_TC_ACK => of(vec![next(&[])]),
     }
 }
 
@@ -230,7 +249,8 @@ pub fn graph(code: &Code, start: u32) -> Graph {
             }
             Ok(CfOp::Control(inst, control)) => {
                 let node = nodes.at(*addr, next);
-                node.reconverges = wakes(*inst, control).then_some(inst.name()).or(node.reconverges);
+                let wakes = row(*inst, control, *addr).wakes;
+                node.reconverges = wakes.then_some(inst.name()).or(node.reconverges);
             }
             Ok(CfOp::Export(..) | CfOp::Memory(..)) | Err(_) => {
                 nodes.at(*addr, next);
@@ -238,37 +258,6 @@ pub fn graph(code: &Code, start: u32) -> Graph {
         }
     }
     Graph { entries: ways.entries, nodes: nodes.0.into_values().collect() }
-}
-
-/// Whether lanes that waited can become active at a control-flow instruction.
-fn wakes(inst: CfInst, control: &Control) -> bool {
-    match inst {
-        CfInst::ELSE | CfInst::LOOP_END => true,
-        CfInst::POP | CfInst::PUSH | CfInst::POP_PUSH => control.pop_count > 0 || control.whole_quad_mode,
-        CfInst::LOOP_START | CfInst::LOOP_START_NO_AL | CfInst::LOOP_START_DX10 => {
-            control.pop_count > 0 || control.whole_quad_mode
-        }
-        CfInst::JUMP | CfInst::POP_JUMP | CfInst::POP_PUSH_ELSE => control.pop_count > 0,
-        CfInst::PUSH_ELSE
-        | CfInst::LOOP_BREAK
-        | CfInst::LOOP_CONTINUE
-        | CfInst::CALL
-        | CfInst::CALL_FS
-        | CfInst::RETURN
-        | CfInst::KILL
-        | CfInst::NOP
-        | CfInst::TEX
-        | CfInst::VTX
-        | CfInst::VTX_TC
-        | CfInst::EMIT_VERTEX
-        | CfInst::EMIT_CUT_VERTEX
-        | CfInst::CUT_VERTEX
-        | CfInst::END_PROGRAM
-        | CfInst::WAIT_ACK
-        | CfInst::TEX_ACK
-        | CfInst::VTX_ACK
-        | CfInst::VTX_TC_ACK => false,
-    }
 }
 
 #[derive(Default)]

@@ -19,7 +19,7 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
     if !inst.guard.is_always() {
         text.push("only lanes whose condition holds take part; the others stay active and do nothing");
     }
-    text.extend(of_op(&inst.op));
+    text.extend(lanes_of(inst));
     text.extend(match inst.end {
         End::None => None,
         End::Exit => Some("exit: every active lane of the warp ends behind it"),
@@ -31,43 +31,13 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
     text
 }
 
-fn of_op(op: &Op) -> Option<&'static str> {
-    match op {
-        Op::Control(control) => Some(of_control(control)),
+fn lanes_of(inst: &Inst) -> Option<&'static str> {
+    match &inst.op {
+        Op::Control(control) => Some(of_control(control, inst).1),
         Op::Group(Group::Vote { .. }) => {
             Some("compares the condition of all active lanes; all get the same flags")
         }
         Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => None,
-    }
-}
-
-fn of_control(control: &Control) -> &'static str {
-    match control {
-        Control::Bra { .. } => {
-            "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry"
-        }
-        Control::BraIndirect { .. } => {
-            "all active lanes go to the address in $a, which must be the same for all"
-        }
-        Control::Call { .. } => "pushes a CALL entry with the next address and goes to the target",
-        Control::Preret { .. } => "pushes a CALL entry with the target as return address and goes on",
-        Control::Ret => {
-            "lanes that take it wait for the innermost CALL entry; its address is next when all have returned"
-        }
-        Control::Breakaddr { .. } => "pushes a BREAK entry with the target and goes on",
-        Control::Break => {
-            "lanes that take it wait for the innermost BREAK entry; its address is next when all have left"
-        }
-        Control::Joinat { .. } => {
-            "pushes a JOINAT entry with the target: where paths that part from here on meet again"
-        }
-        Control::Quadon => {
-            "pushes a QUADON entry and switches on every lane of a quad in which one is active"
-        }
-        Control::Quadpop => "pops the QUADON entry and restores its lanes",
-        Control::Discard => "lanes that take it are dead: they go on only as helpers and write nothing",
-        Control::Bar { .. } => "the warp waits until the barrier has the warps that it waits for",
-        Control::Trap => "stops the launch",
     }
 }
 
@@ -76,20 +46,13 @@ fn of_control(control: &Control) -> &'static str {
 /// What `inst` computes, in sentences with its operands.
 pub fn meaning(inst: &Inst) -> Vec<String> {
     let mut text = Vec::new();
-    if let Op::Control(Control::Bra { target }) = inst.op {
-        text.push(match inst.guard.is_always() {
-            true => format!("Goes to {target:#x}."),
-            false => format!("Goes to {target:#x} in the lanes whose condition holds."),
-        });
-    } else {
-        text.push(match &inst.op {
-            Op::Arith(arith) => of_arith(arith, inst),
-            Op::Memory(memory) => of_memory(memory, inst),
-            Op::Group(group) => of_group(group, inst),
-            Op::Control(control) => control_in_words(control, inst),
-            Op::Idle(idle) => of_idle(idle),
-        });
-    }
+    text.push(match &inst.op {
+        Op::Arith(arith) => of_arith(arith, inst),
+        Op::Memory(memory) => of_memory(memory, inst),
+        Op::Group(group) => of_group(group, inst),
+        Op::Control(control) => of_control(control, inst).0,
+        Op::Idle(idle) => of_idle(idle),
+    });
     if let Some(c) = inst.cdst {
         let drops = if inst.dst == Dst::Discard { " The result itself is dropped." } else { "" };
         text.push(format!("The flags of the result (Z, S, C, O) go to $c{c}.{drops}"));
@@ -607,34 +570,77 @@ fn of_texture(tex: &Tex) -> String {
     text
 }
 
-fn control_in_words(control: &Control, inst: &Inst) -> String {
+/// Returns what an operation does, and its effect on the lanes of the warp and on the token stack.
+fn of_control(control: &Control, inst: &Inst) -> (String, &'static str) {
     match *control {
-        Control::Bra { target } => format!("Goes to {target:#x}."),
-        Control::Discard => "Kills the lane's fragment.".to_owned(),
-        Control::BraIndirect { .. } => format!("Goes to the address that is {}.", of_operand(&inst.src[0])),
-        Control::Call { target, .. } => format!("Calls the function at {target:#x}."),
-        Control::Preret { target, .. } => format!("A later `ret` continues at {target:#x}."),
-        Control::Ret => "Returns from the function; without a call, the lane ends.".to_owned(),
-        Control::Breakaddr { target } => format!("A later `break` continues at {target:#x}."),
-        Control::Break => "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-        Control::Joinat { target } => format!("Lanes that part from here on meet again at {target:#x}."),
-        Control::Quadon => "Switches on all lanes of quads with an active lane.".to_owned(),
-        Control::Quadpop => "Switches off the lanes that `quadon` switched on.".to_owned(),
-        Control::Bar { inc, wait, barrier, count } => {
-            let warps = match count {
-                BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
-                BarrierCount::Count(count) => format!("{count} warps"),
-            };
-            let does = match (inc, wait) {
-                (true, true) => "Arrives at, and waits at,",
-                (true, false) => "Arrives at",
-                (false, true) => "Waits at",
-                (false, false) => "Touches",
-            };
-            format!("{does} barrier {barrier} of {warps}.")
-        }
-        Control::Trap => "Stops the launch with an error.".to_owned(),
+        Control::Bra { target } => (
+            format!("Goes to {target:#x}{}.", taken_by(inst)),
+            "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry",
+        ),
+        Control::BraIndirect { .. } => (
+            format!("Goes to the address that is {}.", of_operand(&inst.src[0])),
+            "all active lanes go to the address in $a, which must be the same for all",
+        ),
+        Control::Call { target, .. } => (
+            format!("Calls the function at {target:#x}."),
+            "pushes a CALL entry with the next address and goes to the target",
+        ),
+        Control::Preret { target, .. } => (
+            format!("A later `ret` continues at {target:#x}."),
+            "pushes a CALL entry with the target as return address and goes on",
+        ),
+        Control::Ret => (
+            "Returns from the function; without a call, the lane ends.".to_owned(),
+            "lanes that take it wait for the innermost CALL entry; its address is next when all have returned",
+        ),
+        Control::Breakaddr { target } => (
+            format!("A later `break` continues at {target:#x}."),
+            "pushes a BREAK entry with the target and goes on",
+        ),
+        Control::Break => (
+            "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
+            "lanes that take it wait for the innermost BREAK entry; its address is next when all have left",
+        ),
+        Control::Joinat { target } => (
+            format!("Lanes that part from here on meet again at {target:#x}."),
+            "pushes a JOINAT entry with the target: where paths that part from here on meet again",
+        ),
+        Control::Quadon => (
+            "Switches on all lanes of quads with an active lane.".to_owned(),
+            "pushes a QUADON entry and switches on every lane of a quad in which one is active",
+        ),
+        Control::Quadpop => (
+            "Switches off the lanes that `quadon` switched on.".to_owned(),
+            "pops the QUADON entry and restores its lanes",
+        ),
+        Control::Discard => (
+            "Kills the lane's fragment.".to_owned(),
+            "lanes that take it are dead: they go on only as helpers and write nothing",
+        ),
+        Control::Bar { inc, wait, barrier, count } => (
+            bar_in_words(inc, wait, barrier, count),
+            "the warp waits until the barrier has the warps that it waits for",
+        ),
+        Control::Trap => ("Stops the launch with an error.".to_owned(), "stops the launch"),
     }
+}
+
+fn taken_by(inst: &Inst) -> &'static str {
+    if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" }
+}
+
+fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> String {
+    let warps = match count {
+        BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
+        BarrierCount::Count(count) => format!("{count} warps"),
+    };
+    let does = match (inc, wait) {
+        (true, true) => "Arrives at, and waits at,",
+        (true, false) => "Arrives at",
+        (false, true) => "Waits at",
+        (false, false) => "Touches",
+    };
+    format!("{does} barrier {barrier} of {warps}.")
 }
 
 fn of_idle(idle: &Idle) -> String {

@@ -112,7 +112,7 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
 
 /// Whether lanes go on by their predicate. (9.2)
 fn predicated_flow(inst: &Inst) -> bool {
-    matches!(inst.op, Op::Control(Control::Bra { .. } | Control::Break | Control::Ret))
+    matches!(inst.op, Op::Control(control) if control.is_predicated() && control.leaves())
 }
 
 struct Walk<'a> {
@@ -289,10 +289,9 @@ fn subroutines(code: &Code) -> BTreeSet<u32> {
     let begins = |inst: &Inst, next: &u32| {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
-            Op::Control(Control::Ret) => always,
-            Op::Control(Control::BraIndirect { .. } | Control::Trap) => true,
             // The other side of an `if` may be there.
             Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(next),
+            Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {
                 inst.end == End::Exit
             }

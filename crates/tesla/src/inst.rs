@@ -995,24 +995,45 @@ operations! {
     }
 }
 
+/// The properties of a control-flow operation that do not depend on the state of the warp.
+struct ControlRow {
+    target: Option<u32>,
+    predicated: bool,
+    leaves: bool,
+}
+
 impl Control {
+    const fn row(self) -> ControlRow {
+        const fn row(target: Option<u32>, predicated: bool, leaves: bool) -> ControlRow {
+            ControlRow { target, predicated, leaves }
+        }
+        match self {
+            Control::Discard => row(None, true, false),
+            Control::Bra { target } => row(Some(target), true, true),
+            Control::BraIndirect { .. } => row(None, false, true),
+            // The lanes come back.
+            Control::Call { target, .. } => row(Some(target), false, false),
+            Control::Preret { target, .. } => row(Some(target), false, false),
+            Control::Ret | Control::Break => row(None, true, true),
+            Control::Breakaddr { target } | Control::Joinat { target } => row(Some(target), false, false),
+            Control::Quadon | Control::Quadpop | Control::Bar { .. } => row(None, false, false),
+            Control::Trap => row(None, false, true),
+        }
+    }
+
     /// The code address in the instruction, if there is one.
     pub const fn target(self) -> Option<u32> {
-        match self {
-            Control::Bra { target }
-            | Control::Call { target, .. }
-            | Control::Preret { target, .. }
-            | Control::Breakaddr { target }
-            | Control::Joinat { target } => Some(target),
-            Control::Discard
-            | Control::BraIndirect { .. }
-            | Control::Ret
-            | Control::Break
-            | Control::Quadon
-            | Control::Quadpop
-            | Control::Bar { .. }
-            | Control::Trap => None,
-        }
+        self.row().target
+    }
+
+    /// Whether only the lanes whose guard holds execute the operation. (9.2)
+    pub const fn is_predicated(self) -> bool {
+        self.row().predicated
+    }
+
+    /// Whether the lanes that execute the operation do not continue with the next instruction.
+    pub const fn leaves(self) -> bool {
+        self.row().leaves
     }
 }
 

@@ -143,9 +143,7 @@ pub fn accesses(inst: &Inst, stage: Stage) -> Accesses {
     let guarded = Passes::of(inst.guard) == Passes::Some;
     // 9.2: what has no predicate.
     let predicated = match inst.op {
-        Op::Control(control) => {
-            matches!(control, Control::Bra { .. } | Control::Break | Control::Ret | Control::Discard)
-        }
+        Op::Control(control) => control.is_predicated(),
         Op::Group(Group::Vote { .. }) | Op::Idle(_) => false,
         Op::Arith(_) | Op::Memory(_) | Op::Group(_) => true,
     };

@@ -195,27 +195,16 @@ impl Nesting<'_> {
 
     /// The levels behind an operation of the branch counters.
     fn count(&mut self, pc: u16, fc: &Fc, op: BOp, levels: u32) -> u32 {
-        match op {
-            BOp::NONE => levels,
-            BOp::INCR => {
-                let limit = u32::from(self.limits.branch_counter) + 1;
-                if levels >= limit {
-                    self.found.add(
-                        &BRANCH_DEPTH,
-                        pc,
-                        format!("{} branches are open, of {limit}", levels + 1),
-                    );
-                }
-                levels + 1
-            }
-            BOp::DECR => {
-                let closes = u32::from(fc.inst.b_pop_cnt);
-                if closes > levels {
-                    self.found.add(&NO_IF, pc, format!("it closes {closes} branches, {levels} are open"));
-                }
-                levels.saturating_sub(closes)
-            }
+        let Some(after) = fc.inst.levels_after(op, levels) else {
+            let closes = fc.inst.b_pop_cnt;
+            self.found.add(&NO_IF, pc, format!("it closes {closes} branches, {levels} are open"));
+            return 0;
+        };
+        let limit = u32::from(self.limits.branch_counter) + 1;
+        if after > levels && levels >= limit {
+            self.found.add(&BRANCH_DEPTH, pc, format!("{after} branches are open, of {limit}"));
         }
+        after
     }
 
     fn stay(&mut self, pc: u16, fc: &Fc, calls: &Calls, mut open: Open) {
@@ -290,7 +279,10 @@ impl Nesting<'_> {
                 if let Some(Inst { body: Body::Fc(end), .. }) = end
                     && matches!(end.inst.op.role(), Role::End { .. })
                 {
-                    let closes = if end.inst.b_op0 == BOp::DECR { u32::from(end.inst.b_pop_cnt) } else { 0 };
+                    let closes = match end.inst.b_op0 {
+                        BOp::NONE | BOp::INCR => 0,
+                        BOp::DECR => u32::from(end.inst.b_pop_cnt),
+                    };
                     if open.levels != around.levels + closes {
                         self.levels(pc, fc.inst.op.name(), open.levels, around.levels + closes);
                     }

@@ -141,38 +141,20 @@ fn value(alu: &Alu, channel: usize) -> String {
         let operand = if alpha { &alu.alpha.operands[number] } else { &alu.rgb.operands[number] };
         operand_value(alu, operand, if alpha { 1 } else { 3 })
     };
-    let (name, operation) = match alpha {
-        true => (alu.alpha.op.name(), alu.alpha.op.operation()),
-        false => (alu.rgb.op.name(), alu.rgb.op.operation()),
-    };
+    let operation = if alpha { alu.alpha.op.operation() } else { alu.rgb.op.operation() };
     match operation.value {
         Value::Sum => sum(operand(0), operand(1), operand(2)),
         Value::Derivative(way) => {
             let between = if way == 1 { "columns" } else { "rows" };
             format!("the difference of {} between the {between} of the quad", operand(1))
         }
-        Value::Choice(_) => {
-            let (a, b) = (operand(0), operand(1));
-            match name {
-                // Of two equal values it does not matter which is taken.
-                "MIN" | "MAX" if a == b => a,
-                "MIN" => format!("the smaller of {a} and {b}"),
-                "MAX" => format!("the larger of {a} and {b}"),
-                "CND" => format!("{a} where {} is above 0.5, {b} elsewhere", operand(2)),
-                _ => format!("{a} where {} is zero or above, {b} elsewhere", operand(2)),
-            }
-        }
-        Value::Rounded(_) => format!("the fraction of {}, that is what is left above its floor", operand(0)),
-        Value::Transcendental(_) => {
-            let a = operand(0);
-            match name {
-                "EX2" => format!("2 to the power of {a}"),
-                "LN2" => format!("the base-2 logarithm of {a}"),
-                "RCP" => format!("1 / {a}"),
-                "RSQ" => format!("1 / the square root of {a}"),
-                "SIN" => format!("the sine of {a} turns"),
-                _ => format!("the cosine of {a} turns"),
-            }
+        // If the two are equal, the choice does not matter.
+        Value::Choice(..) if operation.operands == 2 && operand(0) == operand(1) => operand(0),
+        Value::Choice(_, words) | Value::Rounded(_, words) | Value::Transcendental(_, words) => {
+            ["{A}", "{B}", "{C}"]
+                .iter()
+                .zip(0..operation.operands)
+                .fold(words.to_owned(), |text, (name, number)| text.replace(name, &operand(number)))
         }
         Value::Dot(Dot::Three) => format!("the dot product of {} and {}", operand(0), operand(1)),
         Value::Dot(Dot::Four) => {

@@ -68,7 +68,7 @@ impl Code {
     pub(super) fn of(operation: &Operation) -> Option<Code> {
         let op = match operation.value {
             Value::Sum | Value::Derivative(_) => return Some(Code::SUM),
-            Value::Choice(_) | Value::Rounded(_) | Value::Transcendental(_) => operation.alpha?,
+            Value::Choice(..) | Value::Rounded(..) | Value::Transcendental(..) => operation.alpha?,
             Value::Dot(_) | Value::Forwarded => return None,
         };
         let id = Computes::Of(op);
