@@ -3,14 +3,7 @@
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
 //!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
-//! * `every-level`: vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
-//! * `campaign`: the command `campaign`, with `parquet`.
-//! * `parquet`: traces as tables of Parquet.
-//! * `terminal`: the debugger's screen, and history and completion on its command line.
-//! * `full`: all of these.
+//! The library beside it lists the features of the package.
 
 #![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.

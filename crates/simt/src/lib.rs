@@ -19,6 +19,10 @@
 //! * [`stop`]: a request that all runs end early; [`limits`]: what input may ask of the host, at most.
 //! * [`float`]: rounding, flushing and NaN, stated for each function.
 //!
+//! # Features
+//!
+//! * `every-level` (off): vector code for every x86-64 processor and for AVX-512; without it, for AVX2 only.
+//!
 //! How lanes diverge and come together again is not here: each machine's `flow.rs` has its own way.
 
 pub mod compiling;

@@ -23,6 +23,10 @@
 //! assert_eq!(records.len(), 3);
 //! # Ok::<(), reconverge_trace::Error>(())
 //! ```
+//!
+//! # Features
+//!
+//! * `parquet` (off): traces as tables of Parquet.
 
 #![forbid(unsafe_code)]
 
