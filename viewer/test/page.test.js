@@ -86,7 +86,8 @@ describe("the report page", () => {
     const [, command] = /^\$ reconverge (run first.s .*--html first.html.*)$/m.exec(text);
     const file = join(folder, "first.html");
     writeFileSync(join(folder, "first.s"), source);
-    execFileSync(BINARY, command.split(" "), { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
+    // The quotes are for the shell.
+    execFileSync(BINARY, command.replaceAll('"', "").split(" "), { cwd: folder, stdio: ["ignore", "ignore", "inherit"] });
     await open(file, async (page) => {
       await press(page, "End");
       assert.deepEqual(await where(page), { step: 117, address: "0x80" });
