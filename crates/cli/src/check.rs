@@ -17,7 +17,7 @@ use reconverge_cases::{
 use reconverge_isa::Isa;
 use reconverge_isa::limits::{FILE, MEMORY};
 use reconverge_simt::{Engine, Mode, Shares, pool};
-use regex::{Regex, RegexSet};
+use regex_lite::Regex;
 use walkdir::WalkDir;
 
 use crate::beside::{allowed, folder_of};
@@ -329,11 +329,11 @@ fn progress(cases: u64) -> ProgressBar {
 fn known(args: &Check) -> Result<Known> {
     let failing = args.baseline.as_deref().map(baseline).transpose()?.unwrap_or_default();
     let flaky = match &args.flakes {
-        None => RegexSet::empty(),
+        None => Vec::new(),
         Some(path) => {
             let place = || crate::shown::path(&path);
             let text = String::from_utf8(files::read(path)?).with_context(place)?;
-            RegexSet::new(entries(&text)).with_context(place)?
+            entries(&text).map(Regex::new).collect::<Result<_, _>>().with_context(place)?
         }
     };
     Ok(Known { failing, flaky })

@@ -6,7 +6,7 @@ use anyhow::Result;
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use reconverge_cases::Case;
 use reconverge_workbench::contents::{Contents, ProgramContents, contents};
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::files::{cases, open_program};
 use crate::messages::{answer_json, counted};

@@ -11,7 +11,7 @@ mod tests;
 use std::path::PathBuf;
 
 use anyhow::Result;
-use regex::Regex;
+use regex_lite::Regex;
 
 use crate::Answer;
 use crate::drm::Shaders;

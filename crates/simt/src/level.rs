@@ -70,6 +70,11 @@ impl Level {
         Level::available().into_iter().find(|level| level.name() == name)
     }
 
+    /// The level of a token.
+    pub fn of<W: Wide>(_: W) -> Level {
+        Level(W::KIND)
+    }
+
     /// Which it is.
     pub const fn kind(self) -> Kind {
         self.0

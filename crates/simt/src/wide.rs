@@ -7,11 +7,14 @@
 
 use std::fmt;
 
-use crate::level::Task;
+use crate::level::{Kind, Task};
 use crate::registers::Row;
 
 /// A level of vector instructions, as a token: a value exists only where the processor has the level.
 pub trait Wide: Copy + fmt::Debug {
+    /// The level.
+    const KIND: Kind;
+
     /// Whether a multiply-add of singles with one rounding is one instruction, so that [`Wide::multiply_add`] is quick.
     const FUSED: bool;
 
@@ -201,6 +204,7 @@ fn gather(bytes: [u8; 8]) -> u64 {
 }
 
 impl Wide for Baseline {
+    const KIND: Kind = Kind::Baseline;
     const FUSED: bool = false;
     const BY_BITS: bool = false;
 
@@ -293,6 +297,7 @@ pub struct Avx2(());
 
 #[cfg(target_arch = "x86_64")]
 impl Wide for Avx2 {
+    const KIND: Kind = Kind::Avx2;
     const FUSED: bool = true;
     const BY_BITS: bool = false;
 
@@ -528,6 +533,7 @@ pub struct Avx512(());
 
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 impl Wide for Avx512 {
+    const KIND: Kind = Kind::Avx512;
     const FUSED: bool = true;
     const BY_BITS: bool = true;
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use regex::Regex;
+use regex_lite::Regex;
 
 fn docs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs")
@@ -57,7 +57,7 @@ fn target(page: &str, link: &str) -> Option<String> {
 fn page(name: &str) -> String {
     let text = read(&docs().join(name));
     let include = Regex::new(r"\{\{#include ([^:}]+):(\w+)\}\}").expect("a regular expression");
-    let included = include.replace_all(&text, |found: &regex::Captures<'_>| {
+    let included = include.replace_all(&text, |found: &regex_lite::Captures<'_>| {
         let whole = read(&docs().join(&found[1]));
         let (_, from) = whole.split_once(&format!("<!-- ANCHOR: {} -->", &found[2])).expect("an anchor");
         from.split_once(&format!("<!-- ANCHOR_END: {} -->", &found[2])).expect("its end").0.to_owned()

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::io::{Read, Seek, Write};
 
-use prost::Message;
+use quick_protobuf::Writer;
 use serde_json::json;
 
 use crate::filter::Filter;
@@ -95,47 +95,59 @@ pub fn chrome<R: Read + Seek>(
     Ok(())
 }
 
-/// The part of Perfetto's messages that a trace needs: perfetto/trace/trace_packet.proto and
-/// perfetto/trace/track_event/{track_event,track_descriptor}.proto.
-#[derive(Clone, PartialEq, Message)]
-struct Packet {
-    #[prost(uint64, optional, tag = "8")]
-    timestamp: Option<u64>,
-    #[prost(uint32, optional, tag = "10")]
-    trusted_packet_sequence_id: Option<u32>,
-    #[prost(message, optional, tag = "11")]
-    track_event: Option<TrackEvent>,
-    #[prost(message, optional, tag = "60")]
-    track_descriptor: Option<TrackDescriptor>,
+/// A message of Perfetto: its fields one after another.
+#[derive(Default)]
+struct Fields(Vec<u8>);
+
+/// Wire types of protocol buffers: a number of variable length, and bytes with their count before them.
+const VARINT: u32 = 0;
+const LEN: u32 = 2;
+
+impl Fields {
+    fn field(
+        mut self,
+        tag: u32,
+        wire: u32,
+        put: impl FnMut(&mut Writer<&mut Vec<u8>>) -> quick_protobuf::Result<()>,
+    ) -> Fields {
+        Writer::new(&mut self.0).write_with_tag(tag << 3 | wire, put).expect("memory takes every byte");
+        self
+    }
+
+    fn number(self, tag: u32, value: u64) -> Fields {
+        self.field(tag, VARINT, |to| to.write_uint64(value))
+    }
+
+    fn text(self, tag: u32, value: &str) -> Fields {
+        self.field(tag, LEN, |to| to.write_string(value))
+    }
+
+    fn message(self, tag: u32, value: &Fields) -> Fields {
+        self.field(tag, LEN, |to| to.write_bytes(&value.0))
+    }
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct TrackDescriptor {
-    #[prost(uint64, optional, tag = "1")]
-    uuid: Option<u64>,
-    #[prost(string, optional, tag = "2")]
-    name: Option<String>,
+// perfetto/trace/trace_packet.proto and perfetto/trace/track_event/{track_event,track_descriptor}.proto.
+mod trace {
+    pub(super) const PACKET: u32 = 1;
 }
-
-#[derive(Clone, PartialEq, Message)]
-struct TrackEvent {
-    #[prost(int32, optional, tag = "9")]
-    kind: Option<i32>,
-    #[prost(uint64, optional, tag = "11")]
-    track_uuid: Option<u64>,
-    #[prost(string, optional, tag = "23")]
-    name: Option<String>,
+mod packet {
+    pub(super) const TIMESTAMP: u32 = 8;
+    pub(super) const TRUSTED_PACKET_SEQUENCE_ID: u32 = 10;
+    pub(super) const TRACK_EVENT: u32 = 11;
+    pub(super) const TRACK_DESCRIPTOR: u32 = 60;
 }
-
-const SLICE_BEGIN: i32 = 1;
-const SLICE_END: i32 = 2;
-const INSTANT: i32 = 3;
-
-/// A trace: packets, each in field 1.
-#[derive(Clone, PartialEq, Message)]
-struct Packets {
-    #[prost(message, repeated, tag = "1")]
-    packet: Vec<Packet>,
+mod track_descriptor {
+    pub(super) const UUID: u32 = 1;
+    pub(super) const NAME: u32 = 2;
+}
+mod track_event {
+    pub(super) const TYPE: u32 = 9;
+    pub(super) const TRACK_UUID: u32 = 11;
+    pub(super) const NAME: u32 = 23;
+    pub(super) const SLICE_BEGIN: u64 = 1;
+    pub(super) const SLICE_END: u64 = 2;
+    pub(super) const INSTANT: u64 = 3;
 }
 
 /// Writes a trace for Perfetto (<https://ui.perfetto.dev>).
@@ -149,29 +161,35 @@ pub fn perfetto<R: Read + Seek>(
 ) -> Result<(), Error> {
     let mut groups = BTreeSet::new();
     // Several messages one after another are one with all their packets.
-    let mut put = |packet: Packet| {
-        let message = Packets { packet: vec![packet] };
-        out.write_all(&message.encode_to_vec()).map_err(Error::from)
+    let mut put = |packet: Fields| {
+        out.write_all(&Fields::default().message(trace::PACKET, &packet).0).map_err(Error::from)
     };
     walk(reader, filter, |reader, record, _| {
         let track = u64::from(record.group) + 1;
         if groups.insert(record.group) {
-            let name = Some(format!("group {}", record.group));
-            let descriptor = TrackDescriptor { uuid: Some(track), name };
-            put(Packet { track_descriptor: Some(descriptor), ..Packet::default() })?;
+            let name = format!("group {}", record.group);
+            let descriptor = Fields::default().number(track_descriptor::UUID, track);
+            let descriptor = descriptor.text(track_descriptor::NAME, &name);
+            put(Fields::default().message(packet::TRACK_DESCRIPTOR, &descriptor))?;
         }
         let (name, lasts) = named(reader, record);
-        let event = |kind, at: u64, name| Packet {
-            timestamp: Some(at * 1000),
-            trusted_packet_sequence_id: Some(1),
-            track_event: Some(TrackEvent { kind: Some(kind), track_uuid: Some(track), name }),
-            track_descriptor: None,
+        let event = |kind, at: u64, name: Option<&str>| {
+            let event = Fields::default().number(track_event::TYPE, kind);
+            let event = event.number(track_event::TRACK_UUID, track);
+            let event = match name {
+                Some(name) => event.text(track_event::NAME, name),
+                None => event,
+            };
+            Fields::default()
+                .number(packet::TIMESTAMP, at * 1000)
+                .number(packet::TRUSTED_PACKET_SEQUENCE_ID, 1)
+                .message(packet::TRACK_EVENT, &event)
         };
         if lasts == 0 {
-            return put(event(INSTANT, record.step, Some(name)));
+            return put(event(track_event::INSTANT, record.step, Some(&name)));
         }
-        put(event(SLICE_BEGIN, record.step, Some(name)))?;
-        put(event(SLICE_END, record.step + u64::from(lasts), None))
+        put(event(track_event::SLICE_BEGIN, record.step, Some(&name)))?;
+        put(event(track_event::SLICE_END, record.step + u64::from(lasts), None))
     })
 }
 
@@ -179,10 +197,50 @@ pub fn perfetto<R: Read + Seek>(
 mod tests {
     use std::io::Cursor;
 
+    use prost::Message;
     use reconverge_simt::{Event, Mask};
 
     use super::*;
     use crate::{Header, Limits, Line, Outcome, Writer};
+
+    /// The part of Perfetto's messages that a trace needs: perfetto/trace/trace_packet.proto and
+    /// perfetto/trace/track_event/{track_event,track_descriptor}.proto.
+    #[derive(Clone, PartialEq, Message)]
+    struct Packet {
+        #[prost(uint64, optional, tag = "8")]
+        timestamp: Option<u64>,
+        #[prost(uint32, optional, tag = "10")]
+        trusted_packet_sequence_id: Option<u32>,
+        #[prost(message, optional, tag = "11")]
+        track_event: Option<TrackEvent>,
+        #[prost(message, optional, tag = "60")]
+        track_descriptor: Option<TrackDescriptor>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct TrackDescriptor {
+        #[prost(uint64, optional, tag = "1")]
+        uuid: Option<u64>,
+        #[prost(string, optional, tag = "2")]
+        name: Option<String>,
+    }
+
+    #[derive(Clone, PartialEq, Message)]
+    struct TrackEvent {
+        #[prost(int32, optional, tag = "9")]
+        kind: Option<i32>,
+        #[prost(uint64, optional, tag = "11")]
+        track_uuid: Option<u64>,
+        #[prost(string, optional, tag = "23")]
+        name: Option<String>,
+    }
+
+    /// A trace: packets, each in field 1.
+    #[derive(Clone, PartialEq, Message)]
+    struct Packets {
+        #[prost(message, repeated, tag = "1")]
+        packet: Vec<Packet>,
+    }
 
     fn trace() -> Reader<Cursor<Vec<u8>>> {
         let line = |address, text: &str| Line { address, text: text.to_owned(), ..Line::default() };
@@ -215,7 +273,12 @@ mod tests {
         let descriptors = packets.iter().filter(|packet| packet.track_descriptor.is_some()).count();
         let kinds: Vec<i32> = packets.iter().filter_map(|packet| packet.track_event.as_ref()?.kind).collect();
         assert_eq!(descriptors, 2);
-        assert_eq!(kinds, [SLICE_BEGIN, SLICE_END, INSTANT, SLICE_BEGIN, SLICE_END]);
+        assert_eq!(kinds, [1, 2, 3, 1, 2]);
+        let names: Vec<String> =
+            packets.iter().filter_map(|packet| packet.track_event.as_ref()?.name.clone()).collect();
+        assert_eq!(names, ["set $c0", "diverge", "bra \"L\""]);
+        let sequences = packets.iter().filter_map(|packet| packet.trusted_packet_sequence_id);
+        assert!(sequences.eq([1; 5]));
     }
 
     #[test]

@@ -14,12 +14,13 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Wrap, filter_of, gather,
+    Compare, Filter, Image, MipFilter, Position, QUIET_NAN, Sampler, Shape, Wrap, filter_of, gather,
     levels_of, lod_of_gradients, lod_of_quad, nearest_level, sample, sample_bits, sample_compare,
     wrap_of_nearest,
 };
-use crate::level::Task;
+use crate::level::{Level, Task};
 use crate::mask::members;
+use crate::texture;
 use crate::wide::Wide;
 
 #[cfg(test)]
@@ -27,6 +28,11 @@ mod tests;
 
 /// A row: a word a lane.
 pub type Words<const N: usize> = [u32; N];
+
+/// Lanes that are read together. Every number of lanes is a multiple, and one function reads for all machines.
+const PART: usize = 16;
+/// Their bits.
+const PART_LANES: u64 = (1 << PART) - 1;
 
 /// What lanes read.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +45,17 @@ pub enum Read<'a, const N: usize> {
     Compare(Compare, &'a Words<N>),
     /// [`gather`]: the first component of the four texels.
     Gather,
+}
+
+impl<'a, const N: usize> Read<'a, N> {
+    fn part(self, part: usize) -> Read<'a, PART> {
+        match self {
+            Read::Floats => Read::Floats,
+            Read::Bits => Read::Bits,
+            Read::Compare(compare, reference) => Read::Compare(compare, &reference.as_chunks().0[part]),
+            Read::Gather => Read::Gather,
+        }
+    }
 }
 
 /// Where lanes read: [`Position`] as rows of bits.
@@ -54,7 +71,16 @@ pub struct Positions<'a, const N: usize> {
     pub lod: &'a Words<N>,
 }
 
-impl<const N: usize> Positions<'_, N> {
+impl<'a, const N: usize> Positions<'a, N> {
+    fn part(&self, part: usize) -> Positions<'a, PART> {
+        Positions {
+            coordinates: self.coordinates.map(|row| &row.as_chunks().0[part]),
+            layer: &self.layer.as_chunks().0[part],
+            offset: self.offset,
+            lod: &self.lod.as_chunks().0[part],
+        }
+    }
+
     /// Where one lane reads.
     pub fn of(&self, lane: usize) -> Position {
         Position {
@@ -134,10 +160,27 @@ impl Plan {
         values: &mut [Words<N>; 4],
     ) {
         let by_rows = !self.grids.is_empty() && at.offset.iter().all(|offset| offset.abs() <= OFFSET);
-        let slow = match by_rows {
-            true => wide.call(ReadRows { plan: self, image, read, at, lanes, values: &mut *values }) & lanes,
-            false => lanes,
-        };
+        let mut slow = lanes;
+        if by_rows {
+            slow = 0;
+            for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+                let of_part = lanes >> (PART * part) & PART_LANES;
+                let mut read_here = [[0; PART]; 4];
+                let far = ReadPart {
+                    plan: self,
+                    image,
+                    read: read.part(part),
+                    at: &at.part(part),
+                    lanes: of_part,
+                    values: &mut read_here,
+                }
+                .at_level(Level::of(wide));
+                slow |= (far & of_part) << (PART * part);
+                for (row, read_here) in values.iter_mut().zip(&read_here) {
+                    row.as_chunks_mut::<PART>().0[part] = *read_here;
+                }
+            }
+        }
         for lane in members(slow) {
             let texel = self.read_lane(image, read, &at.of(lane), lane);
             (0..4).for_each(|channel| values[channel][lane] = texel[channel]);
@@ -231,8 +274,8 @@ pub fn lods_of_gradients<const N: usize>(
 }
 
 /// `None` for levels that are not read by rows.
-fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Option<Grid> {
-    let Level { width, height, depth, .. } = *level;
+fn grid(image: &Image, sampler: &Sampler, number: usize, level: &texture::Level) -> Option<Grid> {
+    let texture::Level { width, height, depth, .. } = *level;
     let (axes, layers) = match image.shape {
         Shape::D1 => (1, 1),
         Shape::D2 => (2, 1),
@@ -256,27 +299,35 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     })
 }
 
-/// [`Plan::read`] by rows. Gives the lanes that are to be read lane by lane.
-struct ReadRows<'a, 'b, const N: usize> {
+/// [`Plan::read`] by rows, of a part of the lanes. Gives the lanes that are to be read lane by lane.
+struct ReadPart<'a, 'b> {
     plan: &'a Plan,
     image: &'a Image,
-    read: Read<'b, N>,
-    at: &'a Positions<'b, N>,
+    read: Read<'b, PART>,
+    at: &'a Positions<'b, PART>,
     lanes: u64,
-    values: &'a mut [Words<N>; 4],
+    values: &'a mut [Words<PART>; 4],
 }
 
-impl<const N: usize> Task for ReadRows<'_, '_, N> {
+impl ReadPart<'_, '_> {
+    /// A function of this crate, so that machines do not compile it again.
+    #[inline(never)]
+    fn at_level(self, level: Level) -> u64 {
+        level.run(self)
+    }
+}
+
+impl Task for ReadPart<'_, '_> {
     type Output = u64;
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> u64 {
-        let ReadRows { plan, image, read, at, lanes, values } = self;
+        let ReadPart { plan, image, read, at, lanes, values } = self;
         match read {
             Read::Floats => leveled(wide, plan, image, at, lanes, Of::Floats, &Keep, values),
             Read::Bits => leveled(wide, plan, image, at, lanes, Of::Bits, &Keep, values),
             Read::Compare(compare, reference) => {
-                let mut share = [[0; N]];
+                let mut share = [[0; PART]];
                 let pass = Pass(compare, reference);
                 let far = leveled(wide, plan, image, at, lanes, Of::Floats, &pass, &mut share);
                 *values = [share[0]; 4];
@@ -529,7 +580,7 @@ impl<const N: usize> Near<N> {
     fn texels<const C: usize>(
         &self,
         sampler: &Sampler,
-        level: &Level,
+        level: &texture::Level,
         x: usize,
         y: usize,
         values: &mut [Words<N>; C],
@@ -564,7 +615,7 @@ impl<const N: usize> Near<N> {
     fn along_s<const C: usize>(
         &self,
         sampler: &Sampler,
-        level: &Level,
+        level: &texture::Level,
         y: usize,
         convert: &impl Convert<N, C>,
         values: &mut [Words<N>; C],
