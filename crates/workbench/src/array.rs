@@ -409,7 +409,7 @@ impl Array {
     pub fn from_npz(file: &[u8], name: Option<&str>) -> Result<Array, ArrayError> {
         let wrong = |error: zip::result::ZipError| ArrayError::NotNpz(error.to_string());
         let mut archive = zip::ZipArchive::new(Cursor::new(file)).map_err(wrong)?;
-        let files = archive.file_names().filter_map(Result::ok);
+        let files = archive.file_names();
         let names: Vec<String> =
             files.filter_map(|name| Some(name.strip_suffix(".npy")?.to_owned())).collect();
         let chosen = match (name, &names[..]) {

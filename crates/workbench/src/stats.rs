@@ -7,6 +7,7 @@ pub mod memory;
 
 use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -147,7 +148,7 @@ pub struct Profile {
     /// By address.
     counts: Vec<InstructionCounts>,
     /// The groups that have not run to their end, and those that have.
-    groups: BTreeMap<usize, Group>,
+    groups: HashMap<usize, Group>,
     totals: Totals,
     classes: BTreeMap<u32, Class>,
     stacks: Vec<StackCounts>,
@@ -162,7 +163,7 @@ impl Profile {
         Profile {
             width,
             counts: Vec::new(),
-            groups: BTreeMap::new(),
+            groups: HashMap::new(),
             totals: Totals::default(),
             classes: BTreeMap::new(),
             stacks: Vec::new(),

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::{HashMap, HashMapExt as _};
 use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
@@ -124,12 +125,12 @@ pub(super) struct Accesses {
     of: BTreeMap<u32, Access>,
     pub(super) counts: BTreeMap<u32, MemoryCounts>,
     /// By group, the accesses of its last instruction.
-    pending: BTreeMap<usize, (u32, Vec<(Lane, u32)>)>,
+    pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
 impl Accesses {
     pub(super) fn new(rule: Coalescing, of: BTreeMap<u32, Access>) -> Accesses {
-        Accesses { rule, of, counts: BTreeMap::new(), pending: BTreeMap::new() }
+        Accesses { rule, of, counts: BTreeMap::new(), pending: HashMap::new() }
     }
 
     /// Takes a load or store of the instruction at `pc`.
