@@ -3,7 +3,7 @@
 //! Exit status: 0 all well; 1 the answer is no (a case failed, a rule is broken, the program trapped); 2 the input or the
 //! usage is wrong. `drm` ends as the program that it runs.
 //!
-//! The library beside it lists the features of the package.
+//! The library of this package lists its features.
 
 #![forbid(unsafe_code)]
 // What these write panics where the stream is closed: `say!` and `tell!` do not.

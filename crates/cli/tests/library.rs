@@ -94,7 +94,7 @@ fn exports() -> Vec<(String, Vec<String>)> {
         .collect()
 }
 
-/// The sources in which a path of `pub use` lies: those of its crate.
+/// The source files of the crate that a path of `pub use` names.
 fn sources_of(path: &str) -> Vec<String> {
     let root = path.split("::").next().expect("a crate");
     let mut found = Vec::new();

@@ -279,7 +279,7 @@ mod tests {
             assert_eq!(libc::dup2(others[1], watch), watch);
             real::close_own(others[0]);
         }
-        // The reader of the other pipe is closed. That of the open file is not.
+        // The reader of the other pipe is closed. The open file keeps its own reader.
         assert_eq!((place(file).watch(), closed()), (None, vec![]));
         let anew = place(file).watch().unwrap();
         assert_ne!(anew, watch);

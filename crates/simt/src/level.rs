@@ -143,7 +143,7 @@ const fn is_built(kind: Kind) -> bool {
     }
 }
 
-/// Where [`by_level!`](crate::by_level) has no code: [`Options::engine`](crate::Options::engine) never leads here.
+/// Panics: this build has no code for the level. [`Options::engine`](crate::Options::engine) never chooses such a level.
 #[cold]
 pub fn not_built(level: Level) -> ! {
     panic!("this build has no code for level {}: feature every-level", level.name())

@@ -153,7 +153,7 @@ macro_rules! watched {
                 $run
             }
             $crate::Watch::Paths(listener) => {
-                // Those that lockstep counts as well.
+                // Lockstep counts the same paths.
                 let mut shares = $crate::Shares::default();
                 let result = {
                     let $observer = &mut shares;

@@ -299,7 +299,7 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &texture::Level)
     })
 }
 
-/// [`Plan::read`] by rows, of a part of the lanes. Gives the lanes that are to be read lane by lane.
+/// [`Plan::read`] by rows, for a part of the lanes. It returns the lanes that [`Plan::read_lane`] must read.
 struct ReadPart<'a, 'b> {
     plan: &'a Plan,
     image: &'a Image,
