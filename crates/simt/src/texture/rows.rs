@@ -14,13 +14,12 @@
 #![allow(unsafe_code)]
 
 use super::{
-    Compare, Filter, Image, MipFilter, Position, QUIET_NAN, Sampler, Shape, Wrap, filter_of, gather,
+    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Wrap, filter_of, gather,
     levels_of, lod_of_gradients, lod_of_quad, nearest_level, sample, sample_bits, sample_compare,
     wrap_of_nearest,
 };
-use crate::level::{Level, Task};
+use crate::level::{self, Task};
 use crate::mask::members;
-use crate::texture;
 use crate::wide::Wide;
 
 #[cfg(test)]
@@ -174,7 +173,7 @@ impl Plan {
                     lanes: of_part,
                     values: &mut read_here,
                 }
-                .at_level(Level::of(wide));
+                .at_level(level::Level::of(wide));
                 slow |= (far & of_part) << (PART * part);
                 for (row, read_here) in values.iter_mut().zip(&read_here) {
                     row.as_chunks_mut::<PART>().0[part] = *read_here;
@@ -274,8 +273,8 @@ pub fn lods_of_gradients<const N: usize>(
 }
 
 /// `None` for levels that are not read by rows.
-fn grid(image: &Image, sampler: &Sampler, number: usize, level: &texture::Level) -> Option<Grid> {
-    let texture::Level { width, height, depth, .. } = *level;
+fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Option<Grid> {
+    let Level { width, height, depth, .. } = *level;
     let (axes, layers) = match image.shape {
         Shape::D1 => (1, 1),
         Shape::D2 => (2, 1),
@@ -312,7 +311,7 @@ struct ReadPart<'a, 'b> {
 impl ReadPart<'_, '_> {
     /// A function of this crate, so that machines do not compile it again.
     #[inline(never)]
-    fn at_level(self, level: Level) -> u64 {
+    fn at_level(self, level: level::Level) -> u64 {
         level.run(self)
     }
 }
@@ -580,7 +579,7 @@ impl<const N: usize> Near<N> {
     fn texels<const C: usize>(
         &self,
         sampler: &Sampler,
-        level: &texture::Level,
+        level: &Level,
         x: usize,
         y: usize,
         values: &mut [Words<N>; C],
@@ -615,7 +614,7 @@ impl<const N: usize> Near<N> {
     fn along_s<const C: usize>(
         &self,
         sampler: &Sampler,
-        level: &texture::Level,
+        level: &Level,
         y: usize,
         convert: &impl Convert<N, C>,
         values: &mut [Words<N>; C],

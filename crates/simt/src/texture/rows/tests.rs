@@ -232,14 +232,14 @@ fn the_level_of_detail_is_needed_only_where_it_chooses() {
 fn only_lanes_far_outside_and_other_shapes_go_lane_by_lane() {
     let image = Image::flat(3, 1, vec![[1; 4]; 3]).expect("it fits");
     let plan = Plan::new(&image, &Sampler::default());
-    let mut s = [0.5f32.to_bits(); 64];
+    let mut s = [0.5f32.to_bits(); PART];
     (s[3], s[5], s[7]) = (1e9f32.to_bits(), f32::NAN.to_bits(), f32::INFINITY.to_bits());
-    let zero = [0; 64];
+    let zero = [0; PART];
     let at = Positions { coordinates: [&s, &zero, &zero], layer: &zero, offset: [0; 3], lod: &zero };
-    let mut values = [[0; 64]; 4];
+    let mut values = [[0; PART]; 4];
     let read = Read::Floats;
-    let rows = ReadRows { plan: &plan, image: &image, read, at: &at, lanes: u64::MAX, values: &mut values };
-    assert_eq!(Vectors::best().run(rows), 1 << 3 | 1 << 7);
+    let part = ReadPart { plan: &plan, image: &image, read, at: &at, lanes: PART_LANES, values: &mut values };
+    assert_eq!(part.at_level(Vectors::best()), 1 << 3 | 1 << 7);
     let cube =
         Image::new(Shape::Cube, vec![Level { width: 1, height: 1, depth: 6, texels: vec![[0; 4]; 6] }]);
     assert!(Plan::new(&cube.expect("a cube"), &Sampler::default()).grids.is_empty());
