@@ -290,7 +290,7 @@ impl Wide for Baseline {
     }
 }
 
-/// [`Kind::Avx2`](crate::level::Kind::Avx2)
+/// [`Kind::Avx2`]
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx2(());
@@ -526,7 +526,7 @@ unsafe fn cut_squares_by_sixteen<const N: usize>(numbers: &[u32; N]) -> [u32; N]
     sums
 }
 
-/// [`Kind::Avx512`](crate::level::Kind::Avx512)
+/// [`Kind::Avx512`]
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 #[derive(Clone, Copy, Debug)]
 pub struct Avx512(());
