@@ -28,9 +28,9 @@ mod tests;
 /// A row: a word a lane.
 pub type Words<const N: usize> = [u32; N];
 
-/// Lanes that are read together. Every number of lanes is a multiple, and one function reads for all machines.
+/// The number of lanes that are read together. Groups of all machines are multiples of it, so one compiled function serves them.
 const PART: usize = 16;
-/// Their bits.
+/// A mask with a bit for each lane of a part.
 const PART_LANES: u64 = (1 << PART) - 1;
 
 /// What lanes read.
@@ -309,7 +309,7 @@ struct ReadPart<'a, 'b> {
 }
 
 impl ReadPart<'_, '_> {
-    /// A function of this crate, so that machines do not compile it again.
+    /// Reads the part. This function is not generic, so it is compiled in this crate and not again in each machine.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> u64 {
         level.run(self)
