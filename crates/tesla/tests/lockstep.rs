@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use reconverge_simt::texture::{Compare, Shape};
 use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
 use reconverge_tesla::inst::{Chip, Control, Group, Op, Stage};
@@ -99,11 +100,12 @@ fn first_difference([a, b]: [&reconverge_tesla::state::Warp; 2]) -> String {
     format!("{:?}, fast {:?}", a.flow, b.flow)
 }
 
-fn sweep(mode: Mode, rounds: u32, mut seed: u64) {
-    println!("seed {seed:#x}");
-    let mut random = Random::new(seed);
-    let mut compared = 0;
-    for row in 0..TABLE.rows().len() {
+fn sweep(mode: Mode, rounds: u32, seed: u64) {
+    let compared = (0..TABLE.rows().len()).into_par_iter().map(|row| {
+        let mut seed = seed ^ row as u64;
+        println!("row {row} seed {seed:#x}");
+        let mut random = Random::new(seed);
+        let mut compared = 0;
         for _ in 0..rounds {
             let chip = random.one_of(&Chip::ALL);
             let stage = random.one_of(&[Stage::Compute, Stage::Compute, Stage::Fragment]);
@@ -116,7 +118,9 @@ fn sweep(mode: Mode, rounds: u32, mut seed: u64) {
                 compared += 1;
             }
         }
-    }
+        compared
+    });
+    let compared: u32 = compared.sum();
     println!("{compared} instructions");
     assert!(compared > 20 * rounds, "{compared} instructions compared");
 }

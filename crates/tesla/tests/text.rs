@@ -1,5 +1,6 @@
 //! Words to text and back, without any collection of programs.
 
+use rayon::prelude::*;
 use reconverge_isa::row::{Part, Scope};
 use reconverge_tesla::draft::Draft;
 use reconverge_tesla::inst::{Chip, Stage};
@@ -117,11 +118,11 @@ fn scatter(mask: u64, value: u64) -> u64 {
 
 #[test]
 fn all_values_of_all_fields_come_back() {
-    let seed = 0x5eed_0001;
-    println!("seed {seed:#x}");
-    let mut random = Random::new(seed);
-    let mut checked = 0_usize;
-    for chip in Chip::ALL {
+    let checked = Chip::ALL.into_par_iter().enumerate().map(|(number, chip)| {
+        let seed = 0x5eed_0001 + number as u64;
+        println!("seed {seed:#x}");
+        let mut random = Random::new(seed);
+        let mut checked = 0;
         for stage in Stage::ALL {
             for row in TABLE.rows() {
                 let mut masks = vec![row.unclaimed()];
@@ -145,7 +146,9 @@ fn all_values_of_all_fields_come_back() {
                 back(&words, 0, chip, stage, Listing { labels: false, ..Listing::default() });
             }
         }
-    }
+        checked
+    });
+    let checked: usize = checked.sum();
     println!("{checked} words");
     assert!(checked > 1_000_000);
 }

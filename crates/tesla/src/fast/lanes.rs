@@ -241,6 +241,12 @@ pub(super) trait Body {
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
+/// The words of three sources.
+pub(super) type Sources = [[u32; WARP]; 3];
+
+/// Results and flags of all lanes, or nothing for a row with an exception.
+pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
+
 /// A lane function with its modifiers fixed, for [`Lanewise`].
 pub(super) trait Kernel {
     /// Result and flags of one lane; flags that are not used cost nothing.
@@ -251,13 +257,13 @@ pub(super) trait Kernel {
 
     /// All lanes by the host's operation alone, if none of them is an exception to it.
     #[inline(always)]
-    fn by_host<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    fn by_host<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 
     /// All lanes of a row that [`Kernel::by_host`] refuses, if none of them is an exception to this way either.
     #[inline(always)]
-    fn rarely<W: Wide>(_wide: W, _src: &[[u32; WARP]; 3]) -> Option<([u32; WARP], [u8; WARP])> {
+    fn rarely<W: Wide>(_wide: W, _src: &Sources) -> Results {
         None
     }
 }
@@ -288,7 +294,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
 {
     #[inline(always)]
-    fn by_lane(lanes: &mut Lanes<'_>, operation: &Operation, sources: &[[u32; WARP]; 3]) {
+    fn by_lane(lanes: &mut Lanes<'_>, operation: &Operation, sources: &Sources) {
         let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut flags = [0; WARP];
@@ -341,7 +347,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
 pub(super) fn operands<const HALVES: bool, const MODIFIED: bool>(
     lanes: &Lanes<'_>,
     operation: &Operation,
-) -> [[u32; WARP]; 3] {
+) -> Sources {
     let Operation { src, shift, narrow, keep, flip, .. } = *operation;
     // Written out: `array::map` is not always inlined.
     let mut sources = [lanes.row(src[0]), lanes.row(src[1]), lanes.row(src[2])];
