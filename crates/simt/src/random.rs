@@ -18,6 +18,7 @@ impl Random {
 
     /// 32 bits.
     #[allow(clippy::should_implement_trait)]
+    #[inline]
     pub fn next(&mut self) -> u32 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -31,6 +32,7 @@ impl Random {
     }
 
     /// A number below `limit`, which is at least 1.
+    #[inline]
     pub fn below(&mut self, limit: u32) -> u32 {
         self.next() % limit
     }
