@@ -3,9 +3,7 @@
 
 use reconverge_simt::Fidelity;
 
-use crate::explain::of_operand;
 use crate::flow::TokenType;
-use crate::inst::{BarrierCount, Inst};
 
 /// Which lanes execute an operation. (9.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +49,23 @@ impl Effect {
     }
 }
 
+/// How many warps a barrier waits for. (9.7)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierCount {
+    /// That many; 0xfff is the number of warps of the block.
+    Count(u16),
+    /// All of the block.
+    All,
+}
+
+/// The words for the other fields of an instruction.
+pub(crate) struct Words {
+    /// Its first source.
+    pub(crate) source: String,
+    /// The lanes whose guard holds, if it is a condition.
+    pub(crate) taken_by: &'static str,
+}
+
 macro_rules! controls {
     ($(
         $(#[$doc:meta])*
@@ -80,11 +95,11 @@ macro_rules! controls {
             }
 
             /// Returns what an instruction does, and its effect on the lanes of the warp and on the token stack.
-            pub(crate) fn sentences(self, inst: &Inst) -> (String, &'static str) {
-                fn of(does: impl Fn(&Inst) -> String, inst: &Inst) -> String {
-                    does(inst)
+            pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
+                fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
+                    does(words)
                 }
-                match self { $( Control::$Name $({ $($field),* })? => (of($does, inst), $lanes), )* }
+                match self { $( Control::$Name $({ $($field),* })? => (of($does, words), $lanes), )* }
             }
         }
     };
@@ -100,14 +115,14 @@ controls! {
         /// Byte address.
         target: u32,
     } => "bra", Specified, Guarded, Effect::Goto(target),
-        |inst| format!("Goes to {target:#x}{}.", taken_by(inst)),
+        |words| format!("Goes to {target:#x}{}.", words.taken_by),
         "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry";
     /// To the byte address in src\[0\], c[]. \[bra c[]\]
     BraIndirect {
         /// Limited.
         lim: bool,
     } => "bra c[]", Recommended, Active, Effect::Indirect,
-        |inst| format!("Goes to the address that is {}.", of_operand(&inst.src[0])),
+        |words| format!("Goes to the address that is {}.", words.source),
         "all active lanes go to the address in $a, which must be the same for all";
     /// To a byte address, with return. \[call\]
     Call {
@@ -198,10 +213,6 @@ impl Control {
     pub const fn leaves(self) -> bool {
         matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
     }
-}
-
-fn taken_by(inst: &Inst) -> &'static str {
-    if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" }
 }
 
 fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> String {

@@ -1,5 +1,6 @@
 //! An instruction in words: what it computes, what it does to the flow of lanes, what its fields select.
 
+use crate::control::Words;
 use crate::inst::{
     Access, Arith, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
 };
@@ -32,7 +33,7 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
 
 fn lanes_of(inst: &Inst) -> Option<&'static str> {
     match &inst.op {
-        Op::Control(control) => Some(control.sentences(inst).1),
+        Op::Control(control) => Some(control.sentences(&words(inst)).1),
         Op::Group(Group::Vote { .. }) => {
             Some("compares the condition of all active lanes; all get the same flags")
         }
@@ -49,7 +50,7 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
         Op::Arith(arith) => of_arith(arith, inst),
         Op::Memory(memory) => of_memory(memory, inst),
         Op::Group(group) => of_group(group, inst),
-        Op::Control(control) => control.sentences(inst).0,
+        Op::Control(control) => control.sentences(&words(inst)).0,
         Op::Idle(idle) => of_idle(idle),
     });
     if let Some(c) = inst.cdst {
@@ -106,7 +107,7 @@ fn of_dst(dst: &Dst) -> String {
     }
 }
 
-pub(crate) fn of_operand(operand: &Operand) -> String {
+fn of_operand(operand: &Operand) -> String {
     match operand {
         Operand::None => "nothing".to_owned(),
         // The register that no program has reads 0.
@@ -567,6 +568,12 @@ fn of_texture(tex: &Tex) -> String {
         text.push_str(&format!(" Texels are offset by {x}, {y}, {z}."));
     }
     text
+}
+
+/// Returns what the row of a control-flow operation says with.
+fn words(inst: &Inst) -> Words {
+    let taken_by = if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" };
+    Words { source: of_operand(&inst.src[0]), taken_by }
 }
 
 fn of_idle(idle: &Idle) -> String {

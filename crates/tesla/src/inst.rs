@@ -18,7 +18,7 @@ use std::fmt;
 
 use reconverge_simt::Fidelity;
 
-pub use crate::control::Control;
+pub use crate::control::{BarrierCount, Control};
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{FloatSize, Integer};
 use crate::lane::convert64;
@@ -525,15 +525,6 @@ pub struct Tex {
     pub sampler: u8,
     /// Texel offsets in x, y, z: -8 to 7.
     pub offset: [i8; 3],
-}
-
-/// How many warps a barrier waits for. (9.7)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BarrierCount {
-    /// That many; 0xfff is the number of warps of the block.
-    Count(u16),
-    /// All of the block.
-    All,
 }
 
 /// A class of operations: each with its name in reports and the grade of its exactness.
