@@ -1,8 +1,8 @@
 //! An instruction in words: what it computes, what it does to the flow of lanes, what its fields select.
 
+use crate::control::Words;
 use crate::inst::{
-    Access, Arith, BarrierCount, Base, Control, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space,
-    Special, Tex, TexOp,
+    Access, Arith, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
 };
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{FloatSize, Integer, Size};
@@ -33,7 +33,7 @@ pub fn flow(inst: &Inst) -> Vec<&'static str> {
 
 fn lanes_of(inst: &Inst) -> Option<&'static str> {
     match &inst.op {
-        Op::Control(control) => Some(of_control(control, inst).1),
+        Op::Control(control) => Some(control.sentences(&words(inst)).1),
         Op::Group(Group::Vote { .. }) => {
             Some("compares the condition of all active lanes; all get the same flags")
         }
@@ -50,7 +50,7 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
         Op::Arith(arith) => of_arith(arith, inst),
         Op::Memory(memory) => of_memory(memory, inst),
         Op::Group(group) => of_group(group, inst),
-        Op::Control(control) => of_control(control, inst).0,
+        Op::Control(control) => control.sentences(&words(inst)).0,
         Op::Idle(idle) => of_idle(idle),
     });
     if let Some(c) = inst.cdst {
@@ -570,77 +570,10 @@ fn of_texture(tex: &Tex) -> String {
     text
 }
 
-/// Returns what an operation does, and its effect on the lanes of the warp and on the token stack.
-fn of_control(control: &Control, inst: &Inst) -> (String, &'static str) {
-    match *control {
-        Control::Bra { target } => (
-            format!("Goes to {target:#x}{}.", taken_by(inst)),
-            "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry",
-        ),
-        Control::BraIndirect { .. } => (
-            format!("Goes to the address that is {}.", of_operand(&inst.src[0])),
-            "all active lanes go to the address in $a, which must be the same for all",
-        ),
-        Control::Call { target, .. } => (
-            format!("Calls the function at {target:#x}."),
-            "pushes a CALL entry with the next address and goes to the target",
-        ),
-        Control::Preret { target, .. } => (
-            format!("A later `ret` continues at {target:#x}."),
-            "pushes a CALL entry with the target as return address and goes on",
-        ),
-        Control::Ret => (
-            "Returns from the function; without a call, the lane ends.".to_owned(),
-            "lanes that take it wait for the innermost CALL entry; its address is next when all have returned",
-        ),
-        Control::Breakaddr { target } => (
-            format!("A later `break` continues at {target:#x}."),
-            "pushes a BREAK entry with the target and goes on",
-        ),
-        Control::Break => (
-            "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
-            "lanes that take it wait for the innermost BREAK entry; its address is next when all have left",
-        ),
-        Control::Joinat { target } => (
-            format!("Lanes that part from here on meet again at {target:#x}."),
-            "pushes a JOINAT entry with the target: where paths that part from here on meet again",
-        ),
-        Control::Quadon => (
-            "Switches on all lanes of quads with an active lane.".to_owned(),
-            "pushes a QUADON entry and switches on every lane of a quad in which one is active",
-        ),
-        Control::Quadpop => (
-            "Switches off the lanes that `quadon` switched on.".to_owned(),
-            "pops the QUADON entry and restores its lanes",
-        ),
-        Control::Discard => (
-            "Kills the lane's fragment.".to_owned(),
-            "lanes that take it are dead: they go on only as helpers and write nothing",
-        ),
-        Control::Bar { inc, wait, barrier, count } => (
-            bar_in_words(inc, wait, barrier, count),
-            "the warp waits until the barrier has the warps that it waits for",
-        ),
-        Control::Trap => ("Stops the launch with an error.".to_owned(), "stops the launch"),
-    }
-}
-
-fn taken_by(inst: &Inst) -> &'static str {
-    if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" }
-}
-
-fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> String {
-    let warps = match count {
-        BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
-        BarrierCount::Count(count) => format!("{count} warps"),
-    };
-    let does = match (inc, wait) {
-        (true, true) => "Arrives at, and waits at,",
-        (true, false) => "Arrives at",
-        (false, true) => "Waits at",
-        (false, false) => "Touches",
-    };
-    format!("{does} barrier {barrier} of {warps}.")
+/// Returns what the row of a control-flow operation says with.
+fn words(inst: &Inst) -> Words {
+    let taken_by = if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" };
+    Words { source: of_operand(&inst.src[0]), taken_by }
 }
 
 fn of_idle(idle: &Idle) -> String {

@@ -10,9 +10,10 @@ use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
 
 use crate::code::Code;
+use crate::control::{Control, Effect};
 use crate::decode::length;
-use crate::flow::INDIRECT_TARGET_BITS;
-use crate::inst::{Base, Condition, Control, End, Guard, Inst, Op, Operand, Space};
+use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
+use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
 /// What a lane does.
@@ -30,10 +31,11 @@ enum At {
 
 /// A token, by the address of the instruction that pushes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Token {
-    Joinat { by: u32, at: u32 },
-    Break { by: u32, at: u32 },
-    Call { by: u32, at: u32 },
+struct Token {
+    token: TokenType,
+    /// Address of the instruction that pushes it.
+    by: u32,
+    at: u32,
 }
 
 /// Which lanes a guard lets through.
@@ -55,6 +57,11 @@ impl Passes {
             condition if condition.table() == Condition::ALWAYS.table() => Passes::All,
             _ => Passes::Some,
         }
+    }
+
+    /// What the guard of a control-flow operation does. (9.2)
+    pub(crate) fn by(control: Control, guard: Guard) -> Passes {
+        if control.is_predicated() { Passes::of(guard) } else { Passes::All }
     }
 
     /// Whether some lanes may pass.
@@ -86,10 +93,7 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
     let broken: BTreeSet<u32> = paths
         .below
         .keys()
-        .filter_map(|token| match token {
-            Token::Break { at, .. } => Some(*at),
-            Token::Joinat { .. } | Token::Call { .. } => None,
-        })
+        .filter_map(|token| (token.token == TokenType::Break).then_some(token.at))
         .collect();
     let mut entries = BTreeSet::from([code.base()]);
     let node = |pc: &u32| {
@@ -135,20 +139,20 @@ impl Walk<'_> {
             At::Broken(pc) => match top {
                 // 13.5: without a BREAK token it is lost.
                 None => {}
-                Some(Token::Break { at, .. }) => {
+                Some(Token { token: TokenType::Break, at, .. }) => {
                     self.edge(pc, at, EdgeKind::Break);
                     next.push(Move::Pop(At::Before(at)));
                 }
                 // 9.5: lenient mode unwinds through a call.
-                Some(Token::Joinat { .. } | Token::Call { .. }) => next.push(Move::Pop(At::Broken(pc))),
+                Some(_) => next.push(Move::Pop(At::Broken(pc))),
             },
             At::Returned(pc) => match top {
                 None => {}
-                Some(Token::Call { at, .. }) => {
+                Some(Token { token: TokenType::Call, at, .. }) => {
                     self.edge(pc, at, EdgeKind::Return);
                     next.push(Move::Pop(At::Before(at)));
                 }
-                Some(Token::Joinat { .. } | Token::Break { .. }) => next.push(Move::Pop(At::Returned(pc))),
+                Some(_) => next.push(Move::Pop(At::Returned(pc))),
             },
         }
     }
@@ -159,7 +163,7 @@ impl Walk<'_> {
             _ if !joins => next.push(Move::Go(At::Joined(pc))),
             // 13.4: lenient mode goes on.
             None => next.push(Move::Go(At::Joined(pc))),
-            Some(token @ Token::Joinat { at, .. }) => {
+            Some(token @ Token { token: TokenType::Joinat, at, .. }) => {
                 self.joins.entry(token).or_default().extend([pc, at]);
                 next.push(Move::Pop(At::Joined(pc)));
                 // 13.3: when the paths of the others end elsewhere, those that wait go on where the token says.
@@ -168,7 +172,7 @@ impl Walk<'_> {
                 }
             }
             // STACK_MISMATCH
-            Some(Token::Break { .. } | Token::Call { .. }) => {}
+            Some(_) => {}
         }
     }
 
@@ -182,10 +186,11 @@ impl Walk<'_> {
             walk.edge(pc, to, kind);
             next.push(Move::Go(At::Before(to)));
         };
-        let passes = Passes::of(inst.guard);
         let Op::Control(control) = inst.op else { return go(self, behind, EdgeKind::Next) };
-        match control {
-            Control::Bra { target } => {
+        let passes = Passes::by(control, inst.guard);
+        match control.effect() {
+            Effect::Next | Effect::Quadpop | Effect::Barrier => go(self, behind, EdgeKind::Next),
+            Effect::Goto(target) => {
                 if passes.but_some() {
                     go(self, behind, EdgeKind::Next);
                 }
@@ -193,43 +198,30 @@ impl Walk<'_> {
                     go(self, target, jump(pc, target));
                 }
             }
-            Control::BraIndirect { .. } => {
+            Effect::Indirect => {
                 for target in self.indirect_targets(inst) {
                     go(self, target, jump(pc, target));
                 }
             }
-            Control::Break | Control::Ret => {
+            Effect::Leave(token) => {
                 if passes.but_some() {
                     go(self, behind, EdgeKind::Next);
                 }
-                let left = if control == Control::Break { At::Broken(pc) } else { At::Returned(pc) };
+                let left = if token == TokenType::Break { At::Broken(pc) } else { At::Returned(pc) };
                 next.extend(passes.any().then_some(Move::Go(left)));
             }
-            Control::Call { target, lim } => {
-                if lim {
+            Effect::Push { token: TokenType::Quadon, .. } => go(self, behind, EdgeKind::Next),
+            Effect::Push { token, address, goes, limited } => {
+                if limited {
                     go(self, behind, EdgeKind::Next);
                 }
-                self.edge(pc, target, EdgeKind::Call);
-                next.push(Move::Push(At::Before(target), Token::Call { by: pc, at: behind }));
+                let kind = if goes.is_some() { EdgeKind::Call } else { EdgeKind::Next };
+                let goes = goes.unwrap_or(behind);
+                self.edge(pc, goes, kind);
+                let token = Token { token, by: pc, at: address.unwrap_or(behind) };
+                next.push(Move::Push(At::Before(goes), token));
             }
-            // A limited one may push nothing.
-            Control::Preret { target, lim } => {
-                self.edge(pc, behind, EdgeKind::Next);
-                next.push(Move::Push(At::Before(behind), Token::Call { by: pc, at: target }));
-                next.extend(lim.then_some(Move::Go(At::Before(behind))));
-            }
-            Control::Breakaddr { target } => {
-                self.edge(pc, behind, EdgeKind::Next);
-                next.push(Move::Push(At::Before(behind), Token::Break { by: pc, at: target }));
-            }
-            Control::Joinat { target } => {
-                self.edge(pc, behind, EdgeKind::Next);
-                next.push(Move::Push(At::Before(behind), Token::Joinat { by: pc, at: target }));
-            }
-            Control::Discard | Control::Quadon | Control::Quadpop | Control::Bar { .. } => {
-                go(self, behind, EdgeKind::Next);
-            }
-            Control::Trap => {}
+            Effect::Stop => {}
         }
     }
 

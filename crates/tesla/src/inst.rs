@@ -18,6 +18,7 @@ use std::fmt;
 
 use reconverge_simt::Fidelity;
 
+pub use crate::control::{BarrierCount, Control};
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::convert::{FloatSize, Integer};
 use crate::lane::convert64;
@@ -526,15 +527,6 @@ pub struct Tex {
     pub offset: [i8; 3],
 }
 
-/// How many warps a barrier waits for. (9.7)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BarrierCount {
-    /// That many; 0xfff is the number of warps of the block.
-    Count(u16),
-    /// All of the block.
-    All,
-}
-
 /// A class of operations: each with its name in reports and the grade of its exactness.
 macro_rules! operations {
     (
@@ -929,111 +921,6 @@ operations! {
             /// `all` rather than `any`.
             all: bool,
         } => "vote", Recommended;
-    }
-}
-
-operations! {
-    /// Control flow. (9) Only the variants marked P look at `guard`.
-    Control {
-        /// P: kills the lane's fragment. \[discard\]
-        Discard => "discard", Specified;
-        /// P: to a byte address. \[bra\]
-        Bra {
-            /// Byte address.
-            target: u32,
-        } => "bra", Specified;
-        /// To the byte address in src\[0\], c[]. \[bra c[]\]
-        BraIndirect {
-            /// Limited.
-            lim: bool,
-        } => "bra c[]", Recommended;
-        /// To a byte address, with return. \[call\]
-        Call {
-            /// Byte address.
-            target: u32,
-            /// Limited.
-            lim: bool,
-        } => "call", Specified;
-        /// Pushes a return address. \[preret\]
-        Preret {
-            /// Byte address.
-            target: u32,
-            /// Limited.
-            lim: bool,
-        } => "preret", Recommended;
-        /// P \[ret\]
-        Ret => "ret", Specified;
-        /// Pushes where `break` continues. \[breakaddr\]
-        Breakaddr {
-            /// Byte address.
-            target: u32,
-        } => "breakaddr", Specified;
-        /// P \[break\]
-        Break => "break", Specified;
-        /// Pushes where lanes reconverge. \[joinat\]
-        Joinat {
-            /// Byte address.
-            target: u32,
-        } => "joinat", Specified;
-        /// Wakes whole quads. \[quadon\]
-        Quadon => "quadon", Specified;
-        /// Ends `quadon`. \[quadpop\]
-        Quadpop => "quadpop", Specified;
-        /// A barrier of the block. \[bar\]
-        Bar {
-            /// Count this warp.
-            inc: bool,
-            /// Wait until the barrier is complete.
-            wait: bool,
-            /// Barrier number, 0 to 15.
-            barrier: u8,
-            /// How many warps complete it.
-            count: BarrierCount,
-        } => "bar", Recommended;
-        /// Error TRAP_INSTRUCTION. \[trap\]
-        Trap => "trap", Specified;
-    }
-}
-
-/// The properties of a control-flow operation that do not depend on the state of the warp.
-struct ControlRow {
-    target: Option<u32>,
-    predicated: bool,
-    leaves: bool,
-}
-
-impl Control {
-    const fn row(self) -> ControlRow {
-        const fn row(target: Option<u32>, predicated: bool, leaves: bool) -> ControlRow {
-            ControlRow { target, predicated, leaves }
-        }
-        match self {
-            Control::Discard => row(None, true, false),
-            Control::Bra { target } => row(Some(target), true, true),
-            Control::BraIndirect { .. } => row(None, false, true),
-            // The lanes come back.
-            Control::Call { target, .. } => row(Some(target), false, false),
-            Control::Preret { target, .. } => row(Some(target), false, false),
-            Control::Ret | Control::Break => row(None, true, true),
-            Control::Breakaddr { target } | Control::Joinat { target } => row(Some(target), false, false),
-            Control::Quadon | Control::Quadpop | Control::Bar { .. } => row(None, false, false),
-            Control::Trap => row(None, false, true),
-        }
-    }
-
-    /// The code address in the instruction, if there is one.
-    pub const fn target(self) -> Option<u32> {
-        self.row().target
-    }
-
-    /// Whether only the lanes whose guard holds execute the operation. (9.2)
-    pub const fn is_predicated(self) -> bool {
-        self.row().predicated
-    }
-
-    /// Whether the lanes that execute the operation do not continue with the next instruction.
-    pub const fn leaves(self) -> bool {
-        self.row().leaves
     }
 }
 

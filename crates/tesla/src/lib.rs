@@ -24,6 +24,7 @@ pub mod barrier;
 pub mod block;
 pub mod code;
 pub mod context;
+pub mod control;
 pub mod coverage;
 pub mod decode;
 pub mod draft;

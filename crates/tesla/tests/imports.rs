@@ -7,10 +7,10 @@ use reconverge_testkit::climbing_imports;
 /// Each module imports only those before it.
 #[rustfmt::skip]
 const ORDER: &[&str] = &[
-    // What an instruction is.
-    "lane", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
+    // What an instruction is, and what it does to the lanes.
+    "flow", "control", "lane", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
     // What can happen.
-    "flow", "barrier", "trap", "code", "open",
+    "barrier", "trap", "code", "open",
     // What may happen, without a run.
     "paths", "graph",
     // State.

@@ -14,9 +14,10 @@ use super::{
     JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS,
     STACK_GROWS, STACK_NEED, Subject,
 };
-use crate::flow::{DEFAULT_STACK_ENTRIES, WARP};
+use crate::control::{Control, Effect};
+use crate::flow::{DEFAULT_STACK_ENTRIES, TokenType, WARP};
 use crate::graph::Passes;
-use crate::inst::{Control, End, Inst, Op};
+use crate::inst::{End, Inst, Op};
 use crate::paths::{Move, Paths};
 use crate::uses::Place;
 
@@ -52,19 +53,10 @@ struct Waiting {
 /// What the warp does, and which lanes wait.
 type State = (At, Waiting);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
-    Branch,
-    Joinat,
-    Break,
-    Call,
-    Quadon,
-}
-
 /// What an instruction pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Token {
-    kind: Kind,
+    kind: TokenType,
     /// Address of the instruction.
     by: u32,
     /// Its address, see [`crate::flow::Token`].
@@ -175,18 +167,18 @@ impl Walk<'_, '_> {
             return next.push(Move::Go(run));
         };
         match token.kind {
-            Kind::Branch => {
+            TokenType::Branch => {
                 next.push(Move::Pop((At::Before(token.to), Waiting { apart: true, ..waiting })));
             }
-            Kind::Joinat => {
+            TokenType::Joinat => {
                 self.answered.insert(token.by);
                 next.push(Move::Pop((At::Joined(pc), Waiting { apart: token.then.apart, ..waiting })));
             }
-            Kind::Quadon => {
+            TokenType::Quadon => {
                 self.broken(&QUADON_FLOW, pc, format!("it joins behind the quadon at {:#x}", token.by))
             }
-            Kind::Break | Kind::Call => {
-                let what = if token.kind == Kind::Break {
+            TokenType::Break | TokenType::Call | TokenType::CallLim => {
+                let what = if token.kind == TokenType::Break {
                     "BREAK token of the breakaddr"
                 } else {
                     "CALL token of the call"
@@ -199,7 +191,7 @@ impl Walk<'_, '_> {
     fn instruction(&mut self, pc: u32, waiting: Waiting, top: Option<Token>, next: &mut Moves) {
         let Ok(inst) = self.subject.code.at(pc) else { return };
         let behind = pc + inst.form.bytes();
-        let quadon = top.filter(|token| token.kind == Kind::Quadon);
+        let quadon = top.filter(|token| token.kind == TokenType::Quadon);
         if let Some(quadon) = quadon
             && (inst.end == End::Exit
                 || matches!(inst.op, Op::Control(control) if control != Control::Quadpop && control != Control::Discard))
@@ -210,27 +202,25 @@ impl Walk<'_, '_> {
             return next.push(Move::Go((At::Left(Leave::Exit, pc), waiting)));
         }
         let go = |to| Move::Go((At::Before(to), waiting));
-        let push = |kind, to, goes, waiting| {
-            Move::Push((At::Before(goes), waiting), Token { kind, by: pc, to, then: waiting })
-        };
         let Op::Control(control) = inst.op else { return next.push(go(behind)) };
-        let passes = Passes::of(inst.guard);
+        let passes = Passes::by(control, inst.guard);
         let divides = passes == Passes::Some && self.varies(pc, inst);
-        match control {
-            Control::Bra { target } => {
+        match control.effect() {
+            Effect::Next => next.push(go(behind)),
+            Effect::Goto(target) => {
                 next.extend(passes.but_some().then_some(go(behind)));
                 next.extend(passes.any().then_some(go(target)));
                 next.extend(divides.then_some(Move::Push(
                     (At::Before(target), Waiting { apart: true, ..waiting }),
-                    Token { kind: Kind::Branch, by: pc, to: behind, then: waiting },
+                    Token { kind: TokenType::Branch, by: pc, to: behind, then: waiting },
                 )));
             }
-            Control::BraIndirect { .. } => {
+            Effect::Indirect => {
                 let node = self.subject.graph.node(pc);
                 next.extend(node.into_iter().flat_map(|node| &node.next).map(|edge| go(edge.to)));
             }
-            Control::Break | Control::Ret => {
-                let leave = if control == Control::Break { Leave::Break } else { Leave::Ret };
+            Effect::Leave(token) => {
+                let leave = if token == TokenType::Break { Leave::Break } else { Leave::Ret };
                 next.extend(passes.any().then_some(Move::Go((At::Left(leave, pc), waiting))));
                 next.extend(passes.but_some().then_some(go(behind)));
                 let parks = leave == Leave::Break || waiting.called;
@@ -239,28 +229,17 @@ impl Walk<'_, '_> {
                         .then_some(Move::Go((At::Before(behind), Waiting { away: true, ..waiting }))),
                 );
             }
-            Control::Call { target, lim } => {
-                next.extend(lim.then_some(go(behind)));
-                let inside = Waiting { called: true, ..waiting };
-                let token = Token { kind: Kind::Call, by: pc, to: behind, then: waiting };
-                next.push(Move::Push((At::Before(target), inside), token));
+            Effect::Push { token: kind, address, goes, limited } => {
+                next.extend(limited.then_some(go(behind)));
+                let inside = Waiting { called: waiting.called || kind == TokenType::Call, ..waiting };
+                let token = Token { kind, by: pc, to: address.unwrap_or(behind), then: waiting };
+                next.push(Move::Push((At::Before(goes.unwrap_or(behind)), inside), token));
             }
-            Control::Preret { target, lim } => {
-                next.extend(lim.then_some(go(behind)));
-                let inside = Waiting { called: true, ..waiting };
-                let token = Token { kind: Kind::Call, by: pc, to: target, then: waiting };
-                next.push(Move::Push((At::Before(behind), inside), token));
-            }
-            Control::Breakaddr { target } => next.push(push(Kind::Break, target, behind, waiting)),
-            Control::Joinat { target } => {
-                next.push(push(Kind::Joinat, target, behind, waiting));
-            }
-            Control::Quadon => next.push(push(Kind::Quadon, 0, behind, waiting)),
-            Control::Quadpop => match quadon {
+            Effect::Quadpop => match quadon {
                 Some(_) => next.push(Move::Pop((At::Before(behind), waiting))),
                 None => self.broken(&QUADPOP, pc, "no quadon may have pushed what it pops"),
             },
-            Control::Bar { .. } => {
+            Effect::Barrier => {
                 if waiting.apart || waiting.away {
                     let how = if waiting.apart {
                         "at a join, or on the other side of a branch"
@@ -271,8 +250,7 @@ impl Walk<'_, '_> {
                 }
                 next.push(go(behind));
             }
-            Control::Discard => next.push(go(behind)),
-            Control::Trap => {}
+            Effect::Stop => {}
         }
     }
 
@@ -292,17 +270,17 @@ impl Walk<'_, '_> {
         let then = |waiting| Move::Pop((At::Before(token.to), waiting));
         let parked = leave == Leave::Break || leave == Leave::Ret && token.then.called;
         match token.kind {
-            Kind::Branch => {
+            TokenType::Branch => {
                 let away = waiting.away || parked;
                 next.push(then(Waiting { away, ..token.then }));
             }
             // Lanes that may wait at the join go on there, and the join pops the token.
-            Kind::Joinat => {
+            TokenType::Joinat => {
                 let away = waiting.away || parked;
                 next.push(Move::Go((At::Before(token.to), Waiting { away, ..waiting })));
                 next.push(further);
             }
-            Kind::Break => {
+            TokenType::Break => {
                 if leave == Leave::Break {
                     self.answered.insert(token.by);
                 }
@@ -316,7 +294,7 @@ impl Walk<'_, '_> {
                     next.push(further);
                 }
             }
-            Kind::Call => {
+            TokenType::Call | TokenType::CallLim => {
                 if leave == Leave::Break {
                     let message = format!("its loop is outside the subroutine called at {:#x}", token.by);
                     return self.broken(&BREAK_MISMATCH, pc, message);
@@ -331,19 +309,21 @@ impl Walk<'_, '_> {
                     )));
                 }
             }
-            Kind::Quadon => {}
+            TokenType::Quadon => {}
         }
     }
 }
 
 /// Tokens that nothing pops as it should.
 fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut Found) {
-    let pushed: BTreeSet<(Kind, u32)> = paths.below.keys().map(|token| (token.kind, token.by)).collect();
+    let pushed: BTreeSet<(TokenType, u32)> = paths.below.keys().map(|token| (token.kind, token.by)).collect();
     for (kind, by) in pushed.into_iter().filter(|(_, by)| !answered.contains(by)) {
         match kind {
-            Kind::Joinat => found.push((&JOINAT_UNANSWERED, by, "no join pops its token".to_owned())),
-            Kind::Break => found.push((&BREAKADDR_UNANSWERED, by, "no break goes where it says".to_owned())),
-            Kind::Branch | Kind::Call | Kind::Quadon => {}
+            TokenType::Joinat => found.push((&JOINAT_UNANSWERED, by, "no join pops its token".to_owned())),
+            TokenType::Break => {
+                found.push((&BREAKADDR_UNANSWERED, by, "no break goes where it says".to_owned()))
+            }
+            TokenType::Branch | TokenType::Call | TokenType::CallLim | TokenType::Quadon => {}
         }
     }
 }
@@ -355,7 +335,7 @@ fn addresses(
     answered: &BTreeSet<u32>,
     found: &mut Found,
 ) {
-    let joinat = |token: &&Token| token.kind == Kind::Joinat && answered.contains(&token.by);
+    let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(&token.by);
     for token in paths.below.keys().filter(joinat) {
         if !subject.code.at(token.to).is_ok_and(|inst| inst.end == End::Join) {
             found.push((&JOINAT_ADDRESS, token.by, format!("no instruction joins at {:#x}", token.to)));
@@ -367,41 +347,31 @@ fn addresses(
 /// behind in each round: their number is another rule's finding.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
     let cycles = cycles(paths);
-    let mut tops: BTreeMap<u32, BTreeSet<Option<(Kind, u32)>>> = BTreeMap::new();
+    let mut tops: BTreeMap<u32, BTreeSet<Option<(TokenType, u32)>>> = BTreeMap::new();
     for ((at, _), top) in &paths.states {
         let At::Before(pc) = at else { continue };
         let own = match top {
             Some(token) if cycles.iter().any(|cycle| cycle.contains(token)) => continue,
             Some(token) => match token.kind {
-                Kind::Branch => continue,
-                Kind::Call => None,
-                Kind::Joinat | Kind::Break | Kind::Quadon => Some((token.kind, token.by)),
+                TokenType::Branch => continue,
+                TokenType::Call | TokenType::CallLim => None,
+                TokenType::Joinat | TokenType::Break | TokenType::Quadon => Some((token.kind, token.by)),
             },
             None => None,
         };
         tops.entry(*pc).or_default().insert(own);
     }
     // Only where the paths meet: what follows has the same tops.
-    let mut seen: BTreeSet<BTreeSet<Option<(Kind, u32)>>> = BTreeSet::new();
+    let mut seen: BTreeSet<BTreeSet<Option<(TokenType, u32)>>> = BTreeSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
             let named = tops.iter().map(|top| match top {
                 None => "none".to_owned(),
-                Some((kind, by)) => format!("{} of {by:#x}", name(*kind)),
+                Some((kind, by)) => format!("{} of {by:#x}", kind.name()),
             });
             let message = format!("the token on top may be {}", named.collect::<Vec<_>>().join(" or "));
             found.push((&STACK_DIFFERS, pc, message));
         }
-    }
-}
-
-const fn name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Branch => "BRANCH",
-        Kind::Joinat => "JOINAT",
-        Kind::Break => "BREAK",
-        Kind::Call => "CALL",
-        Kind::Quadon => "QUADON",
     }
 }
 
@@ -424,13 +394,16 @@ fn need_of(paths: &Paths<State, Token>) -> Need {
     let mut branches_grow = false;
     for cycle in &cycles {
         let has = |kind| cycle.iter().any(|token| token.kind == kind);
-        match (has(Kind::Call), has(Kind::Joinat) || has(Kind::Break) || has(Kind::Quadon)) {
+        match (
+            has(TokenType::Call),
+            has(TokenType::Joinat) || has(TokenType::Break) || has(TokenType::Quadon),
+        ) {
             (true, _) => need.recursive = true,
             (false, true) => need.grows = true,
             (false, false) => branches_grow = true,
         }
     }
-    let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == Kind::Branch) == branch);
+    let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == TokenType::Branch) == branch);
     let branches = if branches_grow { WARP - 1 } else { depth(true).min(WARP - 1) };
     need.entries = depth(false) + branches;
     need
@@ -439,9 +412,11 @@ fn need_of(paths: &Paths<State, Token>) -> Need {
 fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) {
     for cycle in cycles(paths) {
         let of = |kind| cycle.iter().filter(move |token| token.kind == kind).map(|token| token.by).min();
-        if let Some(by) = of(Kind::Call) {
+        if let Some(by) = of(TokenType::Call) {
             found.push((&RECURSION, by, "recursive: the stack has no bound".to_owned()));
-        } else if let Some(by) = [Kind::Joinat, Kind::Break, Kind::Quadon].into_iter().find_map(of) {
+        } else if let Some(by) =
+            [TokenType::Joinat, TokenType::Break, TokenType::Quadon].into_iter().find_map(of)
+        {
             found.push((&STACK_GROWS, by, "its token may lie on one of an earlier round".to_owned()));
         }
     }

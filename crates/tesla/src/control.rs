@@ -1,0 +1,230 @@
+//! The control-flow operations: one row for each, with its name, its effect on lanes and token stack, and the sentences of
+//! `explain`. [`crate::flow`] executes them; the graph, the linter and `explain` read the rows. (9)
+
+use reconverge_simt::Fidelity;
+
+use crate::flow::TokenType;
+
+/// Which lanes execute an operation. (9.2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executing {
+    /// The active lanes whose guard holds.
+    Guarded,
+    /// All active lanes, whatever the guard.
+    Active,
+}
+
+/// The effect of an operation on the lanes that execute it, and on the token stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// The lanes continue with the next instruction.
+    Next,
+    /// The lanes go to an address.
+    Goto(u32),
+    /// The lanes go to an address from memory.
+    Indirect,
+    /// The warp pushes a token and continues.
+    Push {
+        token: TokenType,
+        /// The token's address; `None` for the next instruction.
+        address: Option<u32>,
+        /// Where the warp continues; `None` for the next instruction.
+        goes: Option<u32>,
+        /// A limited operation pushes nothing where the stack is deep enough.
+        limited: bool,
+    },
+    /// The lanes wait for the innermost token of this type.
+    Leave(TokenType),
+    /// The warp pops a QUADON token.
+    Quadpop,
+    /// The warp waits for others.
+    Barrier,
+    /// The launch ends.
+    Stop,
+}
+
+impl Effect {
+    const fn push(token: TokenType, address: u32) -> Effect {
+        Effect::Push { token, address: Some(address), goes: None, limited: false }
+    }
+}
+
+/// How many warps a barrier waits for. (9.7)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BarrierCount {
+    /// That many; 0xfff is the number of warps of the block.
+    Count(u16),
+    /// All of the block.
+    All,
+}
+
+/// The words for the other fields of an instruction.
+pub(crate) struct Words {
+    /// Its first source.
+    pub(crate) source: String,
+    /// The lanes whose guard holds, if it is a condition.
+    pub(crate) taken_by: &'static str,
+}
+
+macro_rules! controls {
+    ($(
+        $(#[$doc:meta])*
+        $Name:ident $({ $($(#[$field_doc:meta])* $field:ident: $type:ty,)* })?
+            => $name:literal, $grade:ident, $executing:ident, $effect:expr, $does:expr, $lanes:literal;
+    )*) => {
+        /// Control flow. (9)
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Control { $(
+            $(#[$doc])*
+            $Name $({ $($(#[$field_doc])* $field: $type,)* })?,
+        )* }
+
+        #[allow(unused_variables, reason = "a row uses the fields that it needs")]
+        impl Control {
+            /// The name in reports, and how exact the operation is, whatever its modifiers.
+            pub const fn fidelity(&self) -> (&'static str, Fidelity) {
+                match self { $( Control::$Name { .. } => ($name, Fidelity::$grade), )* }
+            }
+
+            pub(crate) const fn executing(self) -> Executing {
+                match self { $( Control::$Name { .. } => Executing::$executing, )* }
+            }
+
+            pub(crate) const fn effect(self) -> Effect {
+                match self { $( Control::$Name $({ $($field),* })? => $effect, )* }
+            }
+
+            /// Returns what an instruction does, and its effect on the lanes of the warp and on the token stack.
+            pub(crate) fn sentences(self, words: &Words) -> (String, &'static str) {
+                fn of(does: impl Fn(&Words) -> String, words: &Words) -> String {
+                    does(words)
+                }
+                match self { $( Control::$Name $({ $($field),* })? => (of($does, words), $lanes), )* }
+            }
+        }
+    };
+}
+
+controls! {
+    /// Kills the lane's fragment. \[discard\]
+    Discard => "discard", Specified, Guarded, Effect::Next,
+        |_| "Kills the lane's fragment.".to_owned(),
+        "lanes that take it are dead: they go on only as helpers and write nothing";
+    /// To a byte address. \[bra\]
+    Bra {
+        /// Byte address.
+        target: u32,
+    } => "bra", Specified, Guarded, Effect::Goto(target),
+        |words| format!("Goes to {target:#x}{}.", words.taken_by),
+        "lanes that take it go to the target; when only some do, the fall-through side is pushed as a BRANCH entry";
+    /// To the byte address in src\[0\], c[]. \[bra c[]\]
+    BraIndirect {
+        /// Limited.
+        lim: bool,
+    } => "bra c[]", Recommended, Active, Effect::Indirect,
+        |words| format!("Goes to the address that is {}.", words.source),
+        "all active lanes go to the address in $a, which must be the same for all";
+    /// To a byte address, with return. \[call\]
+    Call {
+        /// Byte address.
+        target: u32,
+        /// Limited.
+        lim: bool,
+    } => "call", Specified, Active,
+        Effect::Push { token: TokenType::Call, address: None, goes: Some(target), limited: lim },
+        |_| format!("Calls the function at {target:#x}."),
+        "pushes a CALL entry with the next address and goes to the target";
+    /// Pushes a return address. \[preret\]
+    Preret {
+        /// Byte address.
+        target: u32,
+        /// Limited.
+        lim: bool,
+    } => "preret", Recommended, Active,
+        Effect::Push { token: TokenType::Call, address: Some(target), goes: None, limited: lim },
+        |_| format!("A later `ret` continues at {target:#x}."),
+        "pushes a CALL entry with the target as return address and goes on";
+    /// Returns. \[ret\]
+    Ret => "ret", Specified, Guarded, Effect::Leave(TokenType::Call),
+        |_| "Returns from the function; without a call, the lane ends.".to_owned(),
+        "lanes that take it wait for the innermost CALL entry; its address is next when all have returned";
+    /// Pushes where `break` continues. \[breakaddr\]
+    Breakaddr {
+        /// Byte address.
+        target: u32,
+    } => "breakaddr", Specified, Active, Effect::push(TokenType::Break, target),
+        |_| format!("A later `break` continues at {target:#x}."),
+        "pushes a BREAK entry with the target and goes on";
+    /// Leaves the loop. \[break\]
+    Break => "break", Specified, Guarded, Effect::Leave(TokenType::Break),
+        |_| "Leaves the loop, to the address of the last `breakaddr`.".to_owned(),
+        "lanes that take it wait for the innermost BREAK entry; its address is next when all have left";
+    /// Pushes where lanes reconverge. \[joinat\]
+    Joinat {
+        /// Byte address.
+        target: u32,
+    } => "joinat", Specified, Active, Effect::push(TokenType::Joinat, target),
+        |_| format!("Lanes that part from here on meet again at {target:#x}."),
+        "pushes a JOINAT entry with the target: where paths that part from here on meet again";
+    /// Wakes whole quads. \[quadon\]
+    Quadon => "quadon", Specified, Active,
+        Effect::Push { token: TokenType::Quadon, address: None, goes: None, limited: false },
+        |_| "Switches on all lanes of quads with an active lane.".to_owned(),
+        "pushes a QUADON entry and switches on every lane of a quad in which one is active";
+    /// Ends `quadon`. \[quadpop\]
+    Quadpop => "quadpop", Specified, Active, Effect::Quadpop,
+        |_| "Switches off the lanes that `quadon` switched on.".to_owned(),
+        "pops the QUADON entry and restores its lanes";
+    /// A barrier of the block. \[bar\]
+    Bar {
+        /// Count this warp.
+        inc: bool,
+        /// Wait until the barrier is complete.
+        wait: bool,
+        /// Barrier number, 0 to 15.
+        barrier: u8,
+        /// How many warps complete it.
+        count: BarrierCount,
+    } => "bar", Recommended, Active, Effect::Barrier,
+        |_| bar_in_words(inc, wait, barrier, count),
+        "the warp waits until the barrier has the warps that it waits for";
+    /// Error TRAP_INSTRUCTION. \[trap\]
+    Trap => "trap", Specified, Active, Effect::Stop,
+        |_| "Stops the launch with an error.".to_owned(),
+        "stops the launch";
+}
+
+impl Control {
+    /// The code address in the instruction, if there is one.
+    pub const fn target(self) -> Option<u32> {
+        match self.effect() {
+            Effect::Goto(target) | Effect::Push { goes: Some(target), .. } => Some(target),
+            Effect::Push { address, goes: None, .. } => address,
+            _ => None,
+        }
+    }
+
+    /// Whether only the lanes whose guard holds execute the operation. (9.2)
+    pub const fn is_predicated(self) -> bool {
+        matches!(self.executing(), Executing::Guarded)
+    }
+
+    /// Whether the lanes that execute the operation do not continue with the next instruction.
+    pub const fn leaves(self) -> bool {
+        matches!(self.effect(), Effect::Goto(_) | Effect::Indirect | Effect::Leave(_) | Effect::Stop)
+    }
+}
+
+fn bar_in_words(inc: bool, wait: bool, barrier: u8, count: BarrierCount) -> String {
+    let warps = match count {
+        BarrierCount::All | BarrierCount::Count(0xfff) => "all warps of the block".to_owned(),
+        BarrierCount::Count(count) => format!("{count} warps"),
+    };
+    let does = match (inc, wait) {
+        (true, true) => "Arrives at, and waits at,",
+        (true, false) => "Arrives at",
+        (false, true) => "Waits at",
+        (false, false) => "Touches",
+    };
+    format!("{does} barrier {barrier} of {warps}.")
+}
