@@ -12,7 +12,7 @@
 //! `run`, `observe`, `step`. The command of the same package is the feature `cli`; a program that uses the library does without:
 //!
 //! ```toml
-//! reconverge = { version = "0.1", default-features = false, features = ["compiled"] }
+//! reconverge = { version = "0.1", default-features = false }
 //! ```
 //!
 //! # Example

@@ -8,8 +8,9 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use crate::asm::{Assembler, Label, Rm, at, at_base};
+use crate::called::{Rescue, Rescuer};
 use crate::level::Level;
-use crate::slice::{Effect, Function, Node, One, Rescue, Row, Slice, Two, Value};
+use crate::slice::{Effect, Node, One, Row, Slice, Two, Value};
 use crate::state::place;
 
 /// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, that in a bit for each lane, and
@@ -108,7 +109,7 @@ pub(crate) struct Cold {
 #[derive(Debug)]
 enum Rare {
     /// A call of a rescuer. Sources and mask, where they are; the register of the value, before and after.
-    Rescue { with: Function, given: [Rm; 4], value: Register },
+    Rescue { with: Rescuer, given: [Rm; 4], value: Register },
     /// A load of words that do not lie in a row; with the place of their order in the frame, where that is known.
     Load { to: Register, free: Register, access: Lanes, order: Option<i32> },
     /// A store of such words.
@@ -1014,7 +1015,7 @@ fn emit_rescue(
     level: Level,
     asm: &mut Assembler,
     shared: Label,
-    with: Function,
+    with: Rescuer,
     given: &[Rm; 4],
     value: Register,
 ) {
@@ -1034,7 +1035,7 @@ fn emit_rescue(
         };
         give(level, asm, number as i32, from);
     }
-    asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.0 as u64));
+    asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.address() as u64));
     asm.branch(Code::Call_rel32_64, shared);
     match level {
         Level::Avx2 => asm.two(level.load(), value, Rm::Memory(part(0, 4))),

@@ -9,7 +9,7 @@
 //! handler continues that call where it restores registers. All other faults go to the handler that was there before, or end
 //! the process as they would without this one. A function that code calls is not in a region.
 //!
-//! Linux only: elsewhere [`call`] only calls.
+//! Linux on x86-64 only: elsewhere [`call`] only calls.
 
 // A handler of signals, and a stack that is left: each place states why that is sound.
 #![allow(unsafe_code)]
@@ -17,6 +17,7 @@
 #[cfg(debug_assertions)]
 use std::sync::LazyLock;
 
+use crate::called::convention;
 use crate::state::State;
 
 /// A memory fault of generated code.
@@ -29,11 +30,11 @@ pub struct Fault {
 }
 
 /// What [`call`] calls.
-pub(crate) type Entry = unsafe extern "sysv64" fn(*mut State) -> u32;
+pub(crate) type Entry = convention!(fn(*mut State) -> u32);
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub(crate) use linux::{Region, call, install};
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 pub(crate) use other::{Region, call, install};
 
 /// Returns the rows, or in a build with debug assertions an address that cannot be accessed, if `RECONVERGE_FAULT` is set: for
@@ -50,7 +51,7 @@ pub(crate) fn rows(rows: *mut u8) -> *mut u8 {
     rows
 }
 
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
 mod other {
     use super::*;
 
@@ -74,5 +75,5 @@ mod other {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod linux;

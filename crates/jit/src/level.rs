@@ -19,20 +19,25 @@ pub enum Level {
 impl Level {
     /// The levels that this processor has, lowest first.
     pub fn available() -> Vec<Level> {
-        let avx2 = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("popcnt");
-        let avx512 = avx2
-            && is_x86_feature_detected!("avx512f")
-            && is_x86_feature_detected!("avx512bw")
-            && is_x86_feature_detected!("avx512dq")
-            && is_x86_feature_detected!("avx512vl");
-        [(avx2, Level::Avx2), (avx512, Level::Avx512)]
-            .into_iter()
-            .filter_map(|(has, level)| has.then_some(level))
-            .collect()
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("bmi1")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt");
+            let avx512 = avx2
+                && is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            [(avx2, Level::Avx2), (avx512, Level::Avx512)]
+                .into_iter()
+                .filter_map(|(has, level)| has.then_some(level))
+                .collect()
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        Vec::new()
     }
 
     /// The level of a name, `avx2` or `avx512`, if this processor has it.

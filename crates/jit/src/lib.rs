@@ -6,20 +6,26 @@
 //! | `rows` | what rows are in the middle of a slice |
 //! | `emit` | which value is in which register |
 //! | `level` | which vector instructions there are |
+//! | `compiled` | the regions of a program, and how a group runs one: what the machines share |
+//! | `builder` | a region while a machine traces it |
 //! | `pass` | slice after slice, turn after turn; what is counted |
 //! | `state` | what code and engine share |
 //! | `verify` | proof that code reaches its rows and the window alone |
 //! | `cache` | code that was made before |
 //! | `fault` | memory faults of code, as values |
+//! | `called` | functions that code calls |
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
-//! A machine gives [`Plan`]s: [`Segment`]s of [`Slice`]s, and the [`Step`]s of its flow. [`Passes::compile`] makes code of
-//! them, and [`Passes::run`] runs it. The crate knows nothing of any machine.
-
-#![cfg(target_arch = "x86_64")]
+//! A machine traces its control flow with a [`Builder`] and states the meaning of its instructions on [`Rows`]. The result is a
+//! [`Plan`] for each region: [`Segment`]s of [`Slice`]s, and the [`Step`]s of the flow. [`Passes::compile`] generates code for
+//! plans, and [`Passes::run`] runs it. [`Compiled`] does both for a [`Machine`]. The crate contains nothing of any machine, and
+//! builds for every target: only x86-64 has code.
 
 mod asm;
+mod builder;
 mod cache;
+mod called;
+mod compiled;
 mod emit;
 mod fault;
 mod level;
@@ -30,26 +36,27 @@ mod slice;
 mod state;
 mod verify;
 
+pub use builder::{Builder, Found, Path};
+pub use called::{Callee, LANES, Rescuer};
+pub use compiled::{Compiled, Machine, Ran, Region};
 pub use fault::Fault;
 pub use level::Level;
 pub use pass::{
-    Back, Callee, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
+    Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
 };
 pub use rows::Rows;
-pub use slice::{Inside, LANES, One, Rescue, Rescuer, Row, Slice, Two, Value, predicate};
-pub use state::{BRANCHES, MASK, OWN, State, StateBox, WORDS};
+pub use slice::{Inside, One, Row, Slice, Two, Value, predicate};
+pub use state::{Held, MASK, OWN, State, StateBox};
 pub use verify::Rejected;
-
-/// Makes the tables of the assembler, which a process needs once: some 0.7 ms (an AMD EPYC).
-pub fn prepare() {
-    asm::prepare();
-}
 
 /// Why there is no code.
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
+    /// The target is not x86-64.
+    #[error("this build makes no code: it is made for x86-64")]
+    Target,
     /// An instruction that cannot be encoded.
-    #[error("no code for an instruction: {0}")]
+    #[error("cannot encode instruction: {0}")]
     Encoding(#[from] iced_x86::IcedError),
     /// A label without a place.
     #[error("no place for label {0}")]

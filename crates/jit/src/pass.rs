@@ -20,18 +20,13 @@ use reconverge_guarded::{Guarded, Plain};
 
 use crate::CompileError;
 use crate::asm::{Assembler, Label, Rm, at, at_base};
+use crate::called::Callee;
 use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool, ROWS, SHIFT, STATE};
 use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
 use crate::slice::{Row, Slice};
 use crate::state::{BRANCHES, LEAVES, State, place};
-
-/// A function that a pass calls between segments: the state, a number, the lanes for which it is called. It gives 0 to go on.
-///
-/// # Safety
-/// The state is that of the pass, and its context what the function takes it for.
-pub type Callee = unsafe extern "sysv64" fn(*mut State, u32, u64) -> u32;
 
 /// Straight-line code for all slices of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
@@ -289,6 +284,9 @@ impl Passes {
     /// # Errors
     /// There is no memory for code, or no code for a pass, or the [verifier](Plan::verify) rejects one.
     pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Passes, CompileError> {
+        if cfg!(not(target_arch = "x86_64")) {
+            return Err(CompileError::Target);
+        }
         let level = level.dividing(lanes);
         let (mut pool, mut bytes, mut passes) = (Pool::new(level), Vec::new(), Vec::new());
         for plan in plans {
@@ -374,8 +372,7 @@ impl Passes {
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());
         // SAFETY: the code of a pass takes a state and gives a number.
-        let code: unsafe extern "sysv64" fn(*mut State) -> u32 =
-            unsafe { std::mem::transmute(self.pages.address(pass.start)) };
+        let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(pass.start)) };
         let ended = loop {
             // SAFETY: as the caller says.
             match unsafe { fault::call(code, state) }? {

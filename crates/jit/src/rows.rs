@@ -3,42 +3,49 @@
 //! [`Rows`] is a slice while a machine makes it of its instructions. A row that is written is a value until the end, where it
 //! is stored for the lanes that are active; in a branch it changes for the lanes that take it.
 //!
-//! The machine's floats: a result may be a denormal that the machine makes zero of, and in the quick way a NaN that is not
-//! the machine's. Such values are *raw*. Operations on floats take them as they are; whatever looks at their bits
-//! [settles](Rows::settle) them.
+//! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the machine's. Such
+//! values are *raw*. Operations on floats take them as they are; whatever reads their bits [settles](Rows::settle) them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::slice::{Row, Slice, Two, Value, predicate};
+use crate::slice::{One, Row, Slice, Two, Value, predicate};
 
-type Now = BTreeMap<Row, Value>;
+/// The words of a row, or one of its bits.
+type Part = (Row, Option<u8>);
 
-/// A stretch for some lanes only: behind it the others have what they had before.
+/// Values that have changed. A row is in it as words or as bits, not as both.
+type Now = BTreeMap<Part, Value>;
+
+/// Code for some lanes only. At its end the others have the values from its entry.
 #[derive(Clone, Debug)]
 struct Scope {
     /// The lanes.
     mask: Value,
-    /// As the lanes, but for those that are not active before it.
+    /// The same lanes, with any bits for lanes that are not active at entry.
     held: Value,
-    /// Before it; of the second side of a branch, behind the first.
+    /// Row values at entry. For the else side, the values after the then side.
     before: Now,
-    /// Before the branch.
+    /// Row values at the branch.
     start: Now,
 }
 
-/// A slice while it is made, in its quick or its exact way.
+/// A slice while it is made, for the fast or the slow path.
 #[derive(Clone, Debug)]
 pub struct Rows {
     /// The slice. Rows are read and written here, and truth values are kept in it.
     pub slice: Slice,
-    /// Whether it is for slices whose lanes leave, or whose numbers need care.
+    /// Whether it is the slow path: for strips in which lanes exit or guards fail.
     pub exact: bool,
     mask: Row,
     /// The lanes that are active when the segment begins.
     entry: Value,
     now: Now,
     scopes: Vec<Scope>,
+    /// The code leaves denormals as results that the machine flushes.
+    denormals: bool,
     raw: BTreeSet<Value>,
+    /// Raw values that the fast path guards.
+    guarded: BTreeSet<Value>,
     /// Rows whose words from before have been needed, and those that were written as a whole before.
     needed: BTreeSet<Row>,
     covered: BTreeSet<Row>,
@@ -46,9 +53,13 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Nothing has changed. `mask` is the row of the lanes that are active.
+    /// Returns unchanged rows. `mask` is the row of the active lanes. The code leaves denormals as results.
     pub fn new(mask: Row, exact: bool) -> Rows {
-        let mut slice = Slice::new();
+        Rows::on(Slice::new(), mask, exact, true)
+    }
+
+    /// Returns unchanged rows on an empty slice. `denormals`: the code leaves denormals as results.
+    pub fn on(mut slice: Slice, mask: Row, exact: bool, denormals: bool) -> Rows {
         let entry = slice.row(mask);
         Rows {
             slice,
@@ -57,11 +68,18 @@ impl Rows {
             entry,
             now: Now::new(),
             scopes: Vec::new(),
+            denormals,
             raw: BTreeSet::new(),
+            guarded: BTreeSet::new(),
             needed: BTreeSet::new(),
             covered: BTreeSet::new(),
             left: false,
         }
+    }
+
+    /// The row of the lanes that are active at entry.
+    pub(crate) fn mask_row(&self) -> Row {
+        self.mask
     }
 
     /// The lanes that are active here.
@@ -74,21 +92,51 @@ impl Rows {
         &self.covered
     }
 
-    /// What the row is here.
+    /// Rows whose values at entry the segment needs.
+    pub fn needed(&self) -> &BTreeSet<Row> {
+        &self.needed
+    }
+
+    /// Rows that the segment writes.
+    pub fn written(&self) -> impl Iterator<Item = Row> {
+        self.now.keys().map(|(row, _)| *row)
+    }
+
+    /// Returns the value of a row here.
     pub fn read(&mut self, row: Row) -> Value {
-        match self.now.get(&row) {
-            Some(value) => *value,
-            None => {
-                if !self.covered.contains(&row) {
-                    self.needed.insert(row);
-                }
-                self.slice.row(row)
-            }
+        self.part((row, None))
+    }
+
+    /// Returns the low bits of a row here, as truth values.
+    pub fn read_bits<const N: usize>(&mut self, row: Row) -> [Value; N] {
+        std::array::from_fn(|bit| self.part((row, Some(bit as u8))))
+    }
+
+    fn part(&mut self, (row, bit): Part) -> Value {
+        if let Some(value) = self.now.get(&(row, bit)) {
+            return *value;
         }
+        if !self.covered.contains(&row) {
+            self.needed.insert(row);
+        }
+        let value = self.slice.row(row);
+        bit.map_or(value, |bit| self.slice.one(One::Shl(31 - bit), value))
     }
 
     /// Writes a row for the active lanes, or those of them for which the predicate holds.
     pub fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
+        self.write_part((row, None), predicate, value);
+    }
+
+    /// Writes all bits of a row as truth values, like [`Rows::write`]. Such a row is not read or written as words.
+    pub fn write_bits<const N: usize>(&mut self, row: Row, predicate: Option<Value>, bits: [Value; N]) {
+        for (bit, value) in bits.into_iter().enumerate() {
+            self.write_part((row, Some(bit as u8)), predicate, value);
+        }
+    }
+
+    fn write_part(&mut self, part: Part, predicate: Option<Value>, value: Value) {
+        let row = part.0;
         let value = match predicate {
             None => {
                 if self.scopes.is_empty() && !self.left && !self.needed.contains(&row) {
@@ -97,16 +145,16 @@ impl Rows {
                 value
             }
             Some(predicate) => {
-                let old = self.read(row);
+                let old = self.part(part);
                 self.choose(predicate, old, value)
             }
         };
-        self.now.insert(row, value);
+        self.now.insert(part, value);
     }
 
     /// Rows that nothing reads any more are not stored.
     pub fn forget(&mut self, dead: impl Fn(Row) -> bool) {
-        self.now.retain(|row, _| !dead(*row));
+        self.now.retain(|(row, _), _| !dead(*row));
     }
 
     // Floats.
@@ -124,23 +172,32 @@ impl Rows {
         self.raw.contains(&value)
     }
 
-    /// The machine's bits of a value: denormals are zeros of their sign, and in the quick way the slice is given up for a NaN.
+    /// Returns the machine's bits of a value: denormals become zeros of their sign, and on the fast path a guard fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
         if !self.raw.contains(&value) {
             return value;
         }
-        if !self.exact {
+        if !self.exact && self.guarded.insert(value) {
             let nan = self.slice.two(Two::FCompare(predicate::UNORD), value, value);
             self.slice.doubt(nan);
+        }
+        if !self.denormals {
+            self.raw.remove(&value);
+            return value;
         }
         let minus_zero = self.slice.constant(1 << 31);
         self.slice.two(Two::FAdd, value, minus_zero)
     }
 
-    /// [`Slice::select`] of the bits of values that may be raw.
+    /// [`Slice::select`] of values that may be raw. The result is settled if raw values are other bits than the machine's.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;
+        }
+        if !self.denormals {
+            // The guard for a NaN can wait.
+            let value = self.slice.select(condition, other, then);
+            return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
         let (other, then) = (self.settle(other), self.settle(then));
         self.slice.select(condition, other, then)
@@ -173,27 +230,27 @@ impl Rows {
         }
     }
 
-    /// The lanes of a scope keep what they have now, others what they had before it. What lanes have that are not active
-    /// before it does not matter: a scope around it, or the end, gives them theirs.
+    /// The lanes of a scope keep their values, others get those from its entry. Lanes inactive at entry are don't-cares: a scope
+    /// around it, or the end, gives them theirs.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
-        let rows: BTreeSet<Row> = now.keys().chain(before.keys()).copied().collect();
-        for row in rows {
-            let mut of = |all: &Now| match all.get(&row) {
+        let parts: BTreeSet<Part> = now.keys().chain(before.keys()).copied().collect();
+        for part in parts {
+            let mut of = |all: &Now| match all.get(&part) {
                 Some(value) => *value,
-                None => self.read(row),
+                None => self.part(part),
             };
             let (other, then) = (of(&before), of(&now));
             let value = self.choose(held, other, then);
-            self.now.insert(row, value);
+            self.now.insert(part, value);
         }
     }
 
-    /// The active lanes of `held` leave. No branch is open.
+    /// The active lanes of `held` exit. No branch is open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
             self.slice.doubt(held);
-            // Who writes behind it does not cover: the exact way still needs what was there.
+            // Later writes do not count as covering: the slow path still needs the old values.
             self.left = true;
             return;
         }
@@ -204,16 +261,30 @@ impl Rows {
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
-    /// The end of the segment: what has changed is stored, but for rows that need not be. `lanes`: the word of the lanes
-    /// that are still active.
+    /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes that are
+    /// still active.
     pub fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {
             self.merge(scope);
         }
-        for (row, value) in
-            std::mem::take(&mut self.now).into_iter().filter(|(row, _)| !dropped.contains(row))
-        {
+        let zero = self.slice.constant(0);
+        let mut packed = zero;
+        let now = std::mem::take(&mut self.now).into_iter();
+        let mut parts = now.filter(|((row, _), _)| !dropped.contains(row)).peekable();
+        while let Some(((row, bit), value)) = parts.next() {
+            let value = match bit {
+                None => self.settle(value),
+                Some(bit) => {
+                    let value = self.slice.one(One::Shr(31), value);
+                    let value = self.slice.one(One::Shl(bit), value);
+                    packed = self.slice.two(Two::Or, packed, value);
+                    if parts.peek().is_some_and(|((next, _), _)| *next == row) {
+                        continue;
+                    }
+                    std::mem::replace(&mut packed, zero)
+                }
+            };
             let old = self.slice.row(row);
             let value = self.choose(self.entry, old, value);
             self.slice.store(row, value);
@@ -222,7 +293,7 @@ impl Rows {
             self.slice.gather(word, mask);
         }
         if mask != self.entry {
-            let words = self.slice.one(crate::slice::One::Sar(31), mask);
+            let words = self.slice.one(One::Sar(31), mask);
             self.slice.store(self.mask, words);
         }
         self.slice

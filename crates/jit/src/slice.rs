@@ -8,8 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Lanes of a [`Rescue`]. Groups have a multiple of them.
-pub const LANES: usize = 8;
+use crate::called::Rescuer;
 
 /// A row in memory, found from one of two addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -140,34 +139,12 @@ pub(crate) enum Node {
     /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
     /// a lane of the mask.
     Rescue {
-        with: Function,
+        with: Rescuer,
         value: Value,
         test: Value,
         mask: Value,
         sources: [Value; 3],
     },
-}
-
-/// Computes the lanes of `mask` again, one by one.
-///
-/// # Safety
-/// The pointer is to a [`Rescue`] that nothing else uses.
-pub type Rescuer = unsafe extern "sysv64" fn(*mut Rescue);
-
-/// A [`Rescuer`] by its address: calls of one are the same wherever it lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Function(pub(crate) usize);
-
-/// What a [`Rescuer`] sees.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(32))]
-pub struct Rescue {
-    /// What the function is given.
-    pub sources: [[u32; LANES]; 3],
-    /// The sign of each lane that it computes.
-    pub mask: [u32; LANES],
-    /// What stands for the lanes; it changes those of the mask.
-    pub value: [u32; LANES],
 }
 
 /// Something that a slice leaves behind.
@@ -434,7 +411,7 @@ impl Slice {
         if self.is_constant(test).is_some_and(|word| word >> 31 == 0) {
             return value;
         }
-        self.node(Node::Rescue { with: Function(with as usize), value, test, mask, sources })
+        self.node(Node::Rescue { with, value, test, mask, sources })
     }
 
     /// Returns the word at an offset of the window, in all lanes, or `None` if the window does not have the word. `offset`

@@ -1,5 +1,6 @@
 //! What code and the engine that calls it share while a group runs.
 
+use std::cell::Cell;
 use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 
@@ -12,10 +13,10 @@ pub const OWN: usize = 16;
 pub const MASK: u32 = 0;
 
 /// Words that slices gather bits for.
-pub const WORDS: usize = 64;
+pub(crate) const WORDS: usize = 64;
 
 /// Branches of a pass that may divide the lanes.
-pub const BRANCHES: usize = 16;
+pub(crate) const BRANCHES: usize = 16;
 
 /// Steps of a pass with which lanes leave, for the code to count them itself.
 pub(crate) const LEAVES: usize = 16;
@@ -121,6 +122,36 @@ impl DerefMut for StateBox {
     }
 }
 
+thread_local! {
+    /// The state of a thread that runs no region.
+    static IDLE: Cell<Option<StateBox>> = const { Cell::new(None) };
+}
+
+/// The state of a thread, which goes from run to run.
+#[derive(Debug)]
+pub struct Held(Option<StateBox>);
+
+impl Held {
+    /// Takes the state of this thread. Dropping the value gives it back.
+    #[inline]
+    pub fn take() -> Held {
+        Held(IDLE.take())
+    }
+
+    /// Returns the state.
+    #[inline]
+    pub fn state(&mut self) -> &mut State {
+        self.0.get_or_insert_with(State::new)
+    }
+}
+
+impl Drop for Held {
+    #[inline]
+    fn drop(&mut self) {
+        IDLE.set(self.0.take());
+    }
+}
+
 impl State {
     /// A state in which nothing has run.
     // The name of a constructor, of memory that derefs to the type.
@@ -129,6 +160,11 @@ impl State {
         let mut state = StateBox(Guarded::new(1, Placement::process()));
         state.rounds = u32::MAX;
         state
+    }
+
+    /// Forgets all that has run.
+    pub(crate) fn reset(&mut self) {
+        *self = State { rounds: u32::MAX, ..State::ZERO };
     }
 
     /// Sets the window: the bytes that slices load from and store to while a pass runs.

@@ -10,7 +10,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, pro
 use reconverge_guarded::Guarded;
 use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
-    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, Passes, Plan, Rescue, Row, Segment, Slice, State,
+    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, Passes, Plan, Rescuer, Row, Segment, Slice, State,
     StateBox, Step, Two, Value, predicate,
 };
 
@@ -29,7 +29,7 @@ fn row(number: usize) -> Row {
 /// Runs the only pass of a plan at a level for all lanes.
 fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, StateBox) {
     let passes = Passes::compile(&[plan], level, N, mode).expect("code");
-    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[rescuer as *const () as usize], false);
+    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[rescuer().address()], false);
     let mut state = State::new();
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut own_rows = Guarded::copied(rows.0.as_flattened(), AtEnd);
@@ -146,15 +146,8 @@ fn rescued(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_mul(3) ^ b.rotate_left(7) ^ c
 }
 
-unsafe extern "sysv64" fn rescuer(rescue: *mut Rescue) {
-    // SAFETY: the code gives one that is its own.
-    let rescue = unsafe { &mut *rescue };
-    for lane in 0..8 {
-        if rescue.mask[lane] >> 31 != 0 {
-            let [a, b, c] = rescue.sources.map(|source| source[lane]);
-            rescue.value[lane] = rescued(a, b, c);
-        }
-    }
+fn rescuer() -> Rescuer {
+    Rescuer::of(|[a, b, c]| rescued(a, b, c))
 }
 
 /// NaN are equal whatever their bits: which of two an operation gives is not asked here.
@@ -245,7 +238,7 @@ proptest! {
                         let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
                         if rare { rescued(x[lane], y[lane], z[lane]) } else { y[lane] }
                     };
-                    (slice.rescue(rescuer, b, a, mask, [a, b, c]), std::array::from_fn(of))
+                    (slice.rescue(rescuer(), b, a, mask, [a, b, c]), std::array::from_fn(of))
                 }
                 Make::Fused(..) => unreachable!("floats only"),
             };

@@ -10,8 +10,8 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, pro
 use reconverge_guarded::Guarded;
 use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
-    Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescue, Row, Segment, Slice, State, Step, Two,
-    predicate,
+    Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescuer, Row, Segment, Slice, State, Step,
+    Two, predicate,
 };
 
 const N: usize = 32;
@@ -142,8 +142,6 @@ proptest! {
     }
 }
 
-unsafe extern "sysv64" fn rescuer(_: *mut Rescue) {}
-
 unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
     0
 }
@@ -151,6 +149,7 @@ unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
 /// Every kind of step and of value, in one pass that is only read.
 #[test]
 fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
+    let rescuer = Rescuer::of(|[a, ..]| a);
     let slice = |exact: bool| {
         let mut slice = Slice::with_window(BYTES);
         let (a, b, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
@@ -233,7 +232,7 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
         Step::End,
         Step::Begin(1),
     ];
-    let functions = [rescuer as *const () as usize, callee as *const () as usize];
+    let functions = [rescuer.address(), callee as *const () as usize];
     for (back, joins) in [(Back::Never, true), (Back::Always, false), (Back::All(6), true)] {
         let segments = vec![segment(Some(call)), segment(None)];
         let plan = Plan { segments, steps: steps.clone(), back, mask: Row::Own(0), lazy: true, joins };

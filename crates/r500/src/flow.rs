@@ -765,7 +765,6 @@ mod counters;
 mod faults;
 use counters::Counters;
 
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod passes;
 mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};

@@ -22,7 +22,6 @@
 
 mod events;
 mod faults;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod passes;
 mod state;
 mod view;

@@ -148,7 +148,7 @@ pub enum Engine {
     Reference,
     /// The interpreter with vector instructions.
     Fast,
-    /// Generated code, where the build (feature `compiled`) and the processor have it; otherwise as [`Engine::Fast`].
+    /// Generated code on an x86-64 processor with AVX2; otherwise as [`Engine::Fast`].
     #[default]
     Compiled,
     /// The reference interpreter and the fast engine, compared while they run. A difference is

@@ -151,10 +151,6 @@ impl<'a> Lanes<'a> {
     }
 
     /// The first row, for code that finds the others by their distance.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) fn row_bytes(&mut self) -> *mut [u8] {
         self.rows.bytes()
     }

@@ -139,7 +139,6 @@ mod tests {
 
     /// Passes that multiply with another constant: the difference shows behind the block, and is that instruction.
     #[test]
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     fn an_instruction_whose_code_is_wrong_is_named() {
         let setup = |factor: &str| {
             let line = |to: u32, factor: &str| {

@@ -18,7 +18,6 @@
 #![allow(unsafe_code)]
 
 mod bodies;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod compiled;
 mod fetch;
 mod functions;
@@ -27,9 +26,6 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-#[path = "compiled/none.rs"]
-mod none;
 pub(crate) mod parallel;
 mod run;
 
@@ -40,18 +36,14 @@ use crate::group::{Group, OUTPUTS, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use compiled::Passer;
 use lower::Lowered;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use none::Passer;
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
     lowered: Lowered,
     level: Level,
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
@@ -97,7 +89,6 @@ impl Fast {
         Fast {
             lowered: lower::lower(setup, launch, options.mode, bound, level, singly),
             level,
-            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
             compiled: None,
         }
     }
@@ -109,10 +100,7 @@ impl Fast {
 
     /// What runs passes of the program; `None` where it is not compiled.
     fn passer(&self) -> Option<Passer<'_>> {
-        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-        return self.compiled.as_deref().map(Passer::new);
-        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-        None
+        self.compiled.as_deref().map(Passer::new)
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

@@ -5,12 +5,9 @@ use std::ops::Range;
 use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use super::compiled::{Passed, Work};
 use super::lanes::{Lanes, Operation, Set, State, choose};
 use super::lower::{Flow, Last, NONE};
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use super::none::{Passed, Work};
 use crate::cause::Cause;
 use crate::flow::{self, LoopStep};
 use crate::group::Group;

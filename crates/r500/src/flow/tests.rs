@@ -735,7 +735,6 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
 }
 
 /// What a pass asks of the instructions in it.
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 #[test]
 fn a_step_of_a_loop_says_what_it_is() {
     let of = |word| {
@@ -751,7 +750,6 @@ fn a_step_of_a_loop_says_what_it_is() {
 }
 
 /// What a compiled pass leaves behind is what instruction after instruction leaves.
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 #[test]
 fn rounds_of_a_pass_are_those_of_the_instructions() {
     let mut flow = flow();

@@ -216,7 +216,6 @@ mod tests {
 
     /// Passes that multiply where the program adds: the difference shows behind the clause, and is that group.
     #[test]
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     fn a_group_whose_code_is_wrong_is_named() {
         let program = |wrong: &str| {
             let text = format!(

@@ -183,10 +183,6 @@ pub(super) struct Lowered {
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
     /// How many of them are registers: the others mean nothing between clauses.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) registers: usize,
     /// AR.x to AR.w.
     pub(super) address: [Place; 4],
@@ -196,10 +192,6 @@ pub(super) struct Lowered {
 
 impl Lowered {
     /// The number of the first control-flow instruction of the program that has this one.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) fn first_of(&self, number: u32) -> u32 {
         if (number as usize) < self.fetch_program { 0 } else { self.fetch_program as u32 }
     }

@@ -21,7 +21,6 @@
 #![allow(unsafe_code)]
 
 mod bodies;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod compiled;
 mod curves;
 mod fetch;
@@ -31,9 +30,6 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-#[path = "compiled/none.rs"]
-mod none;
 mod parallel;
 mod run;
 
@@ -49,11 +45,8 @@ use crate::code::{CfOp, Code, FetchOp};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, PREVIOUS, Wave};
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use compiled::Passer;
 use lower::Lowered;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use none::Passer;
 use run::{Counts, Runner};
 
 /// A program lowered for a launch, or for all pieces of one.
@@ -63,7 +56,6 @@ pub(crate) struct Fast {
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
@@ -72,13 +64,7 @@ impl Fast {
         let Origin { code, fetch_code, launch, options } = origin;
         let lowered = lower::lower(code, fetch_code.as_deref(), launch, options);
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
-        Fast {
-            lowered,
-            level: options.level(),
-            data_share,
-            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-            compiled: None,
-        }
+        Fast { lowered, level: options.level(), data_share, compiled: None }
     }
 
     /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
@@ -93,10 +79,7 @@ impl Fast {
 
     /// What runs passes of the program; `None` where it is not compiled.
     fn passer(&self) -> Option<Passer<'_>> {
-        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-        return self.compiled.as_deref().map(Passer::new);
-        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-        None
+        self.compiled.as_deref().map(Passer::new)
     }
 
     /// The rows that operations need after a wavefront's registers.

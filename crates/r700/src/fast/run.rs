@@ -10,12 +10,9 @@ use reconverge_simt::wide::{Set, Wide};
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use super::compiled::{Passer, Work as Passing};
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Node, Work};
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use super::none::{Passer, Work as Passing};
 use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};

@@ -210,7 +210,6 @@ mod tests {
 
     /// Passes that subtract where the program adds: the difference shows behind a turn of the loop, and is that instruction.
     #[test]
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     fn an_instruction_whose_code_is_wrong_is_named() {
         use crate::inst::Stage;
         use crate::text::assemble;

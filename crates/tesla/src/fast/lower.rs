@@ -193,14 +193,12 @@ pub(super) struct Lowered {
 
 impl Lowered {
     /// Byte address of the first instruction of a block.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) fn first_pc(&self, number: u32) -> u32 {
         let block = &self.blocks[number as usize];
         let word = |instruction| self.entries.iter().position(|entry| *entry == Some((number, instruction)));
-        let words = word(block.size - 1).zip(word(0)).map_or(0, |(last, first)| last.saturating_sub(first));
+        let words = word(block.size.saturating_sub(1))
+            .zip(word(0))
+            .map_or(0, |(last, first)| last.saturating_sub(first));
         block.last_pc - 4 * words as u32
     }
 }

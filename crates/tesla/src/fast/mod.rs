@@ -23,7 +23,6 @@
 
 mod announce;
 mod bodies;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 mod compiled;
 mod host_float;
 mod kernels;
@@ -31,9 +30,6 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-#[path = "compiled/none.rs"]
-mod none;
 pub(crate) mod parallel;
 mod run;
 mod sfu;
@@ -45,28 +41,21 @@ use reconverge_simt::Level;
 use reconverge_simt::compiling::Extent;
 
 use crate::grid::Grid;
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use compiled::Runner;
 use lower::Lowered;
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use none::Runner;
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
     lowered: Lowered,
     level: Level,
-    #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
     compiled: Option<std::sync::Arc<compiled::Compiled>>,
 }
 
 impl Fast {
     /// Passes of the program, and what they need to run; `None` where it is not compiled.
     fn runner(&self) -> Option<Runner<'_>> {
-        #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-        return self.compiled.as_deref().map(Runner::new);
-        #[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-        return None;
+        self.compiled.as_deref().map(Runner::new)
     }
 
     /// Lowers the program of a launch.
@@ -87,7 +76,6 @@ impl Fast {
                 singly,
             ),
             level,
-            #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
             compiled: None,
         }
     }

@@ -20,13 +20,10 @@ use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
-#[cfg(all(feature = "compiled", target_arch = "x86_64"))]
 use super::compiled::{Passed, Runner, Work};
 use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, Transfer, place};
-#[cfg(not(all(feature = "compiled", target_arch = "x86_64")))]
-use super::none::{Passed, Runner, Work};
 use super::words::Reach;
 use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};

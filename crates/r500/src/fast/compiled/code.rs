@@ -6,11 +6,11 @@
 //! The code takes denormal operands as zeros, and rounds results gradually, as profile R does; that a denormal result is a
 //! zero, and every NaN the same one, is seen to where the bits are looked at ([`Rows::settle`]).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use reconverge_jit::{One, Row, Rows, Slice, Two, Value, predicate};
+use reconverge_jit::{One, Path, Rescuer, Row, Rows, Two, Value, predicate};
 
-use super::{ACTIVE_ROW, ROW, rescue};
+use super::{ACTIVE_ROW, ROW};
 use crate::fast::lanes::{Channel, Operation, Place, Set};
 use crate::fast::lower::{Computes, Template};
 use crate::group::ROWS;
@@ -216,7 +216,7 @@ impl<'a> Way<'a> {
         }
         let value = self.float(value);
         let mask = self.rows.mask();
-        let with = rescue::sum(channel.omod, zero_wins);
+        let with = exact_sum(channel.omod, zero_wins);
         let value = self.rows.slice.rescue(with, value, test, mask, sources);
         self.rows.raw(value)
     }
@@ -259,9 +259,44 @@ impl<'a> Way<'a> {
         let value = self.rows.choose(first, b, a);
         Some(self.scaled(value, operation))
     }
+}
 
-    /// [`Rows::finish`].
-    pub(super) fn store(self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
-        self.rows.finish(dropped, lanes)
+impl Path for Way<'_> {
+    fn next(&self) -> Self {
+        Way::new(self.program, self.rows.exact)
     }
+
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn into_rows(self) -> Rows {
+        self.rows
+    }
+}
+
+/// The sum to which an OMOD applies before rounding, for lanes in which the rounded sum does not decide the result.
+fn exact_sum(omod: Omod, zero_wins: bool) -> Rescuer {
+    fn of<const OMOD: usize>(zero_wins: bool) -> Rescuer {
+        const OMODS: [Omod; 7] =
+            [Omod::MUL_1, Omod::MUL_2, Omod::MUL_4, Omod::MUL_8, Omod::DIV_2, Omod::DIV_4, Omod::DIV_8];
+        fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
+            let [a, b, c] = sources.map(f32::from_bits);
+            lane::sum(&[Term::product(a, b, zero_wins), Term::value(c)], omod).to_bits()
+        }
+        match zero_wins {
+            false => Rescuer::of(|sources| sum(OMODS[OMOD], false, sources)),
+            true => Rescuer::of(|sources| sum(OMODS[OMOD], true, sources)),
+        }
+    }
+    let of = match omod {
+        Omod::MUL_1 | Omod::DISABLED => of::<0>,
+        Omod::MUL_2 => of::<1>,
+        Omod::MUL_4 => of::<2>,
+        Omod::MUL_8 => of::<3>,
+        Omod::DIV_2 => of::<4>,
+        Omod::DIV_4 => of::<5>,
+        Omod::DIV_8 => of::<6>,
+    };
+    of(zero_wins)
 }

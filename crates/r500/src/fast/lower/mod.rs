@@ -67,16 +67,8 @@ pub(super) struct Lowered {
     /// The constants that have a row, which nothing writes, by row.
     pub(super) constants: HashMap<usize, u32>,
     /// Lanes of a group at most.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) width: usize,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
-    #[cfg_attr(
-        not(all(feature = "compiled", target_arch = "x86_64")),
-        expect(dead_code, reason = "passes ask for it")
-    )]
     pub(super) zero_wins: bool,
     pub(super) fetches: Vec<Fetch>,
     pub(super) scatters: Vec<Scatter>,

@@ -7,10 +7,9 @@
 //! is a zero is seen to where its bits are looked at ([`Rows::settle`]). The processor's NaN of two operands is the machine's:
 //! the first one, quieted. Only the NaN that it makes of numbers has another sign.
 
-use std::collections::BTreeSet;
+use reconverge_jit::{One, Path, Row, Rows, Two, Value, predicate};
 
-use reconverge_jit::{One, Row, Rows, Slice, Two, Value, predicate};
-
+use super::ACTIVE_ROW;
 use crate::fast::lanes::{FALSE, Operation, Place, TRUE, Tables};
 use crate::fast::lower::Template;
 use crate::lane;
@@ -57,8 +56,8 @@ fn row(place: Place) -> Row {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, mask: Row, exact: bool) -> Self {
-        Way { program, rows: Rows::new(mask, exact), predicate: None, chosen: [None; 2], skip: None }
+    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
+        Way { program, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
     }
 
     fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
@@ -523,10 +522,19 @@ impl<'a> Way<'a> {
         let sum = self.add(product, c);
         self.finish(operation, sum, false)
     }
+}
 
-    /// [`Rows::finish`].
-    pub(super) fn store(self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
-        self.rows.finish(dropped, lanes)
+impl Path for Way<'_> {
+    fn next(&self) -> Self {
+        Way::new(self.program, self.rows.exact)
+    }
+
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn into_rows(self) -> Rows {
+        self.rows
     }
 }
 

@@ -1,35 +1,30 @@
-//! A pass in the place of clauses: what it is given, and what the wavefront is behind it.
+//! Entry and exit of a region: sets up its state, then updates the wavefront.
 
 // Code is called and calls back: each place states what it relies on.
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
+use std::ops::Range;
 
-use reconverge_jit::{Count, Ended, MASK, State, StateBox};
+use reconverge_jit::{Ended, FLUSH_OPERANDS, Held, MASK, Machine, Ran, State};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
-use reconverge_simt::{CodeFault, Level, Mask};
+use reconverge_simt::{Level, Mask};
 
-use super::{Compiled, NONE, Ran};
+use super::{At, Compiled, Own};
 use crate::chip::LANES;
 use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Lowered;
 use crate::fast::run::{Counts, Issued};
 use crate::flow::Flow;
-use crate::wave::{At, Wave};
+use crate::wave::{At as Position, Wave};
 
-thread_local! {
-    /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
-}
-
-/// Runs passes.
+/// Runs regions.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Passer<'a> {
     compiled: &'a Compiled,
 }
 
-/// What a pass works on besides the state.
+/// What a region works on besides its state.
 pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lowered: &'a Lowered,
     pub(in crate::fast) level: Level,
@@ -41,13 +36,35 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) budget: u64,
 }
 
-/// What calls need.
-struct Calls<'a, 'w> {
-    compiled: &'a Compiled,
-    pass: u32,
+/// Data that calls use.
+pub(in crate::fast) struct Calls<'a, 'w> {
     lowered: &'a Lowered,
     level: Level,
     lanes: &'a mut Lanes<'w>,
+}
+
+/// The compiled engine of this machine.
+#[derive(Debug)]
+pub(in crate::fast) struct R700;
+
+impl Machine for R700 {
+    type At = At;
+    type Call = Range<u32>;
+    type Region = Own;
+    type Context<'a, 'w>
+        = Calls<'a, 'w>
+    where
+        'w: 'a;
+
+    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
+    const MODE: u32 = FLUSH_OPERANDS;
+
+    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Calls<'_, '_>) -> bool {
+        let Calls { lowered, level, lanes } = context;
+        let operations = &lowered.operations[call.start as usize..call.end as usize];
+        level.run(Execute { lanes, operations, active });
+        true
+    }
 }
 
 impl<'a> Passer<'a> {
@@ -55,96 +72,78 @@ impl<'a> Passer<'a> {
         Passer { compiled }
     }
 
-    /// The pass that begins at a control-flow instruction, if it may run now.
+    /// Returns the region that begins at a control-flow instruction, if it may run now.
     #[inline(always)]
     pub(in crate::fast) fn pass(&self, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
-        let number = self.compiled.starts.get(node).copied().filter(|number| *number != NONE)?;
-        let known = &self.compiled.known[number as usize];
-        let fits = u64::from(known.most) <= budget && flow.active().any();
-        let there = match known.turns {
+        let number = self.compiled.starting_at(node as u32)?;
+        let region = self.compiled.region(number);
+        let Own { pushes, in_loop, .. } = region.own;
+        let fits = u64::from(region.most) <= budget && flow.active().any();
+        let in_place = match region.repeats {
             true => flow.rounds().is_some_and(|rounds| rounds > 0),
-            false => !known.in_loop || flow.is_in_loop(),
+            false => !in_loop || flow.is_in_loop(),
         };
-        (fits && there && (known.pushes == 0 || flow.has_room_for(known.pushes))).then_some(number)
+        (fits && in_place && (pushes == 0 || flow.has_room_for(pushes))).then_some(number)
     }
 
-    /// Runs a pass for the active lanes.
+    /// Runs a region for the active lanes.
     #[inline(never)]
     pub(in crate::fast) fn run(&self, pass: u32, work: Work<'_, '_>) {
-        let Passer { compiled } = *self;
         let Work { lowered, level, lanes, wave, counts, issued, budget } = work;
-        // A thread's state goes from run to run.
-        let mut state = STATE.take().unwrap_or_else(State::new);
-        let known = &compiled.known[pass as usize];
+        let region = self.compiled.region(pass);
+        let mut held = Held::take();
+        let state = held.state();
         let active = wave.flow.active();
-        let rounds = if known.turns { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
-        // The round that does not go back is the fast engine's.
-        state.rounds = rounds;
-        state.budget = budget.min(i32::MAX as u64) as i32;
+        // The fast engine runs the last iteration.
+        let rounds = if region.repeats { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
+        (state.rounds, state.budget) = (rounds, budget.min(i32::MAX as u64) as i32);
+        state.active = active.0;
         *state.own_mut::<LANES>(MASK) =
             std::array::from_fn(|lane| 0u32.wrapping_sub((active.0 >> lane) as u32 & 1));
         let rows = lanes.frame.bytes();
-        let mut calls = Calls { compiled, pass, lowered, level, lanes };
-        state.context = (&raw mut calls).cast();
+        let mut calls = Calls { lowered, level, lanes };
         let (mut depth, mut broke) = (0, 0);
-        let count = |Count { runs: range, times, lanes }: Count| {
-            let size = u64::from(known.before[range.end] - known.before[range.start]);
-            for ran in &known.ran[range] {
-                match *ran {
-                    Ran::Clause { run, depth: pushes } => {
-                        counts.runs[run as usize] += times;
+        let count = |ran: Ran<'_, At>| {
+            for at in ran.at {
+                match *at {
+                    At::Clause { run, depth: pushes } => {
+                        counts.runs[run as usize] += ran.times;
                         depth = depth.max(pushes);
                     }
-                    Ran::Node(number) => counts.nodes[number as usize] = true,
+                    At::Node(number) => counts.nodes[number as usize] = true,
+                    At::After(_) => {}
                 }
             }
-            issued.instructions += size * times;
-            issued.lane_instructions += size * lanes;
+            issued.instructions += ran.instructions;
+            issued.lane_instructions += ran.lane_instructions;
         };
-        let gone = |_: usize, lanes: u64| broke |= lanes;
-        // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows, and
-        // the own row of the mask holds the active lanes; the context is what their calls take it for.
-        let ended = unsafe { compiled.passes.run(pass as usize, &mut state, rows, active.0, count, gone) };
-        let ended = ended.unwrap_or_else(|fault| {
-            CodeFault { pc: known.head, hexadecimal: false, address: fault.address }.unwind()
-        });
-        state.context = std::ptr::null_mut();
+        let left = |_, lanes| broke |= lanes;
+        // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the own
+        // row of the mask holds the active lanes.
+        let ended = unsafe { self.compiled.run(pass, state, rows, &mut calls, count, left) };
         wave.statistics.divergent_branches += std::mem::take(&mut state.divergent);
         let done = rounds.wrapping_sub(state.rounds);
         let mut active = state.active;
-        STATE.set(Some(state));
+        drop(held);
         let pc = match ended {
-            Ended::Budget => known.head,
-            Ended::Turn => known.after,
+            Ended::Budget => region.pc,
+            Ended::Turn => region.own.after,
             Ended::Left(step) | Ended::Stopped(_, step) | Ended::Refused(step) => {
                 broke |= std::mem::take(&mut active);
-                known.at[step] + 1
+                match region.at(step) {
+                    At::After(address) => address + 1,
+                    At::Clause { .. } | At::Node(_) => region.own.after,
+                }
             }
         };
         if depth > 0 {
             wave.flow.has_held(depth);
         }
-        if let Some(groups) = known.cut {
-            wave.at = At::Group(groups as usize);
+        if let Some(groups) = region.own.cut {
+            wave.at = Position::Group(groups as usize);
         }
         wave.flow.stay(pc, Mask(active), Mask(broke), done);
     }
-}
-
-/// Operations of the fast engine for lanes of a pass.
-///
-/// # Safety
-/// As for [`reconverge_jit::Callee`]: the context is [`Calls`], which nothing else uses meanwhile.
-pub(super) unsafe extern "sysv64" fn callee(state: *mut State, number: u32, active: u64) -> u32 {
-    // SAFETY: as the caller says.
-    let state = unsafe { &mut *state };
-    // SAFETY: `Passer::run` has put it there for as long as the pass runs.
-    let Calls { compiled, pass, lowered, level, lanes } =
-        unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
-    let range = &compiled.known[*pass as usize].calls[number as usize];
-    let operations = &lowered.operations[range.start as usize..range.end as usize];
-    level.run(Execute { lanes, operations, active });
-    0
 }
 
 /// Operations as code for a level.

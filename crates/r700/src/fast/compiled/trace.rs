@@ -1,50 +1,45 @@
-//! From clauses to passes: where they begin, what follows what, and where they end.
+//! From clauses to regions: where they begin, what follows what, and where they end.
 //!
-//! A pass begins at a control-flow instruction and goes on for as long as it is known what follows: from ALU clause to ALU
-//! clause, past ALU_BREAKs, through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it comes to the LOOP_END that leads
-//! back to its beginning.
+//! A region begins at a control-flow instruction. It continues from ALU clause to ALU clause for as long as it is known what follows,
+//! past ALU_BREAKs and through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it reaches the LOOP_END that leads back
+//! to its entry.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 
-use reconverge_jit::{Back, Plan, Segment, Step};
+use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
-use super::{ACTIVE_ROW, CALLEE, Found, Ran};
+use super::run::R700;
+use super::{At, Found, Own};
 use crate::fast::lanes::ACTIVE;
 use crate::fast::lower::{Clause, Groups, Lowered, Template, Work};
 use crate::flow::{AluForm, Condition, Control};
 use crate::words::CfInst;
 
-/// Instructions of a pass at most: what a turn tries must fit into what a wavefront may run at once.
-const MOST_INSTRUCTIONS: u32 = 400;
-
-/// Words of lanes that leave, the last ones of the state: between runs these are zero.
-const LEAVES: u32 = 16;
-
-/// The other words.
-const WORDS: usize = reconverge_jit::WORDS - LEAVES as usize;
-
-/// Conditionals that are open at once in a pass, at most.
+/// The maximum of conditionals that are open at once in a region.
 const DEEPEST: u32 = 8;
 
-/// Finds the passes of a program, by the number of the control-flow instruction where they begin.
-pub(super) fn passes(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
+/// Finds the regions of a program, by the number of the control-flow instruction where they begin.
+pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     let program =
         Program { tables: &lowered.tables, constants: &lowered.constants, registers: lowered.registers };
-    // Asked of a segment of its own, once for each operation.
+    // Probed in a segment of its own, once for each operation.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
-        .map(|(operation, template)| Way::new(&program, ACTIVE_ROW, true).operation(operation, *template))
+        .map(|(operation, template)| Way::new(&program, true).operation(operation, *template))
         .collect();
-    let trace = |head: u32| Tracer::new(lowered, &program, &has_template, extent, head).trace();
+    let trace = |head: u32| {
+        let builder = Builder::new(extent, Way::new(&program, false), Way::new(&program, true));
+        let own = Own { after: 0, pushes: 0, in_loop: false, cut: None };
+        Tracer { lowered, has_template: &has_template, extent, head, builder, depth: 0, own }.trace()
+    };
     let heads: BTreeSet<u32> = (0..lowered.nodes.len() as u32)
         .filter_map(|number| match &lowered.nodes[number as usize].work {
             Work::Flow(CfInst::LOOP_END, control) => Some(lowered.first_of(number) + control.addr),
             _ => None,
         })
         .collect();
-    extent.choose(&heads, lowered.nodes.len() as u32, trace, |found| (found.plan.most(), found.next))
+    extent.choose(&heads, lowered.nodes.len() as u32, trace, Found::size)
 }
 
 /// What a side of a conditional consists of.
@@ -73,84 +68,23 @@ struct Pop {
     always: bool,
 }
 
-/// A pass while it is found.
+/// A region while it is traced.
 struct Tracer<'a> {
     lowered: &'a Lowered,
-    program: &'a Program<'a>,
     /// By operation.
     has_template: &'a [bool],
     extent: Extent,
     head: u32,
-    quick: Way<'a>,
-    exact: Way<'a>,
-    segments: Vec<Segment>,
-    steps: Vec<Step>,
-    at: Vec<u32>,
-    ran: Vec<Ran>,
-    calls: Vec<Range<u32>>,
-    words: u32,
-    leaves: u32,
-    branches: usize,
-    templates: usize,
-    instructions: u32,
+    builder: Builder<R700, Way<'a>>,
+    /// Conditionals that are open.
     depth: u32,
-    pushes: u32,
-    in_loop: bool,
-    /// It is so many groups of a clause that has more.
-    cut: Option<u32>,
+    own: Own,
 }
 
 impl<'a> Tracer<'a> {
-    fn new(
-        lowered: &'a Lowered,
-        program: &'a Program<'a>,
-        has_template: &'a [bool],
-        extent: Extent,
-        head: u32,
-    ) -> Self {
-        Tracer {
-            lowered,
-            program,
-            has_template,
-            extent,
-            head,
-            quick: Way::new(program, ACTIVE_ROW, false),
-            exact: Way::new(program, ACTIVE_ROW, true),
-            segments: Vec::new(),
-            steps: Vec::new(),
-            at: Vec::new(),
-            ran: Vec::new(),
-            calls: Vec::new(),
-            words: 0,
-            leaves: 0,
-            branches: 0,
-            templates: 0,
-            instructions: 0,
-            depth: 0,
-            pushes: 0,
-            in_loop: false,
-            cut: None,
-        }
-    }
-
-    /// Instructions of the pass at most.
-    fn most(&self) -> u32 {
-        MOST_INSTRUCTIONS.min(self.extent.most())
-    }
-
-    fn word(&mut self) -> u32 {
-        self.words += 1;
-        self.words - 1
-    }
-
-    fn step(&mut self, step: Step, number: u32) {
-        self.steps.push(step);
-        self.at.push(number - self.lowered.first_of(number));
-    }
-
-    fn both(&mut self, mut each: impl FnMut(&mut Way<'a>)) {
-        each(&mut self.quick);
-        each(&mut self.exact);
+    /// The place of a step after the groups of a clause.
+    fn after(&self, number: u32) -> At {
+        At::After(number - self.lowered.first_of(number))
     }
 
     /// A clause that is one run of groups.
@@ -196,13 +130,13 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// Goes from clause to clause.
+    /// Traces clause after clause.
     fn trace(mut self) -> Option<Found> {
         let mut number = self.head;
         let back = loop {
             if let Some((CfInst::LOOP_END, control)) = self.flow(number)
                 && number > self.head
-                && self.instructions < self.most()
+                && self.builder.instructions < self.builder.most()
                 && self.lowered.first_of(number) + control.addr == self.head
             {
                 self.node(number, false);
@@ -216,38 +150,29 @@ impl<'a> Tracer<'a> {
         self.finish(back, number)
     }
 
-    /// A clause or a conditional; gives what follows, or `None` where the pass ends before it.
+    /// A clause or a conditional. Returns what follows, or `None` if the region ends before it.
     fn next(&mut self, number: u32) -> Option<u32> {
         let (clause, run) = self.clause(number)?;
-        if self.extent.cuts_blocks() && number == self.head && 1 + run.count > self.most() {
+        if self.extent.cuts_blocks() && number == self.head && 1 + run.count > self.builder.most() {
             self.cut(number, run);
             return None;
         }
         let called = run.operations.clone().filter(|number| !self.has_template[*number as usize]).count();
-        if called > 0 && !self.can_call(run)
-            || self.instructions + 1 + run.count > self.most()
-            || self.words as usize + called > WORDS
-            || self.leaves == LEAVES
-        {
+        if called > 0 && !self.can_call(run) || !self.builder.has_room(1 + run.count, called, 0) {
             return None;
         }
         match (clause.form, run.masks) {
             (AluForm::ALU, false) => self.execute(number, run, 0),
             (AluForm::ALU_CONTINUE, false) => {
-                self.in_loop = true;
+                self.own.in_loop = true;
                 self.execute(number, run, 0);
             }
             (AluForm::ALU_BREAK, masks) => {
-                self.in_loop = true;
+                self.own.in_loop = true;
                 self.execute(number, run, 0);
                 if masks {
-                    let word = reconverge_jit::WORDS as u32 - 1 - self.leaves;
-                    self.leaves += 1;
-                    self.both(|way| {
-                        let skip = way.end();
-                        way.rows.leave(word, skip);
-                    });
-                    self.step(Step::Leave { word, arrives: false }, number);
+                    let step = |word| Step::Leave { word, arrives: false };
+                    self.builder.leave(self.after(number), step, Way::end);
                 }
             }
             (AluForm::ALU_PUSH_BEFORE, true) => {
@@ -256,13 +181,9 @@ impl<'a> Tracer<'a> {
                 let mut counted = (0, 0);
                 self.measure(&conditional, &mut counted);
                 let (branches, instructions) = counted;
-                if self.branches + branches > reconverge_jit::BRANCHES
-                    || self.instructions + instructions > self.most()
-                    || self.words as usize + branches > WORDS
-                {
+                if !self.builder.has_room(instructions, branches, branches) {
                     return None;
                 }
-                self.branches += branches;
                 self.branch(&conditional);
                 return Some(next);
             }
@@ -349,30 +270,25 @@ impl<'a> Tracer<'a> {
         let push = conditional.push;
         let Some((_, run)) = self.clause(push) else { return };
         self.depth += 1;
-        self.pushes = self.pushes.max(self.depth);
-        let depth = self.depth;
-        self.execute(push, run, depth);
-        let word = self.word();
-        self.both(|way| {
+        self.own.pushes = self.own.pushes.max(self.depth);
+        self.execute(push, run, self.depth);
+        let at = self.after(push);
+        self.builder.open(at, |way| {
             let skip = way.end();
-            let taken = way.rows.slice.not(skip);
-            way.rows.open(word, taken);
+            way.rows.slice.not(skip)
         });
-        self.step(Step::If(word), push);
         self.node(push + 1, true);
         self.parts(&conditional.taken);
         if let Some((number, not)) = &conditional.other {
             self.node(*number, true);
-            self.both(|way| way.rows.other());
-            self.step(Step::Else, *number);
+            self.builder.other(at);
             self.parts(not);
             self.pops(conditional);
         } else {
             self.pops(conditional);
-            self.step(Step::Else, push);
+            self.builder.step(Step::Else, at);
         }
-        self.both(|way| way.rows.close());
-        self.step(Step::End, push);
+        self.builder.close(at);
         self.depth -= 1;
     }
 
@@ -397,121 +313,74 @@ impl<'a> Tracer<'a> {
 
     // Steps.
 
-    /// An instruction that only decides; `always`: also where no lane runs it.
+    /// An instruction that only decides; `always`: also if no lane runs it.
     fn node(&mut self, number: u32, always: bool) {
-        self.ran.push(Ran::Node(number));
-        self.instructions += 1;
-        self.step(if always { Step::Meanwhile(1) } else { Step::Run(1) }, number);
+        self.builder.instructions += 1;
+        self.builder.step(if always { Step::Meanwhile(1) } else { Step::Run(1) }, At::Node(number));
     }
 
     /// The groups of a clause, which pushes a branch at this depth.
     fn execute(&mut self, number: u32, run: &'a Groups, depth: u32) {
         self.operations_of(number, run.operations.clone());
-        let ends = !run.masks;
-        self.both(|way| {
-            if ends {
-                way.end();
-            }
-        });
-        self.ran.push(Ran::Clause { run: run_of(self.lowered, number), depth });
-        self.instructions += 1 + run.count;
-        self.step(Step::Run(1 + run.count), number);
+        if !run.masks {
+            self.end();
+        }
+        self.ran(number, run.count, depth);
     }
 
-    /// The first groups of a clause, as many as a pass may have: to compare what they leave.
+    fn end(&mut self) {
+        self.builder.both(|way| {
+            way.end();
+        });
+    }
+
+    /// A step for a number of groups of a clause.
+    fn ran(&mut self, number: u32, groups: u32, depth: u32) {
+        let Work::Alu(clause) = &self.lowered.nodes[number as usize].work else { return };
+        self.builder.instructions += 1 + groups;
+        self.builder.step(Step::Run(1 + groups), At::Clause { run: clause.runs.start, depth });
+    }
+
+    /// The first groups of a clause, as many as a region may have: to compare what they leave.
     fn cut(&mut self, number: u32, run: &'a Groups) {
         let lowered = self.lowered;
-        let count = self.most() - 1;
+        let count = self.builder.most() - 1;
         let end = run.first + count;
         let groups_of = |number: u32| lowered.groups_of[number as usize];
         let operations = run.operations.clone().filter(|number| groups_of(*number)[0] < end);
         let called = operations.clone().filter(|number| !self.has_template[*number as usize]).count();
         // An operation may be of two groups.
         let whole = operations.clone().all(|number| groups_of(number)[1] < end);
-        if count == 0 || !whole || called > 0 && !self.can_call(run) || called > WORDS {
+        if count == 0 || !whole || called > 0 && !self.can_call(run) || !self.builder.has_room(0, called, 0) {
             return;
         }
         self.operations_of(number, operations);
-        self.both(|way| {
-            way.end();
-        });
-        self.ran.push(Ran::Clause { run: run_of(lowered, number), depth: 0 });
-        self.instructions += 1 + count;
-        self.cut = Some(count);
-        self.step(Step::Run(1 + count), number);
+        self.end();
+        self.own.cut = Some(count);
+        self.ran(number, count, 0);
     }
 
     /// The operations of a clause, or the first of them.
     fn operations_of(&mut self, number: u32, operations: impl Iterator<Item = u32>) {
         let lowered = self.lowered;
-        self.both(Way::begin);
+        self.builder.both(Way::begin);
         for operation in operations {
             if self.has_template[operation as usize] {
                 let template = lowered.templates[operation as usize];
                 let operation = &lowered.operations[operation as usize];
-                self.both(|way| {
+                self.builder.both(|way| {
                     way.operation(operation, template);
                 });
-                self.templates += 1;
+                self.builder.templates += 1;
             } else {
-                self.call(number, operation);
+                self.builder.call(self.after(number), operation..operation + 1);
             }
         }
     }
 
-    /// Ends the segment with the call of an operation.
-    fn call(&mut self, number: u32, operation: u32) {
-        let word = self.word();
-        let callee = (CALLEE, self.calls.len() as u32, word);
-        let nothing = BTreeSet::new();
-        let (quick, exact) = self.ways();
-        let (quick, exact) = (quick.store(&nothing, Some(word)), exact.store(&nothing, Some(word)));
-        self.segments.push(Segment::new(Some(quick), exact, Some(callee)));
-        self.calls.push(operation..operation + 1);
-        self.step(Step::Call, number);
-    }
-
-    /// The segment's ways; others begin.
-    fn ways(&mut self) -> (Way<'a>, Way<'a>) {
-        let new = |exact: bool| Way::new(self.program, ACTIVE_ROW, exact);
-        let (quick, exact) = (new(false), new(true));
-        (std::mem::replace(&mut self.quick, quick), std::mem::replace(&mut self.exact, exact))
-    }
-
-    fn finish(mut self, back: Back, number: u32) -> Option<Found> {
-        let (quick, exact) = self.ways();
-        let lazy = back == Back::Always && self.segments.is_empty();
-        let mut dropped = BTreeSet::new();
-        if lazy {
-            dropped.extend(quick.rows.covered().intersection(exact.rows.covered()).copied());
-        }
-        let nothing = BTreeSet::new();
-        let (quick, exact) = (quick.store(&dropped, None), exact.store(&nothing, None));
-        self.segments.push(Segment::new(Some(quick), exact, None));
-        let lazy = lazy && !dropped.is_empty();
-        let plan =
-            Plan { segments: self.segments, steps: self.steps, back, mask: ACTIVE_ROW, lazy, joins: false };
-        let gain = 2 * self.templates as i32 - 8 * self.calls.len() as i32;
-        let worth = self.extent.pays(gain, back == Back::Never);
-        let runs = plan.steps.iter().any(|step| matches!(step, Step::Run(_)));
-        (worth && runs && plan.fits()).then_some(Found {
-            plan,
-            at: self.at,
-            ran: self.ran,
-            calls: self.calls,
-            after: number - self.lowered.first_of(self.head),
-            next: number,
-            pushes: self.pushes,
-            in_loop: self.in_loop,
-            cut: self.cut,
-        })
-    }
-}
-
-/// The number of a clause's run.
-fn run_of(lowered: &Lowered, number: u32) -> u32 {
-    match &lowered.nodes[number as usize].work {
-        Work::Alu(clause) => clause.runs.start,
-        _ => 0,
+    fn finish(self, back: Back, number: u32) -> Option<Found> {
+        let Tracer { lowered, head, builder, own, .. } = self;
+        let first = lowered.first_of(head);
+        builder.finish(back, head - first, number, Own { after: number - first, ..own })
     }
 }

@@ -1,13 +1,10 @@
 //! From instructions to values: the templates.
 //!
-//! A [`Way`] is a segment while it is made, in its quick or its exact way. [`Way::instruction`] gives an instruction's effect
-//! in the words of [`crate::lane`], eight lanes at once. In the quick way floats may carry a NaN that is not the machine's
-//! until something looks at their bits; the exact way makes every result the machine's own.
+//! A [`Way`] is the fast or the slow path of a segment while it is made. [`Way::instruction`] states the effect of an instruction in
+//! the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the machine's until an
+//! operation reads their bits; on the slow path every result is the machine's own.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use reconverge_jit::{Inside, One, Rescuer, Row, Slice, Two, Value, predicate};
-use reconverge_simt::compiling::Extent;
+use reconverge_jit::{Inside, One, Path, Rescuer, Row, Rows, Slice, Two, Value, predicate};
 
 use super::rescue;
 use crate::context::Context;
@@ -19,7 +16,7 @@ use crate::spaces::aligned;
 
 const SIGN: u32 = 1 << 31;
 
-/// Own rows: the flags of `$c0`, a word a lane; `$a1` is behind those.
+/// Own rows: the flags of `$c0`, a word for each lane; `$a1` follows `$c3`.
 pub(super) const C: u32 = 1;
 pub(super) const A: u32 = 5;
 
@@ -27,7 +24,6 @@ pub(super) const A: u32 = 5;
 pub(super) struct Program<'a> {
     pub(super) context: &'a Context,
     pub(super) registers: usize,
-    pub(super) extent: Extent,
     /// The row of the lanes that are active.
     pub(super) mask: Row,
     /// Distance of a row, in bytes.
@@ -38,106 +34,66 @@ pub(super) struct Program<'a> {
     pub(super) shared: u32,
 }
 
-/// Flags: Z, S, C, O as truth values.
-#[derive(Clone, Copy, Debug)]
-struct Flags([Value; 4]);
+/// Flags: Z, S, C, O as truth values, the low bits of the row of a `$c`.
+type Flags = [Value; 4];
 
-/// What the registers are at a place in the segment, as far as it has changed them.
-#[derive(Clone, Debug, Default)]
-struct Now {
-    rows: BTreeMap<Row, Value>,
-    flags: BTreeMap<u8, Flags>,
-}
-
-/// A stretch for some lanes only: behind it the others have what they had before.
-struct Scope {
-    /// The lanes.
-    mask: Value,
-    /// As the lanes, but for those that are not active before it.
-    held: Value,
-    /// Before it; of the second side of a branch, behind the first.
-    before: Now,
-    /// Before the branch.
-    start: Now,
-}
-
-/// A segment while it is made.
+/// A path of a segment while it is made.
 pub(super) struct Way<'a> {
     program: &'a Program<'a>,
-    exact: bool,
-    pub(super) slice: Slice,
-    now: Now,
-    scopes: Vec<Scope>,
-    /// The lanes that are active when the segment begins.
-    entry: Value,
-    /// Floats whose NaN may be others than the machine's.
-    raw: BTreeSet<Value>,
-    /// Rows whose words from before have been needed, and those that were written as a whole before.
-    needed: BTreeSet<Row>,
-    covered: BTreeSet<Row>,
-    left: bool,
+    rows: Rows,
     /// Whether it loads or reads s[] at all.
     loads: bool,
 }
 
-impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let mut slice = Slice::with_window(program.shared);
-        let entry = slice.row(program.mask);
-        Way {
-            program,
-            exact,
-            slice,
-            now: Now::default(),
-            scopes: Vec::new(),
-            entry,
-            raw: BTreeSet::new(),
-            needed: BTreeSet::new(),
-            covered: BTreeSet::new(),
-            left: false,
-            loads: false,
-        }
+impl Path for Way<'_> {
+    fn next(&self) -> Self {
+        Way::new(self.program, self.rows.exact)
     }
 
-    /// Rows that the segment writes before anything needs what they held.
-    pub(super) fn covered(&self) -> &BTreeSet<Row> {
-        &self.covered
+    fn rows(&mut self) -> &mut Rows {
+        &mut self.rows
+    }
+
+    fn into_rows(self) -> Rows {
+        self.rows
+    }
+}
+
+impl<'a> Way<'a> {
+    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
+        let rows = Rows::on(Slice::with_window(program.shared), program.mask, exact, false);
+        Way { program, rows, loads: false }
     }
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
     pub(super) fn touched(&self) -> u32 {
-        bits(self.needed.iter().copied()) | self.writes()
+        bits(self.rows.needed().iter().copied()) | self.writes()
     }
 
-    /// Those that it writes.
+    /// The registers among them that it writes.
     pub(super) fn writes(&self) -> u32 {
-        let flags = self.now.flags.keys().map(|c| Row::Own(C + u32::from(*c)));
-        bits(self.now.rows.keys().copied().chain(flags))
+        bits(self.rows.written())
     }
 
-    /// Those that it writes for all lanes that are active, before anything needs what they held.
+    /// The registers that it writes for all active lanes, before it needs their values at entry.
     pub(super) fn covers(&self) -> u32 {
-        bits(self.covered.iter().copied())
-    }
-
-    fn mask(&self) -> Value {
-        self.scopes.last().map_or(self.entry, |scope| scope.mask)
+        bits(self.rows.covered().iter().copied())
     }
 
     fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
-        self.slice.two(op, a, b)
+        self.rows.slice.two(op, a, b)
     }
 
     fn one(&mut self, op: One, a: Value) -> Value {
-        self.slice.one(op, a)
+        self.rows.slice.one(op, a)
     }
 
     fn word(&mut self, word: u32) -> Value {
-        self.slice.constant(word)
+        self.rows.slice.constant(word)
     }
 
     fn not(&mut self, a: Value) -> Value {
-        self.slice.not(a)
+        self.rows.slice.not(a)
     }
 
     fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
@@ -151,93 +107,10 @@ impl<'a> Way<'a> {
             .then(|| Row::Group(u32::from(register) * self.program.stride))
     }
 
-    fn read(&mut self, row: Row) -> Value {
-        match self.now.rows.get(&row) {
-            Some(value) => *value,
-            None => {
-                self.need(row);
-                self.slice.row(row)
-            }
-        }
-    }
-
-    /// What the row held before is looked at.
-    fn need(&mut self, row: Row) {
-        if !self.covered.contains(&row) {
-            self.needed.insert(row);
-        }
-    }
-
-    /// The row is written: for all lanes that are active, and before anything needed what it held?
-    fn cover(&mut self, row: Row) {
-        if self.scopes.is_empty() && !self.left && !self.needed.contains(&row) {
-            self.covered.insert(row);
-        }
-    }
-
-    /// Writes a row for the active lanes of a predicate, if there is one.
-    fn write(&mut self, row: Row, predicate: Option<Value>, value: Value) {
-        let value = match predicate {
-            None => {
-                self.cover(row);
-                value
-            }
-            Some(predicate) => {
-                let old = self.read(row);
-                self.select(predicate, old, value)
-            }
-        };
-        self.now.rows.insert(row, value);
-    }
-
-    /// [`Slice::select`] of values that may be floats.
-    fn select(&mut self, condition: Value, other: Value, then: Value) -> Value {
-        let value = self.slice.select(condition, other, then);
-        if self.raw.contains(&then) || self.raw.contains(&other) {
-            self.raw.insert(value);
-        }
-        value
-    }
-
     // Flags.
 
     fn read_flags(&mut self, c: u8) -> Flags {
-        if let Some(flags) = self.now.flags.get(&c) {
-            return *flags;
-        }
-        let row = Row::Own(C + u32::from(c));
-        self.need(row);
-        let packed = self.slice.row(row);
-        Flags([31, 30, 29, 28].map(|count| self.one(One::Shl(count), packed)))
-    }
-
-    fn write_flags(&mut self, c: u8, predicate: Option<Value>, flags: Flags) {
-        let flags = match predicate {
-            None => {
-                self.cover(Row::Own(C + u32::from(c)));
-                flags
-            }
-            Some(predicate) => {
-                let old = self.read_flags(c);
-                self.select_flags(predicate, old, flags)
-            }
-        };
-        self.now.flags.insert(c, flags);
-    }
-
-    fn select_flags(&mut self, condition: Value, other: Flags, then: Flags) -> Flags {
-        Flags(std::array::from_fn(|number| self.slice.select(condition, other.0[number], then.0[number])))
-    }
-
-    /// The flags in one word a lane.
-    fn packed(&mut self, flags: Flags) -> Value {
-        let mut all = self.word(0);
-        for (number, part) in flags.0.into_iter().enumerate() {
-            let bit = self.one(One::Shr(31), part);
-            let bit = self.one(One::Shl(number as u8), bit);
-            all = self.two(Two::Or, all, bit);
-        }
-        all
+        self.rows.read_bits(Row::Own(C + u32::from(c)))
     }
 
     /// The lanes for which a guard holds, active or not; `None` if that is all.
@@ -247,6 +120,13 @@ impl<'a> Way<'a> {
         }
         let flags = self.read_flags(guard.c);
         Some(self.condition(guard.condition, flags))
+    }
+
+    /// The lanes for which a guard `holds`, or does not hold, active or not.
+    pub(super) fn lanes(&mut self, guard: Guard, holds: bool) -> Value {
+        let all = self.word(u32::MAX);
+        let held = self.holds(guard).unwrap_or(all);
+        if holds { held } else { self.not(held) }
     }
 
     /// A condition of flags: by its table, one flag after another.
@@ -264,13 +144,13 @@ impl<'a> Way<'a> {
         if without == with {
             return self.table(without, count - 1, flags);
         }
-        let flag = flags.0[count - 1];
+        let flag = flags[count - 1];
         if without == !with & ones {
             let other = self.table(without, count - 1, flags);
             return self.two(Two::Xor, flag, other);
         }
         let (without, with) = (self.table(without, count - 1, flags), self.table(with, count - 1, flags));
-        let is = |way: &Self, value: Value, word: u32| way.slice.is_constant(value) == Some(word);
+        let is = |way: &Self, value: Value, word: u32| way.rows.slice.is_constant(value) == Some(word);
         if is(self, without, 0) {
             return self.two(Two::And, flag, with);
         }
@@ -280,14 +160,14 @@ impl<'a> Way<'a> {
         if is(self, with, u32::MAX) {
             return self.two(Two::Or, flag, without);
         }
-        self.slice.select(flag, without, with)
+        self.rows.slice.select(flag, without, with)
     }
 
     /// The flags of a result of integers: Z and S.
     fn plain(&mut self, width: Width, result: Value) -> Flags {
         let zero = self.word(0);
         let z = self.two(Two::Equal, result, zero);
-        Flags([z, self.top(width, result), zero, zero])
+        [z, self.top(width, result), zero, zero]
     }
 
     /// The top bit where a truth value has it.
@@ -295,126 +175,11 @@ impl<'a> Way<'a> {
         self.one(One::Shl(32 - width.bits() as u8), value)
     }
 
-    // Flow.
-
-    /// Opens a branch: the lanes of the guard run. The bits of other lanes than the active ones mean nothing.
-    pub(super) fn open(&mut self, word: u32, guard: Guard) {
-        let all = self.word(u32::MAX);
-        let held = self.holds(guard).unwrap_or(all);
-        self.slice.gather(word, held);
-        let active = self.mask();
-        let mask = self.two(Two::And, held, active);
-        self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
-    }
-
-    /// The others run.
-    pub(super) fn other(&mut self) {
-        let Some(mut scope) = self.scopes.pop() else { return };
-        let active = self.mask();
-        let mask = self.two(Two::AndNot, scope.mask, active);
-        scope.before = std::mem::replace(&mut self.now, scope.start.clone());
-        let held = self.not(scope.held);
-        self.scopes.push(Scope { mask, held, ..scope });
-    }
-
-    /// All run on together.
-    pub(super) fn close(&mut self) {
-        let Some(scope) = self.scopes.pop() else { return };
-        self.merge(scope);
-    }
-
-    /// The lanes of a scope keep what they have now, others what they had before it. What lanes have that are not active
-    /// before it does not matter: a scope around it, or the end, gives them theirs.
-    fn merge(&mut self, Scope { held, before, .. }: Scope) {
-        let now = std::mem::take(&mut self.now);
-        let rows: BTreeSet<Row> = now.rows.keys().chain(before.rows.keys()).copied().collect();
-        for row in rows {
-            let mut of = |all: &Now| match all.rows.get(&row) {
-                Some(value) => *value,
-                None => {
-                    self.need(row);
-                    self.slice.row(row)
-                }
-            };
-            let (other, then) = (of(&before), of(&now));
-            let value = self.select(held, other, then);
-            self.now.rows.insert(row, value);
-        }
-        let flags: BTreeSet<u8> = now.flags.keys().chain(before.flags.keys()).copied().collect();
-        for c in flags {
-            let mut of = |all: &Now| match all.flags.get(&c) {
-                Some(flags) => *flags,
-                None => self.read_flags(c),
-            };
-            let (other, then) = (of(&before), of(&now));
-            let value = self.select_flags(held, other, then);
-            self.now.flags.insert(c, value);
-        }
-    }
-
-    /// Lanes leave: of those that run, the ones for which the guard holds, or does not. No branch is open.
-    pub(super) fn leave(&mut self, word: u32, guard: Guard, holds: bool) {
-        let all = self.word(u32::MAX);
-        let mut held = self.holds(guard).unwrap_or(all);
-        if !holds {
-            held = self.not(held);
-        }
-        if !self.exact {
-            self.slice.doubt(held);
-            // Who writes behind it does not cover: the exact way still needs what was there.
-            self.left = true;
-            return;
-        }
-        let active = self.mask();
-        let leaving = self.two(Two::And, held, active);
-        self.slice.leave(word, leaving);
-        let (mask, held) = (self.two(Two::AndNot, held, active), self.not(held));
-        self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::default() });
-    }
-
-    /// The end of the segment: what has changed is stored, but for rows that need not be. `lanes`: the word of the lanes
-    /// that are still active.
-    pub(super) fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
-        let mask = self.mask();
-        while let Some(scope) = self.scopes.pop() {
-            self.merge(scope);
-        }
-        let Now { rows, flags } = std::mem::take(&mut self.now);
-        for (row, value) in rows.into_iter().filter(|(row, _)| !dropped.contains(row)) {
-            self.settle(value);
-            self.store(row, value);
-        }
-        for (c, flags) in flags {
-            let row = Row::Own(C + u32::from(c));
-            if !dropped.contains(&row) {
-                let value = self.packed(flags);
-                self.store(row, value);
-            }
-        }
-        if let Some(word) = lanes {
-            self.slice.gather(word, mask);
-        }
-        if mask != self.entry {
-            let words = self.one(One::Sar(31), mask);
-            self.slice.store(self.program.mask, words);
-        }
-        self.slice
-    }
-
-    fn store(&mut self, row: Row, value: Value) {
-        let old = self.slice.row(row);
-        let value = self.slice.select(self.entry, old, value);
-        self.slice.store(row, value);
-    }
-
     // Floats.
 
-    /// The bits of a value are looked at: it has no NaN but the machine's.
+    /// An operation reads the bits of a value.
     fn settle(&mut self, value: Value) {
-        if self.raw.remove(&value) {
-            let nan = self.compare(predicate::UNORD, value, value);
-            self.slice.doubt(nan);
-        }
+        self.rows.settle(value);
     }
 
     /// A result of floats whose NaN may be another; in the exact way the function computes it where the test or a NaN
@@ -427,19 +192,18 @@ impl<'a> Way<'a> {
         sources: [Value; 3],
         mask: Value,
     ) -> Value {
-        if !self.exact {
+        if !self.rows.exact {
             if let Some(test) = test {
-                self.slice.doubt(test);
+                self.rows.slice.doubt(test);
             }
-            self.raw.insert(value);
-            return value;
+            return self.rows.raw(value);
         }
         let nan = self.compare(predicate::UNORD, value, value);
         let test = match test {
             Some(test) => self.two(Two::Or, test, nan),
             None => nan,
         };
-        self.slice.rescue(with, value, test, mask, sources)
+        self.rows.slice.rescue(with, value, test, mask, sources)
     }
 
     /// A result that is right where the test's sign is not set.
@@ -451,16 +215,16 @@ impl<'a> Way<'a> {
         sources: [Value; 3],
         mask: Value,
     ) -> Value {
-        if !self.exact {
-            self.slice.doubt(test);
+        if !self.rows.exact {
+            self.rows.slice.doubt(test);
             return value;
         }
-        self.slice.rescue(with, value, test, mask, sources)
+        self.rows.slice.rescue(with, value, test, mask, sources)
     }
 
     fn modified(&mut self, value: Value, abs: bool, neg: bool) -> Value {
         let mut value = value;
-        let raw = self.raw.contains(&value);
+        let raw = self.rows.is_raw(value);
         if abs {
             let magnitude = self.word(!SIGN);
             value = self.two(Two::And, value, magnitude);
@@ -469,24 +233,21 @@ impl<'a> Way<'a> {
             let sign = self.word(SIGN);
             value = self.two(Two::Xor, value, sign);
         }
-        if raw {
-            self.raw.insert(value);
-        }
-        value
+        if raw { self.rows.raw(value) } else { value }
     }
 
     fn float_flags(&mut self, result: Value) -> Flags {
         let zero = self.word(0);
         let z = self.compare(predicate::EQ_UQ, result, zero);
         let s = self.compare(predicate::NGE, result, zero);
-        Flags([z, s, zero, zero])
+        [z, s, zero, zero]
     }
 
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
         let (zero, sign) = (self.word(0), self.word(SIGN));
         let product = self.two(Two::FMul, a, b);
         // What rounding left: of the other sign where it went away from zero, and then one unit too much.
-        let rest = self.slice.fused(true, a, b, product);
+        let rest = self.rows.slice.fused(true, a, b, product);
         let sign_of = self.two(Two::And, product, sign);
         let against = self.two(Two::Xor, rest, sign_of);
         let away = self.compare(predicate::LT, against, zero);
@@ -501,18 +262,18 @@ impl<'a> Way<'a> {
         let above = self.two(Two::Add, twice, from);
         let beyond = self.two(Two::Greater, above, range);
         let no_addend = self.compare(predicate::EQ, c, zero);
-        if !self.exact {
+        if !self.rows.exact {
             let sum = self.two(Two::FAdd, cut, c);
             let test = self.two(Two::Or, beyond, no_addend);
-            return self.float(sum, Some(test), rescue::mad, [a, b, c], mask);
+            return self.float(sum, Some(test), rescue::mad(), [a, b, c], mask);
         }
         // The product is not cut where the addend is zero, and it is exact where a factor is.
-        let term = self.slice.select(no_addend, cut, product);
+        let term = self.rows.slice.select(no_addend, cut, product);
         let sum = self.two(Two::FAdd, term, c);
         let (no_a, no_b) = (self.compare(predicate::EQ, a, zero), self.compare(predicate::EQ, b, zero));
         let no_factor = self.two(Two::Or, no_a, no_b);
         let test = self.two(Two::AndNot, no_factor, beyond);
-        self.float(sum, Some(test), rescue::mad, [a, b, c], mask)
+        self.float(sum, Some(test), rescue::mad(), [a, b, c], mask)
     }
 
     // Instructions.
@@ -560,7 +321,7 @@ impl<'a> Way<'a> {
             Base::A(_) => return None,
             Base::R(register) => self.register(register)?,
         };
-        let base = self.read(row);
+        let base = self.rows.read(row);
         self.settle(base);
         Some(base)
     }
@@ -568,14 +329,14 @@ impl<'a> Way<'a> {
     /// The check of an access of s[] by lanes of a mask.
     fn inside(&mut self, mem: &Mem, mask: Value) -> Option<Inside> {
         let base = self.base(mem)?;
-        self.slice.inside(base, i32::from(mem.offset as i16), mask)
+        self.rows.slice.inside(base, i32::from(mem.offset as i16), mask)
     }
 
     /// Each lane's word of s[].
     fn load(&mut self, mem: &Mem, mask: Value) -> Option<Value> {
         let inside = self.inside(mem, mask)?;
         self.loads = true;
-        Some(self.slice.window_load(inside))
+        Some(self.rows.slice.window_load(inside))
     }
 
     /// A word or less of s[] at an address that is the same for all lanes, and is there. Lower bits of an address count as
@@ -587,7 +348,7 @@ impl<'a> Way<'a> {
         if !fixed {
             return None;
         }
-        let word = self.slice.window_word(at & !3)?;
+        let word = self.rows.slice.window_word(at & !3)?;
         self.loads = true;
         let word = self.one(One::Shr(8 * (at & 3) as u8), word);
         Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
@@ -597,17 +358,18 @@ impl<'a> Way<'a> {
     pub(super) fn store_shared(&mut self, inst: &Inst) -> Option<()> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let Operand::R32(register) = inst.src[1] else { return None };
-        let value = self.source(Operand::R32(register), self.entry)?;
+        let active = self.rows.mask();
+        let value = self.source(Operand::R32(register), active)?;
         self.settle(value);
         let mask = self.mask_of(inst.guard);
         let inside = self.inside(&mem, mask)?;
-        self.slice.window_store(inside, value);
+        self.rows.slice.window_store(inside, value);
         Some(())
     }
 
     /// The active lanes for which a guard holds.
     fn mask_of(&mut self, guard: Guard) -> Value {
-        let mask = self.mask();
+        let mask = self.rows.mask();
         match self.holds(guard) {
             Some(predicate) => self.two(Two::And, predicate, mask),
             None => mask,
@@ -635,12 +397,12 @@ impl<'a> Way<'a> {
         match inst.dst {
             Dst::R32(register) => {
                 let row = self.register(register)?;
-                self.write(row, predicate, result);
+                self.rows.write(row, predicate, result);
             }
             Dst::R16(half) => {
                 let row = self.register(half.register())?;
                 self.settle(result);
-                let old = self.read(row);
+                let old = self.rows.read(row);
                 self.settle(old);
                 let (kept, low) =
                     (self.word(0xffff << if half.is_high() { 0 } else { 16 }), self.word(0xffff));
@@ -650,17 +412,17 @@ impl<'a> Way<'a> {
                     false => self.two(Two::And, result, low),
                 };
                 let new = self.two(Two::Or, kept, new);
-                self.write(row, predicate, new);
+                self.rows.write(row, predicate, new);
             }
             Dst::A(register @ 1..=4) => {
                 let low = self.word(0xffff);
                 let value = self.two(Two::And, result, low);
-                self.write(Row::Own(A + u32::from(register) - 1), predicate, value);
+                self.rows.write(Row::Own(A + u32::from(register) - 1), predicate, value);
             }
             _ => {}
         }
         if let Some(c) = writes {
-            self.write_flags(c, predicate, flags?);
+            self.rows.write_bits(Row::Own(C + u32::from(c)), predicate, flags?);
         }
         Some(())
     }
@@ -670,7 +432,7 @@ impl<'a> Way<'a> {
         Some(match operand {
             Operand::None => self.word(0),
             Operand::R32(register) => match self.register(register) {
-                Some(row) => self.read(row),
+                Some(row) => self.rows.read(row),
                 None => self.word(0),
             },
             Operand::R16(half) => {
@@ -686,7 +448,7 @@ impl<'a> Way<'a> {
             }
             Operand::Imm(word) => self.word(word),
             Operand::A(0) => self.word(0),
-            Operand::A(register @ 1..=4) => self.read(Row::Own(A + u32::from(register) - 1)),
+            Operand::A(register @ 1..=4) => self.rows.read(Row::Own(A + u32::from(register) - 1)),
             Operand::Mem(mem) => {
                 if let Some(word) = (self.program.constant)(&mem) {
                     self.word(word)
@@ -767,7 +529,7 @@ impl<'a> Way<'a> {
                 let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
                 let held = self.relation(compare, signed, a, b);
                 let not = self.not(held);
-                (self.extended(held, bits, false), Some(Flags([not, held, zero, zero])))
+                (self.extended(held, bits, false), Some([not, held, zero, zero]))
             }
             Arith::Logic { logic, width, not1, not2 } => {
                 let a = if not1 { self.not(a) } else { a };
@@ -784,7 +546,7 @@ impl<'a> Way<'a> {
             Arith::Shl { width } => {
                 let x = self.extended(a, width.bits() as u8, false);
                 let count = self.extended(b, width.bits() as u8, false);
-                let result = match self.slice.is_constant(count) {
+                let result = match self.rows.slice.is_constant(count) {
                     Some(count) => self.one(One::Shl(count.min(32) as u8), x),
                     None => self.two(Two::Shl, x, count),
                 };
@@ -796,7 +558,7 @@ impl<'a> Way<'a> {
                 let x = self.extended(a, bits, false);
                 let count = self.extended(b, bits, false);
                 let wide = self.extended(x, bits, signed);
-                let result = match (self.slice.is_constant(count), signed) {
+                let result = match (self.rows.slice.is_constant(count), signed) {
                     (Some(count), false) => self.one(One::Shr(count.min(32) as u8), wide),
                     (Some(count), true) => self.one(One::Sar(count.min(31) as u8), wide),
                     (None, false) => self.two(Two::Shr, wide, count),
@@ -809,8 +571,8 @@ impl<'a> Way<'a> {
                 let a = self.modified(a, first.abs, first.neg);
                 let b = self.modified(b, second.abs, second.neg);
                 let (code, with): (_, Rescuer) = match op {
-                    Arith::FAdd { .. } => (Two::FAdd, rescue::add),
-                    _ => (Two::FMul, rescue::mul),
+                    Arith::FAdd { .. } => (Two::FAdd, rescue::add()),
+                    _ => (Two::FMul, rescue::mul()),
                 };
                 let value = self.two(code, a, b);
                 let result = self.float(value, None, with, [a, b, zero], mask);
@@ -832,11 +594,11 @@ impl<'a> Way<'a> {
                 let (value, with): (_, Rescuer) = match op {
                     Arith::FMin => {
                         let (one, other) = (self.two(Two::FMin, x, y), self.two(Two::FMin, y, x));
-                        (self.two(Two::Or, one, other), rescue::min)
+                        (self.two(Two::Or, one, other), rescue::min())
                     }
                     _ => {
                         let (one, other) = (self.two(Two::FMax, x, y), self.two(Two::FMax, y, x));
-                        (self.two(Two::And, one, other), rescue::max)
+                        (self.two(Two::And, one, other), rescue::max())
                     }
                 };
                 let result = self.unless(value, nan, with, [a, b, zero], mask);
@@ -850,12 +612,12 @@ impl<'a> Way<'a> {
                     None => self.word(if compare.bits() == 0 { 0 } else { u32::MAX }),
                 };
                 let not = self.not(held);
-                (held, Some(Flags([not, held, zero, zero])))
+                (held, Some([not, held, zero, zero]))
             }
             Arith::Slct => {
                 let c = self.modified(c, third.abs, third.neg);
                 let positive = self.compare(predicate::GE, c, zero);
-                (self.select(positive, b, a), None)
+                (self.rows.choose(positive, b, a), None)
             }
             Arith::I2I { from, .. } => (self.extended(a, size_bits(from.size), from.signed), None),
             Arith::I2F32 { from, .. } => {
@@ -863,7 +625,7 @@ impl<'a> Way<'a> {
                 let value = self.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
-                        (self.unless(value, x, rescue::from_unsigned, [x, zero, zero], mask), None)
+                        (self.unless(value, x, rescue::from_unsigned(), [x, zero, zero], mask), None)
                     }
                     _ => (value, None),
                 }
@@ -871,10 +633,10 @@ impl<'a> Way<'a> {
             Arith::F2I { signed, rounding, .. } => {
                 let a = self.modified(a, first.abs, first.neg);
                 let (code, with): (_, Rescuer) = match (rounding, signed) {
-                    (Rounding::Zero, true) => (One::Truncate, rescue::to_signed_zero),
-                    (Rounding::Zero, false) => (One::Truncate, rescue::to_unsigned_zero),
-                    (_, true) => (One::Nearest, rescue::to_signed_nearest),
-                    (_, false) => (One::Nearest, rescue::to_unsigned_nearest),
+                    (Rounding::Zero, true) => (One::Truncate, rescue::to_signed_zero()),
+                    (Rounding::Zero, false) => (One::Truncate, rescue::to_unsigned_zero()),
+                    (_, true) => (One::Nearest, rescue::to_signed_nearest()),
+                    (_, false) => (One::Nearest, rescue::to_unsigned_nearest()),
                 };
                 let value = self.one(code, a);
                 let none = self.word(SIGN);
@@ -891,7 +653,7 @@ impl<'a> Way<'a> {
         match addition {
             Addition::Addc => {
                 let flags = self.read_flags(c);
-                self.one(One::Shr(31), flags.0[2])
+                self.one(One::Shr(31), flags[2])
             }
             _ => self.word(0),
         }
@@ -917,8 +679,8 @@ impl<'a> Way<'a> {
         let carry = self.two(Two::Or, both, eaten);
         let (from_a, from_b) = (self.two(Two::Xor, a, sum), self.two(Two::Xor, b, sum));
         let overflow = self.two(Two::And, from_a, from_b);
-        let Flags([z, s, ..]) = self.plain(width, sum);
-        (sum, Flags([z, s, self.top(width, carry), self.top(width, overflow)]))
+        let [z, s, ..] = self.plain(width, sum);
+        (sum, [z, s, self.top(width, carry), self.top(width, overflow)])
     }
 
     fn product(&mut self, product: Product, a: Value, b: Value) -> Value {
@@ -940,8 +702,8 @@ impl<'a> Way<'a> {
         result: Value,
         count: Value,
     ) -> Option<Flags> {
-        let (count, bits) = (self.slice.is_constant(count)?, width.bits());
-        let Flags([z, s, zero, _]) = self.plain(width, result);
+        let (count, bits) = (self.rows.slice.is_constant(count)?, width.bits());
+        let [z, s, zero, _] = self.plain(width, result);
         let carry = match count {
             count if !(1..bits).contains(&count) => zero,
             count if right => self.one(One::Shl((32 - count) as u8), x),
@@ -954,7 +716,7 @@ impl<'a> Way<'a> {
             }
             _ => zero,
         };
-        Some(Flags([z, s, carry, overflow]))
+        Some([z, s, carry, overflow])
     }
 
     /// A comparison of integers.

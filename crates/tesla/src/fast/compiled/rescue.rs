@@ -1,36 +1,15 @@
-//! Lanes whose numbers need care, one by one: by the functions of [`crate::lane`].
+//! Per-lane slow paths: the functions of [`crate::lane`].
 
-// Code gives a pointer to what it keeps on its stack.
-#![allow(unsafe_code)]
-
-use reconverge_jit::{LANES, Rescue};
+use reconverge_jit::Rescuer;
 
 use crate::lane::float::{self, Saturate};
 use crate::lane::{Modifiers, Rounding, Width, convert};
 
-/// Computes the lanes of the mask.
-///
-/// # Safety
-/// The pointer is to one that nothing else uses.
-unsafe fn each(rescue: *mut Rescue, lane: impl Fn([u32; 3]) -> u32) {
-    // SAFETY: as the caller says.
-    let rescue = unsafe { &mut *rescue };
-    for number in 0..LANES {
-        if rescue.mask[number] >> 31 != 0 {
-            rescue.value[number] = lane(rescue.sources.map(|source| source[number]));
-        }
-    }
-}
-
 macro_rules! rescuers {
     ($($(#[$doc:meta])* $name:ident($a:ident, $b:ident, $c:ident) $lane:expr;)*) => { $(
         $(#[$doc])*
-        ///
-        /// # Safety
-        /// As for [`reconverge_jit::Rescuer`].
-        pub(super) unsafe extern "sysv64" fn $name(rescue: *mut Rescue) {
-            // SAFETY: as the caller says.
-            unsafe { each(rescue, |[$a, $b, $c]| $lane) }
+        pub(super) fn $name() -> Rescuer {
+            Rescuer::of(|[$a, $b, $c]| $lane)
         }
     )* };
 }

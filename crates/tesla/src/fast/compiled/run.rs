@@ -1,32 +1,25 @@
-//! A pass in the place of blocks: what it is given, and what the warp is behind it.
+//! Entry and exit of a region: sets up its state, then updates the warp.
 
 // Code is called and calls back: each place states what it relies on.
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
-
-use reconverge_jit::{Count, Ended, State, StateBox};
-use reconverge_simt::{CodeFault, Mask, Statistics};
+use reconverge_jit::{Ended, FLUSH, Held, Machine, Ran, State};
+use reconverge_simt::{Mask, Statistics};
 
 use super::code::{A, C};
-use super::{Access, After, Compiled, Gone};
+use super::{Access, After, At, Call, Compiled, Gone, Is, Own};
 use crate::fast::lanes::{ACTIVE, Lanes, Set};
 use crate::fast::lower::Lowered;
 use crate::fast::words::Reach;
 use crate::flow::{Flow, WARP};
 
-thread_local! {
-    /// The state of a thread, while nothing runs.
-    static STATE: Cell<Option<StateBox>> = const { Cell::new(None) };
-}
-
-/// Passes, and a state to run them with.
+/// Regions, and a state to run them with.
 pub(in crate::fast) struct Runner<'a> {
     compiled: &'a Compiled,
-    state: Option<StateBox>,
+    held: Held,
 }
 
-/// What a pass works on besides the state.
+/// What a region works on besides its state.
 pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lowered: &'a Lowered,
     pub(in crate::fast) lanes: &'a mut Lanes<'w>,
@@ -36,95 +29,129 @@ pub(in crate::fast) struct Work<'a, 'w> {
     /// By block, how often it ran.
     pub(in crate::fast) runs: &'a mut [u64],
     pub(in crate::fast) budget: &'a mut u32,
-    /// The lanes that run.
+    /// The active lanes.
     pub(in crate::fast) active: &'a mut u32,
 }
 
-/// Where the warp is behind a pass.
+/// Position of the warp after a region.
 pub(in crate::fast) enum Passed {
     /// Before this block.
     Before(u32),
-    /// Behind this block, whose flow has not been asked.
+    /// At the flow of this block, which has not been executed.
     Behind(u32),
     /// At the load or store at the end of this block, which some lane cannot do.
     Refused(u32),
-    /// Before this block, which runs without a pass.
+    /// Before this block, which runs without a region.
     Apart(u32),
 }
 
-/// What calls need.
-struct Calls<'a, 'w> {
-    compiled: &'a Compiled,
-    pass: u32,
+/// Data that calls use.
+pub(in crate::fast) struct Calls<'a, 'w> {
     lowered: &'a Lowered,
     lanes: &'a mut Lanes<'w>,
     memory: &'a mut dyn Reach,
 }
 
+/// The compiled engine of this machine.
+#[derive(Debug)]
+pub(in crate::fast) struct Tesla;
+
+impl Machine for Tesla {
+    type At = At;
+    type Call = Call;
+    type Region = Own;
+    type Context<'a, 'w>
+        = Calls<'a, 'w>
+    where
+        'w: 'a;
+
+    /// Two vectors of sixteen lanes hide less latency than four of eight: mandel gains 4 %, collatz loses 8 % (an AMD EPYC).
+    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
+    const MODE: u32 = FLUSH;
+    const JOINS: bool = true;
+    const HEXADECIMAL: bool = true;
+
+    fn call(call: &Call, active: u64, state: &mut State, context: &mut Calls<'_, '_>) -> bool {
+        let Calls { lowered, lanes, memory } = context;
+        lanes.choose_row(active as u32);
+        give_registers(state, lanes, call.registers);
+        let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
+            for (handler, operation) in &lowered.operations[start as usize..end as usize] {
+                // SAFETY: operations were made for the level of the engine.
+                unsafe { handler(lanes, operation) };
+            }
+        };
+        execute(lanes, call.operations.start, call.operations.end);
+        let mut done = true;
+        if let Access(Some(access)) = call.access {
+            let access = &lowered.accesses[access as usize];
+            // SAFETY: as above.
+            done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
+            if done {
+                execute(lanes, access.after.start, access.after.end);
+            }
+        }
+        take_registers(state, lanes, call.registers);
+        done
+    }
+}
+
 impl<'a> Runner<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Runner { compiled, state: Some(STATE.take().unwrap_or_else(State::new)) }
+        Runner { compiled, held: Held::take() }
     }
 
-    /// The pass that begins at a block, if it may run now.
+    /// Returns the region that begins at a block, if it may run now.
     #[inline(always)]
     pub(in crate::fast) fn pass(&self, block: u32, budget: u32, flow: &Flow) -> Option<u32> {
-        let number = self.compiled.at(block)?;
-        let known = &self.compiled.known[number as usize];
-        let each = if known.branches { flow.active().count() as usize } else { 0 };
-        (known.most <= budget && flow.has_room_for(known.entries + each)).then_some(number)
+        let number = self.compiled.starting_at(block)?;
+        let region = self.compiled.region(number);
+        let each = if region.own.branches { flow.active().count() as usize } else { 0 };
+        (region.most <= budget && flow.has_room_for(region.own.entries + each)).then_some(number)
     }
 
-    /// Runs a pass for the active lanes.
+    /// Runs a region for the active lanes.
     #[inline(never)]
     pub(in crate::fast) fn run(&mut self, pass: u32, work: Work<'_, '_>) -> Passed {
-        let Runner { compiled, state } = self;
+        let Runner { compiled, held } = self;
         let Work { lowered, lanes, memory, flow, statistics, runs, budget, active } = work;
-        let state = state.get_or_insert_with(State::new);
-        let known = &compiled.known[pass as usize];
-        // What a whole warp writes first, it need not know.
-        let unknown = if *active == u32::MAX { known.registers.fresh } else { 0 };
-        take_registers(state, lanes, known.registers.touched & !unknown);
-        (state.budget, state.rounds) = (*budget as i32, u32::MAX);
+        let (region, state) = (compiled.region(pass), held.state());
+        let Own { after, registers, .. } = region.own;
+        // If a whole warp writes a register first, its value at entry does not matter.
+        let unknown = if *active == u32::MAX { registers.fresh } else { 0 };
+        take_registers(state, lanes, registers.touched & !unknown);
+        (state.budget, state.rounds, state.active) = (*budget as i32, u32::MAX, (*active).into());
         let rows = lanes.rows.bytes();
         state.set_window(lanes.shared.bytes_mut());
-        let mut calls = Calls { compiled, pass, lowered, lanes, memory };
-        state.context = (&raw mut calls).cast();
+        let mut calls = Calls { lowered, lanes, memory };
         let (mut broke, mut returned) = (0, 0);
-        let count = |Count { runs: range, times, lanes }: Count| {
-            let size = u64::from(known.before[range.end] - known.before[range.start]);
-            for block in &known.ran[range] {
-                runs[*block as usize] += times;
+        let count = |ran: Ran<'_, At>| {
+            for at in ran.at {
+                runs[at.block as usize] += ran.times;
             }
-            statistics.instructions += size * times;
-            statistics.lane_instructions += size * lanes;
+            statistics.instructions += ran.instructions;
+            statistics.lane_instructions += ran.lane_instructions;
         };
-        let gone = |step: usize, lanes: u64| match known.gone.iter().find(|(at, _)| *at as usize == step) {
-            Some((_, Gone::Breaks)) => broke |= lanes,
-            Some((_, Gone::Returns)) => returned |= lanes,
-            Some((_, Gone::Branches { next })) => flow.branch_off(*next, Mask(lanes)),
-            Some((_, Gone::Waits)) | None => {}
+        let left = |at: At, lanes: u64| match at.is {
+            Is::Exit(Gone::Breaks) => broke |= lanes,
+            Is::Exit(Gone::Returns) => returned |= lanes,
+            Is::Exit(Gone::Branches { next }) => flow.branch_off(next, Mask(lanes)),
+            Is::Exit(Gone::Waits) | Is::Block | Is::Access => {}
         };
-        // SAFETY: there are passes only where the processor has the level; they were made for the layout of these rows,
-        // which hold the mask, and for a window of these bytes; and the context is what their calls take it for.
-        let ended =
-            unsafe { compiled.passes.run(pass as usize, state, rows, u64::from(*active), count, gone) };
-        let ended = ended.unwrap_or_else(|fault| {
-            let pc = lowered.first_pc(known.at[0]);
-            CodeFault { pc, hexadecimal: true, address: fault.address }.unwind()
-        });
+        // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
+        // contain the mask, and for a window of these bytes.
+        let ended = unsafe { compiled.run(pass, state, rows, &mut calls, count, left) };
         let Calls { lanes, .. } = calls;
-        state.context = std::ptr::null_mut();
-        // Before anything was done, those that need not be known are not.
+        // Before anything has run, the registers whose values do not matter have any.
         if state.budget as u32 != *budget || ended != Ended::Refused(0) {
-            give_registers(state, lanes, known.registers.written);
+            give_registers(state, lanes, registers.written);
         }
         *budget = state.budget as u32;
         *active = state.active as u32;
         statistics.divergent_branches += std::mem::take(&mut state.divergent);
         lanes.choose_row(*active);
         if let Ended::Left(_) = ended {
-            // The code has taken them out of the row.
+            // The code has cleared these lanes in the row.
             let place = lanes.tables.sets[ACTIVE];
             lanes.row_mut(place).0 = std::array::from_fn(|lane| 0u32.wrapping_sub(*active >> lane & 1));
         }
@@ -132,17 +159,17 @@ impl<'a> Runner<'a> {
             flow.stay(Mask(state.active), Mask(broke), Mask(returned));
         }
         match ended {
-            Ended::Budget => Passed::Before(known.at[0]),
-            Ended::Turn => match known.after {
+            Ended::Budget => Passed::Before(region.at(0).block),
+            Ended::Turn => match after {
                 After::Before(block) => Passed::Before(block),
                 After::Behind(block) => Passed::Behind(block),
             },
-            Ended::Left(step) => Passed::Behind(known.at[step]),
-            Ended::Stopped(_, step) => Passed::Refused(known.at[step]),
-            Ended::Refused(step) if known.at_access.contains(&(step as u32)) => {
-                Passed::Refused(known.at[step])
-            }
-            Ended::Refused(step) => Passed::Apart(known.at[step]),
+            Ended::Left(step) => Passed::Behind(region.at(step).block),
+            Ended::Stopped(_, step) => Passed::Refused(region.at(step).block),
+            Ended::Refused(step) => match region.at(step) {
+                At { block, is: Is::Access } => Passed::Refused(block),
+                At { block, .. } => Passed::Apart(block),
+            },
         }
     }
 }
@@ -167,17 +194,11 @@ impl Lanes<'_> {
     }
 }
 
-impl Drop for Runner<'_> {
-    fn drop(&mut self) {
-        STATE.set(self.state.take());
-    }
-}
-
 /// `$c` and `$a` as words, for those of the bits: `$c0` is the first, `$a1` the fifth.
 #[inline]
 fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     if registers != 0 {
-        // SAFETY: there are passes only where the processor has the level.
+        // SAFETY: regions exist only if the processor has the level.
         unsafe { take_registers_of(state, lanes, registers) };
     }
 }
@@ -186,14 +207,14 @@ fn take_registers(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
 #[inline]
 fn give_registers(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     if registers != 0 {
-        // SAFETY: there are passes only where the processor has the level.
+        // SAFETY: regions exist only if the processor has the level.
         unsafe { give_registers_of(state, lanes, registers) };
     }
 }
 
 /// [`take_registers`], for vectors of the level.
-#[target_feature(enable = "avx2")]
-fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+unsafe fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
     #[inline(always)]
     fn widen<T: Copy + Into<u32>>(to: &mut [u32; WARP], from: &[T; WARP]) {
         to.iter_mut().zip(from).for_each(|(to, from)| *to = (*from).into());
@@ -208,8 +229,8 @@ fn take_registers_of(state: &mut State, lanes: &Lanes<'_>, registers: u32) {
 }
 
 /// [`give_registers`], for vectors of the level.
-#[target_feature(enable = "avx2")]
-fn give_registers_of(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
+#[cfg_attr(target_arch = "x86_64", target_feature(enable = "avx2"))]
+unsafe fn give_registers_of(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
     for register in (0..8).filter(|register| registers >> register & 1 != 0) {
         if register < 4 {
             let (to, from) = (lanes.c_mut(register as u8), state.own::<WARP>(C + register));
@@ -219,37 +240,4 @@ fn give_registers_of(state: &State, lanes: &mut Lanes<'_>, registers: u32) {
             to.iter_mut().zip(from).for_each(|(to, from)| *to = *from as u16);
         }
     }
-}
-
-/// Operations of the fast engine for lanes of a pass; not 0 where some lane cannot load or store.
-///
-/// # Safety
-/// As for [`reconverge_jit::Callee`]: the context is [`Calls`], which nothing else uses meanwhile.
-pub(super) unsafe extern "sysv64" fn callee(state: *mut State, number: u32, active: u64) -> u32 {
-    // SAFETY: as the caller says.
-    let state = unsafe { &mut *state };
-    // SAFETY: `Runner::run` has put it there for as long as the pass runs.
-    let Calls { compiled, pass, lowered, lanes, memory } =
-        unsafe { &mut *state.context.cast::<Calls<'_, '_>>() };
-    let call = &compiled.known[*pass as usize].calls[number as usize];
-    lanes.choose_row(active as u32);
-    give_registers(state, lanes, call.registers);
-    let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
-        for (handler, operation) in &lowered.operations[start as usize..end as usize] {
-            // SAFETY: operations were made for the level of the engine.
-            unsafe { handler(lanes, operation) };
-        }
-    };
-    execute(lanes, call.operations.start, call.operations.end);
-    let mut done = true;
-    if let Access(Some(access)) = call.access {
-        let access = &lowered.accesses[access as usize];
-        // SAFETY: as above.
-        done = unsafe { (access.transfer.mover)(lanes, *memory, &access.transfer) };
-        if done {
-            execute(lanes, access.after.start, access.after.end);
-        }
-    }
-    take_registers(state, lanes, call.registers);
-    u32::from(!done)
 }

@@ -1,0 +1,69 @@
+//! Functions that generated code calls, in its calling convention.
+
+// Code calls back: each place states what it relies on.
+#![allow(unsafe_code)]
+
+use std::ptr::NonNull;
+
+use crate::state::State;
+
+/// The calling convention of generated code, for a function or its type. Targets without code have only the types.
+#[cfg(target_arch = "x86_64")]
+macro_rules! convention {
+    ($($function:tt)*) => { unsafe extern "sysv64" $($function)* };
+}
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! convention {
+    ($($function:tt)*) => { unsafe extern "C" $($function)* };
+}
+pub(crate) use convention;
+
+/// A function that a region calls between segments: the state, a number, the active lanes. A result of 0 continues the region.
+///
+/// # Safety
+/// The state is that of the region, and its context has the type that the function expects.
+pub type Callee = convention!(fn(*mut State, u32, u64) -> u32);
+
+/// Lanes of a [`Rescue`]. The width of a group is a multiple of it.
+pub const LANES: usize = 8;
+
+/// What a per-lane slow path works on.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(32))]
+pub(crate) struct Rescue {
+    /// Its operands.
+    sources: [[u32; LANES]; 3],
+    /// The sign of each lane that it computes.
+    mask: [u32; LANES],
+    /// The result; it changes in the lanes of the mask.
+    value: [u32; LANES],
+}
+
+/// A per-lane slow path: computes the lanes of a mask one by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Rescuer(usize);
+
+impl Rescuer {
+    /// Calls a function for each lane. The function captures nothing.
+    pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> Rescuer {
+        const { assert!(size_of::<F>() == 0, "the function captures nothing") };
+        Rescuer(rescue::<F> as *const () as usize)
+    }
+
+    /// The address that code calls.
+    pub fn address(self) -> usize {
+        self.0
+    }
+}
+
+convention! {
+    fn rescue<F: Fn([u32; 3]) -> u32>(rescue: *mut Rescue) {
+        // SAFETY: a function without captures has no bytes, and the caller of `Rescuer::of` had one.
+        let lane = unsafe { NonNull::<F>::dangling().as_ref() };
+        // SAFETY: code passes a part of its frame.
+        let Rescue { sources, mask, value } = unsafe { &mut *rescue };
+        for number in (0..LANES).filter(|number| mask[*number] >> 31 != 0) {
+            value[number] = lane(sources.map(|source| source[number]));
+        }
+    }
+}

@@ -1,0 +1,204 @@
+//! The compiled regions of a program, and how a group runs one: what the compiled engines of all machines share.
+
+// Code is called and calls back: each place states what it relies on.
+#![allow(unsafe_code)]
+
+use std::fmt::Debug;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use reconverge_simt::CodeFault;
+use reconverge_simt::compiling::{accepts, compile, once};
+
+use crate::asm;
+use crate::builder::{Found, ran};
+use crate::called::{Callee, convention};
+use crate::level::Level;
+use crate::pass::{Back, Count, Ended, Passes};
+use crate::state::State;
+
+/// No region.
+const NONE: u32 = u32::MAX;
+
+/// The parts of a compiled engine that differ between machines.
+pub trait Machine: Debug + Sized + 'static {
+    /// The place in the program to which a step of a region belongs.
+    type At: Copy + Debug;
+    /// Operations of the fast engine that a region calls.
+    type Call: Debug;
+    /// Data that the machine needs to run a region.
+    type Region: Debug;
+    /// Data that calls use.
+    type Context<'a, 'w>
+    where
+        'w: 'a;
+
+    /// The highest level whose code is faster.
+    const LEVEL: Level;
+    /// The floating point modes of the code.
+    const MODE: u32;
+    /// Whether branches reconverge at a join, which takes one instruction.
+    const JOINS: bool = false;
+    /// Whether listings of the machine show addresses in hexadecimal.
+    const HEXADECIMAL: bool = false;
+
+    /// Executes the operations of a call for the active lanes. Returns `false` if the region ends here.
+    fn call(call: &Self::Call, active: u64, state: &mut State, context: &mut Self::Context<'_, '_>) -> bool;
+}
+
+/// A compiled region.
+#[derive(Debug)]
+pub struct Region<M: Machine> {
+    /// Places of the steps.
+    at: Vec<M::At>,
+    /// Places of the runs.
+    ran: Vec<M::At>,
+    /// The instructions of all runs before, by run and at the end.
+    before: Vec<u32>,
+    calls: Vec<M::Call>,
+    /// The address of its first instruction.
+    pub pc: u32,
+    /// The maximum of instructions that an iteration tries.
+    pub most: u32,
+    /// Whether control returns to its entry.
+    pub repeats: bool,
+    /// The machine's part.
+    pub own: M::Region,
+}
+
+/// The compiled regions of a program.
+#[derive(Debug)]
+pub struct Compiled<M: Machine> {
+    passes: Arc<Passes>,
+    regions: Vec<Region<M>>,
+    /// By place in the program, the region that begins there, or [`NONE`].
+    starts: Vec<u32>,
+}
+
+/// Consecutive runs of a region that executed equally often.
+#[derive(Clone, Copy, Debug)]
+pub struct Ran<'a, A> {
+    /// Places of the runs.
+    pub at: &'a [A],
+    /// Number of times that each of them ran.
+    pub times: u64,
+    /// Number of instructions, summed over all times.
+    pub instructions: u64,
+    /// Number of instructions, summed over all times and active lanes.
+    pub lane_instructions: u64,
+}
+
+/// The context of [`callee`].
+struct Calls<'c, 'a, 'w: 'a, M: Machine> {
+    calls: &'c [M::Call],
+    context: &'c mut M::Context<'a, 'w>,
+}
+
+/// Returns the function that regions call.
+pub(crate) fn callee<M: Machine>() -> Callee {
+    call::<M>
+}
+
+convention! {
+    fn call<M: Machine>(state: *mut State, number: u32, active: u64) -> u32 {
+        // SAFETY: code passes its own state.
+        let state = unsafe { &mut *state };
+        // SAFETY: `Compiled::run` has set it for as long as the code runs, and nothing else uses it meanwhile.
+        let Calls { calls, context } = unsafe { &mut *state.context.cast::<Calls<'_, '_, '_, M>>() };
+        u32::from(!M::call(&calls[number as usize], active, state, context))
+    }
+}
+
+impl<M: Machine> Compiled<M> {
+    /// Compiles regions of a program of `instructions` instructions and `places` places, for groups of `lanes` lanes.
+    ///
+    /// Returns `None` if there is no code for this level, or no region is worth it.
+    pub fn new(
+        level: reconverge_simt::Level,
+        [instructions, places]: [usize; 2],
+        lanes: usize,
+        trace: impl FnOnce() -> Vec<(u32, Found<M>)>,
+    ) -> Option<Arc<Compiled<M>>> {
+        compile(level, instructions, || {
+            let mut found = trace();
+            found.retain(|(_, found)| accepts(found.plan.verify()));
+            let Some(level) = Level::from_name(level.name()).filter(|_| !found.is_empty()) else {
+                return Ok(None);
+            };
+            let (mut plans, mut regions, mut starts) = (Vec::new(), Vec::new(), vec![NONE; places]);
+            for (place, Found { plan, at, calls, pc, most, own, .. }) in found {
+                starts[place as usize] = regions.len() as u32;
+                let (mut ran_at, mut before) = (Vec::new(), vec![0]);
+                for (size, at) in ran(&plan.steps, &at) {
+                    before.push(before[ran_at.len()] + size);
+                    ran_at.push(at);
+                }
+                let repeats = plan.back != Back::Never;
+                regions.push(Region { at, ran: ran_at, before, calls, pc, most, repeats, own });
+                plans.push(plan);
+            }
+            once(asm::prepare);
+            let passes = Passes::shared(plans, level.min(M::LEVEL), lanes, M::MODE)?;
+            let size = passes.size();
+            Ok::<_, crate::CompileError>(Some((Compiled { passes, regions, starts }, size)))
+        })
+    }
+
+    /// Returns the number of the region that begins at a place.
+    #[inline(always)]
+    pub fn starting_at(&self, place: u32) -> Option<u32> {
+        self.starts.get(place as usize).copied().filter(|number| *number != NONE)
+    }
+
+    /// Returns a region by its number.
+    #[inline(always)]
+    pub fn region(&self, number: u32) -> &Region<M> {
+        &self.regions[number as usize]
+    }
+
+    /// Runs a region for the active lanes of the state, within its budget and its number of iterations.
+    ///
+    /// The state then has the lanes that remain active. `count` is called for the steps that ran, `left` for the lanes that
+    /// left while others stayed. Leaves the run of the launch if the code accesses memory that it must not access.
+    ///
+    /// # Safety
+    /// The processor has the level that the regions were compiled for. The rows have the layout that they were traced for,
+    /// including the row of the active lanes, are aligned to 32 bytes, and nothing else uses them or the state's window meanwhile
+    /// except for calls.
+    #[inline]
+    pub unsafe fn run(
+        &self,
+        number: u32,
+        state: &mut State,
+        rows: *mut [u8],
+        context: &mut M::Context<'_, '_>,
+        mut count: impl FnMut(Ran<'_, M::At>),
+        mut left: impl FnMut(M::At, u64),
+    ) -> Ended {
+        let region = self.region(number);
+        let mut calls = Calls::<M> { calls: &region.calls, context };
+        state.context = (&raw mut calls).cast();
+        let counted = |Count { runs, times, lanes }: Count| {
+            let size = u64::from(region.before[runs.end] - region.before[runs.start]);
+            let (instructions, lane_instructions) = (size * times, size * lanes);
+            count(Ran { at: &region.ran[runs], times, instructions, lane_instructions });
+        };
+        let left = |step: usize, lanes: u64| left(region.at[step], lanes);
+        let active = state.active;
+        // SAFETY: as the caller says; the context is what the callee expects.
+        let ended = unsafe { self.passes.run(number as usize, state, rows, active, counted, left) };
+        state.context = null_mut();
+        ended.unwrap_or_else(|fault| {
+            state.reset();
+            CodeFault { pc: region.pc, hexadecimal: M::HEXADECIMAL, address: fault.address }.unwind()
+        })
+    }
+}
+
+impl<M: Machine> Region<M> {
+    /// Returns the place of a step.
+    #[inline]
+    pub fn at(&self, step: usize) -> M::At {
+        self.at[step]
+    }
+}
