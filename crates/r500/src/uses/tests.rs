@@ -12,7 +12,7 @@ use super::*;
 use crate::flow::LoopConstant;
 use crate::group::{Group, OUTPUTS, color_row};
 use crate::inst::decode;
-use crate::launch::{Hardware, Launch};
+use crate::launch::{Environment, Hardware, Launch};
 use crate::texture::Texture;
 
 const LANES: usize = 8;
@@ -82,8 +82,12 @@ fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
     };
     let launch = Launch {
         lanes: LANES,
-        textures: (0..16).map(texture).collect(),
-        hardware: Hardware { group_width: LANES, ..Hardware::default() },
+        environment: Environment {
+            textures: (0..16).map(texture).collect(),
+            hardware: Hardware { group_width: LANES, ..Hardware::default() },
+            ..Environment::default()
+        }
+        .into(),
         ..Launch::default()
     };
     let options = Options { mode: Mode::Lenient, ..Options::default() };

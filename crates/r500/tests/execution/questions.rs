@@ -3,7 +3,7 @@
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
 use reconverge_r500::flow::{Decision, Flow, InhibitScope, Limits, LoopConstant, Undefined, wants};
 use reconverge_r500::lane::{self, Term};
-use reconverge_r500::launch::group_width;
+use reconverge_r500::launch::{Environment, group_width};
 use reconverge_r500::questions::{QUESTIONS, Question};
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{AluResultOp, FcAddr, FcInst, FcMode, Omod, Target};
@@ -139,7 +139,8 @@ fn a_coordinate_names_the_texel_of_its_floor() {
     let image = Arc::new(Image::flat(4, 1, texels).unwrap());
     let textures = vec![(0, Texture { image, sampler: Sampler::default() })];
     let source = format!("TEX temp[1].rgba = LD tex[0], temp[0].rgba UNSCALED\n{OUT}");
-    let launch = Launch { textures, ..launch(&[[0.0; 4], [0.99, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]) };
+    let environment = Environment { textures, ..Environment::default() }.into();
+    let launch = Launch { environment, ..launch(&[[0.0; 4], [0.99, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]) };
     let outcome = on_every_engine(&source, &launch, Mode::Strict).unwrap();
     let red: Vec<f32> = outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).collect();
     assert_eq!(red, [0.0, 0.0, 1.0]);

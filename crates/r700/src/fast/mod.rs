@@ -38,6 +38,7 @@ mod parallel;
 mod run;
 
 use std::mem::take;
+use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::registers::Row;
@@ -56,21 +57,21 @@ use lower::Lowered;
 use none::Passer;
 use run::{Counts, Runner};
 
-/// A program lowered for a launch, or for all pieces of one.
+/// A program lowered for an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fast {
-    lowered: Lowered,
+    lowered: Arc<Lowered>,
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
     #[cfg(all(feature = "compiled", target_arch = "x86_64"))]
-    compiled: Option<std::sync::Arc<compiled::Compiled>>,
+    compiled: Option<Arc<compiled::Compiled>>,
 }
 
 impl Fast {
     pub(crate) fn new(origin: &Origin) -> Fast {
         let Origin { code, fetch_code, launch, options } = origin;
-        let lowered = lower::lower(code, fetch_code.as_deref(), launch, options);
+        let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
         Fast {
             lowered,
@@ -81,9 +82,9 @@ impl Fast {
         }
     }
 
-    /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
-    pub(crate) fn compiled(origin: &Origin, extent: Extent) -> Fast {
-        Fast::new(origin).with_passes(extent)
+    /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
+    pub(crate) fn compiled(&self, extent: Extent) -> Fast {
+        self.clone().with_passes(extent)
     }
 
     /// Whether some of the program is host code.
@@ -106,7 +107,7 @@ impl Fast {
 
     /// Gives a wavefront the rows that operations need, in place of those it has.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
-        wave.registers.truncate(wave.launch.register_rows() + PREVIOUS);
+        wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(self.room());
     }
 

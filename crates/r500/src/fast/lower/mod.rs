@@ -22,6 +22,7 @@ mod schedule;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
+use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
@@ -109,7 +110,9 @@ pub(super) fn lower(
     level: Level,
     singly: bool,
 ) -> Lowered {
-    let constants = &launch.constants_of(setup);
+    count_lowered();
+    let environment = &*launch.environment;
+    let constants = &environment.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
@@ -117,7 +120,7 @@ pub(super) fn lower(
     let mut lowering = Lowering {
         setup,
         constants,
-        textures: &launch.textures,
+        textures: &environment.textures,
         strict,
         bound,
         level,
@@ -127,7 +130,7 @@ pub(super) fn lower(
             operations: Vec::new(),
             templates: Vec::new(),
             constants: HashMap::new(),
-            width: launch.hardware.group_width,
+            width: environment.hardware.group_width,
             zero_wins: setup.zero_wins,
             fetches: Vec::new(),
             scatters: Vec::new(),
