@@ -9,9 +9,10 @@ use reconverge_jit::{Count, Ended, State, StateBox};
 use reconverge_simt::{CodeFault, Level, Mask};
 
 use super::{After, Compiled, NONE};
-use crate::fast::lanes::{Lanes, Set, choose};
+use crate::fast::lanes::{Lanes, Set, State as Lent, choose};
 use crate::fast::lower::Lowered;
 use crate::flow::Flow;
+use crate::group::after_fc;
 
 thread_local! {
     /// The state of a thread, while nothing runs.
@@ -116,9 +117,8 @@ impl<'a> Passer<'a> {
         *budget -= issued;
         let Calls { lanes, .. } = calls;
         if issued > 0 && known.in_loop.is_some() {
-            // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-            *lanes.alu_result = Mask::NONE;
-            *lanes.alu_result_valid = Mask::NONE;
+            let Lent { alu_result, alu_result_valid, .. } = &mut **lanes;
+            after_fc(alu_result, alu_result_valid);
         }
         let step = known.in_loop.map_or(0, |it| it.step);
         let first = |block: u32| lowered.blocks[block as usize].first;

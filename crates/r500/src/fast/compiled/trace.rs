@@ -11,8 +11,8 @@ use reconverge_simt::compiling::Extent;
 
 use super::code::{Program, Way};
 use super::{ACTIVE_ROW, After, CALLEE, Found, Loop, NONE};
-use crate::fast::lower::{Block, Flow, Last, Lowered, Template};
-use crate::flow::InLoop;
+use crate::fast::lower::{Block, Last, Lowered, Template};
+use crate::flow::{self, InLoop};
 
 /// Instructions of a pass at most: what a turn tries must fit into what a group may run at once.
 const MOST_INSTRUCTIONS: u32 = 400;
@@ -180,13 +180,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// A break by all lanes whose ALU result says so, or the end of the pass's loop.
-    fn within(&self, block: &Block, flow: &Flow) -> Option<InLoop> {
+    fn within(&self, block: &Block, flow: &flow::Step) -> Option<InLoop> {
         let it = flow.in_loop?;
         it.al()?;
         let always = flow.wants == [u64::MAX; 4];
         if it.ends() {
             // In strict mode it traps where it looks at an ALU result that nothing has written, also where every result jumps.
-            let goes_back = block.jump == self.head && always && !flow.reads_alu_result;
+            let goes_back = block.jump == self.head && always && !flow.reads_alu_result();
             return goes_back.then_some(it);
         }
         // Whether lanes leave depends on what this block has found out, for all active lanes.
@@ -197,11 +197,10 @@ impl<'a> Tracer<'a> {
             (!computes || matches!(template, Template::AluResult { .. })).then_some(computes)
         });
         let by_result = flow.wants == [0, 0, u64::MAX, u64::MAX] || flow.wants == [u64::MAX, u64::MAX, 0, 0];
-        (by_result && result == Some(true) && flow.predicate.is_none() && !flow.fc.inst.jump_any)
-            .then_some(it)
+        (by_result && result == Some(true) && flow.predicate.is_none() && !flow.inst.jump_any).then_some(it)
     }
 
-    fn leave(&mut self, number: u32, flow: &Flow) {
+    fn leave(&mut self, number: u32, flow: &flow::Step) {
         let word = reconverge_jit::WORDS as u32 - 1 - self.leaves;
         self.leaves += 1;
         let holds = flow.wants[2] != 0;

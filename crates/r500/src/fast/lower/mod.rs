@@ -27,12 +27,13 @@ use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
-pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
+pub(super) use self::blocks::{Block, Entry, Last, NONE};
 pub(super) use self::codes::Computes;
 use self::denormals::{Normal, values_of_al, written_by};
 pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
 use super::memory::{Load, Scatter};
+use crate::flow;
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
 use crate::inst::{Body as InstBody, SLOTS};
 use crate::launch::Launch;
@@ -83,7 +84,7 @@ pub(super) struct Lowered {
     pub(super) scatters: Vec<Scatter>,
     pub(super) loads: Vec<Load>,
     pub(super) blocks: Vec<Block>,
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: Vec<flow::Step>,
     /// By slot.
     pub(super) entries: Vec<Entry>,
     /// By slot: the end of its operations.
