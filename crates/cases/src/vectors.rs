@@ -278,7 +278,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
         Stage::Fragment => Launch::Fragment(Fragment::new(setup, lanes as usize)),
         Stage::Compute | Stage::Vertex | Stage::Geometry => {
             let mut compute = Compute::of(&program, chip).map_err(|error| error.to_string())?;
-            compute.setup = setup;
+            compute.setup = setup.into();
             compute.block = [lanes, 1, 1];
             // The encodings address g0[]; g14[] is all of memory.
             compute.segments.0[0] = compute.segments.0[14];
@@ -287,7 +287,7 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             Launch::Compute(compute)
         }
     };
-    let run = Run::new(launch, &program, options).map_err(|error| error.to_string())?;
+    let run = Run::new(&program, launch, options).map_err(|error| error.to_string())?;
     Ok((run, inst))
 }
 

@@ -299,7 +299,7 @@ mod tests {
         let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
         let values = (0..4).map(|lane| [lane, 0, 0, 0]).collect();
         launch.inputs = vec![Input { gpr: 0, values }];
-        launch.resources.constant_buffers[0] = vec![7; 400];
+        launch.environment_mut().resources.constant_buffers[0] = vec![7; 400];
         let launched = Launched {
             stage: "fragment",
             program: ChipProgram {
@@ -421,7 +421,7 @@ mod tests {
         let (before, data) = (files(&path), files(&path.join(DATA)));
         let mut large = draw(2);
         let Machine::R700(launch) = &mut large.launches[0].machine else { unreachable!("as made above") };
-        launch.resources.constant_buffers[1] = vec![9; 4000];
+        launch.environment_mut().resources.constant_buffers[1] = vec![9; 4000];
         let End { why, lost } = capture.draw(&large).unwrap_err();
         assert!(lost && why.contains("File too large"), "{why}");
         assert_eq!((files(&path), files(&path.join(DATA))), (before, data));

@@ -246,9 +246,9 @@ fn wavefronts(bytes: &[u8]) -> Result<u64, String> {
     };
     // 0 is whatever the launch has.
     if chip != 0 {
-        launch.chip = chosen(chip, CHIPS);
+        launch.environment_mut().chip = chosen(chip, CHIPS);
     }
-    launch.dx10_loop_limit = Some(1 + random.below(20));
+    launch.environment_mut().dx10_loop_limit = Some(1 + random.below(20));
     let program = Program::from_words(words);
     runs(&options(mode, level, 3000), |options| r700::run::run(&program, &launch, options))
 }
@@ -350,7 +350,7 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
     let launch = match stage {
         Stage::Compute => {
             let mut compute = tesla_programs::compute(&mut random, &program, chip);
-            compute.setup = setup;
+            compute.setup = setup.into();
             if which & SHARED != 0 {
                 compute.shared_bytes =
                     Some(random.one_of(&[0x14, 0x40, 0x80, 0x200, 0x1000, 0x3e00, 0x4000]));
@@ -370,9 +370,11 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
             fragment.varyings.insert(2, plane);
             Launch::Fragment(fragment)
         }
-        Stage::Vertex => Launch::Vertex(Vertex { setup, lanes, inputs }),
-        Stage::Geometry => Launch::Geometry(Geometry { setup, lanes, inputs, vertices: vec![7; 64] }),
+        Stage::Vertex => Launch::Vertex(Vertex { setup: setup.into(), lanes, inputs }),
+        Stage::Geometry => {
+            Launch::Geometry(Geometry { setup: setup.into(), lanes, inputs, vertices: vec![7; 64] })
+        }
     };
     let watchdog = 500 + u64::from(random.below(1500));
-    runs(&options(mode, level, watchdog), |options| tesla::run::run(launch.clone(), &program, options))
+    runs(&options(mode, level, watchdog), |options| tesla::run::run(&program, launch.clone(), options))
 }

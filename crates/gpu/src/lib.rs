@@ -11,6 +11,7 @@
 
 mod capture;
 pub mod device;
+mod kept;
 pub mod launch_file;
 pub mod nv50;
 pub mod observe;

@@ -8,6 +8,7 @@ use reconverge_gpu::r600::R600;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Engine;
+use reconverge_simt::loaded::loads;
 use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
 
@@ -143,6 +144,31 @@ fn what_is_not_known_is_named_and_counted() {
     stream.context(0x28ffc, &[1]);
     gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[] }).unwrap();
     assert_eq!(gpu.unknown(), [("packet 0x7f".to_owned(), 1), ("register 0x28ffc".to_owned(), 2)]);
+}
+
+/// The vertex and the pixel shader; the quad has 19 batches of lanes.
+#[test]
+fn each_shader_of_a_quad_is_decoded_and_lowered_once() {
+    const WIDE: Range<usize> = 0x9_0000..0x9_0000 + 4 * 640 * 480;
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    memory.resize(WIDE.end, 0);
+    let mut buffers = BUFFERS;
+    buffers[0] = WIDE;
+    let mut stream = stream();
+    let draw = stream.0.split_off(stream.0.len() - 3);
+    for scissor in [0x28204, 0x28250] {
+        stream.context(scissor, &[0x8000_0000, 480 << 16 | 640]);
+    }
+    stream.context(0x28040, &[0]);
+    stream.relocation(0);
+    stream.context(0x28060, &[(640 / 8 - 1) | (640 * 480 / 64 - 1) << 10]);
+    stream.context(0x2843c, &[320., 320., 240., 240.].map(f32::to_bits));
+    stream.0.extend(draw);
+    let before = loads();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    assert!(memory[WIDE].as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (128, 255)));
+    let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
+    assert_eq!((gpu.draws(), decoded, lowered), (1, 2, 2));
 }
 
 /// DRAW_INDEX_AUTO with all bits set, and few vertices in as many instances.

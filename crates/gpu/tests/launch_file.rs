@@ -57,8 +57,8 @@ fn text_of(program: &ChipProgram, machine: &Machine, shelf: &mut Shelf) -> Resul
 
 fn written(launch: &Launch) -> (String, Shelf) {
     let mut shelf = Shelf::default();
-    let stage = if launch.stage == Stage::Vertex { Any_::Vertex } else { Any_::Pixel };
-    let program = ChipProgram { chip: launch.chip.name, ..of_r700(stage) };
+    let stage = if launch.environment.stage == Stage::Vertex { Any_::Vertex } else { Any_::Pixel };
+    let program = ChipProgram { chip: launch.environment.chip.name, ..of_r700(stage) };
     let text = text_of(&program, &Machine::R700(Box::new(launch.clone())), &mut shelf).unwrap();
     (text, shelf)
 }
@@ -75,18 +75,19 @@ fn texels(count: u32) -> Vec<[u32; 4]> {
 /// A launch with something in every field that a draw can set.
 fn everything() -> Launch {
     let mut launch = Launch::new(Chip::named("RV610").unwrap(), Stage::Pixel, 20);
-    (launch.num_gprs, launch.stack_size, launch.clause_temps) = (7, Some(3), 2);
-    (launch.dx10_clamp, launch.prefer_vector) = (false, false);
-    (launch.start, launch.base_vertex, launch.base_instance) = (1, 5, u32::MAX);
-    launch.semantics = vec![3, 1];
+    let environment = launch.environment_mut();
+    (environment.num_gprs, environment.stack_size, environment.clause_temps) = (7, Some(3), 2);
+    (environment.dx10_clamp, environment.prefer_vector) = (false, false);
+    (environment.start, environment.base_vertex, environment.base_instance) = (1, 5, u32::MAX);
+    environment.semantics = vec![3, 1];
+    environment.fetch_program = Some(FetchProgram { words: words(8), start: 2 });
     launch.covered = Some((0..20).map(|lane| lane % 3 != 0).collect());
     launch.scatter = words(9);
-    launch.fetch_program = Some(FetchProgram { words: words(8), start: 2 });
     launch.inputs = vec![
         Input { gpr: 0, values: texels(20).into() },
         Input { gpr: 6, values: vec![[1, 0, 0, u32::MAX]; 20].into() },
     ];
-    let all = &mut launch.resources;
+    let all = &mut launch.environment_mut().resources;
     all.constant_buffers[0] = words(8);
     all.constant_buffers[3] = words(1001);
     all.constant_buffers[15] = vec![0, 1, 2];
@@ -138,7 +139,7 @@ fn a_launch_that_is_written_is_read_as_the_same() {
     let launch = everything();
     let (text, shelf) = written(&launch);
     let read = read(&text, &shelf);
-    assert_eq!(read.resources, launch.resources, "{text}");
+    assert_eq!(read.environment.resources, launch.environment.resources, "{text}");
     assert_eq!(read, launch, "{text}");
 }
 
@@ -147,7 +148,7 @@ fn a_launch_that_is_written_is_read_as_the_same() {
 fn a_small_launch_is_all_in_its_text() {
     let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
     launch.inputs = vec![Input { gpr: 0, values: vec![[3, 0, 0, 1]].into() }];
-    launch.resources.constant_buffers[0] = words(4);
+    launch.environment_mut().resources.constant_buffers[0] = words(4);
     let (text, shelf) = written(&launch);
     assert_eq!(shelf.0.len(), 1, "{text}");
     assert!(text.contains("list = [[0x3, 0x0, 0x0, 0x1]]"), "{text}");
@@ -163,8 +164,8 @@ fn what_no_launch_file_can_say_is_named() {
         text_of(&program(), &Machine::R700(Box::new(launch)), &mut shelf).unwrap_err()
     };
     assert!(refused(|launch| launch.first_lane = 4).starts_with("a first lane other than 0: "));
-    assert!(refused(|launch| launch.call_limit = 1).starts_with("the limit of calls: "));
-    let scratch = refused(|launch| launch.scratch_dwords += 1);
+    assert!(refused(|launch| launch.environment_mut().call_limit = 1).starts_with("the limit of calls: "));
+    let scratch = refused(|launch| launch.environment_mut().scratch_dwords += 1);
     assert!(scratch.starts_with("the size of scratch memory: "), "{scratch}");
 }
 
@@ -276,12 +277,15 @@ fn a_launch_of_r500_that_is_written_is_read_as_the_same() {
     let launch = r500::Launch {
         lanes: 20,
         inputs: vec![r500::Input { temp: 3, values: texels(20).into() }],
-        constants: vec![(0, [1, 2, 3, 0x7fa0_0000]), (255, [0, 0, 0, 7])],
-        textures: vec![
-            (0, reconverge_r500::texture::Texture { image: image().into(), sampler: sampler() }),
-            (9, reconverge_r500::texture::Texture { image: image().into(), sampler: Sampler::default() }),
-        ],
-        hardware: r500::Hardware { group_width: 48, ..r500::Hardware::default() },
+        environment: r500::Environment {
+            constants: vec![(0, [1, 2, 3, 0x7fa0_0000]), (255, [0, 0, 0, 7])],
+            textures: vec![
+                (0, reconverge_r500::texture::Texture { image: image().into(), sampler: sampler() }),
+                (9, reconverge_r500::texture::Texture { image: image().into(), sampler: Sampler::default() }),
+            ],
+            hardware: r500::Hardware { group_width: 48, ..r500::Hardware::default() },
+        }
+        .into(),
     };
     let program = ChipProgram {
         isa: Isa::R500,
@@ -293,10 +297,11 @@ fn a_launch_of_r500_that_is_written_is_read_as_the_same() {
     };
     let mut shelf = Shelf::default();
     let text = text_of(&program, &Machine::R500(Box::new(launch.clone())), &mut shelf).unwrap();
-    let mut read = ready::<Pixels>(&text, &program, &shelf).launch;
+    let read = ready::<Pixels>(&text, &program, &shelf).launch;
+    assert_eq!((read.lanes, &read.inputs), (launch.lanes, &launch.inputs), "{text}");
+    let (mut read, launch) = (r500::Environment::clone(&read.environment), launch.environment);
     // Sizes of stacks are those that are recommended, said or not.
     read.hardware.limits = None;
-    assert_eq!((read.lanes, &read.inputs), (launch.lanes, &launch.inputs), "{text}");
     assert_eq!((&read.constants, read.hardware), (&launch.constants, launch.hardware), "{text}");
     assert_eq!(read.textures, launch.textures, "{text}");
 }

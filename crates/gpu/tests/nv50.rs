@@ -7,6 +7,7 @@ mod shelf;
 use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
+use reconverge_simt::loaded::loads;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Chip;
 
@@ -186,7 +187,10 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     let (mut gpu, mut memory) = gpu();
     let mut stream = prepared();
     strip(&mut stream);
+    let before = loads();
     stream.push(&mut gpu, &mut memory).unwrap();
+    let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
+    assert_eq!((decoded, lowered), (2, 2), "each program once, whatever its batches are");
     for y in 0..250 {
         for (x, pixel) in pixels(&mut gpu, &mut memory, y).into_iter().enumerate() {
             let expected = [x as f64, f64::from(y)].map(|at| ((at + 0.5) / 250. * 255.).round() as u8);

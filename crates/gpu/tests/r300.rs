@@ -9,6 +9,7 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
+use reconverge_simt::loaded::loads;
 use reconverge_simt::vram::Vram;
 
 /// Where the buffers of the relocation list are.
@@ -157,6 +158,23 @@ fn every_pixel_of_a_draw_in_the_packet_is_where_it_is() {
     stream.draw(STRIP, &strip([0., 250.], [0., 250.], 0.5));
     assert_eq!(executed(&stream, &mut memory).draws(), 1);
     drawn_over(&memory);
+}
+
+/// Only a fragment program runs, on 19 batches of lanes.
+#[test]
+fn the_shader_of_a_quad_is_decoded_and_lowered_once() {
+    const WIDE: Range<usize> = 0..4 * 640 * 480;
+    let (mut memory, mut stream) = (vec![0; WIDE.end], stream());
+    stream.set(0x43e0, &[0, 479 << 13 | 639]);
+    stream.set(0x4e38, &[0x00c3_0000 | 640]);
+    stream.relocation(0);
+    stream.draw(STRIP, &strip([0., 640.], [0., 480.], 0.5));
+    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    let before = loads();
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[WIDE] }).unwrap();
+    assert!(memory.as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (64, 255)));
+    let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
+    assert_eq!((gpu.draws(), decoded, lowered), (1, 1, 1));
 }
 
 /// 3D_LOAD_VBPNTR and 3D_DRAW_INDX_2 with an INDX_BUFFER; the index offset counts before vertices are fetched.

@@ -23,7 +23,7 @@ pub use crate::cause::AccessError;
 use crate::fast::{Fast, lockstep};
 use crate::group::Group;
 use crate::inst::{SAMPLERS, TARGETS};
-use crate::launch::{Hardware, Input, Launch, LaunchError, RunError, trapped};
+use crate::launch::{Environment, Hardware, Input, Launch, LaunchError, RunError, trapped};
 use crate::memory::Bound;
 pub use crate::memory::{Scatter, Surface};
 use crate::outputs::{Finding, LaneOutput, Totals};
@@ -152,6 +152,7 @@ struct Pair {
 #[derive(Clone, Debug)]
 struct Plan {
     dispatch: Dispatch,
+    environment: Arc<Environment>,
     inputs: [Option<Surface>; SAMPLERS],
 }
 
@@ -174,7 +175,9 @@ impl Plan {
         dispatch.domain.check()?;
         dispatch.hardware.check().map_err(RunError::Launch)?;
         let memory = std::mem::take(&mut dispatch.memory);
-        Ok((Plan { dispatch, inputs }, memory))
+        let (constants, hardware) = (std::mem::take(&mut dispatch.constants), dispatch.hardware);
+        let environment = Arc::new(Environment { constants, textures: Vec::new(), hardware });
+        Ok((Plan { dispatch, environment, inputs }, memory))
     }
 
     fn width(&self) -> usize {
@@ -190,13 +193,8 @@ impl Plan {
     /// The launch of some lanes.
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
-        Launch {
-            lanes: pairs.len(),
-            inputs: vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }],
-            constants: self.dispatch.constants.clone(),
-            textures: Vec::new(),
-            hardware: self.dispatch.hardware,
-        }
+        let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
+        Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs }
     }
 
     /// The start of a group on memory as those before it have left it; `None` when no pair of it runs.

@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use reconverge_simt::{Depth, Event, FlowView, Issue, Lane, Mask, Mode, Observer, StackRow, Why};
 use thiserror::Error;
 
-use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
+use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
 /// What an operation does to the loop stack. `al`: it is of LOOP, which has aL, and not of REP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -267,14 +267,10 @@ pub struct Flow {
     mode: Mode,
 }
 
-/// JUMP_FUNC: for each lane, whether it wants to jump. Bit index = ALU result * 4 + predicate * 2 + boolean.
+/// JUMP_FUNC: whether a lane wants to jump. Bit index = ALU result * 4 + predicate * 2 + boolean.
 /// (REG, US_FC_INST.JUMP_FUNC)
-pub fn wants(jump_func: u8, alu_result: Mask, predicate: Mask, boolean: bool) -> Mask {
-    let choose = |set: Mask, yes: bool| if yes { set } else { !set };
-    (0..8u8)
-        .filter(|index| jump_func >> index & 1 != 0 && (index & 1 != 0) == boolean)
-        .map(|index| choose(alu_result, index & 4 != 0) & choose(predicate, index & 2 != 0))
-        .fold(Mask::NONE, |all, some| all | some)
+pub const fn jumps(jump_func: u8, alu_result: bool, predicate: bool, boolean: bool) -> bool {
+    jump_func >> (alu_result as u8 * 4 + predicate as u8 * 2 + boolean as u8) & 1 != 0
 }
 
 /// Whether a JUMP_FUNC looks at the ALU result at all.
@@ -376,20 +372,13 @@ impl Flow {
 
     /// Executes one flow-control instruction.
     ///
-    /// `want` are the lanes whose JUMP_FUNC says jump (see [`wants`]), `constant` is the integer constant that
-    /// INT_ADDR names, and `offset` is US_CODE_OFFSET.
+    /// `want` are the lanes whose JUMP_FUNC says jump (see [`Step::want`]).
     ///
     /// # Errors
     /// Strict mode: what [`Undefined`] lists; the state is then that at the moment of the finding. Lenient mode:
     /// only a stack that has run away.
-    pub fn execute(
-        &mut self,
-        fc: &FcInst,
-        addr: &FcAddr,
-        want: Mask,
-        constant: LoopConstant,
-        offset: u16,
-    ) -> Result<Decision, Undefined> {
+    pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
+        let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
 
         // 1. The else operation comes before anything else. (REG, B_ELSE)
@@ -432,7 +421,7 @@ impl Flow {
         let decision = decision(jump);
 
         // 6. Loop stack.
-        self.loop_stack(fc.op, jump, want, constant)?;
+        self.loop_stack(fc.op, jump, want, *constant)?;
 
         // 7. Branch counters: B_OP0 when staying, B_OP1 when jumping.
         match if jump { fc.b_op1 } else { fc.b_op0 } {
@@ -448,7 +437,7 @@ impl Flow {
         }
 
         // 8. Next instruction. The address stack changes only on a jump. (CTM guide p. 37)
-        self.pc = if jump { self.target(fc, addr, offset)? } else { self.pc + 1 };
+        self.pc = if jump { self.target(step)? } else { self.pc + 1 };
         Ok(decision)
     }
 
@@ -458,16 +447,13 @@ impl Flow {
     /// As [`Flow::execute`]; nothing is announced then.
     pub fn execute_observed<O: Observer>(
         &mut self,
-        fc: &FcInst,
-        addr: &FcAddr,
+        step: &Step,
         want: Mask,
-        constant: LoopConstant,
-        offset: u16,
         observer: &mut O,
     ) -> Result<Decision, Undefined> {
         let (before, depth) = (self.active, self.depth());
-        let decision = self.execute(fc, addr, want, constant, offset)?;
-        self.announce(fc.op, before, depth, decision, observer);
+        let decision = self.execute(step, want)?;
+        self.announce(step.inst.op, before, depth, decision, observer);
         Ok(decision)
     }
 
@@ -650,10 +636,9 @@ impl Flow {
     }
 
     /// Where a jump goes, with what it does to the address stack.
-    fn target(&mut self, fc: &FcInst, addr: &FcAddr, offset: u16) -> Result<u16, Undefined> {
-        let base = if addr.jump_global { 0 } else { offset };
-        let target = base + addr.jump_addr;
-        match fc.a_op {
+    fn target(&mut self, step: &Step) -> Result<u16, Undefined> {
+        let Step { inst, target, .. } = *step;
+        match inst.a_op {
             AOp::NONE => Ok(target),
             AOp::PUSH => {
                 let limit = match self.mode {
@@ -768,6 +753,8 @@ use counters::Counters;
 mod passes;
 mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};
+mod step;
+pub use step::{Step, target};
 
 #[cfg(test)]
 mod tests;

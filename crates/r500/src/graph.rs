@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 
-use crate::flow::Role;
+use crate::flow::{self, Role, jumps};
 use crate::inst::{Body, Fc, Inst};
 use crate::setup::Setup;
 use crate::words::{AOp, BOp, CmnInst, FcInst, PredSel};
@@ -37,18 +37,19 @@ pub(crate) struct Wishes {
 
 /// What all lanes want where a boolean constant alone decides.
 pub(crate) fn wants(common: &CmnInst, fc: &FcInst, boolean: bool) -> bool {
-    let predicate = if common.rgb_pred_sel == PredSel::NONE { 2 } else { 0 };
-    fc.jump_func >> (predicate + u8::from(boolean)) & 1 != 0
+    jumps(fc.jump_func, false, common.rgb_pred_sel == PredSel::NONE, boolean)
 }
 
 pub(crate) fn wishes(common: &CmnInst, fc: &FcInst) -> Wishes {
-    // JUMP_FUNC: bit index = ALU result * 4 + predicate * 2 + boolean. Without a predicate, that is true.
-    let predicates: &[u8] = if common.rgb_pred_sel == PredSel::NONE { &[2] } else { &[0, 2] };
+    // Without a predicate, that is true.
+    let predicates: &[bool] = if common.rgb_pred_sel == PredSel::NONE { &[true] } else { &[false, true] };
     let mut all = Wishes { jump: false, stay: false, differ: false };
-    for boolean in [0, 1] {
+    for boolean in [false, true] {
         let (mut jump, mut stay) = (false, false);
-        for index in [0, 4].iter().flat_map(|alu| predicates.iter().map(move |pred| alu + pred + boolean)) {
-            let wants = fc.jump_func >> index & 1 != 0;
+        for (alu, predicate) in
+            [false, true].iter().flat_map(|alu| predicates.iter().map(move |it| (*alu, *it)))
+        {
+            let wants = jumps(fc.jump_func, alu, predicate, boolean);
             (jump, stay) = (jump | wants, stay | !wants);
         }
         all = Wishes { jump: all.jump | jump, stay: all.stay | stay, differ: all.differ | (jump && stay) };
@@ -76,7 +77,7 @@ pub fn ways(common: &CmnInst, fc: &FcInst) -> Ways {
 
 /// The slot that an FC instruction names, absolute.
 pub fn target(setup: &Setup, fc: &Fc) -> u16 {
-    fc.addr.jump_addr + if fc.addr.jump_global { 0 } else { setup.offset }
+    flow::target(&fc.addr, setup.offset)
 }
 
 /// What brings lanes together at an FC instruction of a structured program: the construct that it is, or else the

@@ -77,6 +77,11 @@ pub(crate) const fn color_row(target: usize, channel: usize) -> usize {
     (TEMPORARIES + target) * 4 + channel
 }
 
+/// Every FC instruction destroys the ALU result. (CTM guide p. 35; cleared: recommended)
+pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
+    (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
+}
+
 impl Group {
     /// A group at `flow` whose registers are all zero.
     pub(crate) fn at(setup: &Arc<Setup>, flow: Flow, lanes: Mask, mode: Mode, watchdog: u64) -> Group {

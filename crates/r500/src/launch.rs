@@ -13,7 +13,7 @@ use crate::chip::{Chip, WIDTH_R520};
 use crate::flow::{Flow, InhibitScope, Limits};
 use crate::group::Group;
 use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES};
-use crate::setup::Setup;
+use crate::setup::{Setup, SetupError};
 use crate::texture::Texture;
 
 /// Values that the rasteriser has written into a temporary.
@@ -59,19 +59,49 @@ impl Hardware {
     }
 }
 
-/// What differs from run to run.
-#[derive(Clone, Debug, Default)]
-pub struct Launch {
-    /// How many lanes there are.
-    pub lanes: usize,
-    /// What the rasteriser wrote.
-    pub inputs: Vec<Input>,
+/// What a program is loaded for: everything that its runs have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment {
     /// Float constants: number and bits of r, g, b, a. They replace those of the program.
     pub constants: Vec<(u8, [u32; 4])>,
     /// Textures by unit.
     pub textures: Vec<(u8, Texture)>,
     /// The chip.
     pub hardware: Hardware,
+}
+
+impl Environment {
+    /// Returns an error if the environment does not fit the machine.
+    ///
+    /// # Errors
+    /// [`LaunchError::GroupWidth`], [`LaunchError::TextureUnit`].
+    pub fn check(&self) -> Result<(), LaunchError> {
+        self.hardware.check()?;
+        match self.textures.iter().find(|(unit, _)| usize::from(*unit) >= SAMPLERS) {
+            Some((unit, _)) => Err(LaunchError::TextureUnit(*unit)),
+            None => Ok(()),
+        }
+    }
+
+    /// The float constants of a run of a program: its own, replaced by those of the environment.
+    pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
+        let mut constants = vec![[0; 4]; CONSTANTS];
+        for (number, value) in setup.constants.iter().chain(&self.constants) {
+            constants[usize::from(*number)] = *value;
+        }
+        constants
+    }
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, Default)]
+pub struct Launch {
+    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    pub environment: Arc<Environment>,
+    /// How many lanes there are.
+    pub lanes: usize,
+    /// What the rasteriser wrote.
+    pub inputs: Vec<Input>,
 }
 
 /// A launch that does not fit the machine.
@@ -96,6 +126,9 @@ pub enum LaunchError {
     /// A texture unit outside the file.
     #[error("texture unit {0} does not exist: there are 16")]
     TextureUnit(u8),
+    /// The program cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
 }
 
 impl Launch {
@@ -104,7 +137,6 @@ impl Launch {
     /// # Errors
     /// The first thing that does not.
     pub fn check(&self) -> Result<(), LaunchError> {
-        self.hardware.check()?;
         for input in &self.inputs {
             if usize::from(input.temp) >= TEMPORARIES {
                 return Err(LaunchError::InputTemp(input.temp));
@@ -114,38 +146,34 @@ impl Launch {
                 return Err(LaunchError::InputLength { temp: input.temp, found, lanes: self.lanes });
             }
         }
-        match self.textures.iter().find(|(unit, _)| usize::from(*unit) >= SAMPLERS) {
-            Some((unit, _)) => Err(LaunchError::TextureUnit(*unit)),
-            None => Ok(()),
-        }
+        self.environment.check()
     }
 
-    /// The launch without lanes and inputs.
-    pub(crate) fn without_lanes(&self) -> Launch {
-        let Launch { constants, textures, hardware, .. } = self;
-        let (constants, textures) = (constants.clone(), textures.clone());
-        Launch { lanes: 0, inputs: Vec::new(), constants, textures, hardware: *hardware }
+    /// The number of groups.
+    pub(crate) fn groups(&self) -> usize {
+        self.lanes.div_ceil(self.width())
     }
 
-    /// The float constants of a run of a program: its own, replaced by those of the launch.
-    pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
-        let mut constants = vec![[0; 4]; CONSTANTS];
-        for (number, value) in setup.constants.iter().chain(&self.constants) {
-            constants[usize::from(*number)] = *value;
-        }
-        constants
+    /// Lanes of a group.
+    pub(crate) fn width(&self) -> usize {
+        self.environment.hardware.group_width
+    }
+
+    /// The temporaries that inputs write, one bit each.
+    pub(crate) fn temps(&self) -> u128 {
+        self.inputs.iter().fold(0, |temps, input| temps | 1 << input.temp)
     }
 
     /// The group whose lane n is lane `first_lane` + n of the launch, at its start. The launch has passed
     /// [`Launch::check`].
     pub fn group(&self, setup: &Arc<Setup>, options: &Options, first_lane: usize, lanes: Mask) -> Group {
         let Options { mode, watchdog, .. } = *options;
-        let Hardware { limits, scope, .. } = self.hardware;
+        let Hardware { limits, scope, .. } = self.environment.hardware;
         let limits = limits.unwrap_or(Limits::recommended(setup.fc_mode));
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
-        group.constants = Arc::new(self.constants_of(setup));
-        for (unit, texture) in &self.textures {
+        group.constants = Arc::new(self.environment.constants_of(setup));
+        for (unit, texture) in &self.environment.textures {
             group.textures[usize::from(*unit)] = Some(texture.clone());
         }
         self.load(&mut group, first_lane);
@@ -156,7 +184,7 @@ impl Launch {
     /// inputs aside; its counts by slot stay.
     pub(crate) fn restart(&self, group: &mut Group, first_lane: usize, lanes: Mask, written: &[usize]) {
         group.restart(lanes);
-        let width = self.hardware.group_width;
+        let width = self.width();
         written.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
             // The inputs of a smaller group do not cover what those of the one before it left.

@@ -6,9 +6,9 @@
 use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, stop};
 
 use crate::cause::{AccessError, Cause};
-use crate::flow;
-use crate::group::{DEPTH_ROW, Group, color_row};
-use crate::inst::{Alu, Body, CONSTANTS, Fc, Source, Sources, TEMPORARIES, Tex, inline_constant};
+use crate::flow::Step as FlowStep;
+use crate::group::{DEPTH_ROW, Group, after_fc, color_row};
+use crate::inst::{Alu, Body, CONSTANTS, Source, Sources, TEMPORARIES, Tex, inline_constant};
 use crate::lane::{self, Term};
 use crate::memory::Scatter;
 use crate::operations::{Dot, Operation, Value, used_sources};
@@ -71,7 +71,7 @@ impl Group {
         match &inst.body {
             Body::Alu(alu) => self.alu(&inst.common, alu, observer)?,
             Body::Tex(tex) => self.tex(&inst.common, tex, observer)?,
-            Body::Fc(fc) => self.fc(&inst.common, fc, observer)?,
+            Body::Fc(_) => self.fc(slot.step.as_ref().expect("it is prepared"), observer)?,
         }
         if !matches!(inst.body, Body::Fc(_)) {
             self.flow.advance();
@@ -390,24 +390,14 @@ impl Group {
 
     // ---- Flow control. r500.md 5.4
 
-    fn fc<O: Observer>(&mut self, common: &CmnInst, fc: &Fc, observer: &mut O) -> Result<(), Cause> {
-        // One predicate only; RGBA is forbidden and read as red in lenient mode.
-        let predicate = self.predicated(common, 0);
+    fn fc<O: Observer>(&mut self, step: &FlowStep, observer: &mut O) -> Result<(), Cause> {
         let active = self.flow.active();
-        if self.strict()
-            && flow::reads_alu_result(fc.inst.jump_func)
-            && (active - self.alu_result_valid).any()
-        {
+        if self.strict() && step.reads_alu_result() && (active - self.alu_result_valid).any() {
             return Err(Cause::StaleAluResult);
         }
-        let boolean = self.setup.bools >> fc.addr.bool_addr & 1 != 0;
-        let want = flow::wants(fc.inst.jump_func, self.alu_result, predicate, boolean);
-        let constant = self.setup.ints[usize::from(fc.addr.int_addr)];
-        let decision =
-            self.flow.execute_observed(&fc.inst, &fc.addr, want, constant, self.setup.offset, observer)?;
-        // Every FC instruction destroys the ALU result. (CTM guide p. 35; cleared: recommended)
-        self.alu_result = Mask::NONE;
-        self.alu_result_valid = Mask::NONE;
+        let want = step.want(self.alu_result, &self.predicate);
+        let decision = self.flow.execute_observed(step, want, observer)?;
+        after_fc(&mut self.alu_result, &mut self.alu_result_valid);
         self.statistics.divergent_branches += u64::from(decision.diverged());
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_simt::loaded::Forms;
 use reconverge_simt::{
     CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap, Watch,
     watched,
@@ -13,21 +14,165 @@ use crate::cause::Cause;
 use crate::fast::{Fast, parallel};
 use crate::group::{Group, OUTPUTS};
 use crate::inst::WORDS;
-use crate::launch::{Input, Launch, LaunchError, RunError, trapped};
+use crate::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use crate::outputs::{Finding, Outcome, Outputs, Totals};
 use crate::setup::{Setup, SetupError};
 
-/// Runs every lane of a launch.
+/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
+/// number of launches. A copy shares everything.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    setup: Arc<Setup>,
+    environment: Arc<Environment>,
+    options: Options,
+    /// By the temporaries that inputs write.
+    fast: Arc<Forms<u128, Fast>>,
+}
+
+impl Loaded {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// The program cannot be set up, or the environment does not fit the machine.
+    pub fn new(
+        program: &Program,
+        environment: &Arc<Environment>,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
+        Loaded::of(&Arc::new(Setup::new(program)?), environment, options)
+    }
+
+    /// [`Loaded::new`] of a program that is decoded.
+    ///
+    /// # Errors
+    /// The environment does not fit the machine.
+    pub fn of(
+        setup: &Arc<Setup>,
+        environment: &Arc<Environment>,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
+        environment.check()?;
+        let (setup, environment) = (setup.clone(), environment.clone());
+        Ok(Loaded { setup, environment, options: *options, fast: Arc::default() })
+    }
+
+    /// The environment that the program is loaded for.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
+    /// Runs lanes that start with these temporaries, on the engine of the options.
+    ///
+    /// # Errors
+    /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
+    pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
+        let environment = self.environment.clone();
+        self.run_watched(Launch { environment, lanes, inputs }, Watch::Nothing)
+    }
+
+    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after
+    /// group. Data events come from the reference interpreter, whatever the options say; flow events from either engine.
+    /// Lockstep announces no event, but the paths of the fast engine.
+    ///
+    /// # Errors
+    /// Those of [`Loaded::run`].
+    pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        watched!(watch, |observer| self.observed(launch, observer))
+    }
+
+    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
+        launch.environment = self.environment.clone();
+        launch.check()?;
+        Ok(Run {
+            loaded: self.clone(),
+            fast: None,
+            group: launch.group(&self.setup, &self.options, 0, Run::lanes_of(&launch, 0)),
+            first_lane: 0,
+            touched: false,
+            done: launch.lanes == 0,
+            totals: Totals::default(),
+            outputs: Arc::new(Outputs::new(launch.lanes, 0..OUTPUTS)),
+            launch: Arc::new(launch),
+        })
+    }
+
+    fn observed<O: Observer>(&self, mut launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
+        let Loaded { setup, options, .. } = self;
+        launch.environment = self.environment.clone();
+        launch.check().map_err(RunError::Launch)?;
+        // A condition on a constant alone, so that the engines are not compiled for observers that they do not serve.
+        if O::DATA {
+            return self.on_reference(&launch, observer);
+        }
+        // Passes tell an observer nothing.
+        let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
+        let lower = || Fast::lowered(setup, &launch, options, None, false);
+        let lowered = self.fast.of(&launch.temps(), (engine, launch.groups()), lower, Fast::with_code);
+        match (engine.not_compiled(), lowered) {
+            (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
+                true => parallel::run_in_order(&fast, setup, &launch, options, observer),
+                false => parallel::run(&fast, setup, &launch, options),
+            }),
+            (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
+                CodeFault::caught(|| parallel::run_in_lockstep(&fast, setup, &launch, options, observer))
+            }
+            _ => self.on_reference(&launch, observer),
+        }
+    }
+
+    /// Runs a launch group after group on the reference interpreter.
+    fn on_reference<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
+        let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
+        let (mut totals, mut all) = (Totals::default(), outputs.all());
+        for first_lane in (0..launch.lanes).step_by(launch.width()) {
+            let lanes = Run::lanes_of(launch, first_lane);
+            let mut group = launch.group(&self.setup, &self.options, first_lane, lanes);
+            observer.group(first_lane / launch.width());
+            group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
+            totals.add_group(&group, first_lane);
+            all.put(&group, first_lane, lanes.count() as usize);
+        }
+        Ok(totals.with(outputs))
+    }
+}
+
+/// Runs every lane of a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
+/// Those of [`Loaded::run`].
 pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
-    launch.check().map_err(RunError::Launch)?;
-    CodeFault::caught(|| match options.engine().not_compiled() {
-        Engine::Reference => observed(setup, launch, options, &mut Silent),
-        Engine::Lockstep => parallel::run_in_lockstep(setup, launch, options, &mut Silent),
-        _ => parallel::run(setup, launch, options),
-    })
+    run_watched(setup, launch, options, Watch::Nothing)
+}
+
+/// Runs a launch with an observer: see [`Loaded::run_watched`].
+///
+/// # Errors
+/// Those of [`Loaded::run`].
+pub fn run_observed<O: Observer>(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    run_watched(setup, launch, options, Watch::of(observer))
+}
+
+/// [`run_observed`] with an observer that is chosen at run time.
+///
+/// # Errors
+/// Those of [`Loaded::run`].
+pub fn run_watched(
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    watch: Watch<'_>,
+) -> Result<Outcome, RunError> {
+    let loaded = Loaded::of(setup, &launch.environment, options).map_err(RunError::Launch)?;
+    loaded.run_watched(launch.clone(), watch)
 }
 
 /// Runs a launch of any number of lanes in the memory that a piece of it needs.
@@ -79,13 +224,12 @@ pub fn run_in_pieces(
     mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
     mut outcome: impl FnMut(Range<usize>, Outcome),
 ) -> Result<Totals, RunError> {
-    launch.without_lanes().check().map_err(RunError::Launch)?;
-    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.hardware.group_width);
+    let loaded = Loaded::of(setup, &launch.environment, options).map_err(RunError::Launch)?;
+    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.width());
     let mut totals = Totals::default();
     for start in (0..launch.lanes).step_by(piece) {
         let range = start..launch.lanes.min(start.saturating_add(piece));
-        let launch = Launch { lanes: range.len(), inputs: inputs(range.clone()), ..launch.without_lanes() };
-        let left = run(setup, &launch, options).map_err(|error| error.behind(start))?;
+        let left = loaded.run(range.len(), inputs(range.clone())).map_err(|error| error.behind(start))?;
         let behind = |finding: Finding| Finding { first_lane: start + finding.first_lane, ..finding };
         totals.add(&Totals {
             statistics: left.statistics,
@@ -97,85 +241,12 @@ pub fn run_in_pieces(
     Ok(totals)
 }
 
-/// Runs a launch group after group, announcing every event. Data events come from the reference interpreter, whatever the
-/// options say; flow events from either engine. Lockstep announces no event, but the paths of the fast engine.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_observed<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_watched(setup, launch, options, Watch::of(observer))
-}
-
-/// [`run_observed`] with an observer that is chosen at run time.
-///
-/// # Errors
-/// Those of [`run`].
-pub fn run_watched(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    watch: Watch<'_>,
-) -> Result<Outcome, RunError> {
-    watched!(watch, |observer| observed(setup, launch, options, observer))
-}
-
-fn observed<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    launch.check().map_err(RunError::Launch)?;
-    // A condition on a constant alone, so that the engines are not compiled for observers that they do not serve.
-    if O::DATA {
-        return on_reference(setup, launch, options, observer);
-    }
-    match options.engine().not_compiled() {
-        Engine::Fast => {
-            // Passes tell an observer nothing.
-            let engine = if O::ENABLED { Engine::Fast } else { options.engine() };
-            let options = Options { engine, ..*options };
-            CodeFault::caught(|| parallel::run_in_order(setup, launch, &options, observer))
-        }
-        Engine::Lockstep if !O::ENABLED => {
-            CodeFault::caught(|| parallel::run_in_lockstep(setup, launch, options, observer))
-        }
-        _ => on_reference(setup, launch, options, observer),
-    }
-}
-
-/// Runs a launch group after group on the reference interpreter.
-fn on_reference<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
-    let (mut totals, mut all) = (Totals::default(), outputs.all());
-    for first_lane in (0..launch.lanes).step_by(launch.hardware.group_width) {
-        let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
-        let mut group = launch.group(setup, options, first_lane, Mask::first(lanes));
-        observer.group(first_lane / launch.hardware.group_width);
-        group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
-        totals.add_group(&group, first_lane);
-        all.put(&group, first_lane, lanes);
-    }
-    Ok(totals.with(outputs))
-}
-
 /// A launch as a machine: one instruction a step, group after group, or many at once with [`Run::advance`]. A copy is a
 /// snapshot. Steps are the reference interpreter's.
 #[derive(Clone)]
 pub struct Run {
-    setup: Arc<Setup>,
+    loaded: Loaded,
     launch: Arc<Launch>,
-    options: Options,
     /// The program lowered, from the first [`Run::advance`] on the fast engine on.
     fast: Option<Arc<Fast>>,
     /// The group that runs, and its first lane; the last one at the end.
@@ -195,28 +266,11 @@ impl Run {
     /// # Errors
     /// A launch that does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
-        launch.check()?;
-        let group = launch.group(setup, options, 0, Run::lanes_of(&launch, 0));
-        let outputs = Arc::new(Outputs::new(launch.lanes, 0..OUTPUTS));
-        let (setup, done, launch) = (setup.clone(), launch.lanes == 0, Arc::new(launch));
-        let totals = Totals::default();
-        let (fast, touched) = (None, false);
-        Ok(Run {
-            setup,
-            launch,
-            options: *options,
-            fast,
-            group,
-            first_lane: 0,
-            touched,
-            done,
-            totals,
-            outputs,
-        })
+        Loaded::of(setup, &launch.environment, options)?.running(launch)
     }
 
     fn lanes_of(launch: &Launch, first_lane: usize) -> Mask {
-        Mask::first(launch.hardware.group_width.min(launch.lanes - first_lane))
+        Mask::first(launch.width().min(launch.lanes - first_lane))
     }
 
     /// The launch.
@@ -304,7 +358,7 @@ impl Run {
                 return Ok(Step::Running);
             }
             if O::ENABLED {
-                observer.group(self.first_lane / self.launch.hardware.group_width);
+                observer.group(self.first_lane / self.launch.width());
             }
             match &fast {
                 Some(fast) => {
@@ -326,13 +380,13 @@ impl Run {
 
     /// The program lowered; `None` where the options name the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
-        if self.options.engine() == Engine::Reference {
+        let Run { loaded: Loaded { setup, options, fast: forms, .. }, launch, fast, group, .. } = self;
+        if options.engine() == Engine::Reference {
             return None;
         }
-        let Run { setup, launch, options, fast, group, .. } = self;
         let made = fast.get_or_insert_with(|| {
-            let options = Options { engine: Engine::Fast, ..*options };
-            let fast = Arc::new(Fast::new(setup, launch, &options));
+            let lower = || Fast::lowered(setup, launch, options, None, false);
+            let fast = forms.plain(&launch.temps(), lower);
             fast.prepare(group);
             fast
         });
@@ -343,7 +397,7 @@ impl Run {
     /// loaded.
     pub fn next_words(&self) -> Option<Range<usize>> {
         let pc = self.group.issue().filter(|_| !self.done)?.pc as u16;
-        let place = self.setup.slots().position(|(slot, _)| slot == pc)?;
+        let place = self.loaded.setup.slots().position(|(slot, _)| slot == pc)?;
         Some(place * WORDS..(place + 1) * WORDS)
     }
 
@@ -353,8 +407,10 @@ impl Run {
     /// # Errors
     /// The words are no program.
     pub fn set_program(&mut self, program: &Program) -> Result<(), SetupError> {
-        self.setup = Arc::new(Setup::new(program)?);
-        self.group.setup = self.setup.clone();
+        let Loaded { environment, options, .. } = &self.loaded;
+        let loaded = Loaded::of(&Arc::new(Setup::new(program)?), environment, options);
+        self.loaded = loaded.expect("the environment fits");
+        self.group.setup = self.loaded.setup.clone();
         self.group.rows.remove_room();
         (self.fast, self.touched) = (None, true);
         Ok(())
@@ -366,7 +422,7 @@ impl Run {
         self.totals.add_group(&self.group, self.first_lane);
         let outputs = Arc::make_mut(&mut self.outputs);
         outputs.all().put(&self.group, self.first_lane, lanes.count() as usize);
-        let next = self.first_lane + self.launch.hardware.group_width;
+        let next = self.first_lane + self.launch.width();
         if next >= self.launch.lanes {
             self.done = true;
             return Step::Done;
@@ -379,7 +435,7 @@ impl Run {
                 self.group.issued.fill(0);
             }
             fast => {
-                self.group = self.launch.group(&self.setup, &self.options, next, lanes);
+                self.group = self.launch.group(&self.loaded.setup, &self.loaded.options, next, lanes);
                 fast.iter().for_each(|fast| fast.prepare(&mut self.group));
                 self.touched = false;
             }

@@ -2,10 +2,11 @@
 
 use reconverge_isa::Program;
 use reconverge_isa::word::WordError;
+use reconverge_simt::loaded::count_decoded;
 use thiserror::Error;
 
-use crate::flow::LoopConstant;
-use crate::inst::{self, CONSTANTS, Inst, LOOP_CONSTANTS, SLOTS, TARGETS, WORDS};
+use crate::flow::{LoopConstant, Step};
+use crate::inst::{self, Body, CONSTANTS, Inst, LOOP_CONSTANTS, SLOTS, TARGETS, WORDS};
 use crate::violations::{Violation, violations};
 use crate::words::*;
 
@@ -18,6 +19,8 @@ pub struct Slot {
     pub inst: Result<Inst, WordError>,
     /// What the documents forbid about them.
     pub violations: Vec<Violation>,
+    /// The flow instruction, prepared for the constants of the program.
+    pub step: Option<Step>,
 }
 
 /// A program in its slots, with its state registers, decoded and checked.
@@ -31,11 +34,11 @@ pub struct Setup {
     /// US_FC_CTRL.FULL_FC_EN.
     pub fc_mode: FcMode,
     /// US_FC_BOOL_CONST: bit n is boolean constant n.
-    pub bools: u32,
+    pub(crate) bools: u32,
     /// Whether the program brings them.
     pub brings_bools: bool,
     /// US_FC_INT_CONST.
-    pub ints: [LoopConstant; LOOP_CONSTANTS],
+    pub(crate) ints: [LoopConstant; LOOP_CONSTANTS],
     /// US_CODE_OFFSET: added to addresses that are not global.
     pub offset: u16,
     /// First slot to execute, absolute.
@@ -116,6 +119,7 @@ impl Setup {
     /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
     /// instruction is reached.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
+        count_decoded();
         let words = &program.words;
         let (count, left) = (words.len() / WORDS, words.len() % WORDS);
         if left != 0 {
@@ -132,7 +136,7 @@ impl Setup {
         for (slot, words) in slots[usize::from(first)..].iter_mut().zip(words.as_chunks::<WORDS>().0) {
             let inst = inst::decode(words);
             let violations = inst.as_ref().map_or_else(|_| Vec::new(), |inst| violations(words, inst));
-            *slot = Some(Slot { words: *words, inst, violations });
+            *slot = Some(Slot { words: *words, inst, violations, step: None });
         }
         let unused = OutFmtReg {
             out_fmt: OutFmt::UNUSED,
@@ -163,7 +167,21 @@ impl Setup {
         };
         setup.load_state(program)?;
         setup.load_constants(program)?;
+        setup.prepare();
         Ok(setup)
+    }
+
+    /// Prepares the flow instructions for the constants.
+    pub(crate) fn prepare(&mut self) {
+        let Setup { slots, bools, ints, offset, fc_mode, .. } = self;
+        for slot in slots.iter_mut().flatten() {
+            slot.step = match &slot.inst {
+                Ok(Inst { common, body: Body::Fc(fc), .. }) => {
+                    Some(Step::new(common, fc, (*bools, ints), *offset, *fc_mode))
+                }
+                _ => None,
+            };
+        }
     }
 
     fn load_state(&mut self, program: &Program) -> Result<(), SetupError> {

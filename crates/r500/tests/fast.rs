@@ -9,7 +9,7 @@ use reconverge_isa::Program;
 use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::Body;
-use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
 use reconverge_r500::run::{run, run_in_pieces, run_observed};
 use reconverge_r500::setup::Setup;
@@ -50,7 +50,7 @@ fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece:
     let bare = Launch { inputs: Vec::new(), ..launch.clone() };
     let totals = run_in_pieces(setup, &bare, options, piece, inputs, |range, outcome| {
         assert_eq!(range, lanes.len()..lanes.len() + outcome.outputs.len(), "{what}");
-        let width = launch.hardware.group_width;
+        let width = launch.environment.hardware.group_width;
         assert!(range.len() == piece.max(1).next_multiple_of(width) || range.end == launch.lanes, "{what}");
         lanes.extend(outcome.lanes());
     });
@@ -125,13 +125,14 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
                 let state = vec![("US_CONFIG".to_owned(), zero_wins)];
                 let program = Program { words, state, ..Program::default() };
                 let setup = Arc::new(Setup::new(&program).expect("a program"));
+                let hardware = Hardware { group_width: 64, ..Hardware::default() };
+                let environment = Environment { hardware, ..Environment::default() }.into();
                 let launch = Launch {
                     lanes,
                     inputs: [0, 1, 2]
                         .map(|temp| Input { temp, values: (0..lanes).map(|_| quad(&mut random)).collect() })
                         .to_vec(),
-                    hardware: Hardware { group_width: 64, ..Hardware::default() },
-                    ..Launch::default()
+                    environment,
                 };
                 let on = |engine, level| {
                     let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reconverge_r500::launch::{Hardware, Input, Launch};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
@@ -16,7 +16,8 @@ fn mandel(lanes: usize, row: usize, group_width: usize) -> (Arc<Setup>, Launch) 
     let centre = |pixel: usize| (pixel as f32 + 0.5).to_bits();
     let values = (0..lanes).map(|lane| [centre(lane % 1024), centre(row + lane / 1024), 0, 0]).collect();
     let hardware = Hardware { group_width, ..Hardware::default() };
-    (setup, Launch { lanes, inputs: vec![Input { temp: 0, values }], hardware, ..Launch::default() })
+    let environment = Environment { hardware, ..Environment::default() }.into();
+    (setup, Launch { environment, lanes, inputs: vec![Input { temp: 0, values }] })
 }
 
 /// A row of the picture in the middle of the set, and a group of fewer lanes at its end.

@@ -6,7 +6,7 @@ use reconverge_isa::Program;
 use reconverge_r500::pvs::cause::Cause;
 use reconverge_r500::pvs::fast::Fast;
 use reconverge_r500::pvs::inst::decode;
-use reconverge_r500::pvs::launch::{Input, Launch, RunError};
+use reconverge_r500::pvs::launch::{Environment, Input, Launch, RunError};
 use reconverge_r500::pvs::outputs::Outcome;
 use reconverge_r500::pvs::run::run;
 use reconverge_r500::pvs::setup::Setup;
@@ -30,7 +30,7 @@ fn options(engine: Engine, mode: Mode) -> Options {
 /// Runs a program in lockstep.
 fn outcome(source: &str, inputs: &[[f32; 4]], mode: Mode) -> Result<Outcome, RunError> {
     let input = Input { register: 0, values: inputs.iter().copied().map(vector).collect() };
-    let launch = Launch { vertices: inputs.len(), inputs: vec![input], constants: Vec::new() };
+    let launch = Launch { vertices: inputs.len(), inputs: vec![input], ..Launch::default() };
     run(&setup(source), &launch, &options(Engine::Lockstep, mode))
 }
 
@@ -247,12 +247,15 @@ fn a_compiled_loop_with_a_break_gives_what_its_source_says() {
         let launch = Launch {
             vertices: inputs.len(),
             inputs: vec![Input { register: 0, values: inputs.iter().copied().map(vector).collect() }],
-            constants: vec![
-                (0, vector(c)),
-                (1, vector(d)),
-                (2, vector([n as f32, 0.0, 0.0, 0.0])),
-                (3, vector([0.0, 5.0, 0.0, 0.0])),
-            ],
+            environment: Environment {
+                constants: vec![
+                    (0, vector(c)),
+                    (1, vector(d)),
+                    (2, vector([n as f32, 0.0, 0.0, 0.0])),
+                    (3, vector([0.0, 5.0, 0.0, 0.0])),
+                ],
+            }
+            .into(),
         };
         let outcome = run(&setup, &launch, &options(Engine::Lockstep, Mode::Strict)).unwrap();
         assert_eq!(outcome.outputs.values(0).unwrap()[7], vector(inputs[7]));
@@ -352,7 +355,8 @@ fn a_vertex_alone_leaves_what_it_leaves_among_others() {
                 .inputs
                 .iter()
                 .map(|input| Input { values: [input.values[vertex]].into(), ..input.clone() });
-            let alone = Launch { vertices: 1, inputs: inputs.collect(), constants: launch.constants.clone() };
+            let environment = launch.environment.clone();
+            let alone = Launch { environment, vertices: 1, inputs: inputs.collect() };
             let alone = run(&setup, &alone, &options).unwrap();
             for output in 0..32 {
                 let Some(expected) = alone.outputs.values(output) else { continue };
@@ -458,7 +462,10 @@ fn generated_programs_equal_their_trees() {
                     values: inputs.iter().map(|vertex| vector(vertex[usize::from(n)])).collect(),
                 })
                 .collect(),
-            constants: (0..4).zip(constants.iter().copied().map(vector)).collect(),
+            environment: Environment {
+                constants: (0..4).zip(constants.iter().copied().map(vector)).collect(),
+            }
+            .into(),
         };
         let outcome = run(&setup(&source), &launch, &options(Engine::Lockstep, Mode::Strict)).unwrap();
         for (vertex, found) in inputs.iter().zip(outcome.outputs.values(0).unwrap()) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::inst::decode;
-use reconverge_r500::launch::{Input, Launch};
+use reconverge_r500::launch::{Environment, Input, Launch};
 use reconverge_r500::run::run;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::texture::Texture;
@@ -48,9 +48,12 @@ fn random_programs_never_panic() {
             let launch = Launch {
                 lanes,
                 inputs: vec![Input { temp: (round % 128) as u8, values }],
-                constants: vec![(0, [random.next(); 4])],
-                textures: vec![(0, Texture { image: image.clone(), sampler: Sampler::default() })],
-                ..Launch::default()
+                environment: Environment {
+                    constants: vec![(0, [random.next(); 4])],
+                    textures: vec![(0, Texture { image: image.clone(), sampler: Sampler::default() })],
+                    ..Environment::default()
+                }
+                .into(),
             };
             let options = Options { mode, watchdog: 200, ..Options::default() };
             match run(&setup, &launch, &options) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
-use reconverge_r500::launch::{Hardware, Input, Launch};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
 use reconverge_r500::run::{run, run_observed};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
@@ -329,7 +329,8 @@ impl LoweredProgram for Prepared {
         let values = lanes.iter().map(|lane| [bits(lane[1]), bits(lane[2]), bits(lane[3]), 0]).collect();
         let inputs = vec![Input { temp: 0, values }];
         let hardware = Hardware { scope: self.scope, group_width: 64, ..Hardware::default() };
-        let launch = Launch { lanes: lanes.len(), inputs, hardware, ..Launch::default() };
+        let environment = Environment { hardware, ..Environment::default() }.into();
+        let launch = Launch { environment, lanes: lanes.len(), inputs };
         let all = Mask::first(lanes.len());
         let options = Options::default();
         // The engines agree after stretches of any length of the same run.

@@ -23,7 +23,7 @@ fn launch(first: u32, lanes: u32) -> Launch {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
     let position = |lane: u32| [centre(lane % 1024), centre(lane / 1024), 0, 0];
     launch.inputs.push(Input { gpr: 0, values: (first..first + lanes).map(position).collect() });
-    (launch.num_gprs, launch.clause_temps) = (4, 0);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (4, 0);
     launch
 }
 

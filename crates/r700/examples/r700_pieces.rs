@@ -27,7 +27,7 @@ fn main() -> ExitCode {
     let piece = arguments.next().unwrap_or(1 << 16);
     let program = Program::from_words(assemble(SOURCE, Chip::RV770).expect("it assembles").words);
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
-    (launch.num_gprs, launch.clause_temps) = (1, 0);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (1, 0);
     let options = Options { engine: Engine::Fast, ..Options::default() };
     let inputs = |lanes: Range<usize>| {
         vec![Input { gpr: 0, values: lanes.map(|lane| [lane as u32, 0, 0, 0]).collect() }]

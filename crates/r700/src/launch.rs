@@ -56,20 +56,13 @@ pub struct FetchProgram {
     pub start: u32,
 }
 
-/// What a run starts from.
+/// What a program is loaded for: everything that its runs have in common.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
+pub struct Environment {
     /// The chip.
     pub chip: Chip,
     /// The program's kind.
     pub stage: Stage,
-    /// Lanes, any number from 1 on.
-    pub lanes: usize,
-    /// The number of the first lane: not 0 when the launch is a piece of a longer one. Lists of a launch and of its
-    /// outcome begin with it.
-    pub first_lane: usize,
-    /// Lanes that lie inside the primitive; `None` for all. The others start inactive and not valid.
-    pub covered: Option<Vec<bool>>,
     /// First instruction, in 64-bit words.
     pub start: u32,
     /// NUM_GPRS: registers a lane, 0 to 128.
@@ -82,8 +75,6 @@ pub struct Launch {
     pub dx10_clamp: bool,
     /// ALU_INST_PREFER_VECTOR.
     pub prefer_vector: bool,
-    /// Registers at the start; those not named are 0.
-    pub inputs: Vec<Input>,
     /// What this stage reads.
     pub resources: Resources,
     /// What ALT_CONST reads.
@@ -100,10 +91,6 @@ pub struct Launch {
     pub scratch_dwords: usize,
     /// Dwords a lane of each of ring, reduction and stream-out records.
     pub record_dwords: usize,
-    /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
-    pub scatter: Vec<u32>,
-    /// Global registers, which all wavefronts share: x to w for each lane position.
-    pub global: Vec<[[u32; LANES]; 4]>,
     /// The deepest nesting of calls.
     pub call_limit: u32,
     /// Rounds after which a LOOP_START_DX10 loop ends as if it had a count ([`Rule::DX10_LOOP_HAS_NO_COUNT`]).
@@ -112,6 +99,26 @@ pub struct Launch {
     pub fused_muladd_64: bool,
     /// Whether LDEXP_64 takes the integer as src0, as in the manual ([`Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST`]).
     pub ldexp_64_integer_first: bool,
+}
+
+/// What a run starts from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    pub environment: Arc<Environment>,
+    /// Lanes, any number from 1 on.
+    pub lanes: usize,
+    /// The number of the first lane: not 0 when the launch is a piece of a longer one. Lists of a launch and of its
+    /// outcome begin with it.
+    pub first_lane: usize,
+    /// Lanes that lie inside the primitive; `None` for all. The others start inactive and not valid.
+    pub covered: Option<Vec<bool>>,
+    /// Registers at the start; those not named are 0.
+    pub inputs: Vec<Input>,
+    /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
+    pub scatter: Vec<u32>,
+    /// Global registers, which all wavefronts share: x to w for each lane position.
+    pub global: Vec<[[u32; LANES]; 4]>,
 }
 
 /// Why a launch does not fit the machine.
@@ -138,23 +145,19 @@ pub enum LaunchError {
     },
 }
 
-impl Launch {
-    /// `lanes` lanes on `chip`, everything else as unrestricted as it can be: 124 registers and 4 clause temporaries,
-    /// no STACK_SIZE, all that scratch instructions can address.
-    pub fn new(chip: Chip, stage: Stage, lanes: usize) -> Launch {
-        Launch {
+impl Environment {
+    /// A program of `stage` on `chip`, everything else as unrestricted as it can be: 124 registers and 4 clause
+    /// temporaries, no STACK_SIZE, all that scratch instructions can address.
+    pub fn new(chip: Chip, stage: Stage) -> Environment {
+        Environment {
             chip,
             stage,
-            lanes,
-            first_lane: 0,
-            covered: None,
             start: 0,
             num_gprs: 124,
             clause_temps: 4,
             stack_size: None,
             dx10_clamp: true,
             prefer_vector: true,
-            inputs: Vec::new(),
             resources: Resources::default(),
             alternate: Resources::default(),
             fetch_program: None,
@@ -164,8 +167,6 @@ impl Launch {
             // ARRAY_BASE and ARRAY_SIZE in elements of four dwords.
             scratch_dwords: (8192 + 4096) * 4,
             record_dwords: (8192 + 4096) * 4,
-            scatter: Vec::new(),
-            global: Vec::new(),
             call_limit: FlowSetup::CALL_LIMIT,
             dx10_loop_limit: None,
             fused_muladd_64: true,
@@ -173,20 +174,13 @@ impl Launch {
         }
     }
 
-    /// Checks what is wrong with the launch before anything is allocated for it.
+    /// Returns an error if the registers do not fit the machine.
     ///
     /// # Errors
-    /// See [`LaunchError`].
+    /// [`LaunchError::Registers`].
     pub fn check(&self) -> Result<(), LaunchError> {
-        let Launch { lanes, first_lane, num_gprs: gprs, clause_temps, .. } = *self;
-        limits::LANES.check(lanes as u64).map_err(LaunchError::Lanes)?;
-        if first_lane.checked_add(lanes).is_none() {
-            return Err(LaunchError::FirstLane { first_lane, lanes });
-        }
-        if gprs.max(clause_temps) > 128 {
-            return Err(LaunchError::Registers { gprs, clause_temps });
-        }
-        Ok(())
+        let Environment { num_gprs: gprs, clause_temps, .. } = *self;
+        if gprs.max(clause_temps) > 128 { Err(LaunchError::Registers { gprs, clause_temps }) } else { Ok(()) }
     }
 
     /// Takes NUM_GPRS, STACK_SIZE and DX10_CLAMP from a SQ_PGM_RESOURCES register.
@@ -194,6 +188,19 @@ impl Launch {
         self.num_gprs = (register & 0xff).min(128) as u8;
         self.stack_size = Some(register >> 8 & 0xff);
         self.dx10_clamp = register >> 21 & 1 != 0;
+    }
+
+    /// The environment as lowering sees it: vertex buffers without their contents.
+    pub fn without_contents(&self) -> Environment {
+        let mut bare = self.clone();
+        let buffers = [&mut bare.resources, &mut bare.alternate].map(|all| all.vertex_buffers.values_mut());
+        buffers.into_iter().flatten().for_each(|buffer| buffer.bytes = Arc::default());
+        bare
+    }
+
+    /// What an instruction with this ALT_CONST reads.
+    pub fn bound(&self, alternate: bool) -> &Resources {
+        if alternate { &self.alternate } else { &self.resources }
     }
 
     /// How this program's code is to be decoded.
@@ -205,17 +212,6 @@ impl Launch {
     pub fn fetch_code(&self) -> Option<Arc<Code>> {
         let fetch = self.fetch_program.as_ref()?;
         Some(Arc::new(Code::new(&fetch.words, fetch.start, self.code_options())))
-    }
-
-    /// The lanes of the wavefront whose first lane is at `place` of the launch: how many exist, and which of them are
-    /// covered.
-    pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
-        let count = self.lanes.saturating_sub(place).min(self.chip.wave_width.into());
-        let covered = |lane: Lane| match &self.covered {
-            Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
-            None => true,
-        };
-        (count, Mask::from_fn(count, covered))
     }
 
     /// How many rows the registers are: four components each of the allocated ones, then of the clause temporaries.
@@ -246,5 +242,47 @@ impl Launch {
             return None;
         };
         Some(place as usize * 4 + chan)
+    }
+}
+
+impl Launch {
+    /// `lanes` lanes in [`Environment::new`].
+    pub fn new(chip: Chip, stage: Stage, lanes: usize) -> Launch {
+        Launch::of(Environment::new(chip, stage).into(), lanes, Vec::new())
+    }
+
+    /// Lanes with these registers in an environment.
+    pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
+        let (scatter, global) = (Vec::new(), Vec::new());
+        Launch { environment, lanes, first_lane: 0, covered: None, inputs, scatter, global }
+    }
+
+    /// The environment, for changing.
+    pub fn environment_mut(&mut self) -> &mut Environment {
+        Arc::make_mut(&mut self.environment)
+    }
+
+    /// Checks what is wrong with the launch before anything is allocated for it.
+    ///
+    /// # Errors
+    /// See [`LaunchError`].
+    pub fn check(&self) -> Result<(), LaunchError> {
+        let Launch { lanes, first_lane, .. } = *self;
+        limits::LANES.check(lanes as u64).map_err(LaunchError::Lanes)?;
+        if first_lane.checked_add(lanes).is_none() {
+            return Err(LaunchError::FirstLane { first_lane, lanes });
+        }
+        self.environment.check()
+    }
+
+    /// The lanes of the wavefront whose first lane is at `place` of the launch: how many exist, and which of them are
+    /// covered.
+    pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
+        let count = self.lanes.saturating_sub(place).min(self.environment.chip.wave_width.into());
+        let covered = |lane: Lane| match &self.covered {
+            Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
+            None => true,
+        };
+        (count, Mask::from_fn(count, covered))
     }
 }

@@ -19,7 +19,7 @@
 //! * [`wave`]: the state of a wavefront; what counts as an instruction, a lane, a divergent branch.
 //! * [`reference`](mod@reference): the clear interpreter.
 //! * [`fast`]: the second engine, which works on whole rows and gives the same results.
-//! * [`run`](mod@run): runs a launch.
+//! * [`run`](mod@run): loads a program once, and runs launches of it.
 //! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]:
 //!   legality; [`coverage`](mod@coverage): the list of all instructions.
 //!
@@ -30,13 +30,14 @@
 //! use reconverge_isa::Program;
 //! use reconverge_r700::chip::Chip;
 //! use reconverge_r700::code::ExportKind;
-//! use reconverge_r700::launch::{Launch, Stage};
-//! use reconverge_r700::run::run;
+//! use reconverge_r700::launch::{Environment, Stage};
+//! use reconverge_r700::run::Loaded;
 //! use reconverge_simt::Options;
 //! // MOV R0.x, 1.0; EXPORT_DONE PIXEL 0, R0.x___
 //! let words = vec![0x0000_0002, 0xa000_0000, 0xc000_0000, 0x9420_0ff8, 0x8000_00f9, 0x0000_0c90];
-//! let launch = Launch::new(Chip::RV770, Stage::Pixel, 2);
-//! let outcome = run(&Program::from_words(words), &launch, &Options::default()).unwrap();
+//! let environment = Environment::new(Chip::RV770, Stage::Pixel).into();
+//! let loaded = Loaded::new(&Program::from_words(words), &environment, &Options::default()).unwrap();
+//! let outcome = loaded.run(2, Vec::new()).unwrap();
 //! assert_eq!(outcome.export(ExportKind::Pixel, 0).unwrap().values[1], [0x3f80_0000, 0, 0, 0]);
 //! ```
 //!

@@ -4,6 +4,8 @@
 //! Addresses count dwords, except in vertex buffers. Source: MAN p. 35 (data share) and p. 45 (memory exports); resource
 //! words from Mesa `r600d.h`. The driver places the records of lanes in memory; here each lane has a record of its own.
 
+use std::sync::Arc;
+
 use reconverge_simt::Lane;
 
 use crate::chip::LANES;
@@ -186,8 +188,8 @@ impl Spaces {
 /// A buffer that vertex fetches read: a vertex resource with its memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VertexBuffer {
-    /// The memory, from the resource's base to its last byte.
-    pub bytes: Vec<u8>,
+    /// The memory, from the resource's base to its last byte. Shared, so that a launch is cheap to copy.
+    pub bytes: Arc<[u8]>,
     /// Bytes from one element to the next, 0 to 2047.
     pub stride: u32,
     /// CLAMP_X: what lies outside reads as NaN instead of 0.
@@ -244,7 +246,7 @@ impl VertexBuffer {
         let [_, size, layout, ..] = words;
         bytes.truncate((size as usize).saturating_add(1));
         VertexBuffer {
-            bytes,
+            bytes: bytes.into(),
             stride: layout >> 8 & 0x7ff,
             nan_outside: layout >> 19 & 1 != 0,
             format: layout >> 20 & 0x3f,

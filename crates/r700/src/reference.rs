@@ -134,8 +134,8 @@ impl Wave {
 
     fn control(&mut self, inst: CfInst, control: &Control) -> Result<(), Cause> {
         let row = control::cf(inst);
-        if row.stage.is_some_and(|stage| stage != self.launch.stage) && self.strict() {
-            return Err(Cause::WrongStage { name: inst.name(), stage: self.launch.stage });
+        if row.stage.is_some_and(|stage| stage != self.launch.environment.stage) && self.strict() {
+            return Err(Cause::WrongStage { name: inst.name(), stage: self.launch.environment.stage });
         }
         if control.whole_quad_mode {
             self.fidelity.rules.insert(Rule::WHOLE_QUAD_REVIVES_BRANCHES_ONLY);

@@ -5,15 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
-use reconverge_simt::compiling::Extent;
+use reconverge_simt::loaded::Forms;
 use reconverge_simt::{
     CodeFault, Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, Watch, limits,
     stop, watched,
 };
 
 use crate::cause::Cause;
+use crate::code::Code;
 use crate::fast::{self, Fast};
-use crate::launch::{Input, Launch, LaunchError};
+use crate::launch::{Environment, Input, Launch, LaunchError};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, Wave};
@@ -21,22 +22,184 @@ use crate::wave::{Origin, Wave};
 /// Why a launch gives no outcome.
 pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 
-/// Runs a program to its end on the engine of the options.
-///
-/// On the fast engine wavefronts that share nothing run on as many threads of the rayon pool as [`Options::workers`] says.
-///
-/// # Errors
-/// The launch does not fit the machine; the trap of the first wavefront that has one; the engines differ.
-pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
-    observed(program, launch, options, &mut Silent)
+/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
+/// number of launches. A copy shares everything.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    words: Arc<[u32]>,
+    /// Its launch has no lanes.
+    origin: Origin,
+    fast: Arc<Forms<(), Fast>>,
 }
 
-/// [`run`] with an observer, which is notified of the events of one wavefront after another, on one thread. They come from
-/// the reference interpreter, unless the engine is [`Engine::Fast`] and the observer takes no data ([`Observer::DATA`]).
-/// With [`Engine::Lockstep`] an observer of [`Observer::PATHS`] gets the fast engine's instructions by path.
+impl Loaded {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// The environment does not fit the machine.
+    pub fn new(
+        program: &Program,
+        environment: &Arc<Environment>,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
+        environment.check()?;
+        let origin = Origin::new(program, Launch::of(environment.clone(), 0, Vec::new()), options);
+        Ok(Loaded { words: program.words.as_slice().into(), origin, fast: Arc::default() })
+    }
+
+    /// The same program for another environment. It is decoded again only if the environment changes how, and lowered again
+    /// only if more differs than the contents of vertex buffers.
+    ///
+    /// # Errors
+    /// As [`Loaded::new`].
+    pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
+        let decoding = |of: &Environment| (of.code_options(), of.start, of.fetch_program.clone());
+        if decoding(environment) != decoding(self.environment()) {
+            let program = Program::from_words(self.words.to_vec());
+            return Loaded::new(&program, environment, &self.origin.options);
+        }
+        environment.check()?;
+        let launch = Arc::new(Launch::of(environment.clone(), 0, Vec::new()));
+        let same = environment.without_contents() == self.environment().without_contents();
+        let fast = if same { self.fast.clone() } else { Arc::default() };
+        Ok(Loaded { words: self.words.clone(), origin: Origin { launch, ..self.origin.clone() }, fast })
+    }
+
+    /// The environment that the program is loaded for.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.origin.launch.environment
+    }
+
+    /// The decoded program, and its fetch program.
+    pub fn codes(&self) -> (&Code, Option<&Code>) {
+        (&self.origin.code, self.origin.fetch_code.as_deref())
+    }
+
+    /// Runs lanes that start with these registers, on the engine of the options.
+    ///
+    /// On the fast engine wavefronts that share nothing run on as many threads of the rayon pool as [`Options::workers`]
+    /// says.
+    ///
+    /// # Errors
+    /// The launch does not fit the machine; the trap of the first wavefront that has one; the engines differ.
+    pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
+        self.run_watched(Launch::of(self.environment().clone(), lanes, inputs), Watch::Nothing)
+    }
+
+    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, with an observer, which is notified of the
+    /// events of one wavefront after another, on one thread. They come from the reference interpreter, unless the engine is
+    /// [`Engine::Fast`] and the observer takes no data ([`Observer::DATA`]). With [`Engine::Lockstep`] an observer of
+    /// [`Observer::PATHS`] gets the fast engine's instructions by path.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        watched!(watch, |observer| self.observed(launch, observer))
+    }
+
+    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
+        launch.check()?;
+        let (origin, simd) = self.start(launch);
+        let mut wave = origin.wave(0, &[]);
+        wave.set_simd(simd);
+        let done = origin.launch.lanes == 0;
+        Ok(Run { loaded: self.clone(), origin, fast: None, wave, done, outcome: Arc::default() })
+    }
+
+    fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
+        launch.check().map_err(RunError::Launch)?;
+        CodeFault::caught(|| {
+            let (origin, mut simd) = self.start(launch);
+            let waves = origin.launch.lanes.div_ceil(origin.width());
+            let outcome = self.all(&origin, &mut simd, waves, observer)?;
+            Ok(with_shared(outcome, simd))
+        })
+    }
+
+    /// The wavefronts of a launch, and what they share at the start.
+    fn start(&self, mut launch: Launch) -> (Origin, Simd) {
+        let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
+        launch.environment = self.environment().clone();
+        let origin = Origin { launch: Arc::new(launch), ..self.origin.clone() };
+        (origin, Simd { scatter, global, ..Simd::default() })
+    }
+
+    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for.
+    fn all<O: Observer>(
+        &self,
+        origin: &Origin,
+        simd: &mut Simd,
+        waves: usize,
+        observer: &mut O,
+    ) -> Result<Outcome, RunError> {
+        // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
+        if O::DATA {
+            return on_reference(origin, simd, observer);
+        }
+        // Passes tell an observer nothing.
+        let engine = origin.options.engine();
+        let engine = if O::ENABLED { engine.not_compiled() } else { engine };
+        let lower = || Fast::new(&self.origin);
+        let fast = self.fast.of(&(), (engine, waves), lower, Fast::compiled);
+        match (engine.not_compiled(), fast) {
+            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, &fast, simd, observer)?),
+            (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
+                let mut shares = Shares::default();
+                let made = |extent| fast.compiled(extent);
+                let outcome = fast::lockstep::run(origin, &fast, simd, &self.words, made, &mut shares);
+                shares.announce(observer);
+                outcome
+            }
+            _ => on_reference(origin, simd, observer),
+        }
+    }
+}
+
+/// Runs all wavefronts on the reference interpreter.
+fn on_reference<O: Observer>(
+    origin: &Origin,
+    simd: &mut Simd,
+    observer: &mut O,
+) -> Result<Outcome, RunError> {
+    let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
+    for place in origin.places() {
+        let mut wave = origin.wave(place, &[]);
+        wave.set_simd(take(simd));
+        observer.group(place / origin.width());
+        while !stop::asked() {
+            match wave.step(observer) {
+                Ok(Step::Running) => {}
+                Ok(Step::Done) => break,
+                Err(trap) => return Err(wave.trapped(trap).into()),
+            }
+        }
+        *simd = wave.finish(&mut outcome);
+    }
+    Ok(outcome)
+}
+
+/// Adds what all wavefronts shared.
+fn with_shared(mut outcome: Outcome, simd: Simd) -> Outcome {
+    (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
+    outcome
+}
+
+/// Loads a program and runs it: see [`Loaded::run`].
 ///
 /// # Errors
-/// As [`run`].
+/// As [`Loaded::run`].
+pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
+    run_watched(program, launch, options, Watch::Nothing)
+}
+
+/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
+///
+/// # Errors
+/// As [`Loaded::run`].
 pub fn run_observed<O: Observer>(
     program: &Program,
     launch: &Launch,
@@ -49,30 +212,15 @@ pub fn run_observed<O: Observer>(
 /// [`run_observed`] with an observer that is chosen at run time.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`Loaded::run`].
 pub fn run_watched(
     program: &Program,
     launch: &Launch,
     options: &Options,
     watch: Watch<'_>,
 ) -> Result<Outcome, RunError> {
-    watched!(watch, |observer| observed(program, launch, options, observer))
-}
-
-fn observed<O: Observer>(
-    program: &Program,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    launch.check().map_err(RunError::Launch)?;
-    // Passes tell an observer nothing.
-    let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
-    CodeFault::caught(|| {
-        let mut running = Running::new(program, launch.clone(), &Options { engine, ..*options });
-        let outcome = running.all(program, observer)?;
-        Ok(running.shared_to(outcome))
-    })
+    let loaded = Loaded::new(program, &launch.environment, options).map_err(RunError::Launch)?;
+    loaded.run_watched(launch.clone(), watch)
 }
 
 /// [`run`] for launches of any number of lanes in bounded memory: `piece` lanes at a time, rounded up to whole
@@ -96,102 +244,34 @@ pub fn run_in_pieces(
     mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
     mut done: impl FnMut(Range<usize>, Outcome),
 ) -> Result<Outcome, RunError> {
-    Launch { lanes: 0, ..launch.clone() }.check().map_err(RunError::Launch)?;
-    let piece = piece.clamp(1, limits::LANES.size()).next_multiple_of(launch.chip.wave_width.into());
-    let mut running = Running::new(program, launch.clone(), options);
-    let mut whole = Outcome::default();
+    let loaded = Loaded::new(program, &launch.environment, options).map_err(RunError::Launch)?;
+    let whole = Launch { covered: None, inputs: Vec::new(), ..launch.clone() };
+    Launch { lanes: 0, ..whole.clone() }.check().map_err(RunError::Launch)?;
+    let (mut origin, mut simd) = loaded.start(whole);
+    let waves = launch.lanes.div_ceil(origin.width());
+    let piece = piece.clamp(1, limits::LANES.size()).next_multiple_of(origin.width());
+    let mut outcomes = Outcome::default();
     for start in (0..launch.lanes).step_by(piece) {
         let range = start..launch.lanes.min(start.saturating_add(piece));
         let covered = |covered: &Vec<bool>| covered.iter().skip(start).take(range.len()).copied().collect();
-        let next = Arc::make_mut(&mut running.origin.launch);
-        next.lanes = range.len();
-        next.first_lane = launch.first_lane + start;
-        next.covered = launch.covered.as_ref().map(covered);
-        next.inputs = inputs(range.clone());
-        let outcome = running.all(program, &mut Silent)?;
-        whole.add_counts(&outcome);
+        origin.launch = Arc::new(Launch {
+            first_lane: launch.first_lane + start,
+            covered: launch.covered.as_ref().map(covered),
+            ..Launch::of(loaded.environment().clone(), range.len(), inputs(range.clone()))
+        });
+        let outcome = loaded.all(&origin, &mut simd, waves, &mut Silent)?;
+        outcomes.add_counts(&outcome);
         done(range, outcome);
     }
-    Ok(running.shared_to(whole))
-}
-
-/// A launch while it runs.
-struct Running {
-    origin: Origin,
-    /// The lowered program, if the engine needs it.
-    fast: Option<Fast>,
-    /// What all wavefronts share.
-    simd: Simd,
-}
-
-impl Running {
-    fn new(program: &Program, mut launch: Launch, options: &Options) -> Running {
-        let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
-        let origin = Origin::new(program, launch, options);
-        let fast = match options.engine() {
-            Engine::Reference => None,
-            Engine::Fast | Engine::Lockstep => Some(Fast::new(&origin)),
-            Engine::Compiled => {
-                let waves = origin.launch.lanes.div_ceil(origin.width());
-                Some(Fast::compiled(&origin, Extent::worth(waves)))
-            }
-            Engine::LockstepCompiled => Some(Fast::compiled(&origin, Extent::Throughout)),
-        };
-        Running { origin, fast, simd: Simd { scatter, global, ..Simd::default() } }
-    }
-
-    /// Runs all wavefronts, each until its end or until runs are to [stop].
-    fn all<O: Observer>(&mut self, program: &Program, observer: &mut O) -> Result<Outcome, RunError> {
-        let Running { origin, fast, simd } = self;
-        // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
-        if O::DATA {
-            return self.on_reference(observer);
-        }
-        match (origin.options.engine().not_compiled(), fast) {
-            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, fast, simd, observer)?),
-            (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
-                let mut shares = Shares::default();
-                let made = |extent| Fast::compiled(origin, extent);
-                let outcome = fast::lockstep::run(origin, fast, simd, &program.words, made, &mut shares);
-                shares.announce(observer);
-                outcome
-            }
-            _ => self.on_reference(observer),
-        }
-    }
-
-    /// [`Running::all`] on the reference interpreter.
-    fn on_reference<O: Observer>(&mut self, observer: &mut O) -> Result<Outcome, RunError> {
-        let Running { origin, simd, .. } = self;
-        let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
-        for place in origin.places() {
-            let mut wave = origin.wave(place, &[]);
-            wave.set_simd(take(simd));
-            observer.group(place / origin.width());
-            while !stop::asked() {
-                match wave.step(observer) {
-                    Ok(Step::Running) => {}
-                    Ok(Step::Done) => break,
-                    Err(trap) => return Err(wave.trapped(trap).into()),
-                }
-            }
-            *simd = wave.finish(&mut outcome);
-        }
-        Ok(outcome)
-    }
-
-    /// Adds what all wavefronts shared.
-    fn shared_to(self, mut outcome: Outcome) -> Outcome {
-        (outcome.memory.scatter, outcome.memory.global) = (self.simd.scatter, self.simd.global);
-        outcome
-    }
+    Ok(with_shared(outcomes, simd))
 }
 
 /// A launch as a machine: one instruction a step, wavefront after wavefront, or many at once with [`Run::advance`]. A copy
 /// is a snapshot. Steps are the reference interpreter's.
 #[derive(Clone, Debug)]
 pub struct Run {
-    origin: Arc<Origin>,
+    loaded: Loaded,
+    origin: Origin,
     /// The program lowered, from the first [`Run::advance`] on the fast engine on.
     fast: Option<Arc<Fast>>,
     /// The wavefront that runs; the last one at the end.
@@ -206,14 +286,8 @@ impl Run {
     ///
     /// # Errors
     /// A launch that does not fit.
-    pub fn new(program: &Program, mut launch: Launch, options: &Options) -> Result<Run, LaunchError> {
-        launch.check()?;
-        let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
-        let origin = Arc::new(Origin::new(program, launch, options));
-        let mut wave = origin.wave(0, &[]);
-        wave.set_simd(Simd { scatter, global, ..Simd::default() });
-        let done = origin.launch.lanes == 0;
-        Ok(Run { origin, fast: None, wave, done, outcome: Arc::default() })
+    pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
+        Loaded::new(program, &launch.environment, options)?.running(launch)
     }
 
     /// The launch.
@@ -324,9 +398,9 @@ impl Run {
         if self.origin.options.engine() == Engine::Reference {
             return None;
         }
-        let Run { origin, fast, wave, .. } = self;
+        let Run { loaded, fast, wave, .. } = self;
         let made = fast.get_or_insert_with(|| {
-            let fast = Arc::new(Fast::new(origin));
+            let fast = loaded.fast.plain(&(), || Fast::new(&loaded.origin));
             fast.prepare(wave);
             fast
         });
@@ -336,8 +410,9 @@ impl Run {
     /// Replaces the program of the wavefront that runs, which must be at a control-flow instruction
     /// ([`Wave::next_words`]), and of those behind it. Words without a meaning trap when they are reached.
     pub fn set_program(&mut self, program: &Program) {
-        let Origin { launch, options, .. } = &*self.origin;
-        self.origin = Arc::new(Origin::new(program, Launch::clone(launch), options));
+        let loaded = Loaded::new(program, self.loaded.environment(), &self.origin.options);
+        self.loaded = loaded.expect("the environment fits");
+        self.origin = Origin { launch: self.origin.launch.clone(), ..self.loaded.origin.clone() };
         self.wave.code = self.origin.code.clone();
         self.fast = None;
     }

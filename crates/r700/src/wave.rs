@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::guarded::{Guarded, Placement};
+use reconverge_simt::loaded::count_decoded;
 use reconverge_simt::registers::{Row, to_rows};
 use reconverge_simt::{
     Depth, Event, FlowView, GroupId, GroupTrap, Issue, Lane, Mask, Mode, Observer, Options, StackRow,
@@ -84,7 +85,7 @@ pub(crate) struct Held {
 }
 
 /// What the wavefronts of a launch are made of.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Origin {
     pub(crate) code: Arc<Code>,
     pub(crate) fetch_code: Option<Arc<Code>>,
@@ -94,8 +95,15 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn new(program: &Program, launch: Launch, options: &Options) -> Origin {
-        let code = Arc::new(Code::new(&program.words, launch.start, launch.code_options()));
-        Origin { code, fetch_code: launch.fetch_code(), launch: Arc::new(launch), options: *options }
+        count_decoded();
+        let code =
+            Arc::new(Code::new(&program.words, launch.environment.start, launch.environment.code_options()));
+        Origin {
+            code,
+            fetch_code: launch.environment.fetch_code(),
+            launch: Arc::new(launch),
+            options: *options,
+        }
     }
 
     /// The wavefront whose first lane is at `place`, with rows after its registers.
@@ -106,7 +114,7 @@ impl Origin {
 
     /// Lanes of a wavefront.
     pub(crate) fn width(&self) -> usize {
-        self.launch.chip.wave_width.into()
+        self.launch.environment.chip.wave_width.into()
     }
 
     /// The place in the launch of each wavefront's first lane.
@@ -179,18 +187,18 @@ impl Wave {
         room: &[Row<LANES>],
     ) -> Wave {
         let flow = Flow::new(FlowSetup {
-            wave_width: launch.chip.wave_width,
+            wave_width: launch.environment.chip.wave_width,
             valid: Mask::NONE,
-            stack_size: launch.stack_size,
-            loop_constants: launch.resources.loop_constants,
-            booleans: launch.resources.booleans,
-            call_limit: launch.call_limit,
-            dx10_loop_limit: launch.dx10_loop_limit,
-            start: launch.start,
-            fetch_start: launch.fetch_program.as_ref().map(|fetch| fetch.start),
+            stack_size: launch.environment.stack_size,
+            loop_constants: launch.environment.resources.loop_constants,
+            booleans: launch.environment.resources.booleans,
+            call_limit: launch.environment.call_limit,
+            dx10_loop_limit: launch.environment.dx10_loop_limit,
+            start: launch.environment.start,
+            fetch_start: launch.environment.fetch_program.as_ref().map(|fetch| fetch.start),
             strict: options.mode == Mode::Strict,
         });
-        let rows = launch.register_rows() + PREVIOUS;
+        let rows = launch.environment.register_rows() + PREVIOUS;
         let mut registers = Guarded::new(rows + room.len(), Placement::process());
         registers[rows..].copy_from_slice(room);
         let mut wave = Wave {
@@ -203,7 +211,7 @@ impl Wave {
             at: At::ControlFlow,
             registers,
             clause: Box::default(),
-            spaces: Spaces::new(launch.scratch_dwords, launch.record_dwords),
+            spaces: Spaces::new(launch.environment.scratch_dwords, launch.environment.record_dwords),
             simd: Simd::default(),
             held: Held::default(),
             exports: BTreeMap::new(),
@@ -243,8 +251,8 @@ impl Wave {
         let (lanes, valid) = launch.wave_lanes(place);
         (*own_place, *count, *at) = (place, lanes, At::ControlFlow);
         flow.restart(valid);
-        registers[..launch.register_rows() + PREVIOUS].fill(Row::ZERO);
-        for input in launch.inputs.iter().filter(|input| input.gpr < launch.num_gprs) {
+        registers[..launch.environment.register_rows() + PREVIOUS].fill(Row::ZERO);
+        for input in launch.inputs.iter().filter(|input| input.gpr < launch.environment.num_gprs) {
             let values = input.values.get(place..).unwrap_or_default();
             let values = &values[..values.len().min(lanes)];
             let rows = &mut registers[usize::from(input.gpr) * 4..];
@@ -367,18 +375,18 @@ impl Wave {
     // Registers.
 
     fn row(&self, register: i32, chan: usize) -> Option<usize> {
-        self.launch.register_row(register, chan)
+        self.launch.environment.register_row(register, chan)
     }
 
     /// The row of PV or PS.
     pub(crate) fn previous_row(&self, slot: usize) -> usize {
-        self.launch.register_rows() + slot
+        self.launch.environment.register_rows() + slot
     }
 
     pub(crate) fn outside<T>(&mut self, register: i32, lenient: T) -> Result<T, Cause> {
         self.fidelity.rules.insert(Rule::BAD_INDEX_READS_R0);
         if self.strict() {
-            return Err(Cause::Register { register, declared: self.launch.num_gprs });
+            return Err(Cause::Register { register, declared: self.launch.environment.num_gprs });
         }
         Ok(lenient)
     }
@@ -401,7 +409,7 @@ impl Wave {
 
     /// An indexed access reaches the allocation only, not the clause temporaries.
     pub(crate) fn row_for(&self, register: i32, chan: usize, relative: bool) -> Option<usize> {
-        if relative && !(0..i32::from(self.launch.num_gprs)).contains(&register) {
+        if relative && !(0..i32::from(self.launch.environment.num_gprs)).contains(&register) {
             return None;
         }
         self.row(register, chan)
@@ -442,7 +450,9 @@ impl Wave {
 
     /// Every lane of the wavefront in a quad that has one of `lanes`.
     pub(crate) fn whole_quads(&self, lanes: Mask) -> Mask {
-        Mask::from_fn(self.launch.chip.wave_width.into(), |lane| lanes.0 >> (lane.0 & !3) & 0xf != 0)
+        Mask::from_fn(self.launch.environment.chip.wave_width.into(), |lane| {
+            lanes.0 >> (lane.0 & !3) & 0xf != 0
+        })
     }
 
     // Memory.
@@ -505,7 +515,7 @@ impl Wave {
             observer.event(Event::Trap { mask: lanes });
         }
         if let Cause::Flow(FlowFault::StackOverflow { program, subentries_an_entry, .. }) = &mut cause {
-            let needed = stack_needed(&self.code, self.launch.start);
+            let needed = stack_needed(&self.code, self.launch.environment.start);
             *program = needed.map(|needed| needed.entries(*subentries_an_entry));
         }
         Trap { pc, lanes, cause }

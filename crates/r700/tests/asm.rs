@@ -33,7 +33,7 @@ fn first(source: &str) -> (&str, String, String) {
 fn run_four(source: &str, change: impl FnOnce(&mut Launch)) -> Vec<u32> {
     let assembled = good(source);
     let mut launch = Launch::new(assembled.chip, Stage::Pixel, 4);
-    launch.num_gprs = 8;
+    launch.environment_mut().num_gprs = 8;
     launch
         .inputs
         .push(Input { gpr: 0, values: (0..4).map(|lane| [(lane as f32).to_bits(), lane, 0, 0]).collect() });
@@ -74,10 +74,14 @@ fn a_whole_program_is_written_without_counting_words() {
         RETURN:
     ";
     let x = run_four(source, |launch| {
-        launch.resources.loop_constants[3] = LoopConstant(2);
-        launch.resources.vertex_buffers.insert(0, VertexBuffer::constants(&[5, 10, 15]));
-        launch.resources.textures.insert(0, Texture::floats(Image::flat(1, 1, vec![[1000; 4]]).unwrap()));
-        launch.resources.samplers.insert(0, TextureSampler::default());
+        launch.environment_mut().resources.loop_constants[3] = LoopConstant(2);
+        launch.environment_mut().resources.vertex_buffers.insert(0, VertexBuffer::constants(&[5, 10, 15]));
+        launch
+            .environment_mut()
+            .resources
+            .textures
+            .insert(0, Texture::floats(Image::flat(1, 1, vec![[1000; 4]]).unwrap()));
+        launch.environment_mut().resources.samplers.insert(0, TextureSampler::default());
     });
     assert_eq!(x, [1200, 1200, 1020, 1020]);
     let words = good(source).words;

@@ -37,7 +37,9 @@ fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
     let mut ended = 0;
     for _ in 0..programs {
         let program = conditional(&mut random);
-        let launch = Launch { dx10_loop_limit: Some(1 + random.below(20)), ..launch(&mut random) };
+        let limit = Some(1 + random.below(20));
+        let mut launch = launch(&mut random);
+        launch.environment_mut().dx10_loop_limit = limit;
         let options = Options { watchdog: 3000, ..LENIENT };
         ended += u64::from(run(&program, &launch, &options).is_ok());
     }
@@ -78,8 +80,12 @@ fn a_clause_traps_at_the_same_place_on_every_engine() {
             let program = Program::from_words(assembled.words);
             for stack_size in [None, Some(1), Some(0)] {
                 let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 64);
-                (launch.num_gprs, launch.clause_temps, launch.stack_size) = (3, 0, stack_size);
-                launch.resources.loop_constants[0] = LoopConstant(2);
+                (
+                    launch.environment_mut().num_gprs,
+                    launch.environment_mut().clause_temps,
+                    launch.environment_mut().stack_size,
+                ) = (3, 0, stack_size);
+                launch.environment_mut().resources.loop_constants[0] = LoopConstant(2);
                 launch.inputs.push(Input { gpr: 0, values: (0..64).map(|lane| [lane, 0, 0, 0]).collect() });
                 for options in [Options::default(), LENIENT] {
                     match run(&program, &launch, &options) {

@@ -54,7 +54,7 @@ fn launch(
     let chip = if wave == 64 { Chip::RV770 } else { Chip::named("rv730").expect("a chip") };
     assert_eq!(chip.wave_width, wave);
     let mut launch = Launch::new(chip, Stage::Geometry, lanes);
-    (launch.num_gprs, launch.clause_temps) = (3, 0);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (3, 0);
     let first = |lane: usize| [lane as u32, leaves(lane).into(), killed(lane).into(), 7];
     launch.inputs.push(Input { gpr: 0, values: (0..lanes).map(first).collect() });
     let index = |lane: usize| [if traps.contains(&lane) { 2 } else { lane as u32 & 1 }, 0, 0, 0];
@@ -245,7 +245,7 @@ fn lanes_without_a_number_and_registers_without_one_are_refused() {
         LaunchError::FirstLane { first_lane, lanes: 64 }
     );
     assert_eq!(
-        refused(|launch| launch.num_gprs = 129),
+        refused(|launch| launch.environment_mut().num_gprs = 129),
         LaunchError::Registers { gprs: 129, clause_temps: 0 }
     );
 }

@@ -20,7 +20,7 @@ fn counts(source: &str, first: u32, lanes: u32) -> Vec<u32> {
     let centre = |pixel: u32| (pixel as f32 + 0.5).to_bits();
     let position = |lane: u32| [centre(lane % 1024), centre(lane / 1024), 0, 0];
     launch.inputs.push(Input { gpr: 0, values: (first..first + lanes).map(position).collect() });
-    (launch.num_gprs, launch.clause_temps) = (4, 0);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (4, 0);
     let outcome = run(&Program::from_words(words), &launch, &Options::default()).expect("it ends");
     let pixels = outcome.export(ExportKind::Pixel, 0).expect("it exports");
     pixels.values.iter().map(|[red, ..]| *red).collect()
@@ -148,15 +148,15 @@ fn texture_instructions_do_the_same_on_every_engine() {
             });
             let (integer, fractions) = (random.once_in(4), random.once_in(2));
             let texture = Texture { image: image.into(), integer, fractions, select };
-            launch.resources.textures.insert(number, texture);
+            launch.environment_mut().resources.textures.insert(number, texture);
         }
         for number in 0..4 {
             let compare = random.one_of(&compares);
             let sampler = TextureSampler { sampler: textures::sampler(&mut random), compare };
-            launch.resources.samplers.insert(number, sampler);
+            launch.environment_mut().resources.samplers.insert(number, sampler);
         }
-        launch.alternate = launch.resources.clone();
-        launch.alternate.textures.remove(&(random.below(8) as u8));
+        launch.environment_mut().alternate = launch.environment.resources.clone();
+        launch.environment_mut().alternate.textures.remove(&(random.below(8) as u8));
         let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
         // Both engines, on every level of vector instructions, and in lockstep.
         let options = Options { mode, ..Options::default() };

@@ -106,14 +106,14 @@ fn words_of(source: &str, chip: Chip) -> Vec<u32> {
 /// Four lanes of a pixel program: R0 is lane number as float, then as integer, 0, 0.
 fn launch() -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 4);
-    launch.num_gprs = 8;
+    launch.environment_mut().num_gprs = 8;
     let values = (0..4u32).map(|lane| [(lane as f32).to_bits(), lane, 0, 0]).collect();
     launch.inputs.push(Input { gpr: 0, values });
     launch
 }
 
 fn try_run(source: &str, launch: &Launch, options: &Options) -> Result<Outcome, Trap<Cause>> {
-    run(&Program::from_words(words_of(source, launch.chip)), launch, options)
+    run(&Program::from_words(words_of(source, launch.environment.chip)), launch, options)
 }
 
 fn strict(source: &str, launch: &Launch) -> Outcome {
@@ -148,9 +148,9 @@ const EXPORT: &str = "EXPORT_DONE: PIXEL[0], R1.xyzw END_OF_PROGRAM\n";
 #[test]
 fn lock_loop_index_adds_al_to_the_line() {
     let mut launch = launch();
-    launch.resources.constant_buffers[0] = (0..64 * 4).map(|dword| dword / 4).collect();
+    launch.environment_mut().resources.constant_buffers[0] = (0..64 * 4).map(|dword| dword / 4).collect();
     // One round, aL = 2.
-    launch.resources.loop_constants[0] = LoopConstant(0x0000_2001);
+    launch.environment_mut().resources.loop_constants[0] = LoopConstant(0x0000_2001);
     let source = format!(
         "LOOP_START: ADDR(@out)\nALU: KCACHE0(CB0:0-31+aL)\n 0 x: MOV R1.x, KC0[3].x\nLOOP_END: ADDR(1)\n@out:\n{EXPORT}"
     );
@@ -169,7 +169,7 @@ fn type_2_reads_on_r600_and_acknowledges_on_r700() {
     let program = Program::from_words(words);
     let r700 = run(&program, &launch, &Options::default()).unwrap();
     assert_eq!((x_of(&r700), r700.memory.scratch[0].as_slice()), (vec![7; 4], &[7; 4][..]));
-    launch.chip = Chip::named("r600").unwrap();
+    launch.environment_mut().chip = Chip::named("r600").unwrap();
     let r600 = run(&program, &launch, &Options::default()).unwrap();
     assert_eq!((x_of(&r600), r600.memory.scratch.len()), (vec![0; 4], 0));
     for outcome in [r600, r700] {
@@ -201,7 +201,7 @@ fn a_break_inside_an_if_survives_the_pop() {
 #[test]
 fn a_dx10_loop_ends_by_breaks_or_at_the_limit() {
     let mut launch = launch();
-    launch.resources.loop_constants[0] = LoopConstant(1);
+    launch.environment_mut().resources.loop_constants[0] = LoopConstant(1);
     let source = format!(
         "LOOP_START_DX10: ADDR(@out)\n@body:\nALU:\n 0 x: ADD_INT R1.x, R1.x, 1
          ALU_BREAK:\n 1 x: PRED_SETGT_INT _.x, 6, R1.x UPDATE_EXEC_MASK\nLOOP_END: ADDR(@body)\n@out:\n{EXPORT}"
@@ -210,7 +210,7 @@ fn a_dx10_loop_ends_by_breaks_or_at_the_limit() {
     assert_eq!(x_of(&outcome), [6; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::DX10_LOOP_HAS_NO_COUNT));
     for (limit, rounds) in [(3, 3), (0, 0), (9, 6)] {
-        launch.dx10_loop_limit = Some(limit);
+        launch.environment_mut().dx10_loop_limit = Some(limit);
         assert_eq!(x_of(&strict(&source, &launch)), [rounds; 4], "limit {limit}");
     }
 }
@@ -258,7 +258,7 @@ fn the_execute_mask_acts_from_the_next_group_on() {
 #[test]
 fn a_group_of_many_constants_runs_and_is_a_finding() {
     let mut launch = launch();
-    launch.resources.constant_buffers[0] = (0..64).collect();
+    launch.environment_mut().resources.constant_buffers[0] = (0..64).collect();
     let source = format!(
         "ALU: KCACHE0(CB0:0-15)\n 0 x: ADD_INT R1.x, KC0[0].x, KC0[1].x\n y: ADD_INT R1.y, KC0[2].x, KC0[3].x\n{EXPORT}"
     );
@@ -304,7 +304,7 @@ fn sin_takes_revolutions_and_on_r600_radians() {
     let source = format!("ALU:\n 0 t: SIN R1.x, 0.25f\n{EXPORT}");
     assert_eq!(float_x_of(&strict(&source, &launch())), [1.0; 4]);
     let mut launch = launch();
-    launch.chip = Chip::named("r600").unwrap();
+    launch.environment_mut().chip = Chip::named("r600").unwrap();
     let outcome = strict(&source, &launch);
     assert_eq!(float_x_of(&outcome), [0.247_403_96; 4]);
     assert!(outcome.fidelity.rules.contains(&Rule::R600_SIN_TAKES_RADIANS));
@@ -364,7 +364,7 @@ fn ldexp_64_takes_the_double_first_unless_the_launch_says_otherwise() {
     assert_eq!(double_of(&outcome), 12.0);
     assert!(outcome.fidelity.rules.contains(&Rule::LDEXP_64_TAKES_THE_DOUBLE_FIRST));
     let swapped = format!("ALU:\n 0 x: LDEXP_64 R1.x, 3, R2.y\n y: LDEXP_64 R1.y, 3, R2.x\n{EXPORT}");
-    launch.ldexp_64_integer_first = true;
+    launch.environment_mut().ldexp_64_integer_first = true;
     assert_eq!(double_of(&strict(&swapped, &launch)), 12.0);
 }
 
@@ -386,8 +386,12 @@ fn textured(shape: Shape, sizes: &[[u32; 3]], r2: [[f32; 4]; 4], sampler: Sample
         Level { width, height, depth, texels: (0..width * height * depth).map(texel).collect() }
     };
     let image = Image::new(shape, sizes.iter().enumerate().map(level).collect()).unwrap();
-    launch.resources.textures.insert(0, Texture::floats(image));
-    launch.resources.samplers.insert(0, TextureSampler { sampler, ..TextureSampler::default() });
+    launch.environment_mut().resources.textures.insert(0, Texture::floats(image));
+    launch
+        .environment_mut()
+        .resources
+        .samplers
+        .insert(0, TextureSampler { sampler, ..TextureSampler::default() });
     launch
 }
 
@@ -543,7 +547,7 @@ fn dot4_adds_from_x_to_w_and_muladd_64_rounds_once() {
     let outcome = strict(&source, &launch);
     assert_eq!(double_of(&outcome), f64::EPSILON * f64::EPSILON);
     assert!(outcome.fidelity.rules.contains(&Rule::SUMS_GO_LEFT_TO_RIGHT));
-    launch.fused_muladd_64 = false;
+    launch.environment_mut().fused_muladd_64 = false;
     assert_eq!(double_of(&strict(&source, &launch)), 0.0);
 }
 
@@ -565,7 +569,7 @@ fn r700_has_no_mova_gpr_int() {
     let unknown = CodeFault::Unknown { field: "ALU_INST", number: 0x60 };
     assert_eq!(fault(&source, &launch()), Cause::Code(unknown));
     let mut launch = launch();
-    launch.chip = Chip::named("r600").unwrap();
+    launch.environment_mut().chip = Chip::named("r600").unwrap();
     launch.inputs.push(Input { gpr: 1, values: vec![[9; 4]; 4].into() });
     let outcome = strict(&source, &launch);
     assert_eq!(x_of(&outcome), [9; 4]);
@@ -625,7 +629,7 @@ fn global_registers_hand_values_from_wavefront_to_wavefront() {
     assert_eq!(fault(&source, &launch), Cause::GlobalRegister { register: 1, declared: 1 });
     // R0.x in place of the register, and the write is dropped.
     assert_eq!(float_x_of(&lenient(&source, &launch))[..4], [0.0, 1.0, 2.0, 3.0]);
-    launch.chip = Chip::named("r600").unwrap();
+    launch.environment_mut().chip = Chip::named("r600").unwrap();
     let unknown = CodeFault::Unknown { field: "INDEX_MODE", number: 5 };
     assert_eq!(fault(&source, &launch), Cause::Code(unknown));
 }
@@ -644,14 +648,14 @@ fn keep_gradients_serves_explicit_gradients() {
         let launch = textured(Shape::D2, &sizes, quad, sampler);
         assert_eq!(float_x_of(&strict(&source, &launch)), [100.0; 4]);
     }
-    let launch = textured(Shape::D2, &sizes, [origin, right, below, origin], sampler);
+    let mut launch = textured(Shape::D2, &sizes, [origin, right, below, origin], sampler);
     let outcome = strict(&source, &launch);
     assert!(outcome.fidelity.rules.contains(&Rule::KEEP_GRADIENTS_TAKES_THE_QUADS));
     // They do not outlive the clause.
     assert_eq!(fault(&source.replace("\n SAMPLE_G", "\nTEX:\n SAMPLE_G"), &launch), Cause::Gradients);
-    let r600 = Launch { chip: Chip::named("r600").unwrap(), ..launch };
+    launch.environment_mut().chip = Chip::named("r600").unwrap();
     let unknown = CodeFault::Unknown { field: "TEX_INST", number: 10 };
-    assert_eq!(fault(&source, &r600), Cause::Code(unknown));
+    assert_eq!(fault(&source, &launch), Cause::Code(unknown));
 }
 
 #[test]

@@ -580,17 +580,18 @@ impl Prepared {
             }
         };
         let mut launch = Launch::new(chip, Stage::Vertex, 1);
-        launch.scratch_dwords = 0;
-        launch.record_dwords = 0;
-        launch.num_gprs = (COUNTERS + MOST_COUNTERS / 4) as u8;
-        launch.resources.booleans = program.booleans;
+        launch.environment_mut().scratch_dwords = 0;
+        launch.environment_mut().record_dwords = 0;
+        launch.environment_mut().num_gprs = (COUNTERS + MOST_COUNTERS / 4) as u8;
+        launch.environment_mut().resources.booleans = program.booleans;
         for count in 0..=MOST_ROUNDS {
-            launch.resources.loop_constants[count as usize] = LoopConstant(count | 3 << 12 | 0xff << 24);
+            launch.environment_mut().resources.loop_constants[count as usize] =
+                LoopConstant(count | 3 << 12 | 0xff << 24);
         }
-        launch.fetch_program =
+        launch.environment_mut().fetch_program =
             lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text), start: 0 });
         let words = words(&lowered.main);
-        let code = Arc::new(Code::new(&words, 0, launch.code_options()));
+        let code = Arc::new(Code::new(&words, 0, launch.environment.code_options()));
         let fetch = lowered.fetch.map_or(String::new(), |text| format!("\nfetch program:\n{text}"));
         let text = format!(".chip {}\n{}{fetch}", chip.name, lowered.main);
         Some(Prepared { text, words, code, launch })
@@ -599,7 +600,7 @@ impl Prepared {
 
 impl LoweredProgram for Prepared {
     fn width(&self) -> usize {
-        self.launch.chip.wave_width.into()
+        self.launch.environment.chip.wave_width.into()
     }
 
     fn text(&self) -> String {
@@ -614,7 +615,7 @@ impl LoweredProgram for Prepared {
         launch.inputs = vec![Input { gpr: 0, values }];
         engines::run(&reconverge_isa::Program::from_words(self.words.clone()), &launch, &Options::default())
             .map_err(|trap| trap.to_string())?;
-        let fetch = launch.fetch_code();
+        let fetch = launch.environment.fetch_code();
         let mut wave = Wave::new(self.code.clone(), fetch, Arc::new(launch), Options::default(), 0);
         while wave.step(&mut Silent).map_err(|trap| trap.to_string())? == Step::Running {}
         if !wave.flow().entries().is_empty() {
@@ -648,9 +649,9 @@ fn a_lane_alone_gives_the_same_as_all_lanes_together() {
 fn no_program_breaks_a_rule_of_the_manual() {
     for seed in 0..300 {
         let Some(prepared) = Prepared::new(seed, &program(seed)) else { continue };
-        let fetch = prepared.launch.fetch_program.iter().map(|program| &program.words);
+        let fetch = prepared.launch.environment.fetch_program.iter().map(|program| &program.words);
         for words in fetch.chain([&prepared.words]) {
-            let mut findings = lint(words, prepared.launch.chip);
+            let mut findings = lint(words, prepared.launch.environment.chip);
             // What stands behind COND(FALSE) is never reached.
             findings.retain(|finding| finding.rule.severity > Severity::Note);
             assert!(findings.is_empty(), "seed {seed}: {findings:?}\n{}", prepared.text);

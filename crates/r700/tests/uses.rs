@@ -39,7 +39,7 @@ fn a_register_that_no_instruction_reads_changes_nothing() {
         let Some(read) = reads.into_iter().collect::<Option<BTreeSet<u32>>>() else { continue };
         let outcome = |other: u64| {
             let mut launch = Launch::new(chip, Stage::Pixel, 16);
-            launch.num_gprs = registers;
+            launch.environment_mut().num_gprs = registers;
             launch.inputs = (0..registers)
                 .map(|gpr| {
                     let value = |lane: u64, chan: u32| {

@@ -8,6 +8,7 @@
 //! * [`uses`]: what an instruction reads and writes, as data.
 //! * [`error`]: why a launch gives no outcome: [`RunError`].
 //! * [`lockstep`]: both engines of a machine, compared while they run.
+//! * [`loaded`]: the forms of a program that is loaded once, and counts of that work.
 //! * [`paths`]: by which paths a fast engine ran its instructions.
 //! * [`guarded`]: lists of values between pages that cannot be accessed.
 //! * [`registers`]: lane-major register files; [`place`]: their rows as a lowered program names them.
@@ -32,6 +33,7 @@ pub mod error;
 pub mod fidelity;
 pub mod float;
 pub mod level;
+pub mod loaded;
 pub mod lockstep;
 pub mod machine;
 pub mod mask;

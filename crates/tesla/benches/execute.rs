@@ -51,7 +51,7 @@ fn kernels(criterion: &mut Criterion) {
             ways.push((format!("fast {}", level.name()), Options { level: Some(level), ..one }, 1024));
         }
         for (way, options, blocks) in ways {
-            let attempt = || run(launch(&program, blocks), &program, &options).expect("it ends");
+            let attempt = || run(&program, launch(&program, blocks), &options).expect("it ends");
             group.throughput(Throughput::Elements(attempt().statistics.instructions));
             group.bench_function(way, |bencher| bencher.iter(attempt));
         }

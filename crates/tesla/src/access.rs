@@ -68,7 +68,7 @@ pub fn load<G: Store>(
     let at = aligned(address, bytes);
     let outside = |space| Cause::Memory { space, access: Kind::Read, address, bytes };
     let raw = match mem.space {
-        Space::Const(bank) => u128::from(context.constants.read(bank, at, bytes)),
+        Space::Const(bank) => u128::from(context.setup.constants.read(bank, at, bytes)),
         Space::Shared => u128::from(shared.read(at, bytes).ok_or(outside(trap::Space::Shared))?),
         Space::Local => {
             let bytes = warp.local(lane, at, bytes).ok_or(outside(trap::Space::Local))?;

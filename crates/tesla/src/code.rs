@@ -1,7 +1,11 @@
 //! A program decoded once, by address.
 
+use std::sync::OnceLock;
+
+use reconverge_simt::loaded::count_decoded;
+
 use crate::decode::decode;
-use crate::inst::{Chip, Inst, Stage};
+use crate::inst::{Chip, Control, End, Guard, Inst, Op, Stage};
 use crate::trap::Cause;
 
 /// The instructions of a program at their places in the code window.
@@ -9,8 +13,10 @@ use crate::trap::Cause;
 pub struct Code {
     words: Vec<u32>,
     base: u32,
-    /// For every word, the instruction that starts there. A branch may go to any of them.
-    slots: Vec<Result<Inst, Cause>>,
+    stage: Stage,
+    chip: Chip,
+    /// For every word, the instruction that starts there, once it is decoded. A branch may go to any of them.
+    slots: Vec<OnceLock<Result<Inst, Cause>>>,
 }
 
 impl Code {
@@ -18,21 +24,67 @@ impl Code {
     ///
     /// What cannot be decoded is a trap when it is reached, not before: data may lie between instructions.
     pub fn new(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
-        let slot = |place: usize| {
-            let next = words.get(place + 1).copied();
-            let inst = decode([words[place], next.unwrap_or(0)], chip, stage)
+        let code = Code::undecoded(words, base, stage, chip);
+        for place in 0..words.len() {
+            code.decoded(place);
+        }
+        code
+    }
+
+    /// [`Code::new`] that decodes the instructions to which the program may come from its first. Others are decoded when
+    /// something else goes there.
+    pub fn reachable(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
+        count_decoded();
+        let code = Code::undecoded(words, base, stage, chip);
+        let mut open = vec![base];
+        while let Some(pc) = open.pop() {
+            let Some(place) = code.place(pc).filter(|place| code.slots[*place].get().is_none()) else {
+                continue;
+            };
+            let Ok(inst) = code.decoded(place) else { continue };
+            let (always, mut falls) = (inst.guard == Guard::ALWAYS, inst.end != End::Exit);
+            if let Op::Control(control) = inst.op {
+                if matches!(control, Control::BraIndirect { .. }) {
+                    return Code::new(words, base, stage, chip);
+                }
+                falls &= !(always && matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap));
+                open.extend(control.target());
+            }
+            open.extend(falls.then_some(pc + inst.form.bytes()));
+        }
+        code
+    }
+
+    /// [`Code::new`] of instructions that are decoded, each with the place of its first word. Others are decoded when
+    /// something goes there.
+    pub fn of(words: &[u32], base: u32, (stage, chip): (Stage, Chip), insts: &[(usize, Inst)]) -> Self {
+        count_decoded();
+        let code = Code::undecoded(words, base, stage, chip);
+        for (place, inst) in insts {
+            code.slots[*place].get_or_init(|| Ok(*inst));
+        }
+        code
+    }
+
+    fn undecoded(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
+        Code { words: words.to_vec(), base, stage, chip, slots: vec![OnceLock::new(); words.len()] }
+    }
+
+    /// The instruction that starts at a word.
+    fn decoded(&self, place: usize) -> &Result<Inst, Cause> {
+        self.slots[place].get_or_init(|| {
+            let next = self.words.get(place + 1).copied();
+            let inst = decode([self.words[place], next.unwrap_or(0)], self.chip, self.stage)
                 .map_err(|error| Cause::Undecodable(error.to_string()))?;
             match (inst.form.words(), next) {
                 // Two words must start at an even one. (2)
-                (2, _) if !(base as usize / 4 + place).is_multiple_of(2) => {
+                (2, _) if !(self.base as usize / 4 + place).is_multiple_of(2) => {
                     Err(Cause::UnalignedLongInstruction)
                 }
                 (2, None) => Err(Cause::OutsideCode),
                 _ => Ok(inst),
             }
-        };
-        let slots = (0..words.len()).map(slot).collect();
-        Code { words: words.to_vec(), base, slots }
+        })
     }
 
     /// The place of an address among the words.
@@ -47,9 +99,14 @@ impl Code {
         self.base
     }
 
-    /// For every word, the instruction that starts there.
-    pub fn slots(&self) -> &[Result<Inst, Cause>] {
-        &self.slots
+    /// For every word, the instruction that starts there, if it is one and decoded.
+    pub fn slots(&self) -> impl Iterator<Item = Option<&Inst>> {
+        (0..self.slots.len()).map(|place| self.slot(place))
+    }
+
+    /// The instruction that starts at a word, if it is one and decoded.
+    pub fn slot(&self, place: usize) -> Option<&Inst> {
+        self.slots.get(place)?.get()?.as_ref().ok()
     }
 
     /// The instruction at an address.
@@ -59,7 +116,7 @@ impl Code {
     #[inline]
     pub fn at(&self, pc: u32) -> Result<&Inst, Cause> {
         let place = self.place(pc).ok_or(Cause::OutsideCode)?;
-        self.slots[place].as_ref().map_err(Clone::clone)
+        self.decoded(place).as_ref().map_err(Clone::clone)
     }
 
     /// All words.

@@ -1,33 +1,28 @@
 //! What an instruction runs against: what a launch fixes for all its blocks, what the warps of a block share, and one
 //! warp with both.
 
+use std::sync::Arc;
+
 use reconverge_simt::{Mask, Mode, Statistics};
 
 use crate::barrier::{BARRIERS, Barriers};
 use crate::code::Code;
-use crate::inst::{Chip, Stage};
-use crate::meaning::Modes;
-use crate::spaces::{Constants, Segments, Shared};
+use crate::inst::Stage;
+use crate::launch::Setup;
+use crate::spaces::{Segments, Shared};
 use crate::state::Warp;
-use crate::texture::Textures;
 
 /// What all blocks of a launch share and none changes.
 #[derive(Clone, Debug)]
 pub struct Context {
     /// The decoded program.
-    pub code: Code,
+    pub code: Arc<Code>,
     /// The program type.
     pub stage: Stage,
-    /// The chip.
-    pub chip: Chip,
-    /// Mode bits that change f32 results.
-    pub modes: Modes,
-    /// c0..c15[]
-    pub constants: Constants,
+    /// The chip, c0..c15[], textures and samplers, modes.
+    pub setup: Arc<Setup>,
     /// Where g0..g15[] lie.
     pub segments: Segments,
-    /// Textures and samplers.
-    pub textures: Textures,
     /// Barriers allocated; `None`: unspecified, all may be used.
     pub barriers: Option<u32>,
     /// p[] by word.

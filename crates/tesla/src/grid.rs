@@ -1,6 +1,8 @@
 //! The blocks of a launch: each before its first instruction, and the results of all.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::Memory;
@@ -19,6 +21,9 @@ use crate::spaces::Segments;
 use crate::state::{Input, Warp};
 use crate::trap::Cause;
 
+/// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[].
+pub(crate) type LaunchForm = (usize, BTreeSet<u32>, Option<u32>, Vec<u32>);
+
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
 pub struct Grid {
@@ -32,12 +37,19 @@ impl Grid {
     ///
     /// # Errors
     /// The launch cannot be.
-    pub fn new(
+    pub fn new(launch: Launch, program: &Program, options: &Options) -> Result<(Self, Memory), LaunchError> {
+        launch.check(program.words.len())?;
+        let code = Code::new(&program.words, launch.setup().code_base, launch.stage(), launch.setup().chip);
+        Grid::of(Arc::new(code), launch, options)
+    }
+
+    /// [`Grid::new`] of a program that is decoded.
+    pub(crate) fn of(
+        code: Arc<Code>,
         mut launch: Launch,
-        program: &Program,
         options: &Options,
     ) -> Result<(Self, Memory), LaunchError> {
-        launch.check(program.words.len())?;
+        launch.check(code.words().len())?;
         let (segments, barriers, vertices, memory) = match &mut launch {
             Launch::Compute(compute) => {
                 (compute.segments, compute.barriers, Vec::new(), std::mem::take(&mut compute.memory))
@@ -51,13 +63,10 @@ impl Grid {
         };
         let (setup, stage) = (launch.setup(), launch.stage());
         let context = Context {
-            code: Code::new(&program.words, setup.code_base, stage, setup.chip),
+            code,
             stage,
-            chip: setup.chip,
-            modes: setup.modes,
-            constants: setup.constants.clone(),
+            setup: setup.clone(),
             segments,
-            textures: setup.textures.clone(),
             barriers,
             vertices,
             mode: options.mode,
@@ -77,11 +86,15 @@ impl Grid {
         &self.launch
     }
 
-    /// The launch with other words in place of the program's, as many.
-    pub(crate) fn with_words(&self, words: &[u32]) -> Grid {
-        let Context { code, stage, chip, .. } = &self.context;
-        let code = Code::new(words, code.base(), *stage, *chip);
+    /// The launch with another program, of as many words.
+    pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
+    }
+
+    /// What lowering takes from a launch besides its environment.
+    pub(crate) fn form(&self) -> LaunchForm {
+        let Context { barriers, vertices, .. } = &self.context;
+        (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices.clone())
     }
 
     /// How many blocks there are; graphics: how many warps.
@@ -116,7 +129,7 @@ impl Grid {
     }
 
     fn new_block<E: Executor>(&self, executor: &E, index: [u32; 2], warps: Vec<Warp>) -> Block {
-        let common = Common::new(index, warps.len(), self.context.code.slots().len());
+        let common = Common::new(index, warps.len(), self.context.code.words().len());
         let mut block = Block::new(common, warps);
         executor.prepare(&mut block);
         block
@@ -320,8 +333,8 @@ impl Totals {
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
         let Totals { statistics, issued, lanes } = self;
         let mut outcome = Outcome { memory, lanes, statistics, ..Outcome::default() };
-        for (inst, times) in context.code.slots().iter().zip(issued) {
-            if let (Ok(inst), 1..) = (inst, times) {
+        for (pc, times) in (context.code.base()..).step_by(4).zip(issued).filter(|(_, times)| *times > 0) {
+            if let Ok(inst) = context.code.at(pc) {
                 let (name, grade) = fidelity::of(&inst.op);
                 outcome.report.count(name, grade, times);
             }

@@ -5,6 +5,7 @@
 //! tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_isa::limits::{Exceeded, LANES};
@@ -97,6 +98,21 @@ impl Setup {
         Ok(setup)
     }
 
+    /// Returns an error if a program of `words` words does not fit.
+    ///
+    /// # Errors
+    /// The registers, the addresses of the code or l[] do not fit the machine.
+    pub fn check(&self, words: usize) -> Result<(), LaunchError> {
+        if self.registers as usize > MOST_REGISTERS {
+            return Err(LaunchError::Registers(self.registers));
+        }
+        let end = u64::from(self.code_base) + 4 * words as u64;
+        if !self.code_base.is_multiple_of(8) || end > 1 << 24 {
+            return Err(LaunchError::CodeBase { base: self.code_base, words });
+        }
+        self.local_size().map(|_| ())
+    }
+
     /// Bytes of l[] a thread, as they are allocated. (1.6)
     pub(crate) fn local_size(&self) -> Result<u32, LaunchError> {
         match self.local_bytes {
@@ -107,11 +123,20 @@ impl Setup {
     }
 }
 
+/// What a program is loaded for: everything that its runs have in common.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// The program type.
+    pub stage: Stage,
+    /// What every stage has.
+    pub setup: Arc<Setup>,
+}
+
 /// A grid of blocks of a compute program.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// What every stage has.
-    pub setup: Setup,
+    /// What every stage has. Shared, so that a launch is cheap to copy.
+    pub setup: Arc<Setup>,
     /// Blocks in x and y, at least 1 and at most 0xffff each.
     pub grid: [u32; 2],
     /// Threads of a block in x, y and z.
@@ -138,7 +163,7 @@ impl Compute {
     /// See [`Setup::of`].
     pub fn of(program: &Program, chip: Chip) -> Result<Self, LaunchError> {
         Ok(Compute {
-            setup: Setup::of(program, chip)?,
+            setup: Setup::of(program, chip)?.into(),
             grid: [1, 1],
             block: [1, 1, 1],
             shared_bytes: program.resources.shared_bytes,
@@ -148,6 +173,11 @@ impl Compute {
             segments: Segments::default(),
             memory: Memory::default(),
         })
+    }
+
+    /// The setup, for changing.
+    pub fn setup_mut(&mut self) -> &mut Setup {
+        Arc::make_mut(&mut self.setup)
     }
 
     /// Bytes of s[]: header, parameters, static and dynamic variables, in steps of 0x40. (1.6)
@@ -170,7 +200,7 @@ impl Compute {
     /// # Errors
     /// A constant or slot lies outside the banks, or the buffers do not fit beside those of [`Compute::memory`].
     pub fn load_module(&mut self, module: &Module, address: u32) -> Result<Vec<(String, u32)>, LaunchError> {
-        let constants = &mut self.setup.constants;
+        let constants = &mut Arc::make_mut(&mut self.setup).constants;
         for block in &module.constants {
             if !constants.place(block.bank as usize, block.offset as usize, &block.bytes) {
                 return Err(LaunchError::Constants { bank: block.bank, offset: block.offset });
@@ -220,8 +250,8 @@ pub enum Varying {
 /// right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// What every stage has.
-    pub setup: Setup,
+    /// What every stage has. Shared, so that a launch is cheap to copy.
+    pub setup: Arc<Setup>,
     /// How many fragments there are. Their last quad is filled with helper lanes when `helpers` says so.
     pub lanes: usize,
     /// Whether lanes of a quad beyond `lanes`, or uncovered ones, run as helpers for derivatives.
@@ -240,9 +270,9 @@ pub struct Fragment {
 
 impl Fragment {
     /// `lanes` covered fragments without inputs.
-    pub fn new(setup: Setup, lanes: usize) -> Self {
+    pub fn new(setup: impl Into<Arc<Setup>>, lanes: usize) -> Self {
         Fragment {
-            setup,
+            setup: setup.into(),
             lanes,
             helpers: false,
             covered: Vec::new(),
@@ -252,13 +282,18 @@ impl Fragment {
             varyings: BTreeMap::new(),
         }
     }
+
+    /// The setup, for changing.
+    pub fn setup_mut(&mut self) -> &mut Setup {
+        Arc::make_mut(&mut self.setup)
+    }
 }
 
 /// Vertices of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// What every stage has.
-    pub setup: Setup,
+    /// What every stage has. Shared, so that a launch is cheap to copy.
+    pub setup: Arc<Setup>,
     /// How many vertices there are.
     pub lanes: usize,
     /// a[] by word number (byte address / 4): one word a vertex.
@@ -268,8 +303,8 @@ pub struct Vertex {
 /// Primitives of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// What every stage has.
-    pub setup: Setup,
+    /// What every stage has. Shared, so that a launch is cheap to copy.
+    pub setup: Arc<Setup>,
     /// How many primitives there are.
     pub lanes: usize,
     /// a[] by word number: one word a primitive; for each input vertex the p[] address of its attributes.
@@ -293,13 +328,37 @@ pub enum Launch {
 
 impl Launch {
     /// What every stage has.
-    pub fn setup(&self) -> &Setup {
+    pub fn setup(&self) -> &Arc<Setup> {
         match self {
             Launch::Compute(launch) => &launch.setup,
             Launch::Fragment(launch) => &launch.setup,
             Launch::Vertex(launch) => &launch.setup,
             Launch::Geometry(launch) => &launch.setup,
         }
+    }
+
+    /// What a program is loaded for, to run this launch.
+    pub fn environment(&self) -> Environment {
+        Environment { stage: self.stage(), setup: self.setup().clone() }
+    }
+
+    /// The launch in an environment of its stage.
+    ///
+    /// # Errors
+    /// The stage is another.
+    pub(crate) fn within(mut self, environment: &Environment) -> Result<Launch, LaunchError> {
+        let (stage, loaded) = (self.stage(), environment.stage);
+        if stage != loaded {
+            return Err(LaunchError::Stage { stage, loaded });
+        }
+        let setup = match &mut self {
+            Launch::Compute(launch) => &mut launch.setup,
+            Launch::Fragment(launch) => &mut launch.setup,
+            Launch::Vertex(launch) => &mut launch.setup,
+            Launch::Geometry(launch) => &mut launch.setup,
+        };
+        setup.clone_from(&environment.setup);
+        Ok(self)
     }
 
     /// The program type.
@@ -367,17 +426,9 @@ impl Launch {
     /// # Errors
     /// It cannot.
     pub(crate) fn check(&self, words: usize) -> Result<(), LaunchError> {
-        let setup = self.setup();
-        if setup.registers as usize > MOST_REGISTERS {
-            return Err(LaunchError::Registers(setup.registers));
-        }
         LANES.check(self.lanes() as u64).map_err(LaunchError::Lanes)?;
-        self.check_lanes()?;
-        let end = u64::from(setup.code_base) + 4 * words as u64;
-        if !setup.code_base.is_multiple_of(8) || end > 1 << 24 {
-            return Err(LaunchError::CodeBase { base: setup.code_base, words });
-        }
-        setup.local_size().map(|_| ())
+        self.setup().check(words)?;
+        self.check_lanes()
     }
 
     /// Bytes of s[] of a block; graphics stages have none.
@@ -480,6 +531,14 @@ pub enum LaunchError {
         base: u32,
         /// Words of the code.
         words: usize,
+    },
+    /// A launch of another program type than that for which the program is loaded.
+    #[error("a launch of type {stage:?}: the program is loaded for {loaded:?}")]
+    Stage {
+        /// Type of the launch.
+        stage: Stage,
+        /// Type of the program.
+        loaded: Stage,
     },
 }
 

@@ -278,7 +278,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         let carry = Flags::from_bits(self.warp.c(lane, inst.guard.c));
         let writes_flags = inst.cdst.is_some();
         let operands = Operands { src, modifiers: inst.modifiers, carry, writes_flags };
-        let (value, flags) = meaning::value(op, &operands, self.context.chip, self.context.modes);
+        let (value, flags) = meaning::value(op, &operands, self.context.setup.chip, self.context.setup.modes);
         self.result(inst, lane, value.into());
         self.flags(inst, lane, flags);
         Ok(())
@@ -354,7 +354,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
 
     /// The new word of an atomic operation on 32 bits, from the old one and two sources.
     fn atomic32(&self, atomic: Atomic, signed: bool) -> impl Fn(u64, u64, u64) -> u64 + use<G, O> {
-        let before_g200 = matches!(self.context.chip, Chip::G80 | Chip::G84);
+        let before_g200 = matches!(self.context.setup.chip, Chip::G80 | Chip::G84);
         move |old, x, y| atomic32(atomic, signed, before_g200, old as u32, x as u32, y as u32).into()
     }
 
@@ -415,7 +415,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         for lane in executing.lanes() {
             let own = self.source(inst, 1, lane)? as u32;
             let (value, flags) = if neighbours && self.context.stage != Stage::Fragment {
-                quad::derivative_outside_fragment(self.context.modes.nonfp_deriv)
+                quad::derivative_outside_fragment(self.context.setup.modes.nonfp_deriv)
             } else {
                 quad::quadop(ops[usize::from(lane.0 & 3)], theirs[lane.index()], own)
             };
@@ -456,7 +456,8 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 offset: tex.offset.map(i32::from),
                 derivatives: tex.deriv || self.context.stage == Stage::Fragment,
             };
-            results[lane.index()] = texture::read(&self.context.textures, &request).map_err(only(lane))?;
+            results[lane.index()] =
+                texture::read(&self.context.setup.textures, &request).map_err(only(lane))?;
         }
         for lane in lanes.lanes() {
             // Enabled components go to consecutive registers.

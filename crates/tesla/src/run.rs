@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
+use reconverge_simt::loaded::Forms;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
     CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares,
@@ -20,90 +21,177 @@ use reconverge_simt::{
 };
 
 use crate::block::{Block, Executor};
+use crate::code::Code;
 use crate::context::Context;
 use crate::fast::{Fast, lockstep, parallel};
-use crate::grid::{Grid, Totals, run_blocks};
-use crate::launch::{Launch, LaunchError, Outcome, RunError};
+use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
+use crate::launch::{Environment, Launch, LaunchError, Outcome, RunError};
 use crate::reference::Reference;
 use crate::trap::Cause;
 
-/// Executes a launch on the engine and the threads that the options name.
-///
-/// # Errors
-/// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
-/// lockstep, the engines differ.
-pub fn run(launch: Launch, program: &Program, options: &Options) -> Result<Outcome, RunError> {
-    let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    CodeFault::caught(|| match options.engine() {
-        Engine::Reference => on_threads(&Reference, &grid, memory, options.workers()),
-        Engine::Fast => on_threads(&Fast::of(&grid, options.level()), &grid, memory, options.workers()),
-        Engine::Compiled => on_threads(&fast_of(&grid, options), &grid, memory, options.workers()),
-        Engine::Lockstep | Engine::LockstepCompiled => in_lockstep(&grid, memory, options, &mut Silent),
-    })
+/// A program loaded for an environment: what can be reached is decoded, and it is lowered once when an engine first needs
+/// that. It runs any number of launches. A copy shares everything.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    environment: Environment,
+    code: Arc<Code>,
+    options: Options,
+    fast: Arc<Forms<LaunchForm, Fast>>,
 }
 
-/// Executes a launch in order on one thread and notifies an observer.
-///
-/// To know which warp an event belongs to, step a [`Run`]. Data events come from the reference interpreter, whatever the
-/// options say; issues and the events of the flow come from the engine that the options name. Lockstep announces paths
-/// only ([`Observer::path`]); an observer of events gets those of the fast engine instead.
+impl Loaded {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// The environment does not fit the machine.
+    pub fn new(
+        program: &Program,
+        environment: &Environment,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
+        let Environment { stage, setup } = environment;
+        let code = Code::reachable(&program.words, setup.code_base, *stage, setup.chip);
+        Loaded::of(&Arc::new(code), environment, options)
+    }
+
+    /// [`Loaded::new`] of a program that is decoded.
+    ///
+    /// # Errors
+    /// The environment does not fit the machine.
+    pub fn of(code: &Arc<Code>, environment: &Environment, options: &Options) -> Result<Loaded, LaunchError> {
+        environment.setup.check(code.words().len())?;
+        let (code, environment) = (code.clone(), environment.clone());
+        Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
+    }
+
+    /// The environment that the program is loaded for.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Executes a launch in the environment of [`Loaded::new`], on the engine and the threads that the options name.
+    ///
+    /// # Errors
+    /// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
+    /// lockstep, the engines differ.
+    pub fn run(&self, launch: Launch) -> Result<Outcome, RunError> {
+        let (grid, memory) = self.grid(launch).map_err(RunError::Launch)?;
+        let workers = self.options.workers();
+        CodeFault::caught(|| match (self.options.engine(), self.fast(&grid, self.options.engine())) {
+            (Engine::Lockstep | Engine::LockstepCompiled, Some(fast)) => {
+                in_lockstep(&fast, &grid, memory, &self.options, &mut Silent)
+            }
+            (_, Some(fast)) => on_threads(&*fast, &grid, memory, workers),
+            (_, None) => on_threads(&Reference, &grid, memory, workers),
+        })
+    }
+
+    /// [`Loaded::run`] in order on one thread, with an observer.
+    ///
+    /// To know which warp an event belongs to, step a [`Run`]. Data events come from the reference interpreter, whatever
+    /// the options say; issues and the events of the flow come from the engine that the options name. Lockstep announces
+    /// paths only ([`Observer::path`]); an observer of events gets those of the fast engine instead.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        watched!(watch, |observer| self.observed(launch, observer))
+    }
+
+    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    ///
+    /// # Errors
+    /// The launch cannot be. A launch without lanes is a [`LaunchError::Block`].
+    pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
+        let (grid, memory) = self.grid(launch)?;
+        if grid.blocks() == 0 {
+            return Err(LaunchError::Block([0; 3]));
+        }
+        let level = self.options.level();
+        let fast = match self.options.engine() {
+            Engine::Reference => None,
+            // A step is an instruction.
+            Engine::Compiled | Engine::LockstepCompiled => {
+                Some(Arc::new(Fast::compiled(&grid, level, Extent::Upto(1))))
+            }
+            Engine::Fast | Engine::Lockstep => self.fast(&grid, Engine::Fast),
+        };
+        let block = new_block(&grid, fast.as_deref(), 0);
+        let (grid, finished) = (Arc::new(grid), Totals::default());
+        Ok(Run { grid, fast, level, memory, block, number: 0, done: false, finished })
+    }
+
+    fn grid(&self, launch: Launch) -> Result<(Grid, Memory), LaunchError> {
+        Grid::of(self.code.clone(), launch.within(&self.environment)?, &self.options)
+    }
+
+    /// The program as an engine runs it; `None` for the reference interpreter.
+    fn fast(&self, grid: &Grid, engine: Engine) -> Option<Arc<Fast>> {
+        let compile = |plain: &Fast, extent| plain.with_code(grid, extent);
+        let lower = || Fast::of(grid, self.options.level());
+        self.fast.of(&grid.form(), (engine, grid.launch().warps()), lower, compile)
+    }
+
+    fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
+        let (grid, memory) = self.grid(launch).map_err(RunError::Launch)?;
+        CodeFault::caught(|| {
+            // A condition on a constant alone, so that the fast engine is not compiled for observers that it does not serve.
+            if O::DATA {
+                return in_order(&Reference, &grid, memory, observer);
+            }
+            let engine = match self.options.engine() {
+                Engine::Reference => Engine::Reference,
+                // Passes tell an observer nothing.
+                _ if O::ENABLED => Engine::Fast,
+                engine => engine,
+            };
+            match (engine, self.fast(&grid, engine)) {
+                (Engine::Lockstep | Engine::LockstepCompiled, Some(fast)) => {
+                    in_lockstep(&fast, &grid, memory, &self.options, observer)
+                }
+                (_, Some(fast)) => in_order(&*fast, &grid, memory, observer),
+                (_, None) => in_order(&Reference, &grid, memory, observer),
+            }
+        })
+    }
+}
+
+/// Loads a program and executes a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// As [`run`].
+/// As [`Loaded::run`].
+pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outcome, RunError> {
+    loaded(program, &launch, options)?.run(launch)
+}
+
+/// Loads a program and executes a launch with an observer: see [`Loaded::run_watched`].
+///
+/// # Errors
+/// As [`Loaded::run`].
 pub fn run_observed<O: Observer>(
-    launch: Launch,
     program: &Program,
+    launch: Launch,
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    run_watched(launch, program, options, Watch::of(observer))
+    run_watched(program, launch, options, Watch::of(observer))
 }
 
 /// [`run_observed`] with an observer that is chosen at run time.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`Loaded::run`].
 pub fn run_watched(
-    launch: Launch,
     program: &Program,
+    launch: Launch,
     options: &Options,
     watch: Watch<'_>,
 ) -> Result<Outcome, RunError> {
-    watched!(watch, |observer| observed(launch, program, options, observer))
+    loaded(program, &launch, options)?.run_watched(launch, watch)
 }
 
-fn observed<O: Observer>(
-    launch: Launch,
-    program: &Program,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    let (grid, memory) = Grid::new(launch, program, options).map_err(RunError::Launch)?;
-    CodeFault::caught(|| {
-        // A condition on a constant alone, so that the fast engine is not compiled for observers that it does not serve.
-        if O::DATA {
-            return in_order(&Reference, &grid, memory, observer);
-        }
-        match options.engine() {
-            Engine::Lockstep | Engine::LockstepCompiled if !O::ENABLED => {
-                in_lockstep(&grid, memory, options, observer)
-            }
-            Engine::Reference => in_order(&Reference, &grid, memory, observer),
-            // Passes tell an observer nothing.
-            _ if O::ENABLED => in_order(&Fast::of(&grid, options.level()), &grid, memory, observer),
-            _ => in_order(&fast_of(&grid, options), &grid, memory, observer),
-        }
-    })
-}
-
-/// The fast engine, or the compiled one, as the options say.
-fn fast_of(grid: &Grid, options: &Options) -> Fast {
-    let level = options.level();
-    match options.engine() {
-        Engine::Compiled => Fast::compiled(grid, level, Extent::worth(grid.launch().warps())),
-        Engine::LockstepCompiled => Fast::compiled(grid, level, Extent::Throughout),
-        Engine::Reference | Engine::Fast | Engine::Lockstep => Fast::of(grid, level),
-    }
+fn loaded(program: &Program, launch: &Launch, options: &Options) -> Result<Loaded, RunError> {
+    Loaded::new(program, &launch.environment(), options).map_err(RunError::Launch)
 }
 
 fn on_threads<E: Executor>(
@@ -133,12 +221,12 @@ fn in_order<E: Executor, O: Observer>(
 }
 
 fn in_lockstep<O: Observer>(
+    fast: &Fast,
     grid: &Grid,
     mut memory: Memory,
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let fast = fast_of(grid, options);
     let mut totals = Totals::with_room(grid, grid.blocks());
     let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
     let made = |extent| Fast::compiled(grid, options.level(), extent);
@@ -146,7 +234,7 @@ fn in_lockstep<O: Observer>(
         if stop::asked() && grid.launch().lanes() == 0 {
             break;
         }
-        let (block, footprint) = lockstep::run(grid, &fast, number, &memory, &views, made, &mut shares)?;
+        let (block, footprint) = lockstep::run(grid, fast, number, &memory, &views, made, &mut shares)?;
         totals.retire(grid, &block);
         memory.commit(&[footprint]);
     }
@@ -176,22 +264,8 @@ impl Run {
     ///
     /// # Errors
     /// The launch cannot be. A launch without lanes is a [`LaunchError::Block`].
-    pub fn new(launch: Launch, program: &Program, options: &Options) -> Result<Self, LaunchError> {
-        let (grid, memory) = Grid::new(launch, program, options)?;
-        if grid.blocks() == 0 {
-            return Err(LaunchError::Block([0; 3]));
-        }
-        let fast = match options.engine() {
-            Engine::Reference => None,
-            // A step is an instruction.
-            Engine::Compiled | Engine::LockstepCompiled => {
-                Some(Arc::new(Fast::compiled(&grid, options.level(), Extent::Upto(1))))
-            }
-            Engine::Fast | Engine::Lockstep => Some(Arc::new(Fast::of(&grid, options.level()))),
-        };
-        let block = new_block(&grid, fast.as_deref(), 0);
-        let (grid, finished) = (Arc::new(grid), Totals::default());
-        Ok(Run { grid, fast, level: options.level(), memory, block, number: 0, done: false, finished })
+    pub fn new(program: &Program, launch: Launch, options: &Options) -> Result<Self, LaunchError> {
+        Loaded::new(program, &launch.environment(), options)?.running(launch)
     }
 
     /// What all blocks share.
@@ -301,7 +375,9 @@ impl Run {
         if let Some(fast) = &self.fast {
             fast.settle(&mut self.block.common);
         }
-        let grid = self.grid.with_words(words);
+        let Context { code, stage, setup, .. } = self.grid.context();
+        let code = Code::reachable(words, code.base(), *stage, setup.chip);
+        let grid = self.grid.with_code(Arc::new(code));
         self.block.warps.iter_mut().for_each(|warp| warp.file_mut().remove_room());
         if let Some(fast) = &mut self.fast {
             *fast = Arc::new(Fast::of(&grid, self.level));

@@ -22,7 +22,7 @@ fn both_cubins_give_their_golden_hashes() {
         compute.params = OUT.to_le_bytes().to_vec();
         compute.memory =
             Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 1024 * BLOCKS as usize] }]).unwrap();
-        let outcome = run(Launch::Compute(compute), &image.programs[0], &Options::default()).unwrap();
+        let outcome = run(&image.programs[0], Launch::Compute(compute), &Options::default()).unwrap();
         // FNV-1a over words instead of bytes.
         let words = outcome.memory.at(OUT).unwrap().bytes.as_chunks::<4>().0.iter();
         let hash = words.fold(2_166_136_261, |hash: u32, word| {

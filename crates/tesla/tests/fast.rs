@@ -144,12 +144,12 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
         let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
         let program = Program { words, ..Program::default() };
         let mut compute = Compute::of(&program, CHIP).unwrap();
-        compute.setup.registers = 16;
+        compute.setup_mut().registers = 16;
         compute.block = [45, 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
         compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * 45] }]).unwrap();
         for entries in 0..5 {
-            compute.setup.limits.stack_entries = entries;
+            compute.setup_mut().limits.stack_entries = entries;
             for mode in [Mode::Strict, Mode::Lenient] {
                 match run(Launch::Compute(compute.clone()), &program, &Options { mode, ..Options::default() })
                 {
@@ -240,8 +240,8 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         let words = assemble(&text, CHIP, Stage::Compute).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
         let program = Program { words, ..Program::default() };
         let mut compute = Compute::of(&program, CHIP).unwrap();
-        compute.setup.registers = 16;
-        compute.setup.local_bytes = random.one_of(&[0x100, 0x800, 0x800]);
+        compute.setup_mut().registers = 16;
+        compute.setup_mut().local_bytes = random.one_of(&[0x100, 0x800, 0x800]);
         compute.block = [1 + random.below(70), 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
         // Two buffers that touch: a warp may reach into both.
@@ -327,7 +327,7 @@ fn graphics_programs_do_the_same_in_every_way() {
                 Launch::Fragment(fragment)
             }
             _ => {
-                let mut vertex = Vertex { setup, lanes, inputs: Default::default() };
+                let mut vertex = Vertex { setup: setup.into(), lanes, inputs: Default::default() };
                 (0..3 + random.below(3) as u16).for_each(|word| {
                     vertex.inputs.insert(word, values(&mut random));
                 });
@@ -357,7 +357,7 @@ fn a_lit_fragment_and_a_vertex_run_without_the_reference_interpreter() {
         let (grid, _) = Grid::new(launch(Setup::new(CHIP)), &program, &options).unwrap();
         Fast::of(&grid, options.level()).by_reference()
     };
-    let fragment = |setup| {
+    let fragment = |setup: Setup| {
         let mut fragment = Fragment::new(setup, 32);
         fragment.varyings.insert(1, Varying::Lanes(vec![0; 32]));
         Launch::Fragment(fragment)
@@ -365,7 +365,9 @@ fn a_lit_fragment_and_a_vertex_run_without_the_reference_interpreter() {
     let text = "interp $r1 v[0x0]\nrcp f32 $r1 $r1\ninterp $r0 v[0x4] $r1\ninterp $r2 cent v[0x4]\ninterp $r3 flat v[0x4]\n\
                 (e $c0) discard\nexit nop";
     assert_eq!(by_reference(text, Stage::Fragment, &fragment), Vec::<usize>::new());
-    let vertex = |setup| Launch::Vertex(Vertex { setup, lanes: 32, inputs: [(0, vec![0; 32])].into() });
+    let vertex = |setup: Setup| {
+        Launch::Vertex(Vertex { setup: setup.into(), lanes: 32, inputs: [(0, vec![0; 32])].into() })
+    };
     let text = "mov b32 $r0 a[0x0]\nadd rn f32 o[0x8] a[0x0] $r0\nexit nop";
     assert_eq!(by_reference(text, Stage::Vertex, &vertex), Vec::<usize>::new());
 }

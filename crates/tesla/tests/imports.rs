@@ -14,9 +14,9 @@ const ORDER: &[&str] = &[
     // What may happen, without a run.
     "paths", "graph",
     // State.
-    "spaces", "texture", "state", "results", "uses", "context", "access",
-    // A launch and its blocks.
-    "launch", "lint", "block", "grid",
+    "spaces", "texture", "state", "results", "uses", "launch", "context", "access",
+    // The blocks of a launch.
+    "lint", "block", "grid",
     // Engines.
     "reference", "fast", "run",
     "text",

@@ -218,7 +218,7 @@ fn counts_are_of_executed_instructions_and_split_decisions() {
     let launch = Launch::Compute(compute);
     let counted = run(launch.clone(), &program, &strict()).unwrap().statistics;
     let mut seen = Recorder::default();
-    let observed = run_observed(launch, &program, &strict(), &mut seen).unwrap();
+    let observed = run_observed(&program, launch, &strict(), &mut seen).unwrap();
     let issued = seen.events.iter().filter(|event| matches!(event, Event::Issue { .. })).count();
     assert_eq!((observed.statistics, issued as u64), (counted, counted.instructions));
     // The join is reached twice and executes once.
@@ -281,7 +281,7 @@ fn what_names_a_register_beyond_the_count_vanishes() {
         exit st b32 g14[$r2] $r3",
     );
     let (mut compute, program) = kernel(&source, 1, [1, 1, 1], 1);
-    compute.setup.registers = 8;
+    compute.setup_mut().registers = 8;
     let outcome = run(Launch::Compute(compute), &program, &strict()).unwrap();
     assert_eq!(words(&outcome), [7]);
 }
@@ -329,7 +329,7 @@ fn local_memory_belongs_to_a_thread_and_starts_at_zero() {
         exit st b32 g14[$r2] $r5",
     );
     let (mut compute, program) = kernel(&source, 1, [4, 1, 1], 4);
-    compute.setup.local_bytes = 12;
+    compute.setup_mut().local_bytes = 12;
     let outcome = run(Launch::Compute(compute), &program, &strict()).unwrap();
     assert_eq!(words(&outcome), [0, 1, 2, 3]);
 }
@@ -355,7 +355,7 @@ fn every_block_begins_with_all_its_state_at_zero() {
         exit nop",
     );
     let (mut compute, program) = kernel(&source, 3, [4, 1, 1], 12);
-    compute.setup.local_bytes = 12;
+    compute.setup_mut().local_bytes = 12;
     let outcome = run(Launch::Compute(compute), &program, &strict()).unwrap();
     assert_eq!(words(&outcome), [0; 12]);
 }
@@ -406,7 +406,7 @@ fn an_indirect_call_returns_behind_itself() {
         add b32 $r2 $r2 0x100
         ret";
     let (mut compute, program) = kernel(source, 1, [32, 1, 1], 1);
-    compute.setup.constants.place(0, 4, &0x30u32.to_le_bytes());
+    compute.setup_mut().constants.place(0, 4, &0x30u32.to_le_bytes());
     let outcome = run(Launch::Compute(compute), &program, &strict()).unwrap();
     assert_eq!(words(&outcome), [0x111]);
 }
@@ -483,16 +483,22 @@ fn launches_that_cannot_be_are_refused() {
     assert_eq!(refused(|compute| compute.grid = [0, 1]), LaunchError::Grid([0, 1]));
     assert_eq!(refused(|compute| compute.block = [1, 1, 65]), LaunchError::Block([1, 1, 65]));
     assert_eq!(refused(|compute| compute.block = [0xffff, 2, 1]), LaunchError::Block([0xffff, 2, 1]));
-    assert_eq!(refused(|compute| compute.setup.registers = 129), LaunchError::Registers(129));
-    assert_eq!(refused(|compute| compute.setup.local_bytes = 0x1_0001), LaunchError::LocalBytes(0x1_0001));
+    assert_eq!(refused(|compute| compute.setup_mut().registers = 129), LaunchError::Registers(129));
+    assert_eq!(
+        refused(|compute| compute.setup_mut().local_bytes = 0x1_0001),
+        LaunchError::LocalBytes(0x1_0001)
+    );
     let local =
-        |compute: &mut Compute| (compute.block, compute.setup.local_bytes) = ([0x8000, 2, 1], 0x1_0000);
+        |compute: &mut Compute| (compute.block, compute.setup_mut().local_bytes) = ([0x8000, 2, 1], 0x1_0000);
     assert_eq!(refused(local), LaunchError::LocalOfBlock(1 << 32));
     let shared = refused(|compute| (compute.shared_bytes, compute.dynamic_shared) = (Some(0x4000), 1));
     assert_eq!(shared, LaunchError::SharedBytes(0x4040));
-    assert!(matches!(refused(|compute| compute.setup.code_base = 4), LaunchError::CodeBase { base: 4, .. }));
+    assert!(matches!(
+        refused(|compute| compute.setup_mut().code_base = 4),
+        LaunchError::CodeBase { base: 4, .. }
+    ));
     let lanes = 1 << 63;
-    let vertex = Vertex { setup: Setup::new(CHIP), lanes, inputs: Default::default() };
+    let vertex = Vertex { setup: Setup::new(CHIP).into(), lanes, inputs: Default::default() };
     let refused = run(Launch::Vertex(vertex), &program, &strict()).unwrap_err();
     let exceeded = LANES.check(lanes as u64).unwrap_err();
     assert_eq!(refused, RunError::Launch(LaunchError::Lanes(exceeded)));
@@ -532,7 +538,7 @@ fn stepping_equals_running_and_a_copy_is_a_snapshot() {
     let (compute, program) = kernel(&source, 3, [70, 1, 1], 210);
     let whole = run(Launch::Compute(compute.clone()), &program, &strict()).unwrap();
     for way in ways(&strict()) {
-        let mut stepped = Run::new(Launch::Compute(compute.clone()), &program, &way).unwrap();
+        let mut stepped = Run::new(&program, Launch::Compute(compute.clone()), &way).unwrap();
         for _ in 0..57 {
             assert_eq!(stepped.step(&mut Silent), Ok(Step::Running));
         }
@@ -684,7 +690,7 @@ fn a_texture_reads_the_level_that_its_quad_needs() {
         exit nop";
     let (mut launch, program) = fragment(source, 3);
     launch.helpers = true;
-    mips(&mut launch.setup);
+    mips(launch.setup_mut());
     // A quarter of the image from pixel to pixel: two texels of level 0, one of level 1.
     launch.varyings.insert(1, Varying::Plane { base: 0.0, dx: 0.25, dy: 0.0, flat: 0 });
     launch.varyings.insert(2, Varying::Plane { base: 0.0, dx: 0.0, dy: 0.25, flat: 0 });
@@ -700,7 +706,7 @@ fn enabled_components_go_to_consecutive_registers() {
         texauto all $r0:#:#:$r1 $t3 $s3 $r0:$r1 0x0 0x0 0x0
         exit nop";
     let (mut launch, program) = fragment(source, 1);
-    mips(&mut launch.setup);
+    mips(launch.setup_mut());
     let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
     assert_eq!(outcome.lanes.get(0).unwrap().registers[..4], [0, 40, 0, 0x77]);
 }
@@ -710,7 +716,7 @@ fn enabled_components_go_to_consecutive_registers() {
 fn a_vertex_program_reads_attributes_and_writes_outputs() {
     let program = program("mov b32 o[0x8] a[0x4]\nexit nop", Stage::Vertex);
     let inputs = [(1, (0..40).collect::<Vec<u32>>())].into_iter().collect();
-    let launch = Vertex { setup: Setup::new(CHIP), lanes: 40, inputs };
+    let launch = Vertex { setup: Setup::new(CHIP).into(), lanes: 40, inputs };
     let outcome = run(Launch::Vertex(launch), &program, &strict()).unwrap();
     let third: Vec<u32> = outcome.lanes.iter().map(|lane| lane.outputs[2]).collect();
     assert_eq!(third, (0..40).collect::<Vec<u32>>());
@@ -728,7 +734,7 @@ fn a_geometry_program_reads_its_vertices_and_emits() {
         exit nop";
     let program = program(source, Stage::Geometry);
     let inputs = [(0, vec![0, 8])].into_iter().collect();
-    let launch = Geometry { setup: Setup::new(CHIP), lanes: 2, inputs, vertices: vec![1, 2, 3, 4] };
+    let launch = Geometry { setup: Setup::new(CHIP).into(), lanes: 2, inputs, vertices: vec![1, 2, 3, 4] };
     let outcome = run(Launch::Geometry(launch), &program, &strict()).unwrap();
     let emitted: Vec<_> = outcome.lanes.iter().map(|lane| lane.emitted.clone()).collect();
     let strip = |word| vec![Emitted::Vertex(vec![word]), Emitted::Restart];

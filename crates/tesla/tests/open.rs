@@ -86,7 +86,7 @@ fn outcome(source: &str, threads: u32, mode: Mode) -> Result<Vec<u32>, RunError>
     compute.block = [threads, 1, 1];
     compute.params = 0x1000u32.to_le_bytes().to_vec();
     compute.memory = Memory::new(vec![Buffer { address: 0x1000, bytes: vec![0; 64] }]).unwrap();
-    let outcome: Outcome = run(Launch::Compute(compute), &program, &Options { mode, ..Options::default() })?;
+    let outcome: Outcome = run(&program, Launch::Compute(compute), &Options { mode, ..Options::default() })?;
     let words = outcome.memory.at(0x1000).unwrap().bytes.as_chunks::<4>().0.iter();
     Ok(words.map(|word| u32::from_le_bytes(*word)).collect())
 }
@@ -277,12 +277,12 @@ fn emit_and_restart_are_a_vertex_and_the_end_of_the_strip() {
     let assembled = assemble(source, Chip::Gt215, Stage::Geometry).unwrap_or_else(|e| panic!("{e:?}"));
     let program = Program { words: assembled.words(), ..Program::default() };
     let launch = Geometry {
-        setup: Setup::new(Chip::Gt215),
+        setup: Setup::new(Chip::Gt215).into(),
         lanes: 1,
         inputs: Default::default(),
         vertices: Vec::new(),
     };
-    let outcome = run(Launch::Geometry(launch), &program, &Options::default()).unwrap();
+    let outcome = run(&program, Launch::Geometry(launch), &Options::default()).unwrap();
     assert_eq!(outcome.lanes.get(0).unwrap().emitted, [Emitted::Vertex(vec![0]), Emitted::Restart]);
 }
 

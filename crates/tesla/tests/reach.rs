@@ -23,13 +23,13 @@ fn same_everywhere(source: &str, shared_bytes: u32, [grid, block]: [u32; 2], opt
         assemble(source, Chip::Gt215, Stage::Compute).unwrap_or_else(|errors| panic!("{errors:?}\n{source}"));
     let program = Program::from_words(assembled.words());
     let mut launch = Compute::of(&program, Chip::Gt215).expect("a program that states nothing");
-    launch.setup.registers = 16;
+    launch.setup_mut().registers = 16;
     (launch.grid, launch.block) = ([grid, 1], [block, 1, 1]);
     launch.params = OUT.to_le_bytes().to_vec();
     launch.shared_bytes = Some(shared_bytes);
     let bytes = vec![0; 4 * (grid * block) as usize];
     launch.memory = Memory::new(vec![Buffer { address: OUT, bytes }]).expect("one buffer");
-    let outcome = |options: &Options| run(Launch::Compute(launch.clone()), &program, options);
+    let outcome = |options: &Options| run(&program, Launch::Compute(launch.clone()), options);
     let expected = outcome(&Options { engine: Engine::Reference, ..*options });
     for placement in [Placement::AtEnd, Placement::AtStart] {
         placement.force();

@@ -67,19 +67,19 @@ fn execute(example: &Example) -> Result<Outcome, String> {
     let launch = match stage {
         Stage::Compute => {
             let mut compute = Compute::of(&program, *chip).unwrap();
-            compute.setup = setup(*chip);
+            compute.setup = setup(*chip).into();
             compute.segments.0[0] = compute.segments.0[14];
             compute.memory = Memory::new(vec![Buffer { address: 0, bytes: vec![0; 64] }]).unwrap();
             Launch::Compute(compute)
         }
         Stage::Fragment => Launch::Fragment(Fragment::new(setup(*chip), 1)),
         Stage::Vertex => Launch::Vertex(Vertex {
-            setup: setup(*chip),
+            setup: setup(*chip).into(),
             lanes: 1,
             inputs: (0..4).map(|word| (word, vec![0])).collect(),
         }),
         Stage::Geometry => Launch::Geometry(Geometry {
-            setup: setup(*chip),
+            setup: setup(*chip).into(),
             lanes: 1,
             inputs: (0..4).map(|word| (word, vec![0])).collect(),
             vertices: vec![0; 4],
@@ -89,7 +89,7 @@ fn execute(example: &Example) -> Result<Outcome, String> {
         Options { mode: Mode::Lenient, watchdog: 100, engine: Engine::Lockstep, ..Options::default() };
     let name =
         decode([program.words[0], program.words[1]], *chip, *stage).map(|inst| fidelity::of(&inst.op).0);
-    let outcome = run(launch, &program, &options).map_err(|error| match error {
+    let outcome = run(&program, launch, &options).map_err(|error| match error {
         RunError::Trap(trap) => trap.trap.cause.to_string(),
         RunError::Launch(error) => panic!("{id}: {error}"),
         RunError::Differ(difference) => panic!("{id}: {difference}"),

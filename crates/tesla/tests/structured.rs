@@ -541,7 +541,8 @@ impl LoweredProgram for Prepared {
     fn outputs(&self, lanes: &[Lane]) -> Result<Vec<Lane>, String> {
         let inputs = (1..VARIABLES)
             .map(|variable| (variable as u16, lanes.iter().map(|lane| lane[variable] as u32).collect()));
-        let launch = Vertex { setup: self.setup.clone(), lanes: lanes.len(), inputs: inputs.collect() };
+        let launch =
+            Vertex { setup: self.setup.clone().into(), lanes: lanes.len(), inputs: inputs.collect() };
         let options = Options { watchdog: 1 << 22, ..Options::default() };
         let mut together = Err(String::new());
         // Of the lowest level there is no code.
@@ -549,13 +550,13 @@ impl LoweredProgram for Prepared {
             Level::available().into_iter().skip(1).map(|level| (Engine::LockstepCompiled, Some(level)));
         for (engine, level) in compiled.chain([(Engine::Lockstep, None)]) {
             let lockstep = Options { engine, level, ..options };
-            let ran = run(Launch::Vertex(launch.clone()), &self.words, &lockstep);
+            let ran = run(&self.words, Launch::Vertex(launch.clone()), &lockstep);
             together = Ok(ran.map_err(|error| error.to_string())?);
         }
         let together = together?;
         let options = Options { engine: Engine::Reference, ..options };
         let mut run =
-            Run::new(Launch::Vertex(launch), &self.words, &options).map_err(|error| error.to_string())?;
+            Run::new(&self.words, Launch::Vertex(launch), &options).map_err(|error| error.to_string())?;
         let mut steps = LaneSteps::default();
         loop {
             let flow = &run.block().current().flow;
@@ -628,7 +629,7 @@ fn an_indirect_branch_reads_a_word_of_its_address() {
     let mut setup = Setup::new(Chip::Gt215);
     setup.code_base = 0x1200;
     assert!(setup.constants.place(0, 0, &0x1210u32.to_le_bytes()));
-    let launch = Vertex { setup, lanes: 1, inputs: [].into() };
-    let outcome = run(Launch::Vertex(launch), &words, &Options::default()).unwrap();
+    let launch = Vertex { setup: setup.into(), lanes: 1, inputs: [].into() };
+    let outcome = run(&words, Launch::Vertex(launch), &Options::default()).unwrap();
     assert_eq!(outcome.lanes.get(0).unwrap().registers[1..3], [0, 2]);
 }

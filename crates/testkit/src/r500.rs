@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_r500::inst::{Inst, decode};
-use reconverge_r500::launch::{Hardware, Input, Launch};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::texture::Texture;
@@ -125,9 +125,12 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
     Launch {
         lanes,
         inputs: inputs.to_vec(),
-        constants: (0..8).map(|number| (number, quad(random))).collect(),
-        textures,
-        hardware: Hardware { group_width, ..Hardware::default() },
+        environment: Environment {
+            constants: (0..8).map(|number| (number, quad(random))).collect(),
+            textures,
+            hardware: Hardware { group_width, ..Hardware::default() },
+        }
+        .into(),
     }
 }
 

@@ -81,7 +81,7 @@ pub fn machine_with(
         }
         Stage::Compute | Stage::Vertex | Stage::Geometry => {
             let mut compute = Compute::of(&program, chip).expect("a program that states nothing");
-            compute.setup = setup;
+            compute.setup = setup.into();
             compute.block = [lanes as u32, 1, 1];
             compute.shared_bytes = Some(0x200);
             compute.segments.0[0] = compute.segments.0[14];
@@ -90,7 +90,7 @@ pub fn machine_with(
             Launch::Compute(compute)
         }
     };
-    let mut run = Run::new(launch, &program, options).expect("a launch that fits");
+    let mut run = Run::new(&program, launch, options).expect("a launch that fits");
     let warp = &mut run.block_mut().warps[0];
     // Now and then addresses that follow each other.
     let stride = random.one_of(&[None, None, Some(4), Some(0)]);
@@ -341,7 +341,7 @@ pub const OUT: u32 = 0x1000;
 /// A launch of up to three blocks of up to 70 threads, with 16 registers, shared memory and 300 bytes at [`OUT`].
 pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
     let mut compute = Compute::of(program, chip).expect("a program that states nothing");
-    compute.setup.registers = 16;
+    compute.setup_mut().registers = 16;
     compute.grid = [1 + random.below(3), 1];
     compute.block = [1 + random.below(70), 1, 1];
     compute.params = OUT.to_le_bytes().to_vec();

@@ -2,7 +2,7 @@
 
 use reconverge_isa::Program;
 use reconverge_r500::pvs::inst::decode;
-use reconverge_r500::pvs::launch::{Input, Launch};
+use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_simt::random::Random;
 
 /// 32 bits, the lower ones of more than one draw.
@@ -82,7 +82,7 @@ pub fn launch(random: &mut Random, vertices: usize) -> Launch {
     });
     let inputs = inputs.collect();
     let constants = (0..8u8).map(|number| (number, [0, 1, 2, 3].map(|_| value()))).collect();
-    Launch { vertices, inputs, constants }
+    Launch { environment: Environment { constants }.into(), vertices, inputs }
 }
 
 /// Any instruction: mostly with an operation and address modes that have a meaning.

@@ -120,8 +120,8 @@ impl Lanes for TeslaCase {
             let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, ..Options::default() };
                 match log {
-                    Some(log) => run_observed(grid.launch.clone(), &grid.program, &options, log),
-                    None => run(grid.launch.clone(), &grid.program, &options),
+                    Some(log) => run_observed(&grid.program, grid.launch.clone(), &options, log),
+                    None => run(&grid.program, grid.launch.clone(), &options),
                 }
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name));
@@ -175,7 +175,7 @@ impl Lanes for R700Case {
         let mut left = Vec::new();
         for case_run in &self.runs {
             let waves: Waves = prepared(self.prepare(&image, case_run));
-            assert_eq!(waves.launch.stage, Stage::Pixel);
+            assert_eq!(waves.launch.environment.stage, Stage::Pixel);
             let outcome = run_r700(&self.name, &waves)?;
             self.compare(case_run, &outcome)?;
             left.extend(exports(&outcome.outcome));

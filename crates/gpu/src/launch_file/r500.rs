@@ -1,13 +1,14 @@
 //! Launches of R500 as text.
 
-use reconverge_r500::launch::{Hardware, Launch};
+use reconverge_r500::launch::{Environment, Hardware, Launch};
 use reconverge_r500::pvs;
 
 use super::{LaunchText, Store, bits, image, sampler};
 
 /// Writes what a launch of the fragment unit has.
 pub(super) fn fragments(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
-    let Hardware { group_width, limits, scope } = launch.hardware;
+    let Environment { constants: all, textures, hardware } = &*launch.environment;
+    let Hardware { group_width, limits, scope } = *hardware;
     if limits.is_some() || scope != Hardware::default().scope {
         return Err("sizes of stacks: a launch file is not written with them".to_owned());
     }
@@ -17,8 +18,8 @@ pub(super) fn fragments(text: &mut LaunchText, launch: &Launch, store: &mut dyn 
         let values = bits(&format!("temp{}", input.temp), &input.values, store)?;
         text.table("input", &[("temp", input.temp.to_string()), ("values", values)]);
     }
-    constants(text, &launch.constants, store)?;
-    for (unit, texture) in &launch.textures {
+    constants(text, all, store)?;
+    for (unit, texture) in textures {
         let fields = image(*unit, &texture.image, store)?;
         text.table("texture", &fields);
         sampler(text, *unit, (&texture.sampler, None), store)?;
@@ -37,7 +38,7 @@ pub(super) fn vertices(
         let values = bits(&format!("i{}", input.register), &input.values, store)?;
         text.table("attribute", &[("number", input.register.to_string()), ("values", values)]);
     }
-    constants(text, &launch.constants, store)
+    constants(text, &launch.environment.constants, store)
 }
 
 /// Constants that are not zero.

@@ -1,35 +1,36 @@
 //! Launches of R600 and R700 as text.
 
-use reconverge_r700::launch::Launch;
+use reconverge_r700::launch::{Environment, Launch, Resources};
 use reconverge_r700::texture::Texture;
 
 use super::{LaunchText, Store, bits};
 
 /// Writes all that a launch of this machine has of its own.
 pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
-    let whole = Launch::new(launch.chip, launch.stage, launch.lanes);
+    let environment = &*launch.environment;
+    let whole = Environment::new(environment.chip, environment.stage);
     let cannot = |what: &str| Err(format!("{what}: a launch file cannot say it"));
     text.field("lanes", format_args!("{}", launch.lanes));
-    text.field("gprs", format_args!("{}", launch.num_gprs));
-    if let Some(entries) = launch.stack_size {
+    text.field("gprs", format_args!("{}", environment.num_gprs));
+    if let Some(entries) = environment.stack_size {
         text.field("stack", format_args!("{entries}"));
     }
-    text.field("clause_temps", format_args!("{}", launch.clause_temps));
-    text.field("start", format_args!("{}", launch.start));
-    text.field("dx10_clamp", format_args!("{}", launch.dx10_clamp));
-    text.field("prefer_vector", format_args!("{}", launch.prefer_vector));
+    text.field("clause_temps", format_args!("{}", environment.clause_temps));
+    text.field("start", format_args!("{}", environment.start));
+    text.field("dx10_clamp", format_args!("{}", environment.dx10_clamp));
+    text.field("prefer_vector", format_args!("{}", environment.prefer_vector));
     text.field("constants_are_buffers", format_args!("false"));
     for (name, value) in [
-        ("booleans", launch.resources.booleans),
-        ("base_vertex", launch.base_vertex),
-        ("base_instance", launch.base_instance),
+        ("booleans", environment.resources.booleans),
+        ("base_vertex", environment.base_vertex),
+        ("base_instance", environment.base_instance),
     ] {
         if value != 0 {
             text.field(name, format_args!("{value}"));
         }
     }
-    if !launch.semantics.is_empty() {
-        text.field("semantics", format_args!("{:?}", launch.semantics));
+    if !environment.semantics.is_empty() {
+        text.field("semantics", format_args!("{:?}", environment.semantics));
     }
     if let Some(covered) = &launch.covered {
         let file = store.put("covered", "bin", covered.iter().map(|lane| u8::from(*lane)).collect())?;
@@ -39,7 +40,7 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
         let bytes = launch.scatter.iter().flat_map(|word| word.to_le_bytes()).collect();
         text.field("scatter", format_args!("\"{}:u32\"", store.put("scatter", "bin", bytes)?));
     }
-    if let Some(fetch) = &launch.fetch_program {
+    if let Some(fetch) = &environment.fetch_program {
         let bytes = fetch.words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let file = store.put("fetch", "bin", bytes)?;
         text.field("fetch_program", format_args!("{{ words = \"{file}:u32\", start = {} }}", fetch.start));
@@ -47,14 +48,14 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
     // All that has no field.
     for (differs, what) in [
         (launch.first_lane != 0, "a first lane other than 0"),
-        (launch.alternate != whole.alternate, "alternate constants"),
-        (launch.scratch_dwords != whole.scratch_dwords, "the size of scratch memory"),
-        (launch.record_dwords != whole.record_dwords, "the size of records"),
+        (environment.alternate != whole.alternate, "alternate constants"),
+        (environment.scratch_dwords != whole.scratch_dwords, "the size of scratch memory"),
+        (environment.record_dwords != whole.record_dwords, "the size of records"),
         (!launch.global.is_empty(), "global registers"),
-        (launch.call_limit != whole.call_limit, "the limit of calls"),
-        (launch.dx10_loop_limit != whole.dx10_loop_limit, "the limit of loops"),
-        (launch.fused_muladd_64 != whole.fused_muladd_64, "MULADD_64 with two roundings"),
-        (launch.ldexp_64_integer_first != whole.ldexp_64_integer_first, "the order of LDEXP_64"),
+        (environment.call_limit != whole.call_limit, "the limit of calls"),
+        (environment.dx10_loop_limit != whole.dx10_loop_limit, "the limit of loops"),
+        (environment.fused_muladd_64 != whole.fused_muladd_64, "MULADD_64 with two roundings"),
+        (environment.ldexp_64_integer_first != whole.ldexp_64_integer_first, "the order of LDEXP_64"),
     ] {
         if differs {
             return cannot(what);
@@ -64,11 +65,10 @@ pub(super) fn fields(text: &mut LaunchText, launch: &Launch, store: &mut dyn Sto
         let values = bits(&format!("r{}", input.gpr), &input.values, store)?;
         text.table("input", &[("gpr", input.gpr.to_string()), ("values", values)]);
     }
-    resources(text, launch, store)
+    resources(text, &environment.resources, store)
 }
 
-fn resources(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> Result<(), String> {
-    let all = &launch.resources;
+fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> Result<(), String> {
     for (number, words) in all.constant_buffers.iter().enumerate().filter(|(_, words)| !words.is_empty()) {
         let rows: Vec<[u32; 1]> = words.iter().map(|word| [*word]).collect();
         let (quads, rest) = words.as_chunks::<4>();
@@ -95,7 +95,7 @@ fn resources(text: &mut LaunchText, launch: &Launch, store: &mut dyn Store) -> R
     for (number, buffer) in &all.vertex_buffers {
         let file = match buffer.bytes.is_empty() {
             true => "u8[0]".to_owned(),
-            false => format!("{}:u8", store.put("buffer", "bin", buffer.bytes.clone())?),
+            false => format!("{}:u8", store.put("buffer", "bin", buffer.bytes.to_vec())?),
         };
         let fields = [
             ("number", number.to_string()),

@@ -579,7 +579,7 @@ impl FragmentProgram for FragmentStage<'_> {
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let reciprocals: Vec<f32> = fragments.positions.iter().map(|position| 1. / position[3]).collect();
-        let mut launch = Fragment::new(self.shader.setup.clone(), lanes);
+        let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
         launch.covered = fragments.covered.clone();
         launch.kept = Some(self.results);

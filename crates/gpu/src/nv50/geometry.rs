@@ -99,9 +99,8 @@ pub(super) fn run(
         inputs.insert(number as u16, found.iter().map(address).collect());
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
-    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options, watch);
-    let launch =
-        Geometry { setup: shader.setup.clone(), lanes: found.len(), inputs, vertices: vertices.concat() };
+    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options, watch)?;
+    let launch = Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.concat() };
     let outcome = shader.run(Launch::Geometry(launch), &mut None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;

@@ -390,12 +390,9 @@ impl Nv50 {
             captured.primitive = format!("{topology:?}");
         }
         let bound = (state, &self.bindings, &mut *unknown);
-        let vertex = Shader::new(VERTEX, self.chip, bound, memory, self.options, watch);
-        let launch = launch::Vertex {
-            setup: vertex.setup.clone(),
-            lanes: batch.lanes.len(),
-            inputs: inputs(state, batch),
-        };
+        let vertex = Shader::new(VERTEX, self.chip, bound, memory, self.options, watch)?;
+        let launch =
+            launch::Vertex { setup: vertex.setup(), lanes: batch.lanes.len(), inputs: inputs(state, batch) };
         let mut recording = captured
             .as_ref()
             .map(|_| vertex.vertices(batch.lanes.iter().map(|lane| [lane.id, lane.instance]).collect()));
@@ -471,7 +468,7 @@ impl Nv50 {
         let runs: Vec<Vec<Vertex>> =
             runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
         let bound = (state, &self.bindings, &mut *unknown);
-        let shader = Shader::new(FRAGMENT, self.chip, bound, memory, self.options, &mut self.watch);
+        let shader = Shader::new(FRAGMENT, self.chip, bound, memory, self.options, &mut self.watch)?;
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
         stage.record(captured.as_mut(), &draw);
         slices.take(memory);

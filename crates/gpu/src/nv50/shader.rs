@@ -2,15 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::sync::Arc;
 
-use reconverge_isa::{Isa, Program};
+use reconverge_isa::Isa;
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
+use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, length};
-use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Op, Space, Stage, TexOp};
-use reconverge_tesla::launch::{Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex};
-use reconverge_tesla::run::run;
+use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Inst, Op, Space, Stage, TexOp};
+use reconverge_tesla::launch::{
+    Environment, Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex,
+};
+use reconverge_tesla::run::Loaded;
 use reconverge_tesla::uses::accesses;
 
 use super::methods::tesla as m;
@@ -99,9 +103,7 @@ pub(super) struct Shader {
     unit: Unit,
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
-    program: Program,
-    /// What every launch of it has.
-    pub(super) setup: Setup,
+    loaded: Loaded,
     options: Options,
 }
 
@@ -114,7 +116,7 @@ impl Shader {
         memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
-    ) -> Shader {
+    ) -> Result<Shader, Fault> {
         let (window, start) = (state.address(unit.window), state.word(unit.start) & (WINDOW - 8));
         let in_memory = |at: u32| load(memory, window.saturating_add(at as usize));
         let mut found = Found::new(in_memory, start, (chip, unit.stage));
@@ -144,18 +146,27 @@ impl Shader {
             setup.constants.place(slot, 0, &memory.bytes(start..end));
         }
         texture::bind(&mut setup.textures, unit, &found.reads, (state, bindings, unknown), memory);
-        Shader { unit, observed, program: Program::from_words(found.words), setup, options }
+        let code = Code::of(&found.words, start, (unit.stage, chip), &found.insts);
+        let environment = Environment { stage: unit.stage, setup: setup.into() };
+        let loaded = Loaded::of(&Arc::new(code), &environment, &options);
+        let loaded = loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
+        Ok(Shader { unit, observed, loaded, options })
+    }
+
+    /// What every launch of it has.
+    pub(super) fn setup(&self) -> Arc<Setup> {
+        self.loaded.environment().setup.clone()
     }
 
     /// A recording of vertices: index and instance of each.
     pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
-        let launch = Vertex { setup: self.setup.clone(), lanes: 0, inputs: BTreeMap::new() };
+        let launch = Vertex { setup: self.setup(), lanes: 0, inputs: BTreeMap::new() };
         Recording::vertices(&self.observed, Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
     /// A recording of the fragments of a draw, of which so many registers are results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
-        let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup.clone(), 0) };
+        let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
         Recording::fragments(&self.observed, machine, self.options, (captured, draw))
     }
@@ -174,7 +185,7 @@ impl Shader {
             let (lanes, words) = words(&launch);
             recording.start(lanes, words.into_iter().map(|(word, values)| (word, 1, values)), fragments);
         }
-        let outcome = run(launch, &self.program, &self.options).map_err(|error| match error {
+        let outcome = self.loaded.run(launch).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })?;
@@ -230,8 +241,11 @@ fn outputs(stage: Stage, outcome: &Outcome) -> impl Iterator<Item = (String, Row
 }
 
 /// What can be seen of a program in memory.
+#[derive(Default)]
 struct Found {
     words: Vec<u32>,
+    /// The instructions that can be decoded, with the places of their words.
+    insts: Vec<(usize, Inst)>,
     reads: BTreeSet<Read>,
     /// What it may use of l[].
     local_bytes: u32,
@@ -246,7 +260,7 @@ const LOCAL: u32 = 0x4000;
 impl Found {
     /// Reads as far as the program goes: to an end that no branch passes. `word` gives the word at an address.
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
-        let mut found = Found { words: Vec::new(), reads: BTreeSet::new(), local_bytes: 0 };
+        let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
         while at < WINDOW {
             let words = [word(at), word(at + 4)];
@@ -260,6 +274,10 @@ impl Found {
                 }
                 continue;
             };
+            // Two words must start at an even one.
+            if count == 1 || at.is_multiple_of(8) {
+                found.insts.push((found.words.len() - count as usize, inst));
+            }
             for (place, _) in accesses(&inst, stage).memory {
                 if place.space == Space::Local {
                     found.local_bytes = found.local_bytes.max(LOCAL);

@@ -8,9 +8,8 @@ use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::pvs::inst::OUTPUTS;
-use reconverge_r500::pvs::launch::{Input, Launch, RunError};
-use reconverge_r500::pvs::run::run;
-use reconverge_r500::pvs::setup::Setup;
+use reconverge_r500::pvs::launch::{Environment, Input, Launch, RunError};
+use reconverge_r500::pvs::run::Loaded;
 use reconverge_simt::Options;
 
 use super::registers::{self as reg, *};
@@ -28,8 +27,7 @@ const CONSTANTS: usize = 256;
 pub(super) struct VertexProgram {
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
-    setup: Arc<Setup>,
-    constants: Vec<(u8, [u32; 4])>,
+    loaded: Loaded,
     options: Options,
 }
 
@@ -52,14 +50,18 @@ impl VertexProgram {
         let (isa, stage) = (Isa::R500, Stage::Vertex);
         let program = ChipProgram { isa, chip: chip.name, stage, words, base: 0, state: registers };
         let observed = watch.program(program);
-        let setup = Arc::new(Setup::new(&observed.program()).map_err(fault)?);
         let constants = (0..CONSTANTS).map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect();
-        Ok(VertexProgram { observed, setup, constants, options })
+        let key = (observed.clone(), Environment { constants }, options);
+        let loaded = state.vertex_programs.get(key, |(program, environment, options)| {
+            Loaded::new(&program.program(), &environment.clone().into(), options)
+        });
+        let loaded = loaded.map_err(fault)?;
+        Ok(VertexProgram { observed, loaded, options })
     }
 
     /// A recording of vertices of these indices.
     pub(super) fn vertices(&self, numbers: &[u32]) -> Recording {
-        let launch = Launch { constants: self.constants.clone(), ..Launch::default() };
+        let launch = Launch { environment: self.loaded.environment().clone(), ..Launch::default() };
         let vertices = numbers.iter().map(|number| [*number, 0]).collect();
         Recording::vertices(&self.observed, Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
@@ -76,17 +78,14 @@ impl VertexProgram {
         let of = |register: usize| vertices.iter().map(|vectors| vectors[register]).collect::<Arc<[_]>>();
         let used =
             (0..VECTORS).filter(|register| vertices.iter().any(|vectors| vectors[*register] != [0; 4]));
-        let launch = Launch {
-            vertices: vertices.len(),
-            inputs: used.map(|register| Input { register: register as u8, values: of(register) }).collect(),
-            constants: self.constants.clone(),
-        };
+        let input = |register| Input { register: register as u8, values: of(register) };
+        let inputs: Vec<Input> = used.map(input).collect();
         if let Some(recording) = recording {
-            let inputs = launch.inputs.iter();
+            let inputs = inputs.iter();
             let inputs = inputs.map(|input| (input.register.into(), 4, input.values.as_flattened()));
             recording.start(vertices.len(), inputs, None);
         }
-        let outcome = run(&self.setup, &launch, &self.options).map_err(|error| match error {
+        let outcome = self.loaded.run(vertices.len(), inputs).map_err(|error| match error {
             RunError::Trap(trap) => fault(trap),
             other => fault(other),
         })?;

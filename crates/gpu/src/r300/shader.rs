@@ -6,10 +6,9 @@ use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::inst::TARGETS;
-use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::Outcome;
-use reconverge_r500::run::run;
-use reconverge_r500::setup::Setup;
+use reconverge_r500::run::Loaded;
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -35,8 +34,7 @@ const REGISTERS: [(u32, &str); 6] = [
 pub(super) struct Shader {
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
-    setup: Arc<Setup>,
-    launch: Launch,
+    loaded: Loaded,
     options: Options,
 }
 
@@ -69,8 +67,6 @@ impl Shader {
             base: first as u32,
             state: registers,
         });
-        let setup = Setup::new(&observed.program());
-        let setup = Arc::new(setup.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?);
         let hardware = Hardware { group_width: chip.group_width, ..Hardware::default() };
         let constants = state.us_constants().collect();
         let mut textures = Vec::new();
@@ -81,13 +77,18 @@ impl Shader {
                 Err(what) => state.unknown.note(what),
             }
         }
-        let launch = Launch { lanes: 0, inputs: Vec::new(), constants, textures, hardware };
-        Ok(Shader { observed, setup, launch, options })
+        let key = (observed.clone(), Environment { constants, textures, hardware }, options);
+        let loaded = state.fragment_programs.get(key, |(program, environment, options)| {
+            Loaded::new(&program.program(), &environment.clone().into(), options)
+        });
+        let loaded = loaded.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
+        Ok(Shader { observed, loaded, options })
     }
 
     /// A recording of the fragments of a draw.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
-        let machine = Machine::R500(Box::new(self.launch.clone()));
+        let environment = self.loaded.environment().clone();
+        let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));
         Recording::fragments(&self.observed, machine, self.options, (captured, draw))
     }
 
@@ -102,13 +103,13 @@ impl Shader {
         recording: &mut Option<Recording>,
     ) -> Result<Outcome, Fault> {
         let inputs = temps.into_iter().map(|(temp, values)| Input { temp, values: Arc::from(values) });
-        let launch = Launch { lanes: fragments.lanes, inputs: inputs.collect(), ..self.launch.clone() };
+        let inputs: Vec<Input> = inputs.collect();
         if let Some(recording) = recording {
-            let inputs = launch.inputs.iter();
+            let inputs = inputs.iter();
             let inputs = inputs.map(|input| (input.temp.into(), 4, input.values.as_flattened()));
-            recording.start(launch.lanes, inputs, Some(fragments));
+            recording.start(fragments.lanes, inputs, Some(fragments));
         }
-        let outcome = run(&self.setup, &launch, &self.options).map_err(|error| match error {
+        let outcome = self.loaded.run(fragments.lanes, inputs).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("fragment program: {trap}")),
             other => Fault::Trap(format!("fragment program: {other}")),
         })?;

@@ -3,8 +3,13 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use reconverge_r500::{launch, pvs, run};
+use reconverge_simt::Options;
+
 use super::packet::{Kind, Packet};
 use super::registers::{self as reg, register};
+use crate::kept::Kept;
+use crate::observe::ChipProgram;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -38,6 +43,9 @@ pub(super) struct State {
     pvs_port: Port,
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
+    /// Programs that were loaded.
+    pub(super) fragment_programs: Kept<(ChipProgram, launch::Environment, Options), run::Loaded>,
+    pub(super) vertex_programs: Kept<(ChipProgram, pvs::launch::Environment, Options), pvs::run::Loaded>,
 }
 
 impl Default for State {
@@ -51,6 +59,8 @@ impl Default for State {
             pvs_port: Port { next: 0 },
             pvs: vec![0; PVS_VECTORS * 4],
             unknown: Unknown::default(),
+            fragment_programs: Kept::default(),
+            vertex_programs: Kept::default(),
         }
     }
 }

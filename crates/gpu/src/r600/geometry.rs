@@ -132,7 +132,7 @@ pub(super) fn run(
 ) -> Result<Shaded, Fault> {
     let last = machine.state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
     let dwords = |state: &State, register: u32| (state.word(register) & 0x7fff) as usize;
-    let mut export = machine.shader(EXPORT)?;
+    let export = machine.shader(EXPORT)?;
     if machine.captured.is_some() {
         let mut recording = export.vertices(&[]);
         recording.refuse("what runs before and in geometry shaders is not captured");

@@ -349,7 +349,7 @@ impl R600 {
         let state = &mut self.state;
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
-            let dwords = stream::dwords(&program.code());
+            let dwords = stream::dwords(program.code());
             self.streams.write(memory, state, &outcome, &dwords, (topology, last), &runs);
         }
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
@@ -420,7 +420,7 @@ impl Machine<'_> {
         values: Vec<[u32; 4]>,
         runs: Vec<Vec<usize>>,
     ) -> Result<Shaded, Fault> {
-        let mut program = self.shader(VERTEX)?;
+        let program = self.shader(VERTEX)?;
         let lanes = values.len();
         let mut recording = self.captured.as_ref().map(|_| program.vertices(&values));
         let outcome = program.run(lanes, vec![shader::input(0, values)], &mut recording, None);

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use reconverge_isa::{Isa, Program, program};
+use reconverge_isa::{Isa, program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, FetchOp};
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{FetchProgram, Input, Launch, Resources, Stage};
+use reconverge_r700::launch::{Environment, FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
-use reconverge_r700::run::{RunError, run};
+use reconverge_r700::run::{Loaded, RunError};
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -101,8 +101,7 @@ pub(super) struct Shader {
     unit: Unit,
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
-    program: Program,
-    launch: Launch,
+    loaded: Loaded,
     options: Options,
 }
 
@@ -134,28 +133,38 @@ impl Shader {
             Stage::Geometry => program::Stage::Geometry,
         };
         let found = observed(&place, stage);
-        let program = found.program();
-        let mut launch = Launch::new(chip, unit.stage, 0);
-        launch.set_pgm_resources(state.word(unit.resources));
-        launch.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
-        launch.prefer_vector = state.word(reg::SQ_CONFIG) >> 3 & 1 != 0;
-        launch.base_instance = state.first_instance();
+        let mut environment = Environment::new(chip, unit.stage);
+        environment.set_pgm_resources(state.word(unit.resources));
+        environment.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
+        environment.prefer_vector = state.word(reg::SQ_CONFIG) >> 3 & 1 != 0;
+        environment.base_instance = state.first_instance();
         if unit.stage == Stage::Vertex {
-            launch.fetch_program = state
+            environment.fetch_program = state
                 .place(reg::SQ_PGM_START_FS, 0)
                 .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch).words, start: 0 });
         }
-        let code = Code::new(&program.words, 0, launch.code_options());
-        let fetch = launch.fetch_code();
-        let codes = [Some(&code), fetch.as_deref()];
-        launch.resources = resources(unit, state, memory, codes.into_iter().flatten());
-        Ok(Shader { unit, observed: found, program, launch, options })
+        let cannot = |error| Fault::Trap(format!("{}: {error}", unit.name));
+        // The decoded program shows which resources it reads.
+        let key = (found.words.clone(), environment.clone(), options);
+        let decoded = state.programs.get(key, |(_, environment, options)| {
+            Loaded::new(&found.program(), &environment.clone().into(), options)
+        });
+        let decoded = decoded.map_err(cannot)?;
+        let (code, fetch) = decoded.codes();
+        environment.resources = resources(unit, state, memory, [Some(code), fetch].into_iter().flatten());
+        let bare = environment.without_contents();
+        let lowered = state.programs.get((found.words.clone(), bare, options), |(_, environment, _)| {
+            decoded.with_environment(&environment.clone().into())
+        });
+        let loaded = lowered.and_then(|lowered| lowered.with_environment(&environment.into()));
+        let loaded = loaded.map_err(cannot)?;
+        Ok(Shader { unit, observed: found, loaded, options })
     }
 
     /// What a run starts from, but for its lanes and their registers.
     fn machine(&self) -> Machine {
-        let mut launch = self.launch.clone();
-        launch.resources.vertex_buffers.values_mut().for_each(shorten);
+        let mut launch = Launch::of(self.loaded.environment().clone(), 0, Vec::new());
+        launch.environment_mut().resources.vertex_buffers.values_mut().for_each(shorten);
         Machine::R700(Box::new(launch))
     }
 
@@ -178,12 +187,15 @@ impl Shader {
         // The size is that of the driver's ring, which is written many times over in a draw.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
-        self.launch.resources.vertex_buffers.insert(RING, ring);
+        let mut environment = Environment::clone(self.loaded.environment());
+        environment.resources.vertex_buffers.insert(RING, ring);
+        let loaded = self.loaded.with_environment(&environment.into());
+        self.loaded = loaded.expect("the registers fit as before");
     }
 
     /// The program, decoded.
-    pub(super) fn code(&self) -> Code {
-        Code::new(&self.program.words, 0, self.launch.code_options())
+    pub(super) fn code(&self) -> &Code {
+        self.loaded.codes().0
     }
 
     /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
@@ -191,7 +203,7 @@ impl Shader {
     /// # Errors
     /// It traps, or runs too long.
     pub(super) fn run(
-        &mut self,
+        &self,
         lanes: usize,
         inputs: Vec<Input>,
         recording: &mut Option<Recording>,
@@ -201,8 +213,7 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        (self.launch.lanes, self.launch.inputs) = (lanes, inputs);
-        let outcome = run(&self.program, &self.launch, &self.options).map_err(|error| match error {
+        let outcome = self.loaded.run(lanes, inputs).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })?;
@@ -222,7 +233,7 @@ fn shorten(buffer: &mut VertexBuffer) {
     const KEPT: usize = 16;
     if !buffer.nan_outside {
         let used = buffer.bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
-        buffer.bytes.truncate(used + KEPT);
+        buffer.bytes = buffer.bytes[..buffer.bytes.len().min(used + KEPT)].into();
     }
 }
 

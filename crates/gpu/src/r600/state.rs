@@ -3,9 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
+use reconverge_r700::launch::Environment;
+use reconverge_r700::run::Loaded;
+use reconverge_simt::Options;
+
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
 use super::texture::Images;
+use crate::kept::Kept;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -39,6 +44,8 @@ pub(super) struct State {
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
+    /// Programs that were loaded, by their words.
+    pub(super) programs: Kept<(Vec<u32>, Environment, Options), Loaded>,
 }
 
 impl State {

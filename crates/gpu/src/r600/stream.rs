@@ -134,7 +134,7 @@ mod tests {
         let words = vec![0x0000_8000, 0x9020_2fff];
         let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
         launch.inputs = vec![Input { gpr: 1, values: vec![[10, 11, 12, 13]].into() }];
-        let code = Code::new(&words, 0, launch.code_options());
+        let code = Code::new(&words, 0, launch.environment.code_options());
         assert_eq!(dwords(&code)[0], BTreeSet::from([1]));
         for engine in [Engine::Reference, Engine::Fast] {
             let options = Options { engine, ..Options::default() };

@@ -29,6 +29,8 @@ mod memory;
 pub(crate) mod parallel;
 mod run;
 
+use std::sync::Arc;
+
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::{Engine, Level, Options};
 
@@ -42,9 +44,9 @@ use lower::Lowered;
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    lowered: Lowered,
+    lowered: Arc<Lowered>,
     level: Level,
-    compiled: Option<std::sync::Arc<compiled::Compiled>>,
+    compiled: Option<Arc<compiled::Compiled>>,
 }
 
 impl Fast {
@@ -59,10 +61,7 @@ impl Fast {
         // Without AVX2, or without memory for code, the compiled engine is the fast one.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
-            Engine::Compiled => {
-                let groups = launch.lanes.div_ceil(launch.hardware.group_width.max(1));
-                fast.with_passes(Extent::worth(groups))
-            }
+            Engine::Compiled => fast.with_passes(Extent::worth(launch.groups())),
             Engine::LockstepCompiled => fast.with_passes(Extent::Throughout),
         }
     }
@@ -78,7 +77,13 @@ impl Fast {
         Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_passes(extent)
     }
 
-    fn lowered(
+    /// The same program with host code of an extent that does not cut blocks.
+    pub(crate) fn with_code(&self, extent: Extent) -> Fast {
+        self.clone().with_passes(extent)
+    }
+
+    /// The program without host code. `singly`: in blocks of one instruction.
+    pub(crate) fn lowered(
         setup: &Setup,
         launch: &Launch,
         options: &Options,
@@ -87,7 +92,7 @@ impl Fast {
     ) -> Fast {
         let level = options.level();
         Fast {
-            lowered: lower::lower(setup, launch, options.mode, bound, level, singly),
+            lowered: Arc::new(lower::lower(setup, launch, options.mode, bound, level, singly)),
             level,
             compiled: None,
         }

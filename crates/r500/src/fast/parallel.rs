@@ -28,14 +28,15 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
-        let mut group = launch.without_lanes().group(setup, options, 0, Mask::NONE);
+        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
+        let mut group = none.group(setup, options, 0, Mask::NONE);
         fast.prepare(&mut group);
         Worker { fast, launch, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
     }
 
     /// Runs the groups that these outputs belong to, until runs are to [stop].
     fn run<O: Observer>(&mut self, mut outputs: Part<'_>, observer: &mut O) -> Result<(), RunError> {
-        let width = self.launch.hardware.group_width;
+        let width = self.launch.width();
         for first_lane in outputs.span().step_by(width) {
             let lanes = width.min(outputs.span().end - first_lane);
             self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), self.fast.written());
@@ -60,17 +61,21 @@ impl<'a> Worker<'a> {
 }
 
 /// Runs a launch that has passed [`Launch::check`].
-pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
-    let batch = BATCH * launch.hardware.group_width;
+pub(crate) fn run(
+    fast: &Fast,
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+) -> Result<Outcome, RunError> {
+    let batch = BATCH * launch.width();
     let workers = options.workers();
     if workers == 1 || launch.lanes <= batch {
-        return run_in_order(setup, launch, options, &mut Silent);
+        return run_in_order(fast, setup, launch, options, &mut Silent);
     }
-    let fast = Fast::new(setup, launch, options);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
     let mut rest = outputs.all();
     let parts = iter::from_fn(|| rest.split_off(batch));
-    let worker = || Worker::new(&fast, setup, launch, options);
+    let worker = || Worker::new(fast, setup, launch, options);
     let done = try_hand_out(workers, parts, worker, |worker, part| worker.run(part, &mut Silent))?;
     let mut totals = Totals::default();
     done.workers.into_iter().for_each(|worker| totals.add(&worker.finish()));
@@ -79,14 +84,14 @@ pub(crate) fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Res
 
 /// Runs a launch that has passed [`Launch::check`] group after group, announcing flow events.
 pub(crate) fn run_in_order<O: Observer>(
+    fast: &Fast,
     setup: &Arc<Setup>,
     launch: &Launch,
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let fast = Fast::new(setup, launch, options);
     let mut outputs = Outputs::new(launch.lanes, fast.outputs());
-    let mut worker = Worker::new(&fast, setup, launch, options);
+    let mut worker = Worker::new(fast, setup, launch, options);
     worker.run(outputs.all(), observer)?;
     Ok(worker.finish().with(outputs))
 }
@@ -94,20 +99,20 @@ pub(crate) fn run_in_order<O: Observer>(
 /// Runs a launch that has passed [`Launch::check`] on both engines, group after group, and announces by which paths the
 /// fast engine ran.
 pub(crate) fn run_in_lockstep<O: Observer>(
+    fast: &Fast,
     setup: &Arc<Setup>,
     launch: &Launch,
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let fast = Fast::new(setup, launch, options);
     let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
     let (mut totals, mut shares) = (Totals::default(), Shares::default());
     let mut all = outputs.all();
-    for first_lane in all.span().step_by(launch.hardware.group_width) {
-        let lanes = launch.hardware.group_width.min(launch.lanes - first_lane);
+    for first_lane in all.span().step_by(launch.width()) {
+        let lanes = launch.width().min(launch.lanes - first_lane);
         let start = || launch.group(setup, options, first_lane, Mask::first(lanes));
         let made = |extent| Fast::compiled(setup, launch, options, None, extent);
-        let group = lockstep::run(&fast, setup, first_lane, start, made, &mut shares)?;
+        let group = lockstep::run(fast, setup, first_lane, start, made, &mut shares)?;
         totals.add_group(&group, first_lane);
         all.put(&group, first_lane, lanes);
     }

@@ -1,16 +1,16 @@
 //! Blocks one after another, and what flow control does between them.
 
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
-use reconverge_simt::{Event, FlowView, Machine, Mask, Mode, Observer, Path, Trap};
+use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-use super::compiled::{Passed, Work};
-use super::lanes::{Lanes, Operation, Set, State, choose};
-use super::lower::{Flow, Last, NONE};
+use super::compiled::{Passed, Passer, Work};
+use super::lanes::{Lanes, Set, State, choose};
+use super::lower::{Block, Last, Lowered, NONE};
 use crate::cause::Cause;
-use crate::flow::{self, LoopStep};
-use crate::group::Group;
+use crate::flow::{self, Flow, LoopStep};
+use crate::group::{Group, after_fc};
 use crate::inst::SLOTS;
 
 /// Why blocks stop.
@@ -70,10 +70,8 @@ impl Fast {
         end: u64,
         observer: &mut O,
     ) -> Stop {
-        let lowered = &self.lowered;
         let strict = group.mode == Mode::Strict;
         let watchdog = group.watchdog;
-        let offset = group.setup.offset;
         let Group {
             flow,
             rows,
@@ -89,17 +87,13 @@ impl Fast {
             statistics,
             ..
         } = group;
-        let (all, statistics) = (*all, statistics);
-        // Lanes that were never launched share a quad with some that were: they must stay as they are.
-        let whole_quads = all.count().is_multiple_of(4);
-        let width = 64 - all.0.leading_zeros() as usize;
-        let rows = rows.with_room_mut();
+        let (all, lowered) = (*all, &*self.lowered);
         // SAFETY: the operations that run are those that were lowered with this layout.
         let mut lanes = unsafe {
             Lanes::new(
-                rows,
+                rows.with_room_mut(),
                 &lowered.layout,
-                width,
+                64 - all.0.leading_zeros() as usize,
                 State {
                     predicate,
                     alu_result,
@@ -116,215 +110,34 @@ impl Fast {
             )
         };
         choose(self.level, &mut lanes, Set::ALL, all);
-        let (mut active, mut members, mut full) = (Mask::NONE, 0, 0);
-        // Instructions that the budget allows.
-        let mut budget = end.min(watchdog).saturating_sub(statistics.instructions);
-        let mut lane_instructions = 0;
-        let before = (budget, statistics.instructions);
-
-        // The next block, where it is known.
-        let mut number = NONE;
-        let passes = self.passer();
-
+        let before = statistics.instructions;
+        let budget = end.min(watchdog).saturating_sub(before);
+        let mut cursor = Cursor {
+            lowered,
+            level: self.level,
+            passes: self.passer(),
+            strict,
+            lanes,
+            flow: &mut *flow,
+            runs,
+            issued,
+            divergent_branches: &mut statistics.divergent_branches,
+            all,
+            whole_quads: all.count().is_multiple_of(4),
+            active: Mask::NONE,
+            members: 0,
+            full: 0,
+            number: NONE,
+            budget,
+            lane_instructions: 0,
+        };
         let stop = loop {
-            if flow.active() != active {
-                active = flow.active();
-                members = u64::from(active.count());
-                full = usize::from(active == all && whole_quads);
-                choose(self.level, &mut lanes, Set::ACTIVE, active);
-            }
-            let mut inside = 0;
-            let chained = number != NONE;
-            if !chained {
-                match lowered.entries.get(usize::from(flow.pc())) {
-                    Some(entry) if entry.block != NONE => (number, inside) = (entry.block, entry.inside),
-                    _ => break Stop::Reference,
-                }
-            }
-            // The operations of this block have run.
-            let mut ran = false;
-            if !O::ENABLED
-                && inside == 0
-                && let Some(passes) = passes
-                && let Some(pass) = passes.pass(number, budget, flow)
-            {
-                let divergent_branches = &mut statistics.divergent_branches;
-                let (lanes, level, left) = (&mut lanes, self.level, budget);
-                let (budget, lane_instructions) = (&mut budget, &mut lane_instructions);
-                let work =
-                    Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions };
-                let passed = passes.run(pass, work);
-                announce_path(observer, Path::Compiled, left - *budget);
-                match passed {
-                    Passed::On => {
-                        number = NONE;
-                        continue;
-                    }
-                    Passed::Behind(block) => (number, ran) = (block, true),
-                    Passed::Left(at) => {
-                        let block = &lowered.blocks[at as usize];
-                        let Last::Flow(place) = block.last else { break Stop::Reference };
-                        let Flow { fc, constant, .. } = &lowered.flows[place as usize];
-                        // All that are active leave, whose row the pass has made.
-                        let want = flow.active();
-                        (active, number) = (want, NONE);
-                        match flow.execute(&fc.inst, &fc.addr, want, *constant, offset) {
-                            Ok(_) => continue,
-                            Err(undefined) => {
-                                break stop(observer, block.first + block.size - 1, want, undefined.into());
-                            }
-                        }
-                    }
-                }
-                if flow.active() != active {
-                    active = flow.active();
-                    members = u64::from(active.count());
-                    full = usize::from(active == all && whole_quads);
-                    choose(self.level, lanes, Set::ACTIVE, active);
-                }
-            }
-            let block = &lowered.blocks[number as usize];
-            let runs_operations = !ran && (active.any() || block.inactive);
-            if let Some(al) = &block.al
-                && runs_operations
-            {
-                lanes.al = flow.al();
-                if strict && !flow.has_al() || !al.contains(&lanes.al) {
-                    break Stop::Reference;
-                }
-            }
-            if ran || inside == 0 && u64::from(block.size) <= budget {
-                let mut start = block.start;
-                if runs_operations && let Some(split) = block.split {
-                    let operations = &lowered.operations[start as usize..split as usize];
-                    // SAFETY: as below.
-                    unsafe { execute(&mut lanes, operations, full) };
-                    if lanes.refused {
-                        break Stop::Reference;
-                    }
-                    start = split;
-                }
-                if runs_operations {
-                    let operations = &lowered.operations[start as usize..block.end as usize];
-                    // SAFETY: the operations were made for the level of self, which this processor has.
-                    unsafe { execute(&mut lanes, operations, full) };
-                }
-                if block.kills {
-                    flow.kill(*lanes.killed);
-                }
-                let mut done = |observer: &mut O| {
-                    let path = match block.size {
-                        _ if chained => Path::Chain,
-                        0 | 1 => Path::Single,
-                        _ => Path::Block,
-                    };
-                    announce_path(observer, path, u64::from(block.size));
-                    budget -= u64::from(block.size);
-                    lane_instructions += u64::from(block.size) * members;
-                    runs[number as usize] += 1;
-                };
-                let mut next = block.fall;
-                match block.last {
-                    Last::Flow(place) => {
-                        flow.advance_by(block.size - 1);
-                        let instruction = &lowered.flows[place as usize];
-                        if strict && is_stale(instruction, active, &lanes) {
-                            let arithmetic = block.size - 1;
-                            budget -= u64::from(arithmetic);
-                            lane_instructions += u64::from(arithmetic) * members;
-                            let first = usize::from(block.first);
-                            let arithmetic = first..first + usize::from(arithmetic);
-                            announce_issues(observer, arithmetic.clone(), active);
-                            announce_path(observer, Path::Part, arithmetic.len() as u64);
-                            issued[arithmetic].iter_mut().for_each(|times| *times += 1);
-                            break Stop::Reference;
-                        }
-                        announce_issues(observer, block.slots(), active);
-                        let divergent = &mut statistics.divergent_branches;
-                        match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                            Flowed::Loop(step) => {
-                                done(observer);
-                                if step == LoopStep::LoopBack {
-                                    next = block.jump;
-                                }
-                            }
-                            Flowed::On => {
-                                done(observer);
-                                next = NONE;
-                            }
-                            Flowed::Trap(cause) => {
-                                done(observer);
-                                break stop(observer, block.first + block.size - 1, active, cause);
-                            }
-                        }
-                    }
-                    Last::Next => {
-                        announce_issues(observer, block.slots(), active);
-                        flow.advance_by(block.size);
-                        done(observer);
-                    }
-                    Last::Reference => {
-                        announce_issues(observer, block.slots(), active);
-                        flow.advance_by(block.size);
-                        done(observer);
-                        break Stop::Reference;
-                    }
-                }
-                number = next;
-                if block.ends {
-                    flow.end();
-                    break Stop::Over;
-                }
-                continue;
-            }
-
-            // In the middle of a block, or the budget does not allow all of it: one instruction.
-            let pc = flow.pc();
-            let last = inside + 1 == block.size;
-            if budget == 0 || inside == block.size {
-                break Stop::Reference;
-            }
-            let start = match inside {
-                0 => block.start,
-                _ => lowered.ends[usize::from(pc) - 1],
-            };
-            if runs_operations {
-                let operations = &lowered.operations[start as usize..lowered.ends[usize::from(pc)] as usize];
-                // SAFETY: as above.
-                unsafe { execute(&mut lanes, operations, full) };
-            }
-            if block.kills {
-                flow.kill(*lanes.killed);
-            }
-            let flows = match block.last {
-                Last::Flow(place) if last => Some(&lowered.flows[place as usize]),
-                Last::Flow(_) | Last::Next | Last::Reference => None,
-            };
-            if strict && flows.is_some_and(|instruction| is_stale(instruction, active, &lanes)) {
-                break Stop::Reference;
-            }
-            announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, active);
-            announce_path(observer, Path::Part, 1);
-            number = NONE;
-            budget -= 1;
-            lane_instructions += members;
-            issued[usize::from(pc)] += 1;
-            match flows {
-                None => flow.advance(),
-                Some(instruction) => {
-                    let divergent = &mut statistics.divergent_branches;
-                    match branch(instruction, flow, &mut lanes, offset, divergent, observer) {
-                        Flowed::On | Flowed::Loop(_) => {}
-                        Flowed::Trap(cause) => break stop(observer, pc, active, cause),
-                    }
-                }
-            }
-            if last && block.ends {
-                flow.end();
-                break Stop::Over;
+            if let ControlFlow::Break(stop) = cursor.next(observer) {
+                break stop;
             }
         };
-        statistics.instructions = before.1 + (before.0 - budget);
+        let Cursor { budget: left, lane_instructions, .. } = cursor;
+        statistics.instructions = before + (budget - left);
         statistics.lane_instructions += lane_instructions;
         // A budget that is used up comes before the reference interpreter.
         let over = statistics.instructions >= end || flow.issue().is_none();
@@ -332,13 +145,306 @@ impl Fast {
     }
 }
 
-/// # Safety
-/// The processor has the level that the operations were made for.
-#[inline(always)]
-unsafe fn execute(lanes: &mut Lanes<'_>, operations: &[Operation], full: usize) {
-    for operation in operations {
-        // SAFETY: as the caller says.
-        unsafe { operation.handlers[full & 1](lanes, operation) };
+/// A group while blocks run it.
+struct Cursor<'a> {
+    lowered: &'a Lowered,
+    level: Level,
+    passes: Option<Passer<'a>>,
+    strict: bool,
+    lanes: Lanes<'a>,
+    flow: &'a mut Flow,
+    /// Runs by block.
+    runs: &'a mut [u64],
+    /// Issues by slot.
+    issued: &'a mut [u64],
+    divergent_branches: &'a mut u64,
+    all: Mask,
+    /// Lanes that were never launched share a quad with some that were: they must stay as they are.
+    whole_quads: bool,
+    /// The active lanes as the rows have them, their number, and whether they are all lanes.
+    active: Mask,
+    members: u64,
+    full: usize,
+    /// The next block, where it is known.
+    number: u32,
+    /// Instructions that the group may still issue.
+    budget: u64,
+    lane_instructions: u64,
+}
+
+impl<'a> Cursor<'a> {
+    /// Runs the next compiled region, block, or instruction of a block.
+    #[inline(always)]
+    fn next<O: Observer>(&mut self, observer: &mut O) -> ControlFlow<Stop> {
+        self.activate();
+        let chained = self.number != NONE;
+        let inside = if chained { 0 } else { self.enter()? };
+        // The operations of this block have run.
+        let mut ran = false;
+        if !O::ENABLED
+            && inside == 0
+            && let Some(passes) = self.passes
+            && let Some(pass) = passes.pass(self.number, self.budget, self.flow)
+        {
+            ran = self.pass(passes, pass, observer)?;
+            if !ran {
+                return ControlFlow::Continue(());
+            }
+            self.activate();
+        }
+        let block = &self.lowered.blocks[self.number as usize];
+        let operates = !ran && (self.active.any() || block.inactive);
+        if let Some(al) = &block.al
+            && operates
+        {
+            self.lanes.al = self.flow.al();
+            if self.strict && !self.flow.has_al() || !al.contains(&self.lanes.al) {
+                return ControlFlow::Break(Stop::Reference);
+            }
+        }
+        if ran || inside == 0 && u64::from(block.size) <= self.budget {
+            self.block(block, operates, chained, observer)
+        } else {
+            self.part(block, inside, operates, observer)
+        }
+    }
+
+    /// Gives the rows the active lanes of the flow.
+    #[inline(always)]
+    fn activate(&mut self) {
+        if self.flow.active() != self.active {
+            self.active = self.flow.active();
+            self.members = u64::from(self.active.count());
+            self.full = usize::from(self.active == self.all && self.whole_quads);
+            choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
+        }
+    }
+
+    /// Finds the block at the program counter, and returns which instruction of it is there.
+    #[inline(always)]
+    fn enter(&mut self) -> ControlFlow<Stop, u16> {
+        match self.lowered.entries.get(usize::from(self.flow.pc())) {
+            Some(entry) if entry.block != NONE => {
+                self.number = entry.block;
+                ControlFlow::Continue(entry.inside)
+            }
+            _ => ControlFlow::Break(Stop::Reference),
+        }
+    }
+
+    /// Runs a compiled region. Returns whether it ends after the operations of a block, which is the next then.
+    #[inline(always)]
+    fn pass<O: Observer>(
+        &mut self,
+        passes: Passer<'a>,
+        pass: u32,
+        observer: &mut O,
+    ) -> ControlFlow<Stop, bool> {
+        let left = self.budget;
+        let passed = passes.run(
+            pass,
+            Work {
+                lowered: self.lowered,
+                level: self.level,
+                lanes: &mut self.lanes,
+                flow: self.flow,
+                divergent_branches: self.divergent_branches,
+                runs: self.runs,
+                budget: &mut self.budget,
+                lane_instructions: &mut self.lane_instructions,
+            },
+        );
+        announce_path(observer, Path::Compiled, left - self.budget);
+        match passed {
+            Passed::On => self.number = NONE,
+            Passed::Behind(block) => {
+                self.number = block;
+                return ControlFlow::Continue(true);
+            }
+            Passed::Left(at) => {
+                let block = &self.lowered.blocks[at as usize];
+                let Last::Flow(place) = block.last else { return ControlFlow::Break(Stop::Reference) };
+                // All that are active leave, whose row the pass has made.
+                let want = self.flow.active();
+                (self.active, self.number) = (want, NONE);
+                if let Err(undefined) = self.flow.execute(&self.lowered.flows[place as usize], want) {
+                    return stop(observer, block.first + block.size - 1, want, undefined.into());
+                }
+            }
+        }
+        ControlFlow::Continue(false)
+    }
+
+    /// Runs a block whose operations run unless they have.
+    #[inline(always)]
+    fn block<O: Observer>(
+        &mut self,
+        block: &Block,
+        operates: bool,
+        chained: bool,
+        observer: &mut O,
+    ) -> ControlFlow<Stop> {
+        if operates {
+            let mut start = block.start;
+            if let Some(split) = block.split {
+                self.operate(start..split);
+                if self.lanes.refused {
+                    return ControlFlow::Break(Stop::Reference);
+                }
+                start = split;
+            }
+            self.operate(start..block.end);
+        }
+        if block.kills {
+            self.flow.kill(*self.lanes.killed);
+        }
+        let mut next = block.fall;
+        match block.last {
+            Last::Flow(place) => {
+                self.flow.advance_by(block.size - 1);
+                let step = &self.lowered.flows[place as usize];
+                if self.is_stale(step) {
+                    let first = usize::from(block.first);
+                    let arithmetic = first..first + usize::from(block.size) - 1;
+                    announce_issues(observer, arithmetic.clone(), self.active);
+                    announce_path(observer, Path::Part, arithmetic.len() as u64);
+                    self.count(arithmetic.len() as u64);
+                    self.issued[arithmetic].iter_mut().for_each(|times| *times += 1);
+                    return ControlFlow::Break(Stop::Reference);
+                }
+                announce_issues(observer, block.slots(), self.active);
+                let flowed = self.branch(step, observer);
+                self.leave(block, chained, observer);
+                match flowed {
+                    Flowed::Loop(LoopStep::LoopBack) => next = block.jump,
+                    Flowed::Loop(LoopStep::Next) => {}
+                    Flowed::On => next = NONE,
+                    Flowed::Trap(cause) => {
+                        return stop(observer, block.first + block.size - 1, self.active, cause);
+                    }
+                }
+            }
+            Last::Next | Last::Reference => {
+                announce_issues(observer, block.slots(), self.active);
+                self.flow.advance_by(block.size);
+                self.leave(block, chained, observer);
+                if matches!(block.last, Last::Reference) {
+                    return ControlFlow::Break(Stop::Reference);
+                }
+            }
+        }
+        self.number = next;
+        if block.ends {
+            self.flow.end();
+            return ControlFlow::Break(Stop::Over);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Counts a block that has run.
+    #[inline(always)]
+    fn leave<O: Observer>(&mut self, block: &Block, chained: bool, observer: &mut O) {
+        let path = match block.size {
+            _ if chained => Path::Chain,
+            0 | 1 => Path::Single,
+            _ => Path::Block,
+        };
+        announce_path(observer, path, u64::from(block.size));
+        self.count(u64::from(block.size));
+        self.runs[self.number as usize] += 1;
+    }
+
+    #[inline(always)]
+    fn count(&mut self, instructions: u64) {
+        self.budget -= instructions;
+        self.lane_instructions += instructions * self.members;
+    }
+
+    /// Runs one instruction: in the middle of a block, or if the budget does not allow all of it.
+    #[inline(always)]
+    fn part<O: Observer>(
+        &mut self,
+        block: &Block,
+        inside: u16,
+        operates: bool,
+        observer: &mut O,
+    ) -> ControlFlow<Stop> {
+        let pc = self.flow.pc();
+        let last = inside + 1 == block.size;
+        if self.budget == 0 || inside == block.size {
+            return ControlFlow::Break(Stop::Reference);
+        }
+        if operates {
+            let start = match inside {
+                0 => block.start,
+                _ => self.lowered.ends[usize::from(pc) - 1],
+            };
+            self.operate(start..self.lowered.ends[usize::from(pc)]);
+        }
+        if block.kills {
+            self.flow.kill(*self.lanes.killed);
+        }
+        let step = match block.last {
+            Last::Flow(place) if last => Some(&self.lowered.flows[place as usize]),
+            Last::Flow(_) | Last::Next | Last::Reference => None,
+        };
+        if step.is_some_and(|step| self.is_stale(step)) {
+            return ControlFlow::Break(Stop::Reference);
+        }
+        announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, self.active);
+        announce_path(observer, Path::Part, 1);
+        self.number = NONE;
+        self.count(1);
+        self.issued[usize::from(pc)] += 1;
+        match step {
+            None => self.flow.advance(),
+            Some(step) => {
+                if let Flowed::Trap(cause) = self.branch(step, observer) {
+                    return stop(observer, pc, self.active, cause);
+                }
+            }
+        }
+        if last && block.ends {
+            self.flow.end();
+            return ControlFlow::Break(Stop::Over);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs operations of the block at hand.
+    #[inline(always)]
+    fn operate(&mut self, operations: Range<u32>) {
+        for operation in &self.lowered.operations[operations.start as usize..operations.end as usize] {
+            // SAFETY: the operations were made for the level of the engine, which this processor has.
+            unsafe { operation.handlers[self.full & 1](&mut self.lanes, operation) };
+        }
+    }
+
+    /// Whether a flow instruction reads an ALU result that some lane does not have: that traps in strict mode before anything
+    /// is done, as in the reference interpreter.
+    #[inline(always)]
+    fn is_stale(&self, step: &flow::Step) -> bool {
+        self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
+    }
+
+    /// Executes the flow instruction at the program counter.
+    #[inline(always)]
+    fn branch<O: Observer>(&mut self, step: &flow::Step, observer: &mut O) -> Flowed {
+        let want = step.want(*self.lanes.alu_result, &*self.lanes.predicate);
+        let in_loop = step.in_loop.as_ref().and_then(|it| self.flow.step_in_loop(it, want, observer));
+        let flowed = match in_loop {
+            Some(step) => Flowed::Loop(step),
+            None => match self.flow.execute_observed(step, want, observer) {
+                Ok(decision) => {
+                    *self.divergent_branches += u64::from(decision.diverged());
+                    Flowed::On
+                }
+                Err(undefined) => return Flowed::Trap(undefined.into()),
+            },
+        };
+        let State { alu_result, alu_result_valid, .. } = &mut *self.lanes;
+        after_fc(alu_result, alu_result_valid);
+        flowed
     }
 }
 
@@ -370,56 +476,9 @@ fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
 }
 
 #[cold]
-fn stop<O: Observer>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> Stop {
+fn stop<O: Observer, C>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> ControlFlow<Stop, C> {
     if O::ENABLED {
         observer.event(Event::Trap { mask: lanes });
     }
-    Stop::Trap(Trap { pc: u32::from(pc), lanes, cause })
-}
-
-/// Whether a flow instruction reads an ALU result that some lane does not have: that traps in strict mode before anything
-/// is done, as in the reference interpreter.
-#[inline(always)]
-fn is_stale(instruction: &Flow, active: Mask, lanes: &Lanes<'_>) -> bool {
-    instruction.reads_alu_result && (active - *lanes.alu_result_valid).any()
-}
-
-/// Executes the flow instruction at the program counter.
-#[inline(always)]
-fn branch<O: Observer>(
-    instruction: &Flow,
-    flow: &mut flow::Flow,
-    lanes: &mut Lanes<'_>,
-    offset: u16,
-    divergent_branches: &mut u64,
-    observer: &mut O,
-) -> Flowed {
-    let Flow { fc, wants, constant, predicate, in_loop, .. } = instruction;
-    let holding = match *predicate {
-        None => u64::MAX,
-        Some((bit, false)) => lanes.predicate[bit & 3].0,
-        Some((bit, true)) => !lanes.predicate[bit & 3].0,
-    };
-    let result = lanes.alu_result.0;
-    let want = wants[0] & !result & !holding
-        | wants[1] & !result & holding
-        | wants[2] & result & !holding
-        | wants[3] & result & holding;
-    // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-    if let Some(in_loop) = in_loop
-        && let Some(step) = flow.step_in_loop(in_loop, Mask(want), observer)
-    {
-        *lanes.alu_result = Mask::NONE;
-        *lanes.alu_result_valid = Mask::NONE;
-        return Flowed::Loop(step);
-    }
-    match flow.execute_observed(&fc.inst, &fc.addr, Mask(want), *constant, offset, observer) {
-        Ok(decision) => {
-            *lanes.alu_result = Mask::NONE;
-            *lanes.alu_result_valid = Mask::NONE;
-            *divergent_branches += u64::from(decision.diverged());
-            Flowed::On
-        }
-        Err(undefined) => Flowed::Trap(undefined.into()),
-    }
+    ControlFlow::Break(Stop::Trap(Trap { pc: u32::from(pc), lanes, cause }))
 }

@@ -4,7 +4,7 @@
 use reconverge_simt::{Mask, Observer};
 
 use super::{Decision, Flow, LoopConstant, Role};
-use crate::words::{AOp, BOp, FcAddr, FcInst, FcMode, FcOp};
+use crate::words::{AOp, BOp, FcInst, FcMode, FcOp};
 
 /// Where the group is after a step of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum LoopStep {
 }
 
 /// What an instruction itself decides about a step that [`Flow::step_in_loop`] can execute.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct InLoop {
     op: FcOp,
     /// It ends an iteration; otherwise it leaves the loop or the iteration.
@@ -32,13 +32,7 @@ pub(crate) struct InLoop {
 
 impl InLoop {
     /// `None` for an instruction that always goes through [`Flow::execute`].
-    pub(crate) fn of(
-        fc: &FcInst,
-        addr: &FcAddr,
-        constant: LoopConstant,
-        offset: u16,
-        fc_mode: FcMode,
-    ) -> Option<InLoop> {
+    pub(crate) fn of(fc: &FcInst, target: u16, constant: LoopConstant, fc_mode: FcMode) -> Option<InLoop> {
         let (end, al) = match fc.op.role() {
             Role::End { al } => (true, Some(al)),
             Role::Break { al } => (false, Some(al)),
@@ -47,7 +41,6 @@ impl InLoop {
         };
         let counts = if end { fc.b_op1 } else { fc.b_op0 } != BOp::NONE;
         let plain = !fc.b_else && fc.a_op == AOp::NONE && fc_mode == FcMode::FULL && !counts;
-        let target = addr.jump_addr + if addr.jump_global { 0 } else { offset };
         let FcInst { op, ignore_uncovered, .. } = *fc;
         plain.then_some(InLoop { op, end, al, ignore_uncovered, step: constant.step, target })
     }

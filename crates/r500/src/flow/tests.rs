@@ -7,10 +7,11 @@ use reconverge_simt::random::Random;
 use reconverge_simt::{Event, FlowView, Issue, Lane, Mask, Mode, Recorder, Why};
 
 use super::{
-    Decision, Flow, InLoop, LeftOpen, Limits, LoopConstant, LoopStep, Undefined, reads_alu_result,
-    reads_boolean, reads_predicate, wants,
+    Decision, Flow, LeftOpen, Limits, LoopConstant, LoopStep, Step, Undefined, reads_alu_result,
+    reads_boolean, reads_predicate,
 };
-use crate::words::{FcAddr, FcInst, FcMode};
+use crate::inst::Fc;
+use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 
 const ALL: Mask = Mask(0b1111);
 const FULL: Limits = Limits::recommended(FcMode::FULL);
@@ -25,11 +26,37 @@ fn lenient() -> Flow {
 
 const I3: LoopConstant = LoopConstant { count: 3, start: 5, step: 2 };
 
+/// An FC instruction by its words 0 and 2, with jump address 100 and an integer constant.
+fn step_at(
+    (common, fc_inst): (u32, u32),
+    jump_global: bool,
+    (constant, boolean): (LoopConstant, bool),
+    (offset, mode): (u16, FcMode),
+) -> Step {
+    let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
+    let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global };
+    let common = CmnInst::unpack(common).expect("a valid word 0");
+    Step::new(&common, &Fc { inst, addr }, (boolean.into(), &[constant]), offset, mode)
+}
+
+/// Word 0 of an FC instruction whose predicate is red.
+const FC_BY_RED: u32 = 2 | 2 << 3;
+
+fn step_of(fc_inst: u32, constant: LoopConstant) -> Step {
+    step_at((FC_BY_RED, fc_inst), false, (constant, false), (0, FcMode::FULL))
+}
+
+/// The lanes that want to jump by a JUMP_FUNC.
+fn wants(func: u8, alu: Mask, predicate: Mask, boolean: bool) -> Mask {
+    let word = (FC_BY_RED, u32::from(func) << 8);
+    let step = step_at(word, false, (I3, boolean), (0, FcMode::FULL));
+    step.want(alu, &[predicate, Mask::NONE, Mask::NONE, Mask::NONE])
+}
+
 /// Executes word 2 of an FC instruction with jump address 100 and `alu` as the ALU result.
 fn run_with(flow: &mut Flow, fc_inst: u32, alu: Mask, constant: LoopConstant) -> Result<Decision, Undefined> {
-    let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
-    let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
-    flow.execute(&inst, &addr, wants(inst.jump_func, alu, Mask::NONE, false), constant, 0)
+    let step = step_of(fc_inst, constant);
+    flow.execute(&step, step.want(alu, &[Mask::NONE; 4]))
 }
 
 fn run(flow: &mut Flow, fc_inst: u32, alu: Mask) -> bool {
@@ -462,9 +489,8 @@ fn a_conditional_return_waits_for_the_later_one() {
 fn jump_addr_counts_from_the_offset_unless_global() {
     for (jump_global, pc) in [(false, 107), (true, 100)] {
         let mut flow = flow();
-        let inst = FcInst::unpack(0x0000_ff00).unwrap();
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global };
-        flow.execute(&inst, &addr, ALL, I3, 7).unwrap();
+        let step = step_at((2, 0x0000_ff00), jump_global, (I3, false), (7, FcMode::FULL));
+        flow.execute(&step, ALL).unwrap();
         assert_eq!(flow.pc(), pc);
     }
 }
@@ -628,11 +654,10 @@ fn a_lane_that_its_own_else_switches_off_votes_jump_also_when_it_wants_to() {
 fn an_instruction_announces_divergence_stack_changes_waking_lanes_and_jumps_in_this_order() {
     let mut flow = flow();
     let mut events = |fc_inst, alu| {
-        let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
-        let want = wants(inst.jump_func, alu, Mask::NONE, false) & ALL;
+        let step = step_of(fc_inst, I3);
+        let want = step.want(alu, &[Mask::NONE; 4]) & ALL;
         let mut recorder = Recorder::default();
-        flow.execute_observed(&inst, &addr, want, I3, 0, &mut recorder).expect("defined behaviour");
+        flow.execute_observed(&step, want, &mut recorder).expect("defined behaviour");
         recorder.events
     };
     assert_eq!(events(LOOP, ALL), [Event::Push { kind: "LOOP" }]);
@@ -651,10 +676,8 @@ fn both_stacks_count_for_what_an_instruction_announces() {
     let mut flow = flow();
     run(&mut flow, LOOP, ALL);
     let mut events = |fc_inst| {
-        let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
         let mut recorder = Recorder::default();
-        flow.execute_observed(&inst, &addr, ALL, I3, 0, &mut recorder).expect("defined behaviour");
+        flow.execute_observed(&step_of(fc_inst, I3), ALL, &mut recorder).expect("defined behaviour");
         recorder.events
     };
     assert_eq!(events(CALL), [Event::Push { kind: "JUMP" }, Event::Jump { to: 100 }]);
@@ -703,19 +726,17 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
             }
         }
         let word = random.one_of(&INSTRUCTIONS) | if random.once_in(3) { IGNORE_UNCOVERED } else { 0 };
-        let inst = FcInst::unpack(word).expect("a valid FC word");
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: random.once_in(2) };
+        let instruction = step_at((2, word), random.once_in(2), (I3, false), (7, FcMode::FULL));
         let any = Mask(random.next().into());
         let want = random.one_of(&[Mask::NONE, ALL, any]);
         let (mut quick, mut events) = (flow.clone(), Recorder::default());
-        let step = InLoop::of(&inst, &addr, I3, 7, FcMode::FULL)
-            .and_then(|instruction| quick.step_in_loop(&instruction, want, &mut events));
+        let step = instruction.in_loop.and_then(|it| quick.step_in_loop(&it, want, &mut events));
         let Some(step) = step else {
             assert_eq!((quick, events.events.len()), (flow, 0), "{word:#010x}");
             continue;
         };
         let (mut whole, mut expected) = (flow.clone(), Recorder::default());
-        let decision = whole.execute_observed(&inst, &addr, want, I3, 7, &mut expected);
+        let decision = whole.execute_observed(&instruction, want, &mut expected);
         assert_eq!(decision.map(|it| it.jumped), Ok(step == LoopStep::LoopBack), "{word:#010x} {flow:?}");
         assert_eq!((quick, events.events), (whole, expected.events), "{word:#010x} {flow:?}");
         match step {
@@ -725,11 +746,7 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
     }
     assert!(next > 1000 && back > 100, "{next} {back}");
     // Partial mode has no shortcut, nor has what counts, pops or swaps.
-    let of = |word, mode| {
-        let inst = FcInst::unpack(word).expect("a valid FC word");
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
-        InLoop::of(&inst, &addr, I3, 0, mode).is_some()
-    };
+    let of = |word, mode| step_at((2, word), false, (I3, false), (0, mode)).in_loop.is_some();
     assert!(of(ENDLOOP, FcMode::FULL) && !of(ENDLOOP, FcMode::PARTIAL));
     assert!(!of(ENDLOOP | 1 << 4, FcMode::FULL) && !of(BREAK_IF | 0x40, FcMode::FULL));
 }
@@ -738,9 +755,7 @@ fn a_step_in_a_loop_is_what_the_whole_instruction_does() {
 #[test]
 fn a_step_of_a_loop_says_what_it_is() {
     let of = |word| {
-        let inst = FcInst::unpack(word).expect("a valid FC word");
-        let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
-        let it = InLoop::of(&inst, &addr, I3, 0, FcMode::FULL).expect("a step of a loop");
+        let it = step_of(word, I3).in_loop.expect("a step of a loop");
         (it.ends(), it.al(), it.step(), it.ignores_uncovered())
     };
     assert_eq!(of(ENDLOOP), (true, Some(true), 2, false));

@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::cause::Cause;
 use super::group::{Group, INPUT, WIDTH};
 use super::inst::{CONSTANTS, INPUTS};
-use super::setup::Setup;
+use super::setup::{Setup, SetupError};
 
 /// An input vector of all vertices, as the stream unit has written it.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,16 +20,23 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
-/// What differs from run to run.
+/// What a program is loaded for: everything that its runs have in common.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment {
+    /// Constants: number in the file (PVS_CONST_BASE_OFFSET included) and bits of x, y, z, w. They replace those of the
+    /// program.
+    pub constants: Vec<(u8, [u32; 4])>,
+}
+
+/// What a run starts from.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
+    /// What the program is loaded for. Shared, so that a launch is cheap to copy.
+    pub environment: Arc<Environment>,
     /// How many vertices there are.
     pub vertices: usize,
     /// Their inputs; a register that none is for holds zeros.
     pub inputs: Vec<Input>,
-    /// Constants: number in the file (PVS_CONST_BASE_OFFSET included) and bits of x, y, z, w. They replace those of the
-    /// program.
-    pub constants: Vec<(u8, [u32; 4])>,
 }
 
 /// A launch that does not fit the machine.
@@ -48,6 +55,9 @@ pub enum LaunchError {
         /// Vertices of the launch.
         vertices: usize,
     },
+    /// The program cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
 }
 
 impl Launch {
@@ -68,10 +78,10 @@ impl Launch {
         Ok(())
     }
 
-    /// The constant file of a run of a program: its own constants, replaced by those of the launch.
+    /// The constant file of a run of a program: its own constants, replaced by those of the environment.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
         let mut constants = [[0; 4]; CONSTANTS];
-        for (number, value) in setup.constants.iter().chain(&self.constants) {
+        for (number, value) in setup.constants.iter().chain(&self.environment.constants) {
             constants[usize::from(*number)] = *value;
         }
         Arc::new(constants)

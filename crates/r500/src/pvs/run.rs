@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use reconverge_isa::Program;
+use reconverge_simt::loaded::Forms;
 use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{
     Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, Watch, stop, watched,
@@ -10,68 +12,149 @@ use reconverge_simt::{
 use super::cause::Cause;
 use super::fast::{Fast, lockstep};
 use super::group::{Group, WIDTH};
-use super::launch::{Launch, LaunchError, RunError, trapped};
+use super::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use super::outputs::Outcome;
 use super::setup::Setup;
 
 /// Groups that a thread runs in one go.
 const BATCH: usize = 32;
 
-/// Runs every vertex of a launch, by the engine and in the mode of `options`.
-///
-/// # Errors
-/// A launch that does not fit, the first trap in the order of the vertices, or a difference of the engines.
+/// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
+/// number of launches. A copy shares everything.
 ///
 /// ```
-/// use std::sync::Arc;
-///
 /// use reconverge_isa::Program;
-/// use reconverge_r500::pvs::launch::{Input, Launch};
-/// use reconverge_r500::pvs::run::run;
-/// use reconverge_r500::pvs::setup::Setup;
+/// use reconverge_r500::pvs::launch::{Environment, Input};
+/// use reconverge_r500::pvs::run::Loaded;
 /// use reconverge_simt::Options;
 ///
 /// // o0 = i0 * c0
 /// let words = vec![0x00f0_0202, 0x00d1_0001, 0x00d1_0002, 0x0124_8001];
-/// let setup = Arc::new(Setup::new(&Program::from_words(words)).unwrap());
 /// let vector = |x: f32| [x.to_bits(), 0, 0, 1f32.to_bits()];
-/// let launch = Launch {
-///     vertices: 100,
-///     inputs: vec![Input { register: 0, values: (0..100).map(|n| vector(n as f32)).collect() }],
-///     constants: vec![(0, vector(2.0))],
-/// };
-/// let outcome = run(&setup, &launch, &Options::default()).unwrap();
+/// let environment = Environment { constants: vec![(0, vector(2.0))] }.into();
+/// let loaded = Loaded::new(&Program::from_words(words), &environment, &Options::default()).unwrap();
+/// let input = Input { register: 0, values: (0..100).map(|n| vector(n as f32)).collect() };
+/// let outcome = loaded.run(100, vec![input]).unwrap();
 /// let position = outcome.outputs.values(0).unwrap();
 /// assert_eq!(position[7], vector(14.0));
 /// assert_eq!((outcome.outputs.written(0), outcome.outputs.values(1)), (0b1111, None));
 /// ```
-pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
-    launch.check().map_err(RunError::Launch)?;
-    match options.engine().not_compiled() {
-        Engine::Fast => {}
-        _ => return observed(setup, launch, options, &mut Silent),
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    setup: Arc<Setup>,
+    environment: Arc<Environment>,
+    options: Options,
+    fast: Arc<Forms<(), Fast>>,
+}
+
+impl Loaded {
+    /// Loads a program.
+    ///
+    /// # Errors
+    /// The program cannot be set up.
+    pub fn new(
+        program: &Program,
+        environment: &Arc<Environment>,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
+        Ok(Loaded::of(&Arc::new(Setup::new(program)?), environment, options))
     }
-    let fast = Fast::new(setup, options);
-    let batch = BATCH * WIDTH;
-    let batches = (0..launch.vertices).step_by(batch);
-    if options.workers() == 1 || launch.vertices <= batch {
+
+    /// [`Loaded::new`] of a program that is decoded.
+    pub fn of(setup: &Arc<Setup>, environment: &Arc<Environment>, options: &Options) -> Loaded {
+        let (setup, environment) = (setup.clone(), environment.clone());
+        Loaded { setup, environment, options: *options, fast: Arc::default() }
+    }
+
+    /// The environment that the program is loaded for.
+    pub fn environment(&self) -> &Arc<Environment> {
+        &self.environment
+    }
+
+    /// Runs vertices that start with these registers, on the engine of the options.
+    ///
+    /// # Errors
+    /// A launch that does not fit, the first trap in the order of the vertices, or a difference of the engines.
+    pub fn run(&self, vertices: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
+        let environment = self.environment.clone();
+        self.run_watched(Launch { environment, vertices, inputs }, Watch::Nothing)
+    }
+
+    /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after
+    /// group. They are the reference interpreter's; a run in lockstep announces none.
+    ///
+    /// # Errors
+    /// Those of [`Loaded::run`].
+    pub fn run_watched(&self, mut launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        launch.environment = self.environment.clone();
+        launch.check().map_err(RunError::Launch)?;
+        match watch {
+            Watch::Nothing if self.options.engine().not_compiled() == Engine::Fast => self.fast(&launch),
+            watch => watched!(watch, |observer| self.observed(&launch, observer)),
+        }
+    }
+
+    /// A launch before its first instruction, in the environment of [`Loaded::new`].
+    ///
+    /// # Errors
+    /// A launch that does not fit.
+    pub fn running(&self, mut launch: Launch) -> Result<Run, LaunchError> {
+        launch.environment = self.environment.clone();
+        launch.check()?;
+        let group = launch.group(&self.setup, &self.options, 0);
+        let (done, outcome) = (launch.vertices == 0, Arc::new(Outcome::new(launch.vertices)));
+        Ok(Run { loaded: self.clone(), launch: Arc::new(launch), group, first: 0, done, outcome })
+    }
+
+    fn lowered(&self) -> Arc<Fast> {
+        self.fast.plain(&(), || Fast::new(&self.setup, &self.options))
+    }
+
+    fn fast(&self, launch: &Launch) -> Result<Outcome, RunError> {
+        let fast = self.lowered();
+        let batch = BATCH * WIDTH;
+        let batches = (0..launch.vertices).step_by(batch);
+        let workers = self.options.workers();
+        let worker = || Worker::new(&fast, &self.setup, launch, &self.options);
         let mut outcome = Outcome::new(launch.vertices);
-        let mut worker = Worker::new(&fast, setup, launch, options);
-        worker.run(0, launch.vertices, &mut outcome, 0)?;
-        worker.finish(&mut outcome);
-        return Ok(outcome);
+        if workers == 1 || launch.vertices <= batch {
+            let mut worker = worker();
+            worker.run(0, launch.vertices, &mut outcome, 0)?;
+            worker.finish(&mut outcome);
+            return Ok(outcome);
+        }
+        let done = try_hand_out(workers, batches, worker, |worker, first| {
+            let count = batch.min(launch.vertices - first);
+            let mut part = Outcome::new(count);
+            worker.run(first, first + count, &mut part, first)?;
+            Ok::<_, RunError>((first, part))
+        })?;
+        done.results.iter().for_each(|(first, part)| outcome.put_all(part, *first));
+        done.workers.into_iter().for_each(|worker| worker.finish(&mut outcome));
+        Ok(outcome)
     }
-    let worker = || Worker::new(&fast, setup, launch, options);
-    let done = try_hand_out(options.workers(), batches, worker, |worker, first| {
-        let count = batch.min(launch.vertices - first);
-        let mut part = Outcome::new(count);
-        worker.run(first, first + count, &mut part, first)?;
-        Ok::<_, RunError>((first, part))
-    })?;
-    let mut outcome = Outcome::new(launch.vertices);
-    done.results.iter().for_each(|(first, part)| outcome.put_all(part, *first));
-    done.workers.into_iter().for_each(|worker| worker.finish(&mut outcome));
-    Ok(outcome)
+
+    fn observed<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
+        let Loaded { setup, options, .. } = self;
+        let mut outcome = Outcome::new(launch.vertices);
+        let fast = options.engine().is_lockstep().then(|| self.lowered());
+        for first in (0..launch.vertices).step_by(WIDTH) {
+            let start = || launch.group(setup, options, first);
+            let group = match &fast {
+                Some(fast) => lockstep::run(fast, setup, first, start)?,
+                None => {
+                    let mut group = start();
+                    if O::ENABLED {
+                        observer.group(first / WIDTH);
+                    }
+                    group.run(observer).map_err(|trap| trapped(first, trap))?;
+                    group
+                }
+            };
+            outcome.put(&group, first);
+        }
+        Ok(outcome)
+    }
 }
 
 /// A group that the fast engine uses again and again.
@@ -83,7 +166,7 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
-        let none = Launch { vertices: 0, ..launch.clone() };
+        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
         let group =
             Group::new(setup, none.constants_of(setup), none.lanes(0), options.mode, options.watchdog);
         Worker { fast, launch, group }
@@ -110,66 +193,33 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Runs a launch group after group, announcing every event. The reference interpreter's, or of a lockstep run none.
+/// Runs every vertex of a launch: see [`Loaded::run`].
 ///
 /// # Errors
-/// Those of [`run`].
-pub fn run_observed<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_watched(setup, launch, options, Watch::of(observer))
+/// Those of [`Loaded::run`].
+pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Outcome, RunError> {
+    run_watched(setup, launch, options, Watch::Nothing)
 }
 
-/// [`run_observed`] with an observer that is chosen at run time.
+/// Runs a launch with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
-/// Those of [`run`].
+/// Those of [`Loaded::run`].
 pub fn run_watched(
     setup: &Arc<Setup>,
     launch: &Launch,
     options: &Options,
     watch: Watch<'_>,
 ) -> Result<Outcome, RunError> {
-    watched!(watch, |observer| observed(setup, launch, options, observer))
-}
-
-fn observed<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    launch.check().map_err(RunError::Launch)?;
-    let mut outcome = Outcome::new(launch.vertices);
-    let fast = options.engine().is_lockstep().then(|| Fast::new(setup, options));
-    for first in (0..launch.vertices).step_by(WIDTH) {
-        let start = || launch.group(setup, options, first);
-        let group = match &fast {
-            Some(fast) => lockstep::run(fast, setup, first, start)?,
-            None => {
-                let mut group = start();
-                if O::ENABLED {
-                    observer.group(first / WIDTH);
-                }
-                group.run(observer).map_err(|trap| trapped(first, trap))?;
-                group
-            }
-        };
-        outcome.put(&group, first);
-    }
-    Ok(outcome)
+    Loaded::of(setup, &launch.environment, options).run_watched(launch.clone(), watch)
 }
 
 /// A launch as a machine: one instruction a step, group after group. A copy is a snapshot. All steps are the reference
 /// interpreter's.
 #[derive(Clone)]
 pub struct Run {
-    setup: Arc<Setup>,
+    loaded: Loaded,
     launch: Arc<Launch>,
-    options: Options,
     /// The group that runs, and its first vertex; the last one at the end.
     group: Group,
     first: usize,
@@ -183,11 +233,7 @@ impl Run {
     /// # Errors
     /// A launch that does not fit.
     pub fn new(setup: &Arc<Setup>, launch: Launch, options: &Options) -> Result<Run, LaunchError> {
-        launch.check()?;
-        let group = launch.group(setup, options, 0);
-        let (done, outcome) = (launch.vertices == 0, Arc::new(Outcome::new(launch.vertices)));
-        let launch = Arc::new(launch);
-        Ok(Run { setup: setup.clone(), launch, options: *options, group, first: 0, done, outcome })
+        Loaded::of(setup, &launch.environment, options).running(launch)
     }
 
     /// The launch.
@@ -256,7 +302,7 @@ impl Run {
             return Ok(Step::Done);
         }
         self.first = next;
-        self.group = self.launch.group(&self.setup, &self.options, next);
+        self.group = self.launch.group(&self.loaded.setup, &self.loaded.options, next);
         Ok(Step::Running)
     }
 }

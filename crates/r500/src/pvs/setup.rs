@@ -2,6 +2,7 @@
 
 use reconverge_isa::Program;
 use reconverge_isa::word::{WordError, WordInfo};
+use reconverge_simt::loaded::count_decoded;
 use thiserror::Error;
 
 use super::flow::{Control, Descriptor};
@@ -113,6 +114,7 @@ impl Setup {
     /// See [`SetupError`]. Codes without a meaning in an instruction are not an error here: they trap when the
     /// instruction is reached.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
+        count_decoded();
         let words = &program.words;
         let (count, left) = (words.len() / WORDS, words.len() % WORDS);
         if left != 0 {

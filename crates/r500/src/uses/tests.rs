@@ -12,7 +12,7 @@ use super::*;
 use crate::flow::LoopConstant;
 use crate::group::{Group, OUTPUTS, color_row};
 use crate::inst::decode;
-use crate::launch::{Hardware, Launch};
+use crate::launch::{Environment, Hardware, Launch};
 use crate::texture::Texture;
 
 const LANES: usize = 8;
@@ -73,6 +73,7 @@ fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
         start: random.below(3) as u8,
         step: 1 + random.below(3) as i8,
     });
+    setup.prepare();
     let texels = |unit: u32| {
         (0..16).map(move |texel| [0, 1, 2, 3].map(|channel| (unit * 64 + texel * 4 + channel) as f32))
     };
@@ -82,8 +83,12 @@ fn group(random: &mut Random, words: [u32; 6], inst: &Inst) -> Group {
     };
     let launch = Launch {
         lanes: LANES,
-        textures: (0..16).map(texture).collect(),
-        hardware: Hardware { group_width: LANES, ..Hardware::default() },
+        environment: Environment {
+            textures: (0..16).map(texture).collect(),
+            hardware: Hardware { group_width: LANES, ..Hardware::default() },
+            ..Environment::default()
+        }
+        .into(),
         ..Launch::default()
     };
     let options = Options { mode: Mode::Lenient, ..Options::default() };
@@ -148,6 +153,7 @@ fn change(group: &mut Group, place: &Slot, lanes: Mask) {
         INT => setup.ints[number] = LoopConstant { count: 0, start: 9, step: 9 },
         other => unreachable!("{other} is not changed"),
     }
+    setup.prepare();
     group.setup = Arc::new(setup);
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use reconverge_r500::launch::{Hardware, Input, Launch};
+use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::words::Omod;
 use reconverge_r500::{lane, pvs, run, text};
@@ -69,11 +69,12 @@ fn check_fragment(functions: [Named; 4]) {
     let setup = Arc::new(Setup::new(&program).expect("a program"));
     let before = spent();
     each_launch(|words, first| {
+        let hardware = Hardware { group_width: 64, ..Hardware::default() };
+        let environment = Environment { hardware, ..Environment::default() }.into();
         let launch = Launch {
             lanes: words.len(),
             inputs: vec![Input { temp: 0, values: words.clone().into() }],
-            hardware: Hardware { group_width: 64, ..Hardware::default() },
-            ..Launch::default()
+            environment,
         };
         let of = |function: fn(f32) -> f32| move |x: u32| function(f32::from_bits(x)).to_bits();
         let expected = functions
@@ -140,7 +141,7 @@ fn functions_of_the_vertex_unit_are_the_same_on_every_engine() {
         let launch = pvs::launch::Launch {
             vertices: words.len(),
             inputs: vec![pvs::launch::Input { register: 0, values: words.clone().into() }],
-            constants: Vec::new(),
+            ..pvs::launch::Launch::default()
         };
         let of =
             |function: fn(f32) -> f32| move |x: u32| function(pvs::lane::operand(x, false, false)).to_bits();

@@ -1,12 +1,13 @@
 //! Every question of `questions.rs` shown by a program, or by the function that it is about.
 
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
-use reconverge_r500::flow::{Decision, Flow, InhibitScope, Limits, LoopConstant, Undefined, wants};
+use reconverge_r500::flow::{Decision, Flow, InhibitScope, Limits, LoopConstant, Step, Undefined};
+use reconverge_r500::inst::Fc;
 use reconverge_r500::lane::{self, Term};
-use reconverge_r500::launch::group_width;
+use reconverge_r500::launch::{Environment, group_width};
 use reconverge_r500::questions::{QUESTIONS, Question};
 use reconverge_r500::texture::Texture;
-use reconverge_r500::words::{AluResultOp, FcAddr, FcInst, FcMode, Omod, Target};
+use reconverge_r500::words::{AluResultOp, CmnInst, FcAddr, FcInst, FcMode, Omod, Target};
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{FlowView, Lane, Mask, Why};
 
@@ -139,7 +140,8 @@ fn a_coordinate_names_the_texel_of_its_floor() {
     let image = Arc::new(Image::flat(4, 1, texels).unwrap());
     let textures = vec![(0, Texture { image, sampler: Sampler::default() })];
     let source = format!("TEX temp[1].rgba = LD tex[0], temp[0].rgba UNSCALED\n{OUT}");
-    let launch = Launch { textures, ..launch(&[[0.0; 4], [0.99, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]) };
+    let environment = Environment { textures, ..Environment::default() }.into();
+    let launch = Launch { environment, ..launch(&[[0.0; 4], [0.99, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]) };
     let outcome = on_every_engine(&source, &launch, Mode::Strict).unwrap();
     let red: Vec<f32> = outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).collect();
     assert_eq!(red, [0.0, 0.0, 1.0]);
@@ -251,7 +253,9 @@ fn flow() -> Flow {
 fn decided(flow: &mut Flow, fc_inst: u32, alu: Mask) -> Result<Decision, Undefined> {
     let inst = FcInst::unpack(fc_inst).expect("a valid FC word");
     let addr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 100, jump_global: false };
-    flow.execute(&inst, &addr, wants(inst.jump_func, alu, Mask::NONE, false), I3, 0)
+    let by_red = CmnInst::unpack(2 | 2 << 3).expect("a valid word 0");
+    let step = Step::new(&by_red, &Fc { inst, addr }, (0, &[I3]), 0, FcMode::FULL);
+    flow.execute(&step, step.want(alu, &[Mask::NONE; 4]))
 }
 
 fn jumps(flow: &mut Flow, fc_inst: u32, alu: Mask) -> bool {

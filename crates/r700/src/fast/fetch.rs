@@ -218,7 +218,7 @@ fn leave(wave: &mut Wave, end: bool) {
 }
 
 fn texture(launch: &Launch, bound: Bound) -> &Texture {
-    let resources = if bound.alternate { &launch.alternate } else { &launch.resources };
+    let resources = launch.environment.bound(bound.alternate);
     &resources.textures[&bound.id]
 }
 

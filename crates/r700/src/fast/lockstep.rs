@@ -108,9 +108,9 @@ impl Twin for Pair<'_> {
             return Ok(());
         }
         if self.cut && matches!(fast.at, At::Group(_)) {
-            let rows = reference.launch.register_rows();
+            let rows = reference.launch.environment.register_rows();
             check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
-                reference.launch.row_name(row)
+                reference.launch.environment.row_name(row)
             })?;
             self.fast = self.reference.clone();
             return Ok(());
@@ -124,9 +124,9 @@ impl Twin for Pair<'_> {
         check("the counts", &reference.statistics, &fast.statistics)?;
         // PV and PS hold within a clause.
         let inside = matches!(reference.at, At::Group(_));
-        let rows = reference.launch.register_rows() + if inside { PREVIOUS } else { 0 };
+        let rows = reference.launch.environment.register_rows() + if inside { PREVIOUS } else { 0 };
         check_rows(&reference.registers[..rows], &fast.registers[..rows], Mask(u64::MAX), |row| {
-            reference.launch.row_name(row)
+            reference.launch.environment.row_name(row)
         })?;
         if inside {
             check("the state of the clause", &reference.clause, &fast.clause)?;
@@ -227,8 +227,10 @@ mod tests {
         let [program, other] = ["ADD", "MUL"].map(program);
         let launch = || Launch::new(Chip::RV770, Stage::Pixel, 64);
         let [origin, other] = [&program, &other].map(|it| Origin::new(it, launch(), &Options::default()));
-        let made =
-            |extent: Extent| Fast { compiled: Fast::compiled(&other, extent).compiled, ..Fast::new(&origin) };
+        let made = |extent: Extent| Fast {
+            compiled: Fast::new(&other).compiled(extent).compiled,
+            ..Fast::new(&origin)
+        };
         let fast = made(Extent::Throughout);
         if !fast.is_compiled() {
             return;

@@ -21,6 +21,7 @@ mod rows;
 
 use std::ops::Range;
 
+use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode, Options};
@@ -35,7 +36,7 @@ use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, CfOp, Code, Group, Operand, Source};
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Control};
-use crate::launch::Launch;
+use crate::launch::Environment;
 use crate::meaning::{AluCode, Meaning, Opcode};
 use crate::rules::Rule;
 use crate::wave::PREVIOUS;
@@ -206,9 +207,15 @@ impl Lowered {
 /// Intermediate rows: five for results of a group that wait, and one for results that nothing reads. AR's follow.
 const INTERMEDIATE: usize = 6;
 
-/// Lowers the program of a launch and its fetch program.
-pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, options: &Options) -> Lowered {
-    let previous = launch.register_rows();
+/// Lowers a program for an environment, with its fetch program.
+pub(super) fn lower(
+    code: &Code,
+    fetch_code: Option<&Code>,
+    environment: &Environment,
+    options: &Options,
+) -> Lowered {
+    count_lowered();
+    let previous = environment.register_rows();
     let layout = Layout::new(previous + PREVIOUS + INTERMEDIATE + 4);
     let lowered = Lowered {
         nodes: Vec::new(),
@@ -223,7 +230,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
         constants: Vec::new(),
         tables: Tables {
             registers: Layout::new(previous),
-            indexed: launch.num_gprs.into(),
+            indexed: environment.num_gprs.into(),
             ..Tables::default()
         },
         address: [0, 1, 2, 3].map(|chan| layout.place(previous + PREVIOUS + INTERMEDIATE + chan)),
@@ -233,7 +240,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
     };
     let (strict, level) = (options.mode == Mode::Strict, options.level());
     let mut lowering = Lowering {
-        launch,
+        environment,
         strict,
         level,
         previous,
@@ -252,7 +259,7 @@ pub(super) fn lower(code: &Code, fetch_code: Option<&Code>, launch: &Launch, opt
 }
 
 struct Lowering<'a> {
-    launch: &'a Launch,
+    environment: &'a Environment,
     strict: bool,
     level: Level,
     /// The row of PV.x.

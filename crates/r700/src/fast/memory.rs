@@ -36,7 +36,7 @@ impl Runner<'_> {
             return false;
         };
         let launch = &*wave.launch;
-        let resources = if vertex.bound.alternate { &launch.alternate } else { &launch.resources };
+        let resources = launch.environment.bound(vertex.bound.alternate);
         let buffer = &resources.vertex_buffers[&vertex.bound.id];
         let mut values = [[0; LANES]; 4];
         fetch_rows(wide, vertex, buffer, self.lanes.row(index), lanes.0, wanted(&dst), &mut values);

@@ -34,6 +34,7 @@ mod parallel;
 mod run;
 
 use std::mem::take;
+use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::registers::Row;
@@ -49,27 +50,27 @@ use compiled::Passer;
 use lower::Lowered;
 use run::{Counts, Runner};
 
-/// A program lowered for a launch, or for all pieces of one.
+/// A program lowered for an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fast {
-    lowered: Lowered,
+    lowered: Arc<Lowered>,
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
-    compiled: Option<std::sync::Arc<compiled::Compiled>>,
+    compiled: Option<Arc<compiled::Compiled>>,
 }
 
 impl Fast {
     pub(crate) fn new(origin: &Origin) -> Fast {
         let Origin { code, fetch_code, launch, options } = origin;
-        let lowered = lower::lower(code, fetch_code.as_deref(), launch, options);
+        let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
         Fast { lowered, level: options.level(), data_share, compiled: None }
     }
 
-    /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
-    pub(crate) fn compiled(origin: &Origin, extent: Extent) -> Fast {
-        Fast::new(origin).with_passes(extent)
+    /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
+    pub(crate) fn compiled(&self, extent: Extent) -> Fast {
+        self.clone().with_passes(extent)
     }
 
     /// Whether some of the program is host code.
@@ -89,7 +90,7 @@ impl Fast {
 
     /// Gives a wavefront the rows that operations need, in place of those it has.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
-        wave.registers.truncate(wave.launch.register_rows() + PREVIOUS);
+        wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
         wave.registers.extend_from_slice(self.room());
     }
 

@@ -130,7 +130,7 @@ impl Wave {
                 number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
             ),
             VertexFormat::Semantic(word) => {
-                let found = self.launch.semantics.iter().position(|id| *id == word.semantic_id);
+                let found = self.launch.environment.semantics.iter().position(|id| *id == word.semantic_id);
                 // No match writes nothing.
                 let Some(place) = found else { return Ok(()) };
                 (
@@ -143,14 +143,14 @@ impl Wave {
         };
         self.fidelity.count("VTX", Fidelity::Specified, None);
         let base = match low.fetch_type {
-            VtxFetchType::VERTEX_DATA => self.launch.base_vertex,
-            VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
+            VtxFetchType::VERTEX_DATA => self.launch.environment.base_vertex,
+            VtxFetchType::INSTANCE_DATA => self.launch.environment.base_instance,
             VtxFetchType::NO_INDEX_OFFSET => 0,
         };
         let index =
             self.read_register(self.source_register(fetch)?, component(low.src_sel_x), lanes, fetch.src_rel)?;
         let launch = self.launch.clone();
-        let resources = if third.alt_const { &launch.alternate } else { &launch.resources };
+        let resources = launch.environment.bound(third.alt_const);
         let mut values = [[0; LANES]; 4];
         let Some(buffer) = resources.vertex_buffers.get(&low.buffer_id) else {
             if self.strict() {

@@ -20,7 +20,7 @@ impl Wave {
 
     /// What INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
-        if self.launch.chip.family == Family::R600 && is_global(mode) {
+        if self.launch.environment.chip.family == Family::R600 && is_global(mode) {
             return Err(CodeFault::Unknown { field: "INDEX_MODE", number: mode.to_bits() }.into());
         }
         let chan = match mode {
@@ -60,8 +60,7 @@ impl Wave {
             Operand::Kcache { set, index, chan } => [self.constant(clause, set, index, chan)?; LANES],
             Operand::ConstantFile { index, chan } => {
                 let offset = if source.rel { self.index(op.index_mode)? } else { [0; LANES] };
-                let resources =
-                    if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+                let resources = self.launch.environment.bound(clause.alt_const);
                 offset.map(|offset| {
                     // Outside 0 to 255 a constant is 0.
                     let entry = usize::try_from(i32::from(index) + offset).ok().filter(|entry| *entry < 256);
@@ -138,7 +137,7 @@ impl Wave {
             }
             return Ok(0);
         }
-        let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+        let resources = self.launch.environment.bound(clause.alt_const);
         let entry = (i32::from(line) + offset) * 16 + i32::from(index);
         let dword = usize::try_from(entry).map_or(usize::MAX, |entry| entry * 4 + usize::from(chan));
         Ok(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
@@ -241,7 +240,7 @@ impl Wave {
         let result = &mut write.results[usize::from(op.slot)];
         let finish = |value: u32| {
             let scaled = if op.omod == 1.0 { value } else { lane::scale(value, op.omod) };
-            if op.clamp { lane::clamp(scaled, self.launch.dx10_clamp) } else { scaled }
+            if op.clamp { lane::clamp(scaled, self.launch.environment.dx10_clamp) } else { scaled }
         };
         // Operands of the four vector slots, for the operations that span them.
         let across = |place: usize, lane: usize| {
@@ -340,7 +339,7 @@ impl Wave {
             Double::Add => half(lane64::add_64(of_pair(0), of_pair(1))),
             Double::Mul => half(lane64::mul_64(of_four(0), of_four(1))),
             Double::MulAdd(factor) => {
-                let fused = self.launch.fused_muladd_64;
+                let fused = self.launch.environment.fused_muladd_64;
                 half(lane64::muladd_64(of_four(0), of_four(1), of_four(2), factor, fused))
             }
             Double::Frexp => {
@@ -352,7 +351,8 @@ impl Wave {
                 }
             }
             Double::Ldexp => {
-                let (double, integer) = if self.launch.ldexp_64_integer_first { (1, 0) } else { (0, 1) };
+                let (double, integer) =
+                    if self.launch.environment.ldexp_64_integer_first { (1, 0) } else { (0, 1) };
                 half(lane64::ldexp_64(of_pair(double), sources[integer][pair] as i32))
             }
             Double::Fract => half(lane64::fract_64(of_pair(0))),

@@ -194,7 +194,7 @@ impl Wave {
         launch: &'a crate::launch::Launch,
         words: &Words<'_>,
     ) -> Result<Option<&'a Texture>, Cause> {
-        let resources = if words.low.alt_const { &launch.alternate } else { &launch.resources };
+        let resources = launch.environment.bound(words.low.alt_const);
         match resources.textures.get(&words.low.resource_id) {
             None if self.strict() => Err(Cause::NoResource { what: "texture", id: words.low.resource_id }),
             found => Ok(found),
@@ -253,7 +253,7 @@ impl Wave {
             }
             return Ok(values);
         }
-        let resources = if words.low.alt_const { &launch.alternate } else { &launch.resources };
+        let resources = launch.environment.bound(words.low.alt_const);
         let state = match resources.samplers.get(&words.third.sampler_id) {
             Some(state) => *state,
             None if self.strict() => {

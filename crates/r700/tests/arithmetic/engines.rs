@@ -108,7 +108,7 @@ fn check(opcodes: &[Op2; 8]) -> u64 {
     let before = spent();
     let mut go = |words: &mut Vec<[u32; 4]>| {
         let mut launch = Launch::new(Chip::RV770, Stage::Pixel, words.len());
-        launch.num_gprs = 9;
+        launch.environment_mut().num_gprs = 9;
         launch.inputs.push(Input { gpr: 0, values: std::mem::take(words).into() });
         let values = launch.inputs[0].values.clone();
         let expected =

@@ -48,7 +48,7 @@ fn without_prefer_vector_the_last_instruction_runs_in_slot_t() {
         [alu(Op2::MOV).to(0, 3).a(0, 1).last().words(), alu(Op2::MOV).to(0, 0).a(PS, 0).last().words()];
     let mut launch = launch();
     assert!(matches!(strict(&one_clause(&slots), &launch).unwrap_err().cause, Cause::Previous("PS")));
-    launch.prefer_vector = false;
+    launch.environment_mut().prefer_vector = false;
     assert_eq!(pixels(&strict(&one_clause(&slots), &launch).unwrap())[0], [1, 1, 2, 1]);
 }
 
@@ -124,7 +124,7 @@ fn kcache_windows_count_lines_and_reads_beyond_the_buffer_give_zero() {
     (body.low, body.high) = (0x8000_0000, body.high | 0x0802);
     let program = assemble(&[Err(0), Ok(EXPORT_R0)], &[body]);
     let mut launch = launch();
-    launch.resources.constant_buffers[0] = (0..144).collect();
+    launch.environment_mut().resources.constant_buffers[0] = (0..144).collect();
     assert_eq!(pixels(&strict(&program, &launch).unwrap())[0], [3, 35 * 4 + 3, 0, 3]);
 }
 
@@ -135,8 +135,8 @@ fn kcache_in_loop_index_mode_adds_the_index_to_the_line() {
     (body.low, body.high) = (0xc000_0000, body.high | 1 << 2);
     let program = assemble(&[Ok([3, 0x8200_0000]), Err(0), Ok([1, 0x8280_0000]), Ok(EXPORT_R0)], &[body]);
     let mut launch = launch();
-    launch.resources.loop_constants[0].0 = 0x0000_1001;
-    launch.resources.constant_buffers[0] = (0..256).collect();
+    launch.environment_mut().resources.loop_constants[0].0 = 0x0000_1001;
+    launch.environment_mut().resources.constant_buffers[0] = (0..256).collect();
     let outcome = strict(&program, &launch).unwrap();
     assert_eq!(pixels(&outcome)[0][0], 2 * 16 * 4);
     assert!(outcome.fidelity.rules.contains(&Rule::LOCK_LOOP_INDEX_COUNTS_LINES));
@@ -146,7 +146,7 @@ fn kcache_in_loop_index_mode_adds_the_index_to_the_line() {
 fn unlocked_constants_trap_in_strict_mode_and_are_zero_in_lenient_mode() {
     let program = one_clause(&[alu(Op2::MOV).to(0, 0).a(0x85, 0).last().words()]);
     let mut launch = launch();
-    launch.resources.constant_buffers[0] = vec![7; 64];
+    launch.environment_mut().resources.constant_buffers[0] = vec![7; 64];
     assert!(matches!(
         strict(&program, &launch).unwrap_err().cause,
         Cause::NotLocked { set: 0, index: 5, .. }
@@ -166,7 +166,7 @@ fn the_constant_file_can_be_indexed_by_any_component_of_ar() {
             .words(),
     ];
     let mut launch = launch();
-    launch.resources.constant_file = (0..16).map(|entry| [0, entry * 100, 0, 0]).collect();
+    launch.environment_mut().resources.constant_file = (0..16).map(|entry| [0, entry * 100, 0, 0]).collect();
     let outcome = strict(&one_clause(&slots), &launch).unwrap();
     assert_eq!([pixels(&outcome)[0][0], pixels(&outcome)[1][0]], [400, 1400]);
 }
@@ -269,7 +269,7 @@ fn a_double_add_takes_high_halves_first_and_gives_low_halves_first() {
     launch.inputs.push(Input { gpr: 2, values: vec![halves(1e10); 2].into() });
     let outcome = strict(&one_clause(&slots), &launch).unwrap();
     assert_eq!(pixels(&outcome)[1][..2], halves(0.1 + 1e10)[..2]);
-    launch.chip = Chip::named("rv730").unwrap();
+    launch.environment_mut().chip = Chip::named("rv730").unwrap();
     assert!(matches!(
         strict(&one_clause(&slots), &launch).unwrap_err().cause,
         Cause::Code(CodeFault::Unknown { .. })
@@ -300,7 +300,7 @@ fn r600_has_its_own_positions_units_and_slots() {
     let r700 = one_clause(&[[0x8080_0000, 0x6000_0110]]);
     let r600 = one_clause(&[[0x8080_0000, 0x6000_0210]]);
     assert_eq!(pixels(&strict(&r700, &launch).unwrap())[0][3], 15f32.to_bits());
-    launch.chip = Chip::named("rv670").unwrap();
+    launch.environment_mut().chip = Chip::named("rv670").unwrap();
     assert_eq!(pixels(&strict(&r600, &launch).unwrap())[0][3], 15f32.to_bits());
     // SIN in radians; 0x6E << 8.
     launch.inputs[0].values = vec![floats([1.0, 0.0, 0.0, 0.0]); 2].into();
@@ -319,7 +319,7 @@ fn early_r600_chips_index_registers_by_al_which_mova_gpr_int_writes() {
     let mut launch = launch();
     launch.lanes = 1;
     launch.inputs.push(Input { gpr: 1, values: vec![[0, 0, 77, 0]].into() });
-    launch.chip = Chip::named("rv630").unwrap();
+    launch.environment_mut().chip = Chip::named("rv630").unwrap();
     assert_eq!(pixels(&strict(&program, &launch).unwrap())[0][0], 77);
 }
 
@@ -335,7 +335,7 @@ fn ldexp_has_a_switch_for_the_order_of_its_operands() {
     launch.inputs.push(Input { gpr: 2, values: vec![[3, 0, 0, 0]; 2].into() });
     for swapped in [false, true] {
         let program = one_clause(&[ldexp(0, 1, swapped).words(), ldexp(1, 0, swapped).last().words()]);
-        launch.ldexp_64_integer_first = swapped;
+        launch.environment_mut().ldexp_64_integer_first = swapped;
         let outcome = strict(&program, &launch).unwrap();
         assert_eq!(pixels(&outcome)[0][..2], [0, 0x4020_0000], "1.0 * 2^3");
     }

@@ -14,7 +14,7 @@ use crate::*;
 /// Four lanes; R0 is the number of the lane, 1, 2, 3 as integers.
 fn four(stage: Stage) -> Launch {
     let mut launch = Launch::new(Chip::RV770, stage, 4);
-    launch.num_gprs = 8;
+    launch.environment_mut().num_gprs = 8;
     launch.inputs.push(Input { gpr: 0, values: (0..4).map(|lane| [lane, 1, 2, 3]).collect() });
     launch
 }
@@ -51,7 +51,7 @@ fn fetch_clauses_run_for_the_lanes_that_pass() {
                  POP: POP_CNT(1)\nMEM_SCRATCH: WRITE[0], R2.xyzw ELEM_SIZE(3)\n{EXPORT}"
             );
             let mut launch = four(Stage::Pixel);
-            launch.resources.booleans = 1 << 3;
+            launch.environment_mut().resources.booleans = 1 << 3;
             let outcome = strict(&program(&source), &launch).unwrap();
             let found: Vec<u32> = outcome.memory.scratch.iter().map(|scratch| scratch[1]).collect();
             assert_eq!(found, written, "{name} {attributes}");
@@ -123,7 +123,7 @@ fn the_issue_of_a_whole_quad_clause_names_all_its_lanes() {
 /// A wavefront before the program.
 fn wave(source: &str) -> Wave {
     let launch = std::sync::Arc::new(four(Stage::Pixel));
-    let code = reconverge_r700::code::Code::new(&program(source).words, 0, launch.code_options());
+    let code = reconverge_r700::code::Code::new(&program(source).words, 0, launch.environment.code_options());
     Wave::new(std::sync::Arc::new(code), None, launch, Options::default(), 0)
 }
 
@@ -184,14 +184,14 @@ fn an_overflow_says_what_the_whole_program_needs() {
                   PUSH: ADDR(@3)\n@3:\nPOP: POP_CNT(3)\n@bb:\nLOOP_BREAK: ADDR(@be)\n@be:\nLOOP_END: ADDR(2)\n@b:
                   LOOP_BREAK: ADDR(@ae)\n@ae:\nLOOP_END: ADDR(1)\n@a:\nNOP: END_OF_PROGRAM\n";
     let mut launch = four(Stage::Pixel);
-    launch.stack_size = Some(1);
+    launch.environment_mut().stack_size = Some(1);
     let cause = strict(&program(source), &launch).unwrap_err().cause;
     match &cause {
         Cause::Flow(FlowFault::StackOverflow { needed: 2, declared: 1, program: Some(4), .. }) => {}
         other => panic!("{other}"),
     }
     assert!(cause.to_string().ends_with("STACK_SIZE declares 1; the whole program needs 4"), "{cause}");
-    launch.stack_size = Some(4);
+    launch.environment_mut().stack_size = Some(4);
     assert_eq!(strict(&program(source), &launch).unwrap().stack_needed, 4);
 }
 

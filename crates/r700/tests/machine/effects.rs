@@ -41,10 +41,10 @@ fn copy_vs() -> Program {
 
 fn vertex_launch() -> Launch {
     let mut launch = launch();
-    launch.stage = Stage::Vertex;
+    launch.environment_mut().stage = Stage::Vertex;
     launch.inputs[0].values = vec![[0; 4], [1, 0, 0, 0]].into();
     let values: Vec<u32> = (1..=8).map(|value| (value as f32).to_bits()).collect();
-    launch.resources.vertex_buffers.insert(0, vertex_buffer(&values, 16));
+    launch.environment_mut().resources.vertex_buffers.insert(0, vertex_buffer(&values, 16));
     launch
 }
 
@@ -60,10 +60,10 @@ fn a_vertex_program_fetches_by_index_offset_and_stride() {
 #[test]
 fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
     let mut launch = vertex_launch();
-    launch.base_vertex = 1;
+    launch.environment_mut().base_vertex = 1;
     let outcome = strict(&copy_vs(), &launch).unwrap();
     assert_eq!(outcome.export(ExportKind::Pos, 60).unwrap().values[1], floats([0.0, 0.0, 0.0, 1.0]));
-    launch.resources.vertex_buffers.get_mut(&0).unwrap().nan_outside = true;
+    launch.environment_mut().resources.vertex_buffers.get_mut(&0).unwrap().nan_outside = true;
     let outcome = strict(&copy_vs(), &launch).unwrap();
     assert!(f32::from_bits(outcome.export(ExportKind::Pos, 60).unwrap().values[1][0]).is_nan());
 }
@@ -71,7 +71,7 @@ fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
 #[test]
 fn a_fetch_from_nothing_traps_in_strict_mode() {
     let mut launch = vertex_launch();
-    launch.resources.vertex_buffers.clear();
+    launch.environment_mut().resources.vertex_buffers.clear();
     let cause = strict(&copy_vs(), &launch).unwrap_err().cause;
     assert_eq!(cause, Cause::NoResource { what: "vertex buffer", id: 0 });
     assert_eq!(
@@ -94,10 +94,10 @@ fn call_fs_runs_a_fetch_program_in_its_own_addresses() {
     let main = Program::from_words(vec![0, 0x8980_0000, 0x0000_a03c, 0x9420_0688]);
     let fetch = vec![2, 0x8100_0000, 0, 0x8a00_0000, 0x3c00_0000, 0x6796_1001, 0x0008_0000, 0];
     let mut launch = vertex_launch();
-    launch.fetch_program = Some(FetchProgram { words: fetch, start: 0 });
+    launch.environment_mut().fetch_program = Some(FetchProgram { words: fetch, start: 0 });
     let outcome = strict(&main, &launch).unwrap();
     assert_eq!(outcome.export(ExportKind::Pos, 60).unwrap().values[1], floats([5.0, 6.0, 0.0, 1.0]));
-    launch.stage = Stage::Pixel;
+    launch.environment_mut().stage = Stage::Pixel;
     assert!(matches!(strict(&main, &launch).unwrap_err().cause, Cause::WrongStage { name: "CALL_FS", .. }));
 }
 
@@ -108,7 +108,7 @@ fn a_semantic_fetch_goes_where_the_table_says() {
     program.words[8] |= 1;
     program.words[9] = program.words[9] & !0xff | 9;
     let mut launch = vertex_launch();
-    launch.semantics = vec![9];
+    launch.environment_mut().semantics = vec![9];
     let outcome = strict(&program, &launch).unwrap();
     assert_eq!(outcome.export(ExportKind::Pos, 60).unwrap().values[0], floats([1.0, 2.0, 0.0, 1.0]));
 }
@@ -134,8 +134,8 @@ fn texture_launch(shape: Shape, sizes: &[[u32; 3]], register: [u32; 4]) -> Launc
         Level { width, height, depth, texels }
     };
     let image = Image::new(shape, sizes.iter().map(level).collect()).unwrap();
-    launch.resources.textures.insert(0, Texture::floats(image));
-    launch.resources.samplers.insert(0, edge());
+    launch.environment_mut().resources.textures.insert(0, Texture::floats(image));
+    launch.environment_mut().resources.samplers.insert(0, edge());
     launch
 }
 
@@ -222,8 +222,12 @@ fn a_texture_is_read_at_its_nearest_texel() {
         values: vec![floats([0.25, 0.75, 0.0, 0.0]), floats([9.0, -9.0, 0.0, 0.0])].into(),
     });
     let texels = (0..4).map(|texel| [texel; 4]).collect();
-    launch.resources.textures.insert(2, Texture::floats(Image::flat(2, 2, texels).unwrap()));
-    launch.resources.samplers.insert(3, edge());
+    launch
+        .environment_mut()
+        .resources
+        .textures
+        .insert(2, Texture::floats(Image::flat(2, 2, texels).unwrap()));
+    launch.environment_mut().resources.samplers.insert(3, edge());
     assert_eq!(pixels(&strict(&program, &launch).unwrap()), [[2; 4], [1; 4]]);
 }
 
@@ -263,7 +267,7 @@ fn r600_reads_scratch_through_the_same_instruction() {
         0x9420_0688,
     ]);
     let mut launch = launch();
-    launch.chip = Chip::named("rv670").unwrap();
+    launch.environment_mut().chip = Chip::named("rv670").unwrap();
     assert_eq!(pixels(&strict(&program, &launch).unwrap()), [[0, 1, 2, 3], [10, 11, 12, 13]]);
 }
 
@@ -324,7 +328,7 @@ fn emitted_vertices_are_recorded_and_belong_to_geometry_programs() {
     let program = Program::from_words(vec![0, 0x8a80_0000, 0, 0x8b80_0000, 0, 0x8020_0000]);
     assert!(matches!(strict(&program, &launch()).unwrap_err().cause, Cause::WrongStage { .. }));
     let mut launch = launch();
-    launch.stage = Stage::Geometry;
+    launch.environment_mut().stage = Stage::Geometry;
     let emissions = strict(&program, &launch).unwrap().emissions;
     assert_eq!(
         emissions.iter().map(|emission| (emission.vertex, emission.cut)).collect::<Vec<_>>(),
@@ -370,7 +374,7 @@ fn more_stack_than_declared_traps_with_what_is_needed() {
     let push = |_| Ok([1, 0x8580_0000]);
     let cf: Vec<_> = (0..3).map(push).chain([Ok(END)]).collect();
     let mut launch = launch();
-    launch.stack_size = Some(1);
+    launch.environment_mut().stack_size = Some(1);
     match strict(&assemble(&cf, &[]), &launch).unwrap_err().cause {
         Cause::Flow(FlowFault::StackOverflow { needed: 2, declared: 1, .. }) => {}
         other => panic!("{other}"),

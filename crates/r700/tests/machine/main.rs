@@ -152,7 +152,7 @@ fn one_clause(slots: &[[u32; 2]]) -> Program {
 /// Two lanes of a pixel program with R0 = 0, 1, 2, 3 and 10, 11, 12, 13 as integers.
 fn launch() -> Launch {
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, 2);
-    launch.num_gprs = 8;
+    launch.environment_mut().num_gprs = 8;
     launch.inputs.push(Input { gpr: 0, values: vec![[0, 1, 2, 3], [10, 11, 12, 13]].into() });
     launch
 }

@@ -47,13 +47,13 @@ fn three_lanes(values: [f32; 3]) -> Launch {
     let mut launch = launch();
     launch.lanes = 3;
     launch.inputs[0].values = values.iter().map(|value| floats([*value, 0.0, 0.0, 0.0])).collect();
-    launch.stack_size = Some(1);
+    launch.environment_mut().stack_size = Some(1);
     launch
 }
 
 fn wave(program: &Program, launch: &Launch) -> Wave {
     let launch = Arc::new(launch.clone());
-    let code = Code::new(&program.words, launch.start, launch.code_options());
+    let code = Code::new(&program.words, launch.environment.start, launch.environment.code_options());
     Wave::new(Arc::new(code), None, launch, Options::default(), 0)
 }
 
@@ -129,7 +129,7 @@ fn lanes_beyond_a_wavefront_run_in_further_ones() {
     launch.lanes = 150;
     launch.inputs[0].values = (0..150).map(|lane| floats([lane as f32 - 75.0, 0.0, 0.0, 0.0])).collect();
     for chip in ["rv770", "rv730"] {
-        launch.chip = Chip::named(chip).unwrap();
+        launch.environment_mut().chip = Chip::named(chip).unwrap();
         let outcome = strict(&if_else(), &launch).unwrap();
         for (lane, value) in pixels(&outcome).iter().enumerate() {
             assert_eq!(f32::from_bits(value[0]), if lane > 75 { 1.0 } else { 0.5 }, "lane {lane} on {chip}");

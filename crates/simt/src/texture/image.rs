@@ -22,7 +22,7 @@ pub enum Shape {
 }
 
 /// One mip level.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
     /// Texels a row.
     pub width: u32,
@@ -35,7 +35,7 @@ pub struct Level {
 }
 
 /// Texels with their shape.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     pub(super) shape: Shape,
     pub(super) levels: Vec<Level>,

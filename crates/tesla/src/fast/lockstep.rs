@@ -204,7 +204,7 @@ mod tests {
 
     fn vertices(program: &Program) -> (Grid, Memory) {
         let setup = Setup::new(Chip::G80);
-        let launch = Launch::Vertex(Vertex { setup, lanes: 4, inputs: Default::default() });
+        let launch = Launch::Vertex(Vertex { setup: setup.into(), lanes: 4, inputs: Default::default() });
         Grid::new(launch, program, &Options::default()).unwrap()
     }
 

@@ -15,6 +15,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
 use reconverge_simt::Level;
+use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Table;
@@ -235,6 +236,7 @@ pub(super) fn lower(
     level: Level,
     singly: bool,
 ) -> Lowered {
+    count_lowered();
     let mut lower = Lower {
         context,
         level,
@@ -250,14 +252,14 @@ pub(super) fn lower(
         constant_places: HashMap::new(),
         layout: Layout::new(registers + FIXED),
     };
-    let slots = context.code.slots();
+    let slots = context.code.words().len();
     let leaders = flow::leaders(context);
-    let mut entries = vec![None; slots.len()];
-    let mut starts = vec![NONE; slots.len()];
+    let mut entries = vec![None; slots];
+    let mut starts = vec![NONE; slots];
     let mut blocks: Vec<Block> = Vec::new();
     let mut insides = Vec::new();
     let mut place = 0;
-    while place < slots.len() {
+    while place < slots {
         let start = lower.operations.len() as u32;
         let mut block = Block {
             start,
@@ -274,7 +276,7 @@ pub(super) fn lower(
         };
         let mut inside = Inside { ends: Vec::new(), places: Vec::new(), addresses: Vec::new() };
         loop {
-            let Some(Ok(inst)) = slots.get(place) else {
+            let Some(inst) = context.code.slot(place) else {
                 // The reference interpreter handles this address and traps.
                 place += 1;
                 break;
@@ -335,8 +337,8 @@ pub(super) fn lower(
         generals: lower.generals,
         textures: lower.textures,
         quads: lower.quads,
-        chip: context.chip,
-        modes: context.modes,
+        chip: context.setup.chip,
+        modes: context.setup.modes,
         sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
         layout: lower.layout,
     };

@@ -222,7 +222,7 @@ impl Pairs {
 
 /// Chips before G200 treat some signed operations in another way.
 fn before_g200(context: &Context) -> bool {
-    matches!(context.chip, Chip::G80 | Chip::G84)
+    matches!(context.setup.chip, Chip::G80 | Chip::G84)
 }
 
 /// Where `count` bytes of a segment of g[] from `first` to `last` lie, if they are all inside.
@@ -417,7 +417,7 @@ fn load_each<G: Store>(
         }
         Space::Const(bank) => {
             for lane in members(*bits) {
-                let word = context.constants.read(bank, addresses[lane], bytes);
+                let word = context.setup.constants.read(bank, addresses[lane], bytes);
                 put(&mut values, lane, extended(word.into(), access));
             }
         }

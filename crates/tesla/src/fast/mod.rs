@@ -37,6 +37,8 @@ mod stage;
 mod texture;
 mod words;
 
+use std::sync::Arc;
+
 use reconverge_simt::Level;
 use reconverge_simt::compiling::Extent;
 
@@ -47,9 +49,9 @@ use lower::Lowered;
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
 pub struct Fast {
-    lowered: Lowered,
+    lowered: Arc<Lowered>,
     level: Level,
-    compiled: Option<std::sync::Arc<compiled::Compiled>>,
+    compiled: Option<Arc<compiled::Compiled>>,
 }
 
 impl Fast {
@@ -67,14 +69,14 @@ impl Fast {
         let launch = grid.launch();
         let registers = launch.setup().registers as usize;
         Fast {
-            lowered: lower::lower(
+            lowered: Arc::new(lower::lower(
                 grid.context(),
                 registers,
                 launch.shared_bytes(),
                 launch.inputs(),
                 level,
                 singly,
-            ),
+            )),
             level,
             compiled: None,
         }
@@ -87,6 +89,11 @@ impl Fast {
             grid.launch().shared_bytes(),
             extent,
         )
+    }
+
+    /// The same program with host code of an extent that does not cut blocks.
+    pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
+        self.clone().with_passes(grid.context(), grid.launch().shared_bytes(), extent)
     }
 
     /// Whether some of the program is host code.

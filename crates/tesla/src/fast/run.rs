@@ -194,7 +194,7 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
     }
 
     fn constants(&self, bank: u8) -> &[u8] {
-        self.context.constants.bank(bank.into())
+        self.context.setup.constants.bank(bank.into())
     }
 
     fn local(&mut self) -> (&mut [u8], u32) {

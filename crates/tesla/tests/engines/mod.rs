@@ -28,8 +28,8 @@ pub(crate) fn run(launch: Launch, program: &Program, options: &Options) -> Resul
     let attempt = |engine, level, told: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
         match told {
-            Some(told) => run::run_observed(launch.clone(), program, &options, told),
-            None => run::run(launch.clone(), program, &options),
+            Some(told) => run::run_observed(program, launch.clone(), &options, told),
+            None => run::run(program, launch.clone(), &options),
         }
     };
     let shown = |result: &Result<Outcome, RunError>| match result {

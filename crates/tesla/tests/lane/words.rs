@@ -243,7 +243,8 @@ fn check(functions: &[(String, Function)]) -> u64 {
     let mut go = |sources: Vec<u32>| {
         let mut setup = Setup::new(Chip::Gt215);
         setup.registers = 2 + functions.len() as u32;
-        let vertex = Vertex { setup, lanes: sources.len(), inputs: [(0, sources.clone())].into() };
+        let vertex =
+            Vertex { setup: setup.into(), lanes: sources.len(), inputs: [(0, sources.clone())].into() };
         let expected: Vec<Vec<u32>> =
             functions.iter().map(|(_, function)| sources.iter().map(|x| function(*x)).collect()).collect();
         let levels = if first { Level::available() } else { vec![Level::best()] };
@@ -251,7 +252,7 @@ fn check(functions: &[(String, Function)]) -> u64 {
         // The interpreter takes some microseconds a warp: the first launch is enough of it.
         for (engine, level) in first.then(|| (Engine::Reference, Level::best())).into_iter().chain(ways) {
             let options = Options { engine, level: Some(level), mode: Mode::Lenient, ..Options::default() };
-            let outcome = run(Launch::Vertex(vertex.clone()), &program, &options);
+            let outcome = run(&program, Launch::Vertex(vertex.clone()), &options);
             let lanes = outcome.unwrap_or_else(|error| panic!("{error}")).lanes;
             for ((line, _), (register, expected)) in functions.iter().zip((2..).zip(&expected)) {
                 for (lane, (source, expected)) in sources.iter().zip(expected).enumerate() {

@@ -95,11 +95,14 @@ pub fn source(random: &mut Random) -> String {
 pub fn launch(random: &mut Random) -> Launch {
     let lanes = 1 + random.below(70) as usize;
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
-    (launch.num_gprs, launch.clause_temps) = (REGISTERS as u8, 0);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (REGISTERS as u8, 0);
     let first = random.one_of(&[0, 0, 1, 2, 7]);
-    launch.resources.loop_constants[0] = LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
-    launch.resources.constant_buffers[0] = (0..random.one_of(&[40, 400])).map(|_| random.next()).collect();
-    launch.resources.constant_file = (0..12).map(|_| [(); 4].map(|()| random.next())).collect();
+    launch.environment_mut().resources.loop_constants[0] =
+        LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
+    launch.environment_mut().resources.constant_buffers[0] =
+        (0..random.one_of(&[40, 400])).map(|_| random.next()).collect();
+    launch.environment_mut().resources.constant_file =
+        (0..12).map(|_| [(); 4].map(|()| random.next())).collect();
     let beyond = random.once_in(4);
     for gpr in 0..REGISTERS as u8 {
         let mut value = || match gpr {

@@ -125,14 +125,15 @@ fn buffer(random: &mut Random) -> VertexBuffer {
 pub fn launch(random: &mut Random) -> Launch {
     let lanes = 1 + random.below(100) as usize;
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
-    (launch.num_gprs, launch.clause_temps) = (12, 0);
-    (launch.scratch_dwords, launch.record_dwords) = (48, 32);
+    (launch.environment_mut().num_gprs, launch.environment_mut().clause_temps) = (12, 0);
+    (launch.environment_mut().scratch_dwords, launch.environment_mut().record_dwords) = (48, 32);
     launch.scatter = (0..random.one_of(&[16, 64])).collect();
-    launch.base_vertex = random.one_of(&[0, 0, 3, u32::MAX]);
-    launch.base_instance = random.below(3);
+    launch.environment_mut().base_vertex = random.one_of(&[0, 0, 3, u32::MAX]);
+    launch.environment_mut().base_instance = random.below(3);
     // Up to two rounds, from an aL on that is seldom too large.
     let first = random.one_of(&[0, 0, 1, 2, 9]);
-    launch.resources.loop_constants[0] = LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
+    launch.environment_mut().resources.loop_constants[0] =
+        LoopConstant((1 + random.below(2)) | (first << 12) | (1 << 24));
     if random.once_in(3) {
         launch.covered = Some((0..lanes).map(|_| random.once_in(2)).collect());
     }
@@ -150,7 +151,7 @@ pub fn launch(random: &mut Random) -> Launch {
         launch.inputs.push(Input { gpr, values });
     }
     for number in 0..5 {
-        launch.resources.vertex_buffers.insert(number, buffer(random));
+        launch.environment_mut().resources.vertex_buffers.insert(number, buffer(random));
     }
     launch
 }

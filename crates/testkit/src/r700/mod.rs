@@ -358,9 +358,9 @@ pub fn launch(random: &mut Random) -> Launch {
     let chip = [Chip::RV770, Chip::RV770, Chip::named("rv730").unwrap()][random.below(3) as usize];
     let lanes = 1 + random.below(130) as usize;
     let mut launch = Launch::new(chip, Stage::Pixel, lanes);
-    launch.num_gprs = 4;
-    launch.clause_temps = 0;
-    launch.dx10_clamp = random.once_in(2);
+    launch.environment_mut().num_gprs = 4;
+    launch.environment_mut().clause_temps = 0;
+    launch.environment_mut().dx10_clamp = random.once_in(2);
     let word = |random: &mut Random| match random.below(4) {
         0 => [0, 0x8000_0000, 1, 0x7f80_0000, 0x7fc0_0000, 0xff80_0001, 0x3f80_0000, 0x0080_0000]
             [random.below(8) as usize],
@@ -372,6 +372,7 @@ pub fn launch(random: &mut Random) -> Launch {
         let values = (0..lanes).map(|_| [0; 4].map(|_: u32| word(random))).collect();
         launch.inputs.push(Input { gpr, values });
     }
-    launch.resources.constant_file = (0..5).map(|_| [0; 4].map(|_: u32| word(random))).collect();
+    launch.environment_mut().resources.constant_file =
+        (0..5).map(|_| [0; 4].map(|_: u32| word(random))).collect();
     launch
 }

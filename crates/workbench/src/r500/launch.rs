@@ -317,7 +317,8 @@ impl Launch {
             "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
         )?;
         let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
-        Ok(machine::Launch { lanes, inputs, constants, textures, hardware })
+        let environment = machine::Environment { constants, textures, hardware }.into();
+        Ok(machine::Launch { environment, lanes, inputs })
     }
 
     fn pairs(&self, setup: &Setup, values: &CtmValues, request: &Request<'_>) -> Result<Dispatch, Error> {
@@ -522,7 +523,7 @@ struct PixelSteps(Run);
 
 impl PixelSteps {
     fn width(&self) -> usize {
-        self.0.launch().hardware.group_width
+        self.0.launch().environment.hardware.group_width
     }
 
     fn group(&self, group: usize) -> Option<&Group> {

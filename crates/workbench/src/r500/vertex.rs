@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reconverge_r500::pvs::cause::Cause;
 use reconverge_r500::pvs::group::{Group, WIDTH};
 use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, OUTPUTS, TEMPORARIES};
-use reconverge_r500::pvs::launch::{Input, Launch};
+use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_r500::pvs::outputs;
 use reconverge_r500::pvs::run::{self, Run};
 use reconverge_r500::pvs::setup::Setup;
@@ -51,7 +51,7 @@ pub(super) fn prepare(
         Ok(Input { register, values: per_lane(&place, &values, vertices)?.into() })
     };
     let inputs = loaded.into_iter().map(input).collect::<Result<_, Error>>()?;
-    let launch = Launch { vertices, inputs, constants };
+    let launch = Launch { environment: Environment { constants }.into(), vertices, inputs };
     Ok(Session::new(Vertices { setup: Arc::new(setup), launch }))
 }
 

@@ -8,7 +8,7 @@ use reconverge_isa::{Isa, Program};
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
-use reconverge_r700::launch::{self as machine, FetchProgram, Input, Stage};
+use reconverge_r700::launch::{self as machine, FetchProgram, Input, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
 use reconverge_r700::run::{Run, run, run_watched};
@@ -228,23 +228,31 @@ impl Launch {
         let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
         let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
         let mut launch = machine::Launch::new(chip, stage(request)?, lanes);
+        let environment = launch.environment_mut();
         let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
         if let Some(register) = resources.into_iter().find_map(|name| program.state(name)) {
-            launch.set_pgm_resources(register);
+            environment.set_pgm_resources(register);
         }
         let stated = program.resources.registers.and_then(|count| u8::try_from(count).ok());
-        launch.num_gprs = self.gprs.or(stated).unwrap_or(launch.num_gprs);
-        if launch.num_gprs > 128 {
-            return Err(Error::Machine(format!("gprs: {}; 0 to 128 fits here", launch.num_gprs)));
+        environment.num_gprs = self.gprs.or(stated).unwrap_or(environment.num_gprs);
+        if environment.num_gprs > 128 {
+            return Err(Error::Machine(format!("gprs: {}; 0 to 128 fits here", environment.num_gprs)));
         }
-        launch.stack_size = self.stack.or(program.resources.stack).or(launch.stack_size);
-        launch.clause_temps = self.clause_temps.unwrap_or(launch.clause_temps).min(128 - launch.num_gprs);
-        launch.prefer_vector = self.prefer_vector.unwrap_or(launch.prefer_vector);
-        launch.dx10_clamp = self.dx10_clamp.unwrap_or(launch.dx10_clamp);
-        launch.start = self.start.unwrap_or(program.base);
-        launch.base_vertex = self.base_vertex;
-        launch.base_instance = self.base_instance;
-        launch.semantics.clone_from(&self.semantics);
+        environment.stack_size = self.stack.or(program.resources.stack).or(environment.stack_size);
+        let clause_temps = self.clause_temps.unwrap_or(environment.clause_temps);
+        environment.clause_temps = clause_temps.min(128 - environment.num_gprs);
+        environment.prefer_vector = self.prefer_vector.unwrap_or(environment.prefer_vector);
+        environment.dx10_clamp = self.dx10_clamp.unwrap_or(environment.dx10_clamp);
+        environment.start = self.start.unwrap_or(program.base);
+        environment.base_vertex = self.base_vertex;
+        environment.base_instance = self.base_instance;
+        environment.semantics.clone_from(&self.semantics);
+        if let Some(fetch) = &self.fetch_program {
+            let words = words("fetch_program", &fetch.words, files)?;
+            environment.fetch_program = Some(FetchProgram { words, start: fetch.start });
+        }
+        stated_resources(program, &mut environment.resources)?;
+        fill_resources(self, &common.texture, &mut environment.resources, files)?;
         for (gpr, place, values) in loaded {
             launch.inputs.push(Input { gpr, values: per_lane(&place, &values, lanes)?.into() });
         }
@@ -259,12 +267,6 @@ impl Launch {
         if let Some(scatter) = &self.scatter {
             launch.scatter = words("scatter", scatter, files)?;
         }
-        if let Some(fetch) = &self.fetch_program {
-            let words = words("fetch_program", &fetch.words, files)?;
-            launch.fetch_program = Some(FetchProgram { words, start: fetch.start });
-        }
-        stated_resources(program, &mut launch)?;
-        fill_resources(self, &common.texture, &mut launch, files)?;
         Ok(launch)
     }
 }
@@ -284,8 +286,7 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 }
 
 /// Takes what the program's file states: loop constants, booleans, constants.
-fn stated_resources(program: &Program, launch: &mut machine::Launch) -> Result<(), Error> {
-    let resources = &mut launch.resources;
+fn stated_resources(program: &Program, resources: &mut Resources) -> Result<(), Error> {
     resources.booleans = program.state("SQ_BOOL_CONST").unwrap_or(0);
     for (number, constant) in resources.loop_constants.iter_mut().enumerate() {
         *constant = LoopConstant(program.state(&format!("SQ_LOOP_CONST_{number}")).unwrap_or(constant.0));
@@ -326,10 +327,9 @@ fn place_constants(
 fn fill_resources(
     file: &Launch,
     textures: &[TextureValues],
-    launch: &mut machine::Launch,
+    resources: &mut Resources,
     files: &dyn Files,
 ) -> Result<(), Error> {
-    let resources = &mut launch.resources;
     resources.booleans = file.booleans.unwrap_or(resources.booleans);
     for constant in &file.constant {
         let place = format!("constant {}", constant.number);
@@ -370,7 +370,7 @@ fn fill_resources(
         let array = buffer.values.load_plain(&place, files)?;
         let described = match (buffer.stride, buffer.word2) {
             (Some(stride @ 0..=2047), None) => {
-                VertexBuffer { bytes: array.bytes, stride, ..VertexBuffer::constants(&[]) }
+                VertexBuffer { bytes: array.bytes.into(), stride, ..VertexBuffer::constants(&[]) }
             }
             (Some(stride), None) => {
                 return Err(Error::Machine(format!("{place}: a stride of {stride}; 0 to 2047 fits here")));
@@ -514,7 +514,7 @@ struct WaveSteps {
 
 impl WaveSteps {
     fn width(&self) -> usize {
-        self.run.launch().chip.wave_width.into()
+        self.run.launch().environment.chip.wave_width.into()
     }
 
     fn wave(&self, group: usize) -> Option<&Wave> {
@@ -562,7 +562,7 @@ impl Steps for WaveSteps {
     }
 
     fn registers(&self) -> Vec<RegisterClass> {
-        let machine::Launch { num_gprs, clause_temps, .. } = self.run.launch();
+        let machine::Environment { num_gprs, clause_temps, .. } = &*self.run.launch().environment;
         let (registers, temps) = (usize::from(*num_gprs), usize::from(*clause_temps));
         vec![
             RegisterClass { name: "R", count: registers, channels: "xyzw" },

@@ -378,15 +378,17 @@ impl Launch {
                     Some(values) => values.load_float("vertices", true, files)?.array.words().collect(),
                 };
                 machine::Launch::Geometry(Geometry {
-                    setup,
+                    setup: setup.into(),
                     lanes,
                     inputs: words.into_iter().collect(),
                     vertices,
                 })
             }
-            Stage::Vertex | Stage::Compute => {
-                machine::Launch::Vertex(Vertex { setup, lanes, inputs: words.into_iter().collect() })
-            }
+            Stage::Vertex | Stage::Compute => machine::Launch::Vertex(Vertex {
+                setup: setup.into(),
+                lanes,
+                inputs: words.into_iter().collect(),
+            }),
         };
         Ok((launch, Outputs::Lanes { stage, results }))
     }

@@ -11,7 +11,7 @@ use crate::stats::{Class, Conventions};
 pub(super) fn conventions(chip: Chip, stage: Stage, program: &Program) -> Result<Conventions, TargetError> {
     let code = Code::new(&program.words, program.base, stage, chip);
     let slots = || (code.base()..).step_by(4).zip(code.slots());
-    let instructions = || slots().filter_map(|(pc, slot)| Some((pc, slot.as_ref().ok()?)));
+    let instructions = || slots().filter_map(|(pc, slot)| Some((pc, slot?)));
     Ok(Conventions {
         classes: instructions().map(|(pc, inst)| (pc, class(&inst.op))).collect(),
         accesses: instructions().filter_map(|(pc, inst)| Some((pc, access(inst)?))).collect(),

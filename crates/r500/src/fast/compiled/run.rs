@@ -9,9 +9,10 @@ use reconverge_jit::{Ended, FLUSH_OPERANDS, Held, Machine, Ran, State};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, Own};
-use crate::fast::lanes::{Lanes, Set, choose};
+use crate::fast::lanes::{Lanes, Set, State as Lent, choose};
 use crate::fast::lower::Lowered;
 use crate::flow::Flow;
+use crate::group::after_fc;
 
 /// Runs regions.
 #[derive(Clone, Copy, Debug)]
@@ -134,9 +135,8 @@ impl<'a> Passer<'a> {
         *budget -= issued;
         let Calls { lanes, .. } = calls;
         if issued > 0 && in_loop.is_some() {
-            // Every FC instruction destroys the ALU result. (CTM guide p. 35)
-            *lanes.alu_result = Mask::NONE;
-            *lanes.alu_result_valid = Mask::NONE;
+            let Lent { alu_result, alu_result_valid, .. } = &mut **lanes;
+            after_fc(alu_result, alu_result_valid);
         }
         let first = |block: u32| lowered.blocks[block as usize].first;
         let (pc, passed) = match ended {

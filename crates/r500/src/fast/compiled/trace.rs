@@ -12,8 +12,8 @@ use reconverge_simt::compiling::Extent;
 use super::code::{Program, Way};
 use super::run::R500;
 use super::{After, Found, Loop, Own};
-use crate::fast::lower::{Block, Flow, Last, Lowered, NONE, Template};
-use crate::flow::InLoop;
+use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
+use crate::flow::{self, InLoop};
 
 /// Finds the regions of a program, by the block where they begin.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
@@ -123,13 +123,13 @@ impl<'a> Tracer<'a> {
     }
 
     /// A BREAK whose votes are the ALU result, or the end of the region's loop.
-    fn within(&self, block: &Block, flow: &Flow) -> Option<InLoop> {
+    fn within(&self, block: &Block, flow: &flow::Step) -> Option<InLoop> {
         let it = flow.in_loop?;
         it.al()?;
         let always = flow.wants == [u64::MAX; 4];
         if it.ends() {
             // In strict mode it traps if it reads an ALU result that nothing has written, even if every result jumps.
-            let goes_back = block.jump == self.head && always && !flow.reads_alu_result;
+            let goes_back = block.jump == self.head && always && !flow.reads_alu_result();
             return goes_back.then_some(it);
         }
         // The votes are the result of this block for all active lanes. Calls come before it.
@@ -139,11 +139,10 @@ impl<'a> Tracer<'a> {
             (!computes || matches!(template, Template::AluResult { .. })).then_some(computes)
         });
         let by_result = flow.wants == [0, 0, u64::MAX, u64::MAX] || flow.wants == [u64::MAX, u64::MAX, 0, 0];
-        (by_result && result == Some(true) && flow.predicate.is_none() && !flow.fc.inst.jump_any)
-            .then_some(it)
+        (by_result && result == Some(true) && flow.predicate.is_none() && !flow.inst.jump_any).then_some(it)
     }
 
-    fn leave(&mut self, number: u32, flow: &Flow) {
+    fn leave(&mut self, number: u32, flow: &flow::Step) {
         let holds = flow.wants[2] != 0;
         let step = |word| Step::Leave { word, arrives: false };
         self.builder.leave(number, step, |way| {

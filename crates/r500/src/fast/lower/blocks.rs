@@ -4,10 +4,8 @@ use std::ops::{Range, RangeInclusive};
 
 use super::Lowering;
 use super::schedule::Instruction;
-use crate::flow::{InLoop, LoopConstant, reads_alu_result};
-use crate::inst::{Alu, Body, CONSTANTS, Fc, Inst, SLOTS, Source, TEMPORARIES};
+use crate::inst::{Alu, Body, CONSTANTS, Inst, SLOTS, Source, TEMPORARIES};
 use crate::operations::used_sources;
-use crate::setup::Setup;
 use crate::words::{CmnInst, InstType, TexOp};
 
 /// The instruction behind a block's operations.
@@ -56,21 +54,6 @@ impl Block {
     }
 }
 
-/// A flow instruction.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Flow {
-    pub(in crate::fast) fc: Fc,
-    /// The predicate bit that JUMP_FUNC looks at, if any, and whether it is inverted.
-    pub(in crate::fast) predicate: Option<(usize, bool)>,
-    /// The lanes that want to jump, all or none, for each ALU result * 2 + predicate.
-    pub(in crate::fast) wants: [u64; 4],
-    /// The ALU result must be valid.
-    pub(in crate::fast) reads_alu_result: bool,
-    pub(in crate::fast) constant: LoopConstant,
-    /// What it is where a loop takes one of its usual steps.
-    pub(in crate::fast) in_loop: Option<InLoop>,
-}
-
 /// A place in a block.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Entry {
@@ -117,8 +100,8 @@ impl<'a> Lowering<'a> {
             let ends = slot == self.setup.end;
             (self.scratch, self.al, self.split) = (0, None, None);
             let last = match executable.map(|inst| (inst, &inst.body)) {
-                Some((inst, Body::Fc(fc))) => {
-                    self.lowered.flows.push(flow(self.setup, inst, fc));
+                Some((_, Body::Fc(_))) => {
+                    self.lowered.flows.extend(self.setup.slot(slot).and_then(|slot| slot.step));
                     Some(Last::Flow(self.lowered.flows.len() as u32 - 1))
                 }
                 Some((_, Body::Tex(tex))) if tex.inst.inst == TexOp::NOP => None,
@@ -160,7 +143,7 @@ impl<'a> Lowering<'a> {
         for block in &mut self.lowered.blocks {
             block.fall = at(block.first + block.size);
             if let Last::Flow(number) = block.last {
-                block.jump = at(target_of(self.setup, &self.lowered.flows[number as usize].fc));
+                block.jump = at(self.lowered.flows[number as usize].target);
             }
         }
     }
@@ -177,8 +160,8 @@ impl<'a> Lowering<'a> {
         let mut starts = vec![false; SLOTS];
         starts[usize::from(self.setup.start) % SLOTS] = true;
         for (_, slot) in self.setup.slots() {
-            if let Ok(Inst { body: Body::Fc(fc), .. }) = &slot.inst
-                && let Some(start) = starts.get_mut(usize::from(target_of(self.setup, fc)))
+            if let Some(step) = &slot.step
+                && let Some(start) = starts.get_mut(usize::from(step.target))
             {
                 *start = true;
             }
@@ -262,28 +245,5 @@ fn meet(a: Option<RangeInclusive<i32>>, b: Option<RangeInclusive<i32>>) -> Optio
     match (a, b) {
         (Some(a), Some(b)) => Some(*a.start().max(b.start())..=*a.end().min(b.end())),
         (a, b) => a.or(b),
-    }
-}
-
-/// The slot that a flow instruction jumps to, unless it returns.
-fn target_of(setup: &Setup, fc: &Fc) -> u16 {
-    fc.addr.jump_addr + if fc.addr.jump_global { 0 } else { setup.offset }
-}
-
-fn flow(setup: &Setup, inst: &Inst, fc: &Fc) -> Flow {
-    let boolean = setup.bools >> fc.addr.bool_addr & 1;
-    let wants = [0u32, 2, 4, 6].map(|index| match fc.inst.jump_func >> (index + boolean) & 1 {
-        0 => 0,
-        _ => u64::MAX,
-    });
-    let constant = setup.ints[usize::from(fc.addr.int_addr)];
-    // One predicate only; RGBA is forbidden and read as red in lenient mode.
-    Flow {
-        fc: *fc,
-        predicate: inst.common.predicate(0),
-        wants,
-        reads_alu_result: reads_alu_result(fc.inst.jump_func),
-        constant,
-        in_loop: InLoop::of(&fc.inst, &fc.addr, constant, setup.offset, setup.fc_mode),
     }
 }

@@ -22,16 +22,18 @@ mod schedule;
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
 
+use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode};
 
-pub(super) use self::blocks::{Block, Entry, Flow, Last, NONE};
+pub(super) use self::blocks::{Block, Entry, Last, NONE};
 pub(super) use self::codes::Computes;
 use self::denormals::{Normal, values_of_al, written_by};
 pub(super) use self::fetch::{Fetch, Written};
 use super::lanes::{Body, Channel, Operation, Place, Set, handler};
 use super::memory::{Load, Scatter};
+use crate::flow;
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
 use crate::inst::{Body as InstBody, SLOTS};
 use crate::launch::Launch;
@@ -74,7 +76,7 @@ pub(super) struct Lowered {
     pub(super) scatters: Vec<Scatter>,
     pub(super) loads: Vec<Load>,
     pub(super) blocks: Vec<Block>,
-    pub(super) flows: Vec<Flow>,
+    pub(super) flows: Vec<flow::Step>,
     /// By slot.
     pub(super) entries: Vec<Entry>,
     /// By slot: the end of its operations.
@@ -101,7 +103,9 @@ pub(super) fn lower(
     level: Level,
     singly: bool,
 ) -> Lowered {
-    let constants = &launch.constants_of(setup);
+    count_lowered();
+    let environment = &*launch.environment;
+    let constants = &environment.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
@@ -109,7 +113,7 @@ pub(super) fn lower(
     let mut lowering = Lowering {
         setup,
         constants,
-        textures: &launch.textures,
+        textures: &environment.textures,
         strict,
         bound,
         level,
@@ -119,7 +123,7 @@ pub(super) fn lower(
             operations: Vec::new(),
             templates: Vec::new(),
             constants: HashMap::new(),
-            width: launch.hardware.group_width,
+            width: environment.hardware.group_width,
             zero_wins: setup.zero_wins,
             fetches: Vec::new(),
             scatters: Vec::new(),

@@ -15,6 +15,7 @@ pub(crate) mod lockstep;
 mod lower;
 mod rows;
 
+use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::{Event, FlowView, Level, Mask, Observer, Options, Trap};
 
 use super::cause::Cause;
@@ -25,7 +26,7 @@ use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
 
-/// A program lowered for a launch.
+/// A lowered program.
 #[derive(Clone, Debug)]
 pub struct Fast {
     /// By slot; none where the reference interpreter executes.
@@ -38,6 +39,7 @@ pub struct Fast {
 impl Fast {
     /// Lowers a program.
     pub fn new(setup: &Setup, options: &Options) -> Fast {
+        count_lowered();
         let mut fast = Fast { slots: Vec::new(), written: lower::written(setup), level: options.level() };
         for (slot, loaded) in setup.slots() {
             fast.slots.resize(usize::from(slot), None);

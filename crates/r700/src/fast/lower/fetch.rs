@@ -199,7 +199,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn resources(&self, bound: Bound) -> &crate::launch::Resources {
-        if bound.alternate { &self.launch.alternate } else { &self.launch.resources }
+        self.environment.bound(bound.alternate)
     }
 
     /// The texture of an instruction, if there is one.
@@ -267,7 +267,7 @@ impl Lowering<'_> {
         if relative {
             return Some(Register::Loop(u8::try_from(gpr).ok()?, chan as u8));
         }
-        self.launch.register_row(gpr, chan).map(|row| Register::Fixed(self.place(row)))
+        self.environment.register_row(gpr, chan).map(|row| Register::Fixed(self.place(row)))
     }
 
     /// The rows of the results in register `gpr`; `one` is what select ONE means.

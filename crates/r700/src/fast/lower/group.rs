@@ -141,7 +141,7 @@ impl Lowering<'_> {
             Some(false) => FALSE,
         };
         operation.clamp = op.clamp;
-        operation.dx10_clamp = self.launch.dx10_clamp;
+        operation.dx10_clamp = self.environment.dx10_clamp;
         (operation.update_pred, operation.update_execute_mask) = (op.update_pred, op.update_execute_mask);
         operation.factor = op.omod;
         let mut reads = Vec::new();
@@ -188,7 +188,7 @@ impl Lowering<'_> {
         };
         // A kernel has room for one factor.
         let own = if factors.contains(&1.0) {
-            choose(op.opcode.code, shape, self.launch.chip.family, self.level)
+            choose(op.opcode.code, shape, self.environment.chip.family, self.level)
         } else {
             None
         };
@@ -274,7 +274,7 @@ impl Lowering<'_> {
 
     fn copy(&self, from: Place, to: Place, set: u8) -> Operation {
         let shape = Shape { modified: false, finish: false, write: true };
-        let run = choose(AluCode::Op2(Op2::MOV), shape, self.launch.chip.family, self.level);
+        let run = choose(AluCode::Op2(Op2::MOV), shape, self.environment.chip.family, self.level);
         let run = run.expect("a plain MOV has code of its own");
         Operation { src: [from; 3], dst: to, set, ..self.operation(run) }
     }

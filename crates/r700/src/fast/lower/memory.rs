@@ -106,7 +106,7 @@ impl Lowering<'_> {
             ),
             VertexFormat::Gpr(_) => return None,
             VertexFormat::Semantic(word) => {
-                let found = self.launch.semantics.iter().position(|id| *id == word.semantic_id);
+                let found = self.environment.semantics.iter().position(|id| *id == word.semantic_id);
                 let Some(place) = found else {
                     let (work, exactness) = (FetchWork::Nothing, Fidelity::Specified);
                     let (src, dst, rules) = (Vec::new(), Vec::new(), Vec::new());
@@ -131,8 +131,8 @@ impl Lowering<'_> {
         let vertex = Vertex {
             bound,
             base: match low.fetch_type {
-                VtxFetchType::VERTEX_DATA => self.launch.base_vertex,
-                VtxFetchType::INSTANCE_DATA => self.launch.base_instance,
+                VtxFetchType::VERTEX_DATA => self.environment.base_vertex,
+                VtxFetchType::INSTANCE_DATA => self.environment.base_instance,
                 VtxFetchType::NO_INDEX_OFFSET => 0,
             },
             stride,
@@ -257,7 +257,7 @@ impl Lowering<'_> {
             return None;
         }
         let index = match export.indexed {
-            true => Some(self.place(self.launch.register_row(export.index_gpr.into(), 0)?)),
+            true => Some(self.place(self.environment.register_row(export.index_gpr.into(), 0)?)),
             false => None,
         };
         let elem_dwords = usize::from(export.elem_dwords);

@@ -127,7 +127,9 @@ impl Lowering<'_> {
                 Operand::Previous(slot) => previous(slot.into()),
                 Operand::PreviousScalar => previous(TRANS.into()),
                 Operand::Gpr { .. } if source.rel => index(),
-                Operand::Gpr { gpr, chan } => self.launch.register_row(gpr.into(), chan.into()).is_some(),
+                Operand::Gpr { gpr, chan } => {
+                    self.environment.register_row(gpr.into(), chan.into()).is_some()
+                }
                 Operand::ConstantFile { .. } if source.rel => index(),
                 Operand::Kcache { set, index, .. } if by_loop(clause, set) => index < 32,
                 Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {

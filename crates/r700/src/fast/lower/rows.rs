@@ -21,7 +21,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn destination(&self, op: &AluOp) -> Option<Place> {
-        self.launch.register_row(op.dst_gpr.into(), op.dst_chan.into()).map(|row| self.place(row))
+        self.environment.register_row(op.dst_gpr.into(), op.dst_chan.into()).map(|row| self.place(row))
     }
 
     /// The row of a component of AR.
@@ -80,7 +80,7 @@ impl Lowering<'_> {
 
     /// The constants among which an index chooses.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
-        let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+        let resources = self.environment.bound(clause.alt_const);
         match source.operand {
             Operand::Kcache { set, index, chan } => {
                 let Window { bank, line, .. } = clause.kcache[usize::from(set)];
@@ -125,7 +125,7 @@ impl Lowering<'_> {
             Operand::Previous(slot) => previous(slot.into()),
             Operand::PreviousScalar => previous(TRANS.into()),
             Operand::Gpr { gpr, chan } => {
-                let row = self.launch.register_row(gpr.into(), chan.into());
+                let row = self.environment.register_row(gpr.into(), chan.into());
                 self.place(row.expect("only groups whose registers are there are lowered"))
             }
             Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {
@@ -149,7 +149,7 @@ impl Lowering<'_> {
 
     /// A constant that is the same whenever the group runs.
     pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<u32> {
-        let resources = if clause.alt_const { &self.launch.alternate } else { &self.launch.resources };
+        let resources = self.environment.bound(clause.alt_const);
         match source.operand {
             Operand::Value(value) => Some(value),
             Operand::Kcache { set, index, chan } => {

@@ -815,7 +815,7 @@ fn has_template(op: &Arith, inst: &Inst, flags: bool, context: &Context) -> bool
         Arith::Shl { .. } | Arith::Shr { .. } => !flags || known_count(),
         Arith::FAdd { rounding: Rounding::Nearest, sat: false } => true,
         Arith::FMul { rounding: Rounding::Nearest, sat: false } | Arith::FMad { sat: false } => {
-            !context.modes.mul_zero_wins
+            !context.setup.modes.mul_zero_wins
         }
         Arith::FMin | Arith::FMax | Arith::FSet { .. } => true,
         Arith::Slct => !flags,

@@ -119,7 +119,7 @@ impl Fast {
             let Space::Const(bank) = mem.space else { return None };
             fixed.then(|| {
                 let at = crate::spaces::aligned(u32::from(mem.offset as u16), mem.access.bytes());
-                let raw = context.constants.read(bank, at, mem.access.bytes());
+                let raw = context.setup.constants.read(bank, at, mem.access.bytes());
                 crate::access::extended(raw.into(), mem.access) as u32
             })
         };

@@ -31,7 +31,7 @@ pub(super) fn regions(
     extent: Extent,
 ) -> Vec<(u32, Found)> {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
-    if context.code.slots().iter().flatten().any(quads) {
+    if context.code.slots().flatten().any(quads) {
         return Vec::new();
     }
     let heads = heads(context, lowered);
@@ -99,15 +99,14 @@ impl<'a> Tracer<'a> {
     /// The instructions of a block except for its flow.
     fn instructions(&self, number: u32) -> Vec<Inst> {
         let places = &self.lowered.inside[number as usize].places;
-        let insts =
-            places.iter().filter_map(|place| self.context.code.slots()[*place].as_ref().ok().copied());
+        let insts = places.iter().filter_map(|place| self.context.code.slot(*place).copied());
         insts.filter(|inst| !matches!(inst.op, Op::Control(_))).collect()
     }
 
     /// The guard of the flow at a block's end.
     fn guard(&self, number: u32) -> Guard {
         let place = self.lowered.inside[number as usize].places.last();
-        let inst = place.and_then(|place| self.context.code.slots()[*place].as_ref().ok());
+        let inst = place.and_then(|place| self.context.code.slot(*place));
         inst.map_or(Guard::ALWAYS, |inst| inst.guard)
     }
 

@@ -120,7 +120,7 @@ impl Lower<'_> {
         }
         let (at, bytes) = (place_of(mem), mem.access.bytes());
         if let Space::Const(bank) = mem.space {
-            let raw = self.context.constants.read(bank, at, bytes);
+            let raw = self.context.setup.constants.read(bank, at, bytes);
             return self.constant(extended(raw.into(), mem.access) as u32);
         }
         let mut fetch = self.operation(self.temporary(number), ACTIVE);
@@ -266,7 +266,7 @@ impl Lower<'_> {
             halves: changed.narrow != [false; 3] || changed.dst_narrow,
             modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
         };
-        let code = kernels::choose(&own, shape, self.context.modes, self.level)?;
+        let code = kernels::choose(&own, shape, self.context.setup.modes, self.level)?;
         *operation = changed;
         Some(code)
     }

@@ -8,7 +8,7 @@ use crate::inst::{Control, End, Guard, Inst, Op};
 /// stack shows: the blocks of programs with them have no neighbours.
 pub(super) fn link(context: &Context, starts: &[u32], blocks: &mut [Block]) {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
-    if context.code.slots().iter().flatten().any(quads) {
+    if context.code.slots().flatten().any(quads) {
         return;
     }
     for number in 0..blocks.len() {
@@ -71,10 +71,9 @@ pub(super) fn conditional(
 
 /// By word: whether a block begins there whatever precedes it. Jumps elsewhere enter a block in its middle.
 pub(super) fn leaders(context: &Context) -> Vec<bool> {
-    let slots = context.code.slots();
-    let mut leaders = vec![false; slots.len()];
-    for (place, inst) in slots.iter().enumerate() {
-        let Ok(inst) = inst else { continue };
+    let mut leaders = vec![false; context.code.words().len()];
+    for (place, inst) in context.code.slots().enumerate() {
+        let Some(inst) = inst else { continue };
         leaders[place] |= inst.end == End::Join;
         let Op::Control(control) = inst.op else { continue };
         if let Some(target) = control.target().and_then(|target| context.code.place(target)) {

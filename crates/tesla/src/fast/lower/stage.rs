@@ -79,7 +79,7 @@ impl Lower<'_> {
         times.modifiers[0] = Modifiers::NONE;
         let op = match plain {
             true => Arith::Mov { width: Width::B32 },
-            false if self.context.modes.mul_zero_wins => return None,
+            false if self.context.setup.modes.mul_zero_wins => return None,
             false => Arith::FMul { rounding: Rounding::Nearest, sat: false },
         };
         let mut high = [self.zero(); 3];

@@ -15,7 +15,7 @@ use crate::texture::{SourceOrder, Texture};
 impl Lower<'_> {
     /// A texture instruction.
     pub(super) fn texture(&mut self, tex: &inst::Tex, set: usize) -> Option<Lowering> {
-        let texture = self.context.textures.textures.get(&tex.texture)?;
+        let texture = self.context.setup.textures.textures.get(&tex.texture)?;
         let sources = [0, 1, 2, 3].map(|word| self.register(tex.base.saturating_add(word)));
         let work = match tex.op {
             TexOp::Fetch => Work::Fetch(sources, usize::from(tex.count)),
@@ -45,7 +45,7 @@ impl Lower<'_> {
     }
 
     fn sample(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> Option<Sample> {
-        let state = self.context.textures.samplers.get(&tex.sampler)?;
+        let state = self.context.setup.textures.samplers.get(&tex.sampler)?;
         let image = &*texture.image;
         let order = SourceOrder::of(image.shape(), state.compare.is_some());
         let source = |word: Option<usize>| match word {
@@ -102,7 +102,7 @@ impl Lower<'_> {
         }
         let neighbours = matches!(from, QuadSource::Dx | QuadSource::Dy);
         let fixed = (neighbours && self.context.stage != Stage::Fragment)
-            .then(|| derivative_outside_fragment(self.context.modes.nonfp_deriv));
+            .then(|| derivative_outside_fragment(self.context.setup.modes.nonfp_deriv));
         operation.number = u32::try_from(self.quads.len()).ok()?;
         self.quads.push(Quad { ops, from, fixed });
         let code = match inst.cdst {

@@ -69,8 +69,8 @@ impl Ready for Grid {
     fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
         let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
         let outcome = match options.engine {
-            engine if engine.is_lockstep() => run_watched(launch, &program, options, Watch::of(&mut shares)),
-            _ => run(launch, &program, options),
+            engine if engine.is_lockstep() => run_watched(&program, launch, options, Watch::of(&mut shares)),
+            _ => run(&program, launch, options),
         };
         Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
     }
@@ -83,7 +83,7 @@ impl Ready for Grid {
     ) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
         let outcome =
-            trace::recording(recorded, sink, |watch| run_watched(launch, &program, options, watch))?;
+            trace::recording(recorded, sink, |watch| run_watched(&program, launch, options, watch))?;
         Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
     }
 
@@ -128,7 +128,7 @@ impl Ready for Grid {
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
-        let run = Run::new(self.launch.clone(), &self.program, options).map_err(impossible)?;
+        let run = Run::new(&self.program, self.launch.clone(), options).map_err(impossible)?;
         let warps = run.block().warps.len();
         let (blocks, width, lanes) = match &self.launch {
             machine::Launch::Compute(Compute { grid: [x, y], block, .. }) => {
@@ -269,7 +269,7 @@ impl Steps for GridSteps {
                 self.warp(group).and_then(local).unwrap_or_default()
             }
             bank => match CONSTANTS.iter().position(|name| *name == bank) {
-                Some(bank) => from(self.run.context().constants.bank(bank)),
+                Some(bank) => from(self.run.context().setup.constants.bank(bank)),
                 None => Vec::new(),
             },
         }

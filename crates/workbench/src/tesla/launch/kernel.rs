@@ -74,7 +74,7 @@ impl Launch {
         let Request { image, program, files, .. } = *request;
         let setup = self.setup(request)?;
         let mut compute = Compute::of(program, setup.chip).map_err(impossible)?;
-        compute.setup = setup;
+        compute.setup = setup.into();
         compute.grid = sizes("grid", &self.grid)?;
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
@@ -93,7 +93,7 @@ impl Launch {
                 placed.push(Placed { name, address, dtype, shape: vec![bytes / dtype.bytes()], bytes });
             }
         }
-        self.own_constants(&mut compute.setup, files)?;
+        self.own_constants(compute.setup_mut(), files)?;
         Ok((compute, Outputs::Buffers(placed)))
     }
 }

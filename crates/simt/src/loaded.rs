@@ -1,0 +1,123 @@
+//! Loading a program: what was made of it is kept, and the work is counted.
+
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::Engine;
+use crate::compiling::Extent;
+
+/// The forms of a lowered program: plain, and compiled to the extents that runs choose; for each key of what a run decides
+/// about lowering. Each is made when a run first needs it, and kept.
+#[derive(Debug)]
+pub struct Forms<K, F>(Mutex<Vec<Form<K, F>>>);
+
+/// Forms of a program that are kept. A Tesla geometry program has one for each content of p[].
+const MOST_FORMS: usize = 8;
+
+/// The key, the extent of host code, and the form.
+type Form<K, F> = (K, Option<Extent>, Arc<F>);
+
+impl<K, F> Default for Forms<K, F> {
+    fn default() -> Self {
+        Forms(Mutex::default())
+    }
+}
+
+impl<K: Clone + PartialEq, F> Forms<K, F> {
+    fn get(&self, key: &K, extent: Option<Extent>, make: impl FnOnce() -> F) -> Arc<F> {
+        // The lock is not held while a form is made: threads may make one twice, and the first is kept.
+        let find = || {
+            let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let found = forms.iter().find(|(known, of, _)| (known, *of) == (key, extent));
+            found.map(|(_, _, form)| form.clone())
+        };
+        find().unwrap_or_else(|| {
+            let form = Arc::new(make());
+            let mut forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if forms.len() == MOST_FORMS {
+                forms.remove(0);
+            }
+            forms.push((key.clone(), extent, form.clone()));
+            form
+        })
+    }
+
+    /// The program as the fast engine runs it.
+    pub fn plain(&self, key: &K, lower: impl FnOnce() -> F) -> Arc<F> {
+        self.get(key, None, lower)
+    }
+
+    /// The program as `engine` runs it on this number of groups; `None` for the reference interpreter. `compile` adds host
+    /// code of an extent.
+    pub fn of(
+        &self,
+        key: &K,
+        (engine, groups): (Engine, usize),
+        lower: impl FnOnce() -> F,
+        compile: impl FnOnce(&F, Extent) -> F,
+    ) -> Option<Arc<F>> {
+        let extent = match engine {
+            Engine::Reference => return None,
+            Engine::Fast | Engine::Lockstep => return Some(self.plain(key, lower)),
+            Engine::Compiled => Extent::worth(groups),
+            Engine::LockstepCompiled => Extent::Throughout,
+        };
+        Some(self.get(key, Some(extent), || compile(&self.plain(key, lower), extent)))
+    }
+}
+
+/// Number of programs that this thread has loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Loads {
+    /// Programs decoded.
+    pub decoded: u64,
+    /// Programs lowered for the fast engine.
+    pub lowered: u64,
+}
+
+thread_local! {
+    static LOADS: Cell<Loads> = const { Cell::new(Loads { decoded: 0, lowered: 0 }) };
+}
+
+/// Returns the counts of this thread so far.
+pub fn loads() -> Loads {
+    LOADS.get()
+}
+
+/// Counts a program that is decoded.
+pub fn count_decoded() {
+    LOADS.set(Loads { decoded: LOADS.get().decoded + 1, ..LOADS.get() });
+}
+
+/// Counts a program that is lowered.
+pub fn count_lowered() {
+    LOADS.set(Loads { lowered: LOADS.get().lowered + 1, ..LOADS.get() });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_lowered_once_and_compiled_once_to_each_extent() {
+        let forms = Forms::default();
+        let lowered = Cell::new(0);
+        let of = |engine, groups| {
+            let lower = || {
+                lowered.set(lowered.get() + 1);
+                Vec::new()
+            };
+            forms.of(engine, groups, lower, |plain: &Vec<Extent>, extent| {
+                [plain.as_slice(), &[extent]].concat()
+            })
+        };
+        assert_eq!(of(Engine::Reference, 1), None);
+        let loops = of(Engine::Compiled, 1).expect("it is lowered");
+        assert_eq!(*loops, [Extent::Loops]);
+        assert!(Arc::ptr_eq(&loops, &of(Engine::Compiled, 2).expect("it is kept")));
+        assert_eq!(*of(Engine::Compiled, 1 << 20).expect("of many groups"), [Extent::Worth]);
+        assert_eq!(*of(Engine::LockstepCompiled, 1).expect("compiled throughout"), [Extent::Throughout]);
+        assert_eq!((of(Engine::Fast, 1).expect("plain").len(), lowered.get()), (0, 1));
+        assert_eq!(*forms.plain(&"other", || vec![Extent::Upto(1)]), [Extent::Upto(1)], "by key");
+    }
+}
