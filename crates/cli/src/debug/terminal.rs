@@ -12,7 +12,7 @@ use reedline::{
 
 use super::screen::{Asked, Screen};
 use super::{PROMPT, carry_out, on_ctrl_c};
-use crate::Answer;
+use crate::args::Answer;
 
 /// A command line with history and completion.
 pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
