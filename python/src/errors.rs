@@ -6,10 +6,10 @@ use pyo3::exceptions::PyBaseException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use reconverge_isa::source::Diagnostic;
+use reconverge_workbench::Error;
 use reconverge_workbench::machine::ExplainError;
-use reconverge_workbench::machine::TargetError;
 use reconverge_workbench::open::OpenError;
-use reconverge_workbench::request::Error;
+use reconverge_workbench::target::TargetError;
 use serde_json::{Value, json};
 
 /// An exception of `reconverge.errors`, by its name and arguments.

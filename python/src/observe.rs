@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use reconverge_simt::{Event, Mask, Options};
+use reconverge_workbench::Error;
 use reconverge_workbench::Session;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Recorded, Sink};
 
 use crate::array::column;

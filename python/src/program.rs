@@ -10,7 +10,8 @@ use reconverge_isa::source::suggest;
 use reconverge_isa::{Isa, program};
 use reconverge_workbench::contents::contents;
 use reconverge_workbench::graph::Drawing;
-use reconverge_workbench::machine::{self, Machine, TargetError};
+use reconverge_workbench::machine::Machine;
+use reconverge_workbench::target::{self, TargetError};
 use reconverge_workbench::{Known, Opened, Style, Target, lint};
 use serde_json::json;
 
@@ -93,10 +94,10 @@ pub(crate) fn explain(
     chip: Option<&str>,
     stage: Option<&str>,
 ) -> PyResult<String> {
-    let isa = isa_named(isa)?.or_else(|| chip.and_then(machine::isa_of_chip));
+    let isa = isa_named(isa)?.or_else(|| chip.and_then(target::isa_of_chip));
     let isa = isa.ok_or_else(|| errors::wrong("which machine is this for? Give isa= or chip="))?;
-    let target = Target { stage: stage_named(stage)?, ..Target::new(isa, chip) };
-    let target = target.checked().map_err(|error| errors::target(&error))?;
+    let target = Target::new(isa, chip).map_err(|error| errors::target(&error))?;
+    let target = Target { stage: stage_named(stage)?, ..target };
     let explained = match text {
         None => target.machine().explain(&target, &words),
         Some(text) => {
@@ -111,7 +112,7 @@ pub(crate) fn explain(
 /// The machine that a chip belongs to.
 #[pyfunction]
 pub(crate) fn isa_of_chip(chip: &str) -> Option<&'static str> {
-    machine::isa_of_chip(chip).map(Isa::name)
+    target::isa_of_chip(chip).map(Isa::name)
 }
 
 /// The chips of a machine with their other names.
@@ -121,8 +122,7 @@ pub(crate) fn isa_of_chip(chip: &str) -> Option<&'static str> {
 #[pyfunction]
 pub(crate) fn chips(isa: &str) -> PyResult<Vec<(&'static str, Vec<&'static str>)>> {
     let isa = named("isa", isa, &Isa::ALL.map(|isa| (isa.name(), isa)))?;
-    let chips = machine::machine(isa).chips().into_iter();
-    Ok(chips.map(|chip| (chip.name, chip.aliases.to_vec())).collect())
+    Ok(target::chips(isa).into_iter().map(|chip| (chip.name, chip.aliases.to_vec())).collect())
 }
 
 /// A line of a listing: address, words, label, text, depth, notes, number of its line.
@@ -171,7 +171,7 @@ impl Program {
 
     #[getter]
     fn unit(&self) -> &'static str {
-        self.machine().unit()
+        self.target().isa.unit()
     }
 
     #[getter]
@@ -191,7 +191,7 @@ impl Program {
 
     /// An address as listings write it.
     fn spelled(&self, address: u32) -> String {
-        self.machine().spelled(address)
+        self.target().isa.spelled(address)
     }
 
     /// The text, which the assembler takes back; with its heading.

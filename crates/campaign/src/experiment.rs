@@ -3,9 +3,9 @@
 use reconverge_simt::course::Follower;
 use reconverge_simt::random::Random;
 use reconverge_simt::{Lane, Watch};
+use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::faults::{Kind, Word};
-use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::session::{SpaceOf, Stepping};
 
 use crate::file::{Model, Site};

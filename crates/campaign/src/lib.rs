@@ -93,7 +93,7 @@ pub enum Error {
     },
     /// An experiment cannot run: a mistake of an engine.
     #[error(transparent)]
-    Launch(#[from] reconverge_workbench::request::Error),
+    Launch(#[from] reconverge_workbench::Error),
 }
 
 /// A range of experiments whose results are one file.

@@ -5,12 +5,12 @@ use std::ops::Range;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::course::Course;
 use reconverge_simt::{Engine, Lane, Options, Statistics, Watch};
+use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::Session;
 use reconverge_workbench::array::Array;
 use reconverge_workbench::faults::Kind;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::open::Opened;
-use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::session::{Register, RegisterClass, SpaceOf, Stepping};
 use reconverge_workbench::values::Files;
 
@@ -119,7 +119,12 @@ impl Point {
             )));
         }
         let fuel = (course.longest(together) as f64 * fuel).ceil() as u64;
-        let chip = launch.common.chip.clone().or(opened.image.chip.clone()).or(opened.target.chip.clone());
+        let chip = launch
+            .common
+            .chip
+            .clone()
+            .or(opened.image.chip.clone())
+            .or_else(|| opened.target.chip_name().map(str::to_owned));
         let mut point = Point {
             program: program.clone(),
             isa: launch.isa,

@@ -5,8 +5,8 @@
 
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Image, Isa, Program};
-use reconverge_workbench::machine::{TargetError, isa_of_chip};
 use reconverge_workbench::open::{OpenError, is_source, open};
+use reconverge_workbench::target::{TargetError, isa_of_chip};
 use reconverge_workbench::{Known, Target, round_trip, round_trip_image};
 use serde::Deserialize;
 
@@ -35,7 +35,8 @@ impl RoundTrip {
         let machine = self.target.machine();
         match machine.faults(&self.target, &self.program) {
             Ok(faults) => {
-                let finding = |fault: Finding| format!("at {}: {}", machine.spelled(fault.pc), fault.message);
+                let finding =
+                    |fault: Finding| format!("at {}: {}", self.target.isa.spelled(fault.pc), fault.message);
                 Verdict::Passed { findings: faults.into_iter().map(finding).collect() }
             }
             Err(error) => Verdict::Failed(error.to_string()),

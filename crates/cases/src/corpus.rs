@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_workbench::array::{Array, Dtype};
-use reconverge_workbench::launch::{Common, LaunchFile, MachineLaunch};
+use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::request::TextureValues;
+use reconverge_workbench::request::{Common, MachineLaunch};
 use reconverge_workbench::values::{NoFiles, Values};
 use reconverge_workbench::{Outcome, Session, Target, round_trip};
 use serde::Deserialize;
@@ -14,7 +15,7 @@ use crate::expect::{Expectation, Out};
 use crate::hex::{Quad, Words};
 use crate::modes::{Trouble, ended, in_modes, lanes_fit};
 use crate::opened::OpenedCase;
-use crate::{Case, CaseKind, ReadError, Settings, Verdict, json_lines, r500, r700, tesla};
+use crate::{Settings, Verdict};
 
 /// A case; what differs between machines is in the type parameters.
 #[derive(Clone, Debug, Deserialize)]
@@ -157,13 +158,17 @@ where
         })
     }
 
+    fn target(&self) -> Result<Target, String> {
+        Target::new(Self::ISA, self.chip()).map_err(|error| error.to_string())
+    }
+
     /// The program, after its round trip.
     ///
     /// # Errors
     /// A program that cannot be, or that does not survive the round trip.
     pub(crate) fn image(&self) -> Result<Image, String> {
         let program = self.program()?;
-        round_trip(&Target::new(Self::ISA, self.chip()), &program)?;
+        round_trip(&self.target()?, &program)?;
         Ok(Image { programs: vec![program], ..Image::default() })
     }
 
@@ -172,8 +177,8 @@ where
     /// # Errors
     /// A program or a launch that cannot be.
     pub(crate) fn open(&self) -> Result<OpenedCase, String> {
-        let (target, program) = (Target::new(Self::ISA, self.chip()).checked(), self.program()?);
-        let target = Target { stage: program.stage, ..target.map_err(|error| error.to_string())? };
+        let program = self.program()?;
+        let target = Target { stage: program.stage, ..self.target()? };
         let launches = self.runs.iter().map(|run| self.launch_file(run)).collect::<Result<_, _>>()?;
         Ok(OpenedCase::of(target, program, launches))
     }
@@ -222,60 +227,4 @@ where
         let lanes = (0..self.lanes).map(lane).collect::<Result<Vec<_>, String>>()?;
         run.expectation.compare(self.out, &lanes)
     }
-}
-
-#[derive(Deserialize)]
-struct Header {
-    name: String,
-    arch: String,
-}
-
-/// Reads a line as a machine's case.
-type Schema = fn(&[u8]) -> serde_json::Result<CaseKind>;
-
-/// The machines that have cases.
-const SCHEMAS: [(Isa, Schema); 3] = [
-    (r500::R500Case::ISA, |line| Ok(CaseKind::R500(serde_json::from_slice(line)?))),
-    (r700::R700Case::ISA, |line| Ok(CaseKind::R700(serde_json::from_slice(line)?))),
-    (tesla::TeslaCase::ISA, |line| Ok(CaseKind::Tesla(serde_json::from_slice(line)?))),
-];
-
-/// The cases of a JSON Lines file.
-///
-/// # Errors
-/// A line that is not a case.
-pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
-    let headers: Vec<Header> = json_lines(path, bytes).collect::<Result<_, _>>()?;
-    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-    let lines = lines.filter(|(_, line)| !line.trim_ascii().is_empty());
-    headers
-        .into_iter()
-        .zip(lines)
-        .map(|(header, (index, line))| {
-            let bad = |error: serde_json::Error| ReadError::Line {
-                file: path.to_owned(),
-                line: index + 1,
-                why: format!("{}: {error}", header.name),
-            };
-            let kind = match SCHEMAS.iter().find(|(isa, _)| isa.name() == header.arch) {
-                Some((_, read)) => read(line).map_err(bad)?,
-                None => CaseKind::Unsupported(format!("machine `{}`", header.arch)),
-            };
-            Ok(Case { file: path.to_owned(), name: header.name, kind })
-        })
-        .collect()
-}
-
-/// The cases of a file of LLVM's programs.
-///
-/// # Errors
-/// A line that is not such a case.
-pub fn read_llvm(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
-    json_lines::<r700::LlvmCase>(path, bytes)
-        .map(|case| {
-            let case = case?;
-            let (file, name) = (path.to_owned(), case.id.clone());
-            Ok(Case { file, name, kind: CaseKind::Llvm(Box::new(case)) })
-        })
-        .collect()
 }

@@ -27,6 +27,7 @@ mod modes;
 pub mod opened;
 pub mod r500;
 pub mod r700;
+mod schemas;
 pub mod summary;
 pub mod tesla;
 #[cfg(test)]
@@ -267,10 +268,10 @@ fn recognise(
     let first_line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     if let Ok(serde_json::Value::Object(first)) = serde_json::from_slice(first_line) {
         if first.contains_key("program") && first.contains_key("runs") {
-            return corpus::read(path, bytes);
+            return schemas::read(path, bytes);
         }
         if first.contains_key("words") && first.contains_key("expect") {
-            return corpus::read_llvm(path, bytes);
+            return schemas::read_llvm(path, bytes);
         }
         if first.contains_key("disasm") || first.contains_key("listing") {
             return listing::read(path, bytes);

@@ -30,14 +30,14 @@ pub fn read(path: &str, bytes: &[u8]) -> Result<Vec<Case>, ReadError> {
                 (None, _) => {
                     CaseKind::Skip("a listing without words: nothing to run or to round-trip".to_owned())
                 }
-                (Some(Words(words)), Some(Ok(isa))) => CaseKind::RoundTrip(Box::new(RoundTrip {
-                    target: Target {
-                        stage: line.stage.and_then(|stage| stage.parse().ok()),
-                        ..Target::new(isa, line.chip.as_deref())
-                    },
-                    program: Program::from_words(words),
-                    image: None,
-                })),
+                (Some(Words(words)), Some(Ok(isa))) => match Target::new(isa, line.chip.as_deref()) {
+                    Ok(target) => CaseKind::RoundTrip(Box::new(RoundTrip {
+                        target: Target { stage: line.stage.and_then(|stage| stage.parse().ok()), ..target },
+                        program: Program::from_words(words),
+                        image: None,
+                    })),
+                    Err(error) => CaseKind::Broken(error.to_string()),
+                },
                 (Some(_), arch) => CaseKind::Skip(format!(
                     "code for {}, which is none of the three machines",
                     arch.and_then(Result::err).map_or("an unnamed machine".to_owned(), |unknown| unknown.0)

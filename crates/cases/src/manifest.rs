@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use reconverge_isa::{Image, Isa};
 use reconverge_simt::Options;
-use reconverge_workbench::machine::assemble;
+use reconverge_workbench::Error;
+use reconverge_workbench::assemble;
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::open::open;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::{Known, Opened, Style};
 

@@ -2,8 +2,8 @@
 
 use reconverge_isa::limits::LANES;
 use reconverge_simt::{Mode, Options};
+use reconverge_workbench::Error;
 use reconverge_workbench::Outcome;
-use reconverge_workbench::request::Error;
 
 use crate::{Settings, Verdict};
 

@@ -23,7 +23,7 @@ pub struct OpenedCase {
 impl OpenedCase {
     /// A program that a case states as words, with the launches of it.
     pub(crate) fn of(target: Target, program: Program, launches: Vec<LaunchFile>) -> OpenedCase {
-        let (isa, chip) = (Some(target.isa), target.chip.clone());
+        let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         let image = Image { format: "case", isa, chip, programs: vec![program], ..Image::default() };
         OpenedCase { opened: Opened { target, image, warnings: Vec::new(), lines: Vec::new() }, launches }
     }

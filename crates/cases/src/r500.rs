@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
-use reconverge_workbench::launch::MachineLaunch;
 use reconverge_workbench::r500::Launch;
 use reconverge_workbench::r500::launch::{ConstantValues, InputValues};
+use reconverge_workbench::request::MachineLaunch;
 use serde::Deserialize;
 
 use crate::corpus::{Run, Shader, ShaderCase, quads};

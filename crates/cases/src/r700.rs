@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Image, Isa, Program};
-use reconverge_workbench::launch::{Common, LaunchFile, MachineLaunch};
+use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::r700::Launch;
 use reconverge_workbench::r700::launch::{BufferValues, ConstantValues, InputValues};
 use reconverge_workbench::request::TextureValues;
+use reconverge_workbench::request::{Common, MachineLaunch};
 use reconverge_workbench::result::Differences;
 use reconverge_workbench::values::NoFiles;
 use reconverge_workbench::{Outcome, Session, Target, round_trip};
@@ -150,8 +151,7 @@ pub(crate) struct LlvmExport {
 impl LlvmCase {
     /// Round-trips the program and runs it, in both modes unless one is chosen.
     pub fn judge(&self, settings: &Settings) -> Verdict {
-        let (image, target) = (self.image(), Target::new(Isa::R700, Some(&self.chip)));
-        let session = match self.prepare(&target, &image) {
+        let session = match self.prepare(&self.image()) {
             Ok(session) => session,
             Err(why) => return Verdict::Failed(why),
         };
@@ -163,8 +163,12 @@ impl LlvmCase {
         })
     }
 
-    pub(crate) fn prepare(&self, target: &Target, image: &Image) -> Result<Session, String> {
-        round_trip(target, &image.programs[0])?;
+    fn target(&self) -> Result<Target, String> {
+        Target::new(Isa::R700, Some(&self.chip)).map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn prepare(&self, image: &Image) -> Result<Session, String> {
+        round_trip(&self.target()?, &image.programs[0])?;
         let launch = self.launch()?;
         launch.prepare(image, &image.programs[0], &NoFiles).map_err(|error| error.to_string())
     }
@@ -174,8 +178,7 @@ impl LlvmCase {
     /// # Errors
     /// A launch that cannot be.
     pub(crate) fn open(&self) -> Result<OpenedCase, String> {
-        let target = Target::new(Isa::R700, Some(&self.chip)).checked().map_err(|error| error.to_string())?;
-        Ok(OpenedCase::of(target, self.program(), vec![self.launch()?]))
+        Ok(OpenedCase::of(self.target()?, self.program(), vec![self.launch()?]))
     }
 
     pub(crate) fn image(&self) -> Image {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Isa, Program};
 use reconverge_workbench::array::{Array, Dtype};
-use reconverge_workbench::launch::MachineLaunch;
+use reconverge_workbench::request::MachineLaunch;
+use reconverge_workbench::target::Model;
 use reconverge_workbench::tesla::Launch;
 use reconverge_workbench::tesla::launch::{ConstantValues, InputValues, MOST_LOCAL};
 use serde::Deserialize;
@@ -51,7 +52,7 @@ impl Shader for TeslaCase {
 
     /// The number that was presented to the driver, which states more than the name of the group.
     fn chip(&self) -> Option<&str> {
-        let known = |id: &&str| reconverge_workbench::machine(Isa::Tesla).has_chip(id);
+        let known = |id: &&str| Model::named(Isa::Tesla, id).is_some();
         self.id.as_deref().filter(known).or(self.chip.as_deref())
     }
 

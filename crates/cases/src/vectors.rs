@@ -169,7 +169,7 @@ impl VectorCase {
         let row = &self.rows[self.lane];
         let first = row.given(3)? as u32;
         let words = row.number(4)?.map_or(vec![first, first], |second| vec![first, second as u32]);
-        let target = Target::new(Isa::Tesla, Some(row.chip()?.name()));
+        let target = Target::new(Isa::Tesla, Some(row.chip()?.name())).map_err(|error| error.to_string())?;
         Ok(OpenedCase::of(target, Program::from_words([words, EXIT.to_vec()].concat()), Vec::new()))
     }
 

@@ -59,7 +59,7 @@ fn each(mut take: impl FnMut(&str, &Target, &Program, Option<Session>)) -> usize
 fn every_instruction_is_drawn_once() {
     let count = each(|name, target, program, _| {
         let graph = target.machine().graph(target, program).unwrap();
-        let nodes: Vec<String> = graph.nodes.iter().map(|node| target.machine().spelled(node.pc)).collect();
+        let nodes: Vec<String> = graph.nodes.iter().map(|node| target.isa.spelled(node.pc)).collect();
         let drawing = Drawing::of(name, target, program, None).unwrap();
         let rows = drawing.blocks.iter().flat_map(|block| &block.rows);
         let drawn: Vec<String> = rows.clone().map(|row| row.address.clone()).collect();

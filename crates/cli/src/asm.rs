@@ -7,8 +7,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use reconverge_workbench::formats::{self, WriteError};
 use reconverge_workbench::open::OpenError;
 
+use crate::args::{Answer, TargetArgs};
+use crate::files;
 use crate::messages::{SourceErrors, note, warn};
-use crate::{Answer, TargetArgs, files};
 
 /// Assemble a text
 ///

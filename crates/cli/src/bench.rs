@@ -14,13 +14,13 @@ use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::compiling::{self, Spent};
 use reconverge_simt::{Statistics, pool};
+use reconverge_workbench::Error;
 use reconverge_workbench::Session;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
+use crate::args::{Answer, EngineArgs};
 use crate::messages::counted;
-use crate::{Answer, EngineArgs};
 use work::Work;
 
 /// Run programs of different kinds on all three machines and time them
@@ -30,7 +30,7 @@ use work::Work;
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Only this machine
-    #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
+    #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
     /// Only this kernel
     #[arg(long, value_name = "NAME")]

@@ -12,7 +12,7 @@ use reconverge_campaign::summary::{Counts, Rate};
 use reconverge_campaign::{Campaign, Description, Recheck, Shard, Summary, Taken};
 use serde_json::json;
 
-use crate::Answer;
+use crate::args::Answer;
 use crate::interrupt::{self, STATUS};
 use crate::messages::{answer_json, counted, note, show_after_a_second};
 use crate::part::Part;

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
+use reconverge_workbench::Error;
 use reconverge_workbench::graph::{Drawing, Passages};
 use reconverge_workbench::launch::choose_program;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::Recorded;
 
+use crate::args::Answer;
 use crate::launch::LaunchArgs;
-use crate::{Answer, files, messages};
+use crate::{files, messages};
 
 /// Draw the control flow of a program: basic blocks, the ways between them, where lanes part and come together
 ///

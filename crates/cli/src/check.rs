@@ -20,12 +20,13 @@ use reconverge_simt::{Engine, Mode, Shares, pool};
 use regex_lite::Regex;
 use walkdir::WalkDir;
 
+use crate::args::{Answer, EngineArgs};
 use crate::beside::{allowed, folder_of};
 use crate::messages::{answer_json, counted, note, quiet, show_after_a_second};
 use crate::part::Part;
 use crate::shown;
 use crate::timeout::Seconds;
-use crate::{Answer, EngineArgs, builtin, files, interrupt};
+use crate::{builtin, files, interrupt};
 
 /// Run test cases and compare; without a path, the built-in corpus of all machines
 #[derive(clap::Args)]
@@ -63,10 +64,10 @@ pub(crate) struct Check {
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Only strict or only lenient mode; both when absent, a strict trap being a finding
-    #[arg(long, value_name = "MODE", value_parser = crate::mode())]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     mode: Option<Mode>,
     /// The machine of bare words, where nothing else states it
-    #[arg(long, value_name = "MACHINE", value_parser = crate::isa())]
+    #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
     /// Read what launch files and manifests name wherever it is, not only in the folder that is checked (of a single
     /// file, its own folder; of a manifest, the folder above)

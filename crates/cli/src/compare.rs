@@ -13,11 +13,13 @@ use reconverge_trace::{Reader, What};
 use reconverge_workbench::stats::{Profile, Totals};
 use serde_json::{Value, json};
 
+use crate::args::Answer;
 use crate::interrupt::Ended;
 use crate::launch::Ready;
-use crate::stats::{Stats, replay};
+use crate::messages;
+use crate::stats::{Form, Stats, replay};
+use crate::timeout::Timeout;
 use crate::trace::{Recording, is_trace, record};
-use crate::{Answer, messages};
 
 /// What reads a trace, wherever it is.
 trait Input: Read + Seek {}
@@ -37,6 +39,11 @@ struct Side {
 type Row = [u64; 3];
 
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
+    // It ends with the command.
+    let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
+    if args.form == Form::Csv {
+        bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
+    }
     let a = args.launch.file().to_owned();
     let (mut a, mut b) = match (&args.compare, args.compare_engine) {
         (Some(b), _) => {

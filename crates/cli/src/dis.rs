@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 use reconverge_workbench::Style;
 use reconverge_workbench::launch::choose_program;
 
+use crate::args::{Answer, TargetArgs};
 use crate::files::open_program_or_case;
-use crate::{Answer, TargetArgs};
 
 /// Print a program as text that `asm` takes back
 #[derive(clap::Args)]
-#[command(after_help = crate::files_help())]
+#[command(after_help = crate::args::files_help())]
 pub(crate) struct Dis {
     /// The program, or a file of cases; `-` for standard input
     file: PathBuf,

@@ -15,9 +15,9 @@ use reconverge_board::{BOARDS, Board};
 use reconverge_isa::Isa;
 use reconverge_isa::source::closest;
 use reconverge_simt::Engine;
-use reconverge_workbench::machine::{isa_of_chip, machine};
+use reconverge_workbench::target::{chips, isa_of_chip};
 
-use crate::Answer;
+use crate::args::Answer;
 
 /// Run an OpenGL program on Mesa's driver and an emulated chip
 ///
@@ -57,7 +57,7 @@ pub(crate) struct Drm {
 #[derive(clap::Args)]
 pub(crate) struct Shaders {
     /// Which engine runs shaders: fast when absent. Of two in lockstep, a difference resets the chip
-    #[arg(long, value_parser = crate::engine())]
+    #[arg(long, value_parser = crate::args::engine())]
     pub(crate) engine: Option<Engine>,
     /// Write each vertex and pixel program into this folder, once, for check, lint and dis
     #[arg(long, value_name = "DIR")]
@@ -114,8 +114,8 @@ pub(crate) fn named_counts<N: std::fmt::Display>(counts: &std::collections::BTre
 
 /// The board that a name means, also one that only the machine's table of chips has.
 pub(crate) fn board(name: &str) -> Result<&'static Board> {
-    let chips = || [Isa::R500, Isa::R700].into_iter().flat_map(|isa| machine(isa).chips());
-    let alias = || chips().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
+    let known = || [Isa::R500, Isa::R700].into_iter().flat_map(chips);
+    let alias = || known().find(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)));
     if let Some(board) = Board::named(name).or_else(|| Board::named(alias()?.name)) {
         return Ok(board);
     }

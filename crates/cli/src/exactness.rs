@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow, bail};
 use reconverge_isa::Program;
 use reconverge_simt::uses::Role;
 use reconverge_simt::{Fidelity, Mask, Options};
-use reconverge_workbench::request::Error;
+use reconverge_workbench::Error;
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::session::GroupState;
 use reconverge_workbench::taint::{Exactness, ROLES, Reached, Taint};
@@ -66,7 +66,7 @@ impl Followed {
     /// `0x48 (bra L60)`
     fn place(&self, pc: u32) -> String {
         let text = self.texts.get(&pc).map(|text| format!(" ({text})")).unwrap_or_default();
-        format!("{}{text}", self.machine.spelled(pc))
+        format!("{}{text}", self.machine.isa().spelled(pc))
     }
 
     fn lane(&self, reached: &Reached) -> usize {

@@ -5,11 +5,12 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use reconverge_workbench::Target;
 use reconverge_workbench::launch::choose_program;
-use reconverge_workbench::machine::{ExplainedField, Explanation, TargetError, isa_of_chip};
+use reconverge_workbench::machine::{ExplainedField, Explanation};
+use reconverge_workbench::target::{TargetError, isa_of_chip};
 
+use crate::args::{Answer, TargetArgs};
 use crate::files::open_program_or_case;
 use crate::messages::{SourceErrors, answer_json};
-use crate::{Answer, TargetArgs};
 
 /// Explain one instruction, field by field
 ///
@@ -59,7 +60,7 @@ fn explained(args: &Explain) -> Result<Explanation> {
     }
     let isa = args.target.isa.or_else(|| args.target.chip.as_deref().and_then(isa_of_chip));
     let isa = isa.ok_or(TargetError::Unknown("--chip"))?;
-    let target = args.target.target(isa).checked()?;
+    let target = args.target.target(isa)?;
     match args.instruction.iter().map(|word| word_of(word)).collect::<Option<Vec<u32>>>() {
         Some(words) => Ok(target.machine().explain(&target, &words)?),
         None => of_text(&target, &args.instruction.join(" ")),

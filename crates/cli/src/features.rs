@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use anyhow::{Result, anyhow};
 
 #[cfg(not(feature = "campaign"))]
-use crate::Answer;
+use crate::args::Answer;
 
 /// The message where something is in a feature that this build does not have.
 pub(crate) fn missing(what: &str, feature: &str) -> String {

@@ -10,11 +10,11 @@ use reconverge_cases::{Case, Folder, NoFolder};
 use reconverge_container::{Format, Hints, recognise};
 use reconverge_isa::limits::{FILE, Limit, host_room};
 use reconverge_output::{Whole, discard_unfinished};
-use reconverge_workbench::machine::isa_of_source;
 use reconverge_workbench::open::{OpenError, is_source};
+use reconverge_workbench::target::isa_of_source;
 use reconverge_workbench::{Opened, open};
 
-use crate::TargetArgs;
+use crate::args::TargetArgs;
 use crate::messages::{SourceErrors, answer_bytes, note, warn};
 
 /// The bytes of a file, as many as [`FILE`] allows.

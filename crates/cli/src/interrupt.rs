@@ -5,8 +5,8 @@ use std::sync::Once;
 
 use anyhow::{Result, anyhow};
 use reconverge_simt::{Event, Mask, stop};
+use reconverge_workbench::Error;
 use reconverge_workbench::Session;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::trace::{Recorded, Sink};
 
 use crate::files;

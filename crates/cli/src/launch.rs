@@ -15,10 +15,11 @@ use reconverge_workbench::launch::{LaunchFile, choose_program};
 use reconverge_workbench::manifest::Manifest;
 use reconverge_workbench::{Opened, Session};
 
+use crate::args::{EngineArgs, TargetArgs};
 use crate::beside::{Beside, folder_of};
+use crate::files;
 use crate::files::open_program;
 use crate::messages::{counted, note};
-use crate::{EngineArgs, TargetArgs, files};
 
 /// What is to run.
 #[derive(clap::Args, Clone)]
@@ -76,7 +77,7 @@ pub(crate) struct LaunchArgs {
     #[arg(long)]
     uncached: bool,
     /// strict: undefined behaviour traps; lenient: it does what is recommended
-    #[arg(long, value_name = "MODE", value_parser = crate::mode())]
+    #[arg(long, value_name = "MODE", value_parser = crate::args::mode())]
     pub(crate) mode: Option<Mode>,
     /// Lanes that share a program counter (r500)
     #[arg(long, value_name = "N")]
@@ -453,7 +454,7 @@ fn launch_of(
         }
     }
     let common = &mut launch.common;
-    common.chip = opened.target.chip.clone().or(common.chip.take());
+    common.chip = opened.target.chip_name().map(str::to_owned).or(common.chip.take());
     common.mode = args.mode.map(|mode| mode.name().to_owned()).or(common.mode.take());
     common.watchdog = args.watchdog.or(common.watchdog);
     Ok(Box::new(launch))

@@ -10,21 +10,21 @@ use reconverge_isa::source::closest;
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::lint::findings;
 use reconverge_workbench::listing::Line;
-use reconverge_workbench::machine::isa_of_chip;
+use reconverge_workbench::target::isa_of_chip;
 use reconverge_workbench::{Style, machine};
 use serde_json::{Value, json};
 
+use crate::args::{Answer, TargetArgs};
 use crate::launch::{Programs, open_programs};
 use crate::messages::{answer_coloured, counted};
 use crate::shown;
-use crate::{Answer, TargetArgs};
 
 /// Find where programs break the rules of their machine
 ///
 /// What is an error, the documents forbid, or the machine traps; what is a warning has an undefined result; what is a note
 /// is allowed and probably not meant. Exit status 1 where there is an error or a warning, 0 where there are notes only.
 #[derive(clap::Args)]
-#[command(after_help = crate::files_help())]
+#[command(after_help = crate::args::files_help())]
 pub(crate) struct Lint {
     /// Programs, launch files, run manifests, or a file of cases with --case; `-` for standard input
     #[arg(required_unless_present = "rules", value_name = "FILE")]
@@ -118,7 +118,7 @@ impl Found {
                     file: path.display().to_string(),
                     program: program.name.clone().filter(|_| all.len() > 1),
                     line: opened.line(program, finding.pc),
-                    address: machine.spelled(finding.pc),
+                    address: machine.isa().spelled(finding.pc),
                     text: line.map(Line::code).unwrap_or_default(),
                     finding,
                 });

@@ -8,14 +8,14 @@ use reconverge_cases::Case;
 use reconverge_workbench::contents::{Contents, ProgramContents, contents};
 use regex_lite::Regex;
 
+use crate::args::{Answer, TargetArgs};
 use crate::files::{cases, open_program};
 use crate::messages::{answer_json, counted};
 use crate::shown;
-use crate::{Answer, TargetArgs};
 
 /// List the programs of a file with what they need
 #[derive(clap::Args)]
-#[command(after_help = crate::files_help())]
+#[command(after_help = crate::args::files_help())]
 pub(crate) struct List {
     /// The file; `-` for standard input
     file: PathBuf,

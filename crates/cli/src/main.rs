@@ -24,6 +24,7 @@ macro_rules! tell {
     ($($text:tt)*) => { crate::messages::tell(format_args!("{}\n", format_args!($($text)*))) };
 }
 
+mod args;
 mod asm;
 mod bench;
 mod beside;
@@ -59,13 +60,10 @@ mod trace;
 
 use std::process::ExitCode;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{ArgMatches, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
-use reconverge_container::Endian;
-use reconverge_isa::Isa;
-use reconverge_isa::program::Stage;
-use reconverge_simt::{Engine, Level, Mode, Options};
-use reconverge_workbench::{Known, Target};
+use clap::{ArgMatches, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use reconverge_simt::Level;
+
+use args::Answer;
 
 /// Runs, reads, writes and explains the shader machine code of three vanished GPU generations: ATI R500, AMD R700
 /// (and R600), NVIDIA Tesla (G80 to GT21x).
@@ -179,122 +177,6 @@ impl Command {
     }
 }
 
-/// What the input may not state itself.
-#[derive(Args, Clone, Debug, Default)]
-struct TargetArgs {
-    /// The machine
-    #[arg(long, value_name = "MACHINE", value_parser = isa())]
-    isa: Option<Isa>,
-    /// The chip, for instance R580, RV770, GT200 or sm_13
-    #[arg(long, value_name = "NAME")]
-    chip: Option<String>,
-    /// The program type, where it decides what words mean
-    #[arg(long, value_name = "TYPE", value_parser = stage())]
-    stage: Option<Stage>,
-    /// The byte order of raw words and of arrays, where their contents do not show it
-    #[arg(long, value_name = "ORDER", value_parser = endian())]
-    endian: Option<Endian>,
-}
-
-impl TargetArgs {
-    /// What is known about a file.
-    fn known(&self) -> Known {
-        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
-    }
-
-    /// The target, once the machine is known.
-    fn target(&self, isa: Isa) -> Target {
-        Target { isa, chip: self.chip.clone(), stage: self.stage }
-    }
-}
-
-/// What runs programs; results do not depend on it.
-#[derive(Args, Clone)]
-struct EngineArgs {
-    /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
-    /// compiled; for many small cases (check) and runs that are observed, fast. Results do not depend on it
-    #[arg(long, value_parser = engine())]
-    engine: Option<Engine>,
-    /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
-    /// depend on it
-    #[arg(long, value_parser = level())]
-    level: Option<Level>,
-}
-
-impl EngineArgs {
-    fn options(&self) -> Options {
-        self.options_or(Engine::Compiled)
-    }
-
-    /// The options, where no engine was given with this one.
-    fn options_or(&self, engine: Engine) -> Options {
-        Options { engine: self.engine.unwrap_or(engine), level: self.level, ..Options::default() }
-    }
-}
-
-/// An argument that is one of some names, which help texts and completions list.
-fn one_of<T: Clone + Send + Sync + 'static>(
-    values: Vec<T>,
-    name: fn(&T) -> &'static str,
-) -> impl TypedValueParser<Value = T> {
-    let names = PossibleValuesParser::new(values.iter().map(name));
-    names
-        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
-}
-
-fn isa() -> impl TypedValueParser<Value = Isa> {
-    one_of(Isa::ALL.to_vec(), |isa| isa.name())
-}
-
-fn stage() -> impl TypedValueParser<Value = Stage> {
-    one_of(Stage::ALL.to_vec(), |stage| stage.name())
-}
-
-fn endian() -> impl TypedValueParser<Value = Endian> {
-    one_of(Endian::ALL.to_vec(), |endian| endian.name())
-}
-
-fn engine() -> impl TypedValueParser<Value = Engine> {
-    let names = Engine::ALL.map(|engine| match engine {
-        Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
-        _ => PossibleValue::new(engine.name()),
-    });
-    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
-}
-
-/// Of the levels, those that this processor has; the others are not offered.
-fn level() -> impl TypedValueParser<Value = Level> {
-    let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
-    PossibleValuesParser::new(names).try_map(|given| {
-        Level::from_name(&given)
-            .ok_or("this processor or this build (feature `every-level`) does not have it")
-    })
-}
-
-fn mode() -> impl TypedValueParser<Value = Mode> {
-    one_of(Mode::ALL.to_vec(), |mode| mode.name())
-}
-
-/// The container formats, for help texts.
-fn files_help() -> String {
-    let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
-    format!(
-        "Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}",
-        formats.collect::<Vec<_>>().join("\n")
-    )
-}
-
-/// How a command ended, when it did not go wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Answer {
-    /// All well.
-    Yes,
-    /// A case failed, a rule is broken, or the program trapped.
-    No,
-    /// As another program ended.
-    Status(u8),
-}
-
 /// What was given to the command.
 fn chosen(matches: &ArgMatches) -> &ArgMatches {
     matches.subcommand().map_or(matches, |(_, matches)| matches)
@@ -364,8 +246,9 @@ fn main() -> ExitCode {
         Command::Cfg(args) => cfg::run(&args, chosen(&matches)),
         Command::Run(args) => run::run(&args, chosen(&matches)),
         Command::Trace(args) => trace::run(&args, chosen(&matches)),
+        Command::Stats(args) if args.compares() => compare::run(&args, chosen(&matches)),
         Command::Stats(args) => stats::run(&args, chosen(&matches)),
-        Command::Debug(args) => debug::run(&args, chosen(&matches)),
+        Command::Debug(args) => debug::run(&args, chosen(&matches), Cli::command()),
         Command::Check(args) => check::run(&args),
         Command::Bench(args) => bench::run(&args),
         #[cfg(feature = "campaign")]
@@ -374,8 +257,8 @@ fn main() -> ExitCode {
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
         Command::Piglit(args) => piglit::run(&args),
-        Command::Completions(args) => man::completions(&args),
-        Command::Man(args) => man::run(&args),
+        Command::Completions(args) => man::completions(&args, Cli::command()),
+        Command::Man(args) => man::run(&args, Cli::command()),
     };
     if let Some(why) = reconverge_simt::compiling::refusal().filter(|_| cli.verbose) {
         tell!("note: the fast engine ran in the place of the compiled one: {why}");

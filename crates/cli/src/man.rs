@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command};
 use clap_complete::Shell;
 
+use crate::args::Answer;
+use crate::files;
 use crate::messages::answer_bytes;
-use crate::{Answer, Cli, files};
 
 /// Print the completions of a shell
 #[derive(clap::Args)]
@@ -28,28 +29,28 @@ pub(crate) struct Man {
     markdown: bool,
 }
 
-pub(crate) fn completions(args: &Completions) -> Result<Answer> {
+pub(crate) fn completions(args: &Completions, mut cli: Command) -> Result<Answer> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "reconverge", &mut script);
+    clap_complete::generate(args.shell, &mut cli, "reconverge", &mut script);
     answer_bytes(&script);
     Ok(Answer::Yes)
 }
 
-pub(crate) fn run(args: &Man) -> Result<Answer> {
+pub(crate) fn run(args: &Man, cli: Command) -> Result<Answer> {
     if args.markdown {
-        say_part!("{}", reference(Cli::command()));
+        say_part!("{}", reference(cli));
         return Ok(Answer::Yes);
     }
     match &args.folder {
         Some(folder) => {
             std::fs::create_dir_all(folder).with_context(|| crate::shown::path(&folder))?;
-            let mut command = Cli::command().disable_help_subcommand(true);
+            let mut command = cli.disable_help_subcommand(true);
             command.build();
             write_pages(command, folder)?;
         }
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page)?;
+            clap_mangen::Man::new(cli).render(&mut page)?;
             answer_bytes(&page);
         }
     }

@@ -9,8 +9,9 @@ use reconverge_workbench::edit::{self, EditError};
 use reconverge_workbench::launch::choose_program;
 use reconverge_workbench::open::is_source;
 
+use crate::args::{Answer, TargetArgs};
+use crate::files;
 use crate::messages::SourceErrors;
-use crate::{Answer, TargetArgs, files};
 
 /// Change one instruction of a file and keep every other byte
 ///
@@ -56,7 +57,11 @@ pub(crate) fn run(args: &Patch) -> Result<Answer> {
         })?;
     let index =
         opened.image.programs.iter().position(|other| std::ptr::eq(other, program)).unwrap_or_default();
-    let hints = Hints { isa: Some(opened.target.isa), chip: opened.target.chip.clone(), ..Hints::default() };
+    let hints = Hints {
+        isa: Some(opened.target.isa),
+        chip: opened.target.chip_name().map(str::to_owned),
+        ..Hints::default()
+    };
     let patched = reconverge_container::patch(&bytes, &hints, index, change.first, &change.words)
         .with_context(|| name.clone())?;
     files::write(&args.output, &patched)?;

@@ -6,14 +6,14 @@
 #[cfg(target_os = "linux")]
 mod compare;
 #[cfg(target_os = "linux")]
-mod tests;
+mod runner;
 
 use std::path::PathBuf;
 
 use anyhow::Result;
 use regex_lite::Regex;
 
-use crate::Answer;
+use crate::args::Answer;
 use crate::drm::Shaders;
 use crate::timeout::Seconds;
 
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Piglit) -> Result<Answer> {
     if let Some(drivers) = &args.compare {
         return compare::run(args, drivers);
     }
-    tests::run(args)
+    runner::run(args)
 }
 
 #[cfg(not(target_os = "linux"))]

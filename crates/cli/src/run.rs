@@ -9,20 +9,21 @@ use clap::ArgMatches;
 use clap::builder::TypedValueParser;
 use comfy_table::{CellAlignment, ColumnConstraint, Table, Width};
 use reconverge_simt::{Fidelity, Options};
+use reconverge_workbench::Error;
 use reconverge_workbench::array::Array;
+use reconverge_workbench::error::Trapped;
 use reconverge_workbench::launch::choose_program;
-use reconverge_workbench::request::Error;
 use reconverge_workbench::result::RunResult;
-use reconverge_workbench::trapped::Trapped;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};
 
+use crate::args::{Answer, one_of};
 use crate::exactness::Followed;
 use crate::launch::{LaunchArgs, Prepared, prepare};
 use crate::messages::{self, counted, note};
 use crate::page::PageArgs;
 use crate::timeout::{Seconds, Timeout};
-use crate::{Answer, files, interrupt, one_of};
+use crate::{files, interrupt};
 
 /// Run a program, a launch file or a run manifest
 ///

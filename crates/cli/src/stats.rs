@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use clap::{ArgMatches, ValueEnum};
 use comfy_table::{CellAlignment, Table, presets};
 use reconverge_simt::Engine;
@@ -16,11 +16,12 @@ use reconverge_workbench::stats::{InstructionCounts, Profile};
 use reconverge_workbench::trace::{Recorded, Sink};
 use serde_json::json;
 
+use crate::args::Answer;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
+use crate::messages;
 use crate::timeout::{Seconds, Timeout};
 use crate::trace::is_trace;
-use crate::{Answer, compare, messages};
 
 /// Count what a launch executes, by instruction: how often, for how many lanes, how often lanes part, what that costs
 ///
@@ -31,7 +32,7 @@ pub(crate) struct Stats {
     pub(crate) launch: LaunchArgs,
     /// How the counts are printed
     #[arg(long, value_enum, default_value_t = Form::Table, conflicts_with = "json")]
-    form: Form,
+    pub(crate) form: Form,
     /// Leave out how accesses to memory come together. Faster: that needs the reference interpreter
     #[arg(long)]
     no_memory: bool,
@@ -39,36 +40,37 @@ pub(crate) struct Stats {
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
     /// Find the first difference to the same launch on another engine
-    #[arg(long, value_name = "ENGINE", value_parser = crate::engine(), conflicts_with = "compare")]
+    #[arg(long, value_name = "ENGINE", value_parser = crate::args::engine(), conflicts_with = "compare")]
     pub(crate) compare_engine: Option<Engine>,
     /// Bytes that each of two recordings that are compared may have, at most
     #[arg(long, value_name = "BYTES", default_value_t = TRACE.get())]
     pub(crate) limit: u64,
     /// Stop after so many seconds, with exit status 1 and without counts
     #[arg(long, value_name = "SECONDS")]
-    timeout: Option<Seconds>,
+    pub(crate) timeout: Option<Seconds>,
     /// One JSON object on standard output
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+pub(crate) enum Form {
     /// Columns for a reader
     Table,
     /// Comma-separated values, a line an instruction
     Csv,
 }
 
+impl Stats {
+    /// Whether it compares two launches or traces.
+    pub(crate) fn compares(&self) -> bool {
+        self.compare.is_some() || self.compare_engine.is_some()
+    }
+}
+
 pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     // It ends with the command.
     let _limit = Timeout::start(args.timeout, args.json, &crate::shown::path(&args.launch.file()));
-    if args.compare.is_some() || args.compare_engine.is_some() {
-        if args.form == Form::Csv {
-            bail!("--form csv is for the counts of one launch; --json has a comparison for programs");
-        }
-        return compare::run(args, matches);
-    }
     if is_trace(args.launch.file()) {
         return of_trace(args);
     }
@@ -253,7 +255,7 @@ impl Counts<'_> {
             });
             let memory = self.memory.then(|| memory.unwrap_or_default());
             let row = [
-                self.machine.spelled(pc),
+                self.machine.isa().spelled(pc),
                 counts.executed.to_string(),
                 counts.lanes.to_string(),
                 format!("{share:.1} %"),

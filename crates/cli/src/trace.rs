@@ -19,11 +19,12 @@ use reconverge_workbench::listing::{self, Style};
 use reconverge_workbench::session::{Stepping, Stride};
 use reconverge_workbench::trace::{Recorded, Sink};
 
+use crate::args::Answer;
 use crate::interrupt::{Ended, run_traced};
 use crate::launch::{LaunchArgs, Ready};
 use crate::page::PageArgs;
 use crate::timeout::{Seconds, Timeout};
-use crate::{Answer, interrupt, messages};
+use crate::{interrupt, messages};
 
 /// Record which lanes ran when, and what happened to the flow between
 ///
@@ -305,9 +306,9 @@ fn recorded<W: Write>(ready: &Ready, what: Recording, out: W) -> Result<(W, Ende
     let groups = stepping.groups();
     let header = Header {
         isa: target.isa.name().to_owned(),
-        chip: target.chip.clone(),
+        chip: target.chip_name().map(str::to_owned),
         program: program.name.clone(),
-        unit: machine.unit().to_owned(),
+        unit: target.isa.unit().to_owned(),
         lanes_per_group: stepping.lanes(0).len() as u32,
         groups: groups as u32,
         lanes: stepping.lanes(groups.saturating_sub(1)).end as u64,

@@ -5,8 +5,8 @@ use std::process::{Command, Output};
 
 use reconverge_isa::Isa;
 use reconverge_workbench::kernels::KERNELS;
-use reconverge_workbench::machine::{ChipName, machine};
 use reconverge_workbench::suite::WORKLOADS;
+use reconverge_workbench::target::{ChipName, chips};
 
 /// Runs a command in a folder of its own with these files.
 fn run(folder: &str, files: &[(&str, &str)], arguments: &str) -> Output {
@@ -74,7 +74,7 @@ fn a_case_of_too_many_lanes_fails_alone() {
 #[test]
 fn every_listed_chip_name_assembles_runs_and_disassembles() {
     for isa in Isa::ALL {
-        for name in machine(isa).chips().into_iter().flat_map(ChipName::names) {
+        for name in chips(isa).into_iter().flat_map(ChipName::names) {
             let source = empty(isa, name);
             let nameless =
                 source.lines().filter(|line| !line.starts_with(".chip")).collect::<Vec<_>>().join("\n");

@@ -4,8 +4,8 @@ use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_simt::random::Random;
 use reconverge_workbench::kernels::KERNELS;
-use reconverge_workbench::machine::{Target as Machine, assemble, round_trip};
 use reconverge_workbench::suite::WORKLOADS;
+use reconverge_workbench::{Target as Machine, assemble, round_trip};
 
 use crate::mutate::mutated;
 use crate::{Target, decode, repository};
@@ -79,7 +79,7 @@ fn text(random: &mut Random, words: &str) -> Vec<u8> {
 
 fn check(bytes: &[u8], isa: Isa, stage: Option<Stage>) -> Result<u64, String> {
     let text = String::from_utf8_lossy(bytes);
-    let target = Machine { stage, ..Machine::new(isa, None) };
+    let target = Machine { stage, ..Machine::of(isa) };
     let assembled = match assemble(&target, &text) {
         Ok(assembled) => assembled,
         Err(errors) if errors.is_empty() => return Err("refused without a message".to_owned()),

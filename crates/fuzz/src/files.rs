@@ -11,8 +11,8 @@ use reconverge_isa::{Isa, Program};
 use reconverge_simt::random::Random;
 use reconverge_testkit::containers;
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::machine::round_trip_image;
 use reconverge_workbench::open::{Known, open};
+use reconverge_workbench::round_trip_image;
 
 use crate::repository::{Beside, corpus};
 use crate::{Target, input};

@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::Shares;
 use reconverge_simt::random::Random;
+use reconverge_workbench::Error;
 use reconverge_workbench::Opened;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::launch::{LaunchFile, choose_program};
-use reconverge_workbench::request::Error;
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::NoFiles;
 

@@ -22,6 +22,7 @@ pub mod lint;
 pub mod listing;
 pub mod program;
 pub mod read;
+mod reader;
 pub mod row;
 pub mod source;
 pub mod word;

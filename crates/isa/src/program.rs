@@ -33,6 +33,23 @@ impl Isa {
             Isa::Tesla => "tesla",
         }
     }
+
+    /// The unit of code addresses in listings and traces.
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Isa::R500 => "instructions",
+            Isa::R700 => "64-bit words",
+            Isa::Tesla => "bytes",
+        }
+    }
+
+    /// The text of a code address: hexadecimal if addresses count bytes.
+    pub fn spelled(self, address: u32) -> String {
+        match self {
+            Isa::R500 | Isa::R700 => address.to_string(),
+            Isa::Tesla => format!("{address:#x}"),
+        }
+    }
 }
 
 impl fmt::Display for Isa {

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::fmt;
 
+use crate::reader::{NameHash, token_bit};
 use crate::row::{Bits, Draft, Location, Memory, Number, Part, Row, Scope, Style};
-use crate::write::NameHash;
 
 /// Why a word has no value and no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,16 +59,6 @@ fn needs<D: Draft>(row: &Row<D>) -> u64 {
                 Part::Word(_) | Part::Number(_) | Part::Case(_) | Part::Custom(_) | Part::Set(_) => 0,
             }
     })
-}
-
-/// A token's bit, one of 64. A row that needs a bit that no token of a line has is not the line's row.
-#[inline(always)]
-pub(crate) fn token_bit(token: &[u8]) -> u64 {
-    match *token {
-        [] => 0,
-        [first, .., last] => 1 << ((first as usize * 7 + last as usize * 3 + token.len()) % 64),
-        [only] => 1 << ((only as usize * 11) % 64),
-    }
 }
 
 /// How many fields a key can have.

@@ -220,7 +220,7 @@ pub struct Custom<D: 'static> {
     /// Appends its text.
     pub print: fn(u64, &mut String),
     /// Reads its text and gives the bits that it determines. Leaves the reader where it stopped.
-    pub parse: fn(&mut crate::write::Reader) -> Option<BitPattern>,
+    pub parse: fn(&mut crate::reader::Reader) -> Option<BitPattern>,
     /// What it adds to the draft.
     pub set: fn(&mut D, u64),
 }

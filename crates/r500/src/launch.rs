@@ -9,7 +9,7 @@ use reconverge_simt::{GroupId, GroupTrap, Mask, Options, Trap};
 use thiserror::Error;
 
 use crate::cause::Cause;
-use crate::chip::{Chip, WIDTH_R520};
+use crate::chip::WIDTH_R520;
 use crate::flow::{Flow, InhibitScope, Limits};
 use crate::group::Group;
 use crate::inst::{CONSTANTS, SAMPLERS, TEMPORARIES};
@@ -23,11 +23,6 @@ pub struct Input {
     pub temp: u8,
     /// Bits of r, g, b, a for each lane. Shared, so that a launch is cheap to copy.
     pub values: Arc<[[u32; 4]]>,
-}
-
-/// Lanes of a group on a chip, by name; R520's where there is no such chip.
-pub fn group_width(chip: Option<&str>) -> usize {
-    chip.and_then(Chip::named).map_or(WIDTH_R520, |chip| chip.group_width)
 }
 
 /// What the documents leave open about a chip, or a chip has of its own.

@@ -24,4 +24,5 @@ pub mod interpolate;
 mod merge;
 pub mod primitive;
 pub mod setup;
+mod state;
 pub mod vertex;

@@ -10,7 +10,7 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::blend::LogicOp;
-use crate::draw::{Batch, Copy, Draw, Shaded, Surface};
+use crate::state::{Batch, Copy, Draw, Shaded, Surface};
 
 /// Lanes of a batch from which on several threads merge it.
 const MANY: usize = 1 << 11;

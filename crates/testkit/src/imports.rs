@@ -1,38 +1,41 @@
-//! The order in which the modules of a crate may import each other, held by a test.
+//! How the modules of a crate import each other, for tests that hold an order.
+//!
+//! A module is a file; a folder belongs to the module that it is named after. What a name means is looked up as the
+//! compiler does, through `use` and `pub use`, so that an import through a facade counts as one of the module behind it.
+//! `pub use` by itself is no import. A module and those inside it may name each other. The code of tests (files named
+//! `tests.rs` or `…_tests.rs`, folders named `tests`, and what follows a file's `#[cfg(test)]`) is left out.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The imports that climb: each module of `src` may name, through `crate::`, only modules that come earlier in `order`.
+/// Place of a module in its crate: the names from the root on.
+type Place = Vec<String>;
+
+/// The imports that climb: each module of `src` may name only modules that come earlier in `order`.
 ///
-/// A module is a file directly in `src`, or a folder there with everything in it. `lib.rs` and the code of tests (files
-/// named `tests.rs` or `…_tests.rs`, folders named `tests`, and what follows a file's `#[cfg(test)]`) are left out.
-/// Comments do not count. Gives one line for each fault, `file -> module`, sorted; modules of `src` that `order` does not
-/// list, and listed ones that do not exist, are faults as well.
+/// Entries of `order` are the modules of the root, each with everything inside it, and `crate` for what `lib.rs` or
+/// `main.rs` defines itself. Gives one line for each fault, `file -> module`, sorted; modules of `src` that `order` does
+/// not list, and listed ones that do not exist, are faults as well.
 ///
 /// # Panics
 /// A file cannot be read.
 pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
+    let modules = Modules::read(src);
     let mut faults = BTreeSet::new();
-    let mut seen = BTreeSet::new();
-    for file in sources(src) {
-        let inside = file.strip_prefix(src).expect("it lies in the folder");
-        let module = inside.components().next().expect("a file has a name").as_os_str();
-        let module = Path::new(module).with_extension("").display().to_string();
-        if module == "lib" || is_test(inside) {
-            continue;
-        }
-        let Some(place) = order.iter().position(|name| *name == module) else {
-            faults.insert(format!("{} is not in the order", inside.display()));
+    let mut seen = BTreeSet::from(["crate".to_owned()]);
+    let position = |name: &str| order.iter().position(|known| *known == name);
+    for (place, module) in &modules.0 {
+        let Some(first) = place.first() else { continue };
+        let Some(own) = position(first) else {
+            faults.insert(format!("{} is not in the order", module.file.display()));
             continue;
         };
-        seen.insert(module.clone());
-        let text = fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        for named in crate_modules(&text) {
-            let climbs = order.iter().position(|name| *name == named).is_some_and(|other| other > place);
-            if climbs {
-                faults.insert(format!("{} -> {named}", inside.display()));
+        seen.insert(first.clone());
+        for to in modules.imports(place) {
+            let name = to.first().map_or("crate", String::as_str);
+            if name != first && position(name).is_none_or(|other| other > own) {
+                faults.insert(format!("{} -> {name}", module.file.display()));
             }
         }
     }
@@ -40,7 +43,149 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
     faults.into_iter().collect()
 }
 
-fn sources(folder: &Path) -> Vec<PathBuf> {
+/// The circles: modules that lie in one folder, each with everything inside it, and import each other. Gives a line for
+/// each, `folder: modules`, sorted.
+///
+/// # Panics
+/// A file cannot be read.
+pub fn circles(src: &Path) -> Vec<String> {
+    let modules = Modules::read(src);
+    // By folder and module, the modules of the folder that it imports.
+    let mut graphs: BTreeMap<Place, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for place in modules.0.keys() {
+        for to in modules.imports(place) {
+            let same = place.iter().zip(&to).take_while(|(one, other)| one == other).count();
+            if let (Some(from), Some(name)) = (place.get(same), to.get(same)) {
+                let graph = graphs.entry(place[..same].to_vec()).or_default();
+                graph.entry(from.clone()).or_default().insert(name.clone());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, graph) in &graphs {
+        let all: BTreeMap<&String, BTreeSet<&String>> =
+            graph.keys().map(|module| (module, reached(graph, module))).collect();
+        let circle = |module: &String| -> Vec<&str> {
+            let back = |other: &&String| all.get(*other).is_some_and(|reached| reached.contains(module));
+            all[module].iter().filter(|other| back(other)).map(|other| other.as_str()).collect()
+        };
+        let named: BTreeSet<Vec<&str>> = graph.keys().map(circle).filter(|names| !names.is_empty()).collect();
+        let folder = if folder.is_empty() { "crate".to_owned() } else { folder.join("/") };
+        found.extend(named.iter().map(|names| format!("{folder}: {}", names.join(", "))));
+    }
+    found
+}
+
+/// The modules that one imports, and those that they import, and so on.
+fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a String) -> BTreeSet<&'a String> {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(module) = next.pop() {
+        next.extend(graph.get(module).into_iter().flatten().filter(|to| seen.insert(*to)));
+    }
+    seen
+}
+
+/// A name that a module has from elsewhere.
+#[derive(Debug, PartialEq, Eq)]
+struct Use {
+    path: Place,
+    name: String,
+    public: bool,
+}
+
+/// What a file names.
+#[derive(Default)]
+struct Module {
+    file: PathBuf,
+    uses: Vec<Use>,
+    /// Paths of two names or more in the code.
+    paths: Vec<Place>,
+}
+
+struct Modules(BTreeMap<Place, Module>);
+
+impl Modules {
+    fn read(src: &Path) -> Modules {
+        let mut modules: BTreeMap<Place, Module> = BTreeMap::new();
+        for file in sources(src) {
+            let inside = file.strip_prefix(src).expect("it lies in the folder").to_path_buf();
+            let mut place: Place = inside
+                .with_extension("")
+                .components()
+                .map(|part| part.as_os_str().to_string_lossy().into_owned())
+                .collect();
+            if place.iter().any(|name| name == "tests" || name.ends_with("_tests")) {
+                continue;
+            }
+            if place.last().is_some_and(|name| name == "mod") || place == ["lib"] || place == ["main"] {
+                place.pop();
+            }
+            let text =
+                fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+            let (uses, paths) = named(&text);
+            let module = modules.entry(place).or_default();
+            module.file = inside;
+            module.uses.extend(uses);
+            module.paths.extend(paths);
+        }
+        Modules(modules)
+    }
+
+    /// The modules whose items a module names, except for those around and inside it.
+    fn imports(&self, place: &Place) -> BTreeSet<Place> {
+        let module = &self.0[place];
+        let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
+        let found = used.chain(&module.paths).filter(|path| self.is_own(place, path));
+        let found = found.filter_map(|path| self.owner(place, path, 0));
+        let related = |to: &Place| to.starts_with(place) || (!to.is_empty() && place.starts_with(to));
+        found.filter(|to| !related(to)).collect()
+    }
+
+    /// Whether a path begins in this crate.
+    fn is_own(&self, place: &Place, path: &[String]) -> bool {
+        let [first, ..] = path else { return false };
+        matches!(first.as_str(), "crate" | "self" | "super") || self.child(place, first).is_some()
+    }
+
+    fn child(&self, place: &[String], name: &str) -> Option<Place> {
+        let child = [place, &[name.to_owned()]].concat();
+        self.0.contains_key(&child).then_some(child)
+    }
+
+    /// The module that defines what a path names.
+    fn owner(&self, place: &Place, path: &[String], depth: usize) -> Option<Place> {
+        let mut here = place.clone();
+        let mut rest = path;
+        while let [first, more @ ..] = rest {
+            match first.as_str() {
+                "crate" => here.clear(),
+                "self" => {}
+                "super" => drop(here.pop()),
+                _ => break,
+            }
+            rest = more;
+        }
+        while let [first, more @ ..] = rest {
+            if let Some(child) = self.child(&here, first) {
+                (here, rest) = (child, more);
+                continue;
+            }
+            let uses = &self.0.get(&here)?.uses;
+            let behind = uses.iter().find(|used| used.name == *first && self.is_own(&here, &used.path));
+            return match behind {
+                Some(used) if depth < 16 => self.owner(&here, &[&used.path, more].concat(), depth + 1),
+                _ => Some(here),
+            };
+        }
+        Some(here)
+    }
+}
+
+/// The sources in a folder and in those inside it.
+///
+/// # Panics
+/// A folder cannot be read.
+pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries.flatten() {
@@ -54,81 +199,200 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-fn is_test(file: &Path) -> bool {
-    let names: Vec<_> = file
-        .components()
-        .map(|part| Path::new(part.as_os_str()).with_extension("").display().to_string())
-        .collect();
-    names.iter().any(|name| name == "tests" || name.ends_with("_tests"))
-}
-
-/// The modules that a source names behind `crate::`, outside comments and tests.
-fn crate_modules(text: &str) -> BTreeSet<String> {
-    let code: String = text
-        .lines()
-        .take_while(|line| line.trim() != "#[cfg(test)]")
-        .map(|line| line.split("//").next().unwrap_or_default())
-        .collect::<Vec<_>>()
-        .join("\n");
-    let mut modules = BTreeSet::new();
-    let name = |text: &str| -> String {
-        text.chars().take_while(|letter| letter.is_ascii_alphanumeric() || *letter == '_').collect()
-    };
-    for (at, found) in code.match_indices("crate::") {
-        // `$crate::` is a macro's.
-        if code[..at].ends_with('$') {
-            continue;
-        }
-        let rest = &code[at + found.len()..];
-        match rest.strip_prefix('{') {
-            None => {
-                modules.insert(name(rest));
-            }
-            Some(list) => {
-                let mut depth = 0;
-                for part in list.split_inclusive([',', '{', '}']) {
-                    if depth == 0 {
-                        modules.insert(name(part.trim()));
-                    }
-                    match part.chars().last() {
-                        Some('{') => depth += 1,
-                        Some('}') if depth == 0 => break,
-                        Some('}') => depth -= 1,
-                        _ => {}
-                    }
-                }
-            }
+/// What a source names outside comments and tests: by `use`, and by paths in the code.
+fn named(text: &str) -> (Vec<Use>, Vec<Place>) {
+    let end = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").map(|line| line.len() + 1).sum();
+    let tokens = tokens(&text[..text.len().min(end)]);
+    let (mut uses, mut paths) = (Vec::new(), Vec::new());
+    let is = |at: usize, wanted: &str| tokens.get(at) == Some(&wanted);
+    let mut at = 0;
+    while at < tokens.len() {
+        let before = at.checked_sub(1).map_or(";", |before| tokens[before]);
+        let path = path(&tokens[at..]);
+        if is(at, "use") && matches!(before, ";" | "}" | "{" | "]" | "pub" | ")") {
+            let public = match before {
+                "pub" => true,
+                // `pub(super) use`, or a parenthesis of something else.
+                ")" => tokens[..at]
+                    .iter()
+                    .rposition(|token| *token == "(")
+                    .is_some_and(|open| open > 0 && is(open - 1, "pub")),
+                _ => false,
+            };
+            at += 1 + tree(&tokens[at + 1..], &[], public, &mut uses);
+        } else if path.len() > 1 && !matches!(before, "::" | "$") {
+            at += 2 * path.len() - 1;
+            paths.push(path);
+        } else {
+            at += 1;
         }
     }
-    modules.remove("");
-    modules
+    (uses, paths)
+}
+
+/// The names at the start of tokens that `::` joins.
+fn path(tokens: &[&str]) -> Place {
+    let is_name = |token: &&&str| token.starts_with(|first: char| first.is_alphabetic() || first == '_');
+    let joined = tokens.chunks(2).take_while(|pair| is_name(&&pair[0]));
+    let count = joined.clone().take_while(|pair| pair.get(1) == Some(&"::")).count();
+    joined.take(count + 1).map(|pair| pair[0].to_owned()).collect()
+}
+
+/// Takes the tree of a `use` apart. Gives the number of its tokens.
+fn tree(tokens: &[&str], before: &[String], public: bool, uses: &mut Vec<Use>) -> usize {
+    let own = path(tokens);
+    let whole = [before, &own].concat();
+    // After a path that goes on, `::` stands before what follows.
+    let mut at = (2 * own.len()).saturating_sub(1);
+    at += usize::from(tokens.get(at) == Some(&"::"));
+    match tokens.get(at) {
+        Some(&"{") => {
+            at += 1;
+            while at < tokens.len() && tokens[at] != "}" {
+                at += if tokens[at] == "," { 1 } else { tree(&tokens[at..], &whole, public, uses).max(1) };
+            }
+            at + 1
+        }
+        Some(&"*") => {
+            uses.push(Use { path: whole, name: "*".to_owned(), public });
+            at + 1
+        }
+        next => {
+            let mut path = whole;
+            // `{self, …}` names what is before the braces.
+            if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
+                path.pop();
+            }
+            let renamed = (next == Some(&"as")).then(|| tokens.get(at + 1)).flatten();
+            let name = renamed.map(|name| (*name).to_owned()).or_else(|| path.last().cloned());
+            uses.extend(name.map(|name| Use { path, name, public }));
+            if renamed.is_some() { at + 2 } else { at }
+        }
+    }
+}
+
+/// Names, `::`, and single characters, without comments and what is in quotes.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    let after = |text: &str, end: &str| text.find(end).map_or(text.len(), |at| at + end.len());
+    while let Some(first) = rest.chars().next() {
+        let name = rest.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(rest.len());
+        let mut letters = rest.chars();
+        let taken = if rest.starts_with("//") {
+            after(rest, "\n")
+        } else if rest.starts_with("/*") {
+            after(rest, "*/")
+        } else if matches!(&rest[..name], "r" | "br") && rest[name..].trim_start_matches('#').starts_with('"')
+        {
+            let hashes = rest[name..].find('"').unwrap_or(0);
+            let end = format!("\"{}", "#".repeat(hashes));
+            let inside = name + hashes + 1;
+            inside + after(&rest[inside..], &end)
+        } else if first == '"' {
+            let mut escaped = false;
+            let end = letters.skip(1).position(|letter| {
+                let ends = letter == '"' && !escaped;
+                escaped = letter == '\\' && !escaped;
+                ends
+            });
+            rest.char_indices().nth(end.map_or(usize::MAX, |end| end + 2)).map_or(rest.len(), |(at, _)| at)
+        } else if first == '\'' && (letters.nth(1) == Some('\\') || letters.next() == Some('\'')) {
+            let start = if rest[1..].starts_with('\\') { 3 } else { 2 };
+            let start = rest.char_indices().nth(start).map_or(rest.len(), |(at, _)| at);
+            start + after(&rest[start..], "'")
+        } else if name > 0 {
+            tokens.push(&rest[..name]);
+            name
+        } else if rest.starts_with("::") {
+            tokens.push("::");
+            2
+        } else {
+            let width = first.len_utf8();
+            if !first.is_whitespace() {
+                tokens.push(&rest[..width]);
+            }
+            width
+        };
+        rest = &rest[taken..];
+    }
+    tokens
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn crate_of(name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("reconverge-{name}-{}", std::process::id()));
+        for (file, text) in files {
+            let file = folder.join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, text).expect("a file");
+        }
+        folder
+    }
+
     #[test]
     fn modules_behind_crate_are_found_and_comments_and_tests_are_not() {
-        let text = "use crate::flow::Flow;\n// crate::text\nuse crate::{inst::{Op, Dst}, lane};\nfn f() { \
-                    crate::state::g() }\n#[cfg(test)]\nmod tests { use crate::text; }\n";
-        let found = crate_modules(text);
-        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), ["flow", "inst", "lane", "state"]);
+        let text = "use crate::flow::Flow;\n// crate::text\nuse crate::{inst::{self, Op as Code}, lane};\nfn f() { \
+                    crate::state::g(\"crate::launch\", '\\'', 'c') }\npub(super) use crate::run::*;\n\
+                    #[cfg(test)]\nmod tests { use crate::text; }\n";
+        let (uses, paths) = named(text);
+        let uses: Vec<String> = uses
+            .iter()
+            .map(|used| format!("{} {} {}", used.path.join("::"), used.name, used.public))
+            .collect();
+        assert_eq!(
+            uses,
+            [
+                "crate::flow::Flow Flow false",
+                "crate::inst inst false",
+                "crate::inst::Op Code false",
+                "crate::lane lane false",
+                "crate::run * true"
+            ]
+        );
+        assert_eq!(paths, [["crate", "state", "g"]]);
     }
 
     #[test]
     fn an_import_that_climbs_is_found() {
-        let folder = std::env::temp_dir().join(format!("reconverge-imports-{}", std::process::id()));
-        fs::create_dir_all(folder.join("fast")).expect("a folder");
-        let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
-        write("lib.rs", "pub mod flow;");
-        write("flow.rs", "use crate::fast::Fast;");
-        write("fast/mod.rs", "use crate::flow::Flow;");
-        write("odd.rs", "");
-        assert_eq!(
-            climbing_imports(&folder, &["flow", "fast", "text"]),
-            ["flow.rs -> fast", "no module text", "odd.rs is not in the order"]
+        let folder = crate_of(
+            "climbing",
+            &[
+                ("lib.rs", "pub mod flow;\npub use fast::Fast;\npub fn own() {}"),
+                ("flow.rs", "use crate::Fast;\nfn f() { crate::own() }"),
+                ("fast/mod.rs", "use crate::flow::Flow;"),
+                ("odd.rs", ""),
+            ],
         );
+        assert_eq!(
+            climbing_imports(&folder, &["flow", "fast", "crate", "text"]),
+            ["flow.rs -> crate", "flow.rs -> fast", "no module text", "odd.rs is not in the order"]
+        );
+        fs::remove_dir_all(&folder).expect("it is there");
+    }
+
+    #[test]
+    fn a_circle_in_a_folder_is_found_and_one_of_a_module_with_its_parts_is_not() {
+        let folder = crate_of(
+            "circles",
+            &[
+                ("lib.rs", "mod text;\nmod flow;"),
+                ("flow.rs", "use crate::text::Name;"),
+                (
+                    "text/mod.rs",
+                    "mod dis;\nmod asm;\npub use asm::Name;\nstruct Own;\nfn f() { dis::print(); asm::read() }",
+                ),
+                ("text/dis.rs", "use super::{Own, asm::Name};"),
+                ("text/asm.rs", "struct Name; fn read() { super::dis::print() }"),
+                ("text/tests.rs", "use crate::flow;"),
+            ],
+        );
+        assert_eq!(circles(&folder), ["text: asm, dis"]);
+        fs::write(folder.join("text/asm.rs"), "struct Name; use crate::flow::Flow;").expect("a file");
+        assert_eq!(circles(&folder), ["crate: flow, text"]);
         fs::remove_dir_all(&folder).expect("it is there");
     }
 }

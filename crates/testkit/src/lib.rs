@@ -3,8 +3,8 @@
 //! [`generate`] makes a program tree from a seed, [`evaluate`] says what each lane must compute, and every machine's
 //! tests lower the tree in their own idiom ([`LoweredProgram`]), run all lanes and compare. [`Campaign`] chooses the seeds and
 //! reports a failure with the smallest program that still fails. [`everywhere`] makes one run a run on every engine.
-//! [`climbing_imports`] checks the order of a crate's modules, [`page_is_current`] a generated page of `docs/`;
-//! [`files_to_save`] are those that a page gives its readers.
+//! [`climbing_imports`] and [`circles`] check how the modules of a crate import each other, [`page_is_current`] a generated
+//! page of `docs/`; [`files_to_save`] are those that a page gives its readers.
 //! [`LaneSteps`] collects the steps of lanes. [`textures`] are images and samplers from seeds.
 //! [`exact`] has functions of f32 in integers, [`each_block`] and [`special_words`] the words to try them on.
 //! [`shared`] and [`records`] read the collections beside the repository. [`containers`] are files of every format.
@@ -48,7 +48,7 @@ pub use campaign::{Campaign, Wrong};
 pub use evaluate::{Lane, evaluate};
 pub use everywhere::{EventLog, everywhere};
 pub use generate::{Returns, Shape, generate, lanes};
-pub use imports::climbing_imports;
+pub use imports::{circles, climbing_imports, sources};
 pub use judge::LoweredProgram;
 pub use pages::{files_to_save, page_is_current};
 pub use reconverge_simt::random::Random;

@@ -11,15 +11,15 @@ use std::hint::black_box;
 use gungraun::{LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::{Engine, Options};
+use reconverge_workbench::assemble;
 use reconverge_workbench::kernels::find;
-use reconverge_workbench::machine::assemble;
 use reconverge_workbench::{Outcome, Session, Style, Target};
 
 /// Lanes of a run: eight blocks of Tesla.
 const LANES: u32 = 1 << 11;
 
 fn target(isa: Isa) -> Target {
-    Target::new(isa, None)
+    Target::of(isa)
 }
 
 fn source(isa: Isa) -> (Target, String) {

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::io::{Cursor, Read};
+use std::ops::Range;
 
 use reconverge_isa::limits::{self, NoRoom, room};
 use serde::ser::{SerializeSeq, Serializer};
@@ -222,6 +223,21 @@ enum Element {
 }
 
 impl Array {
+    /// The rows of some lanes, if the array has a row for each of `all` lanes; otherwise the array as it is.
+    pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
+        let Array { dtype, mut shape, bytes } = self;
+        if all == 0 || !bytes.len().is_multiple_of(all) {
+            return Array { dtype, shape, bytes };
+        }
+        let each = bytes.len() / all;
+        match shape.first_mut() {
+            Some(first) if *first == all => *first = lanes.len(),
+            _ => shape = vec![lanes.len() * each / dtype.bytes()],
+        }
+        let bytes = bytes[lanes.start * each..lanes.end * each].to_vec();
+        Array { dtype, shape, bytes }
+    }
+
     /// Bytes, one after the other.
     pub fn from_bytes(bytes: Vec<u8>) -> Array {
         Array { dtype: Dtype::U8, shape: vec![bytes.len()], bytes }

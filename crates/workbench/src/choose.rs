@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::array::{Array, Dtype};
+use crate::array::Dtype;
+use crate::error::Error;
 use crate::launch::LaunchFile;
-use crate::request::Error;
 use crate::values::{Files, Values};
 
 /// What is asked for.
@@ -117,19 +117,4 @@ fn extent(rows: &[[u32; 3]]) -> String {
         Some(((x0, x1), (y0, y1))) => format!("x is from {x0} to {x1}, y from {y0} to {y1}"),
         None => "there is none".to_owned(),
     }
-}
-
-/// The rows of some lanes, of an array with a row for each of `all` lanes; another array as it is.
-pub(crate) fn rows_of(array: Array, lanes: &Range<usize>, all: usize) -> Array {
-    let Array { dtype, mut shape, bytes } = array;
-    if all == 0 || !bytes.len().is_multiple_of(all) {
-        return Array { dtype, shape, bytes };
-    }
-    let each = bytes.len() / all;
-    match shape.first_mut() {
-        Some(first) if *first == all => *first = lanes.len(),
-        _ => shape = vec![lanes.len() * each / dtype.bytes()],
-    }
-    let bytes = bytes[lanes.start * each..lanes.end * each].to_vec();
-    Array { dtype, shape, bytes }
 }

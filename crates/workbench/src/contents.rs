@@ -4,8 +4,9 @@ use reconverge_isa::program::{Place, Program};
 use serde::Serialize;
 
 use crate::listing::Style;
-use crate::machine::{Machine, Target, TargetError};
+use crate::machine::Machine;
 use crate::open::Opened;
+use crate::target::{Target, TargetError};
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -186,7 +187,7 @@ fn of_program(
         name: program.name.clone(),
         demangled: program.name.as_deref().and_then(demangled),
         isa: target.isa.name(),
-        chip: chip.or_else(|| target.chip.clone()),
+        chip: chip.or_else(|| target.chip_name().map(str::to_owned)),
         stage: program.stage.or(target.stage).map(|stage| stage.name()),
         module,
         words: program.words.len(),

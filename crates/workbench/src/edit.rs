@@ -2,13 +2,14 @@
 
 use std::ops::Range;
 
+use reconverge_isa::Program;
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
-use reconverge_isa::{Program, Span};
 use thiserror::Error;
 
 use crate::listing::{Listing, Style};
-use crate::machine::{Assembled, ExplainError, Target, TargetError, line_at, machine};
+use crate::machine::{Assembled, ExplainError, line_at, within};
+use crate::target::{Target, TargetError};
 
 /// Words to change in a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,7 +64,7 @@ pub enum EditError {
 /// # Errors
 /// See [`EditError`].
 pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> Result<Change, EditError> {
-    let machine = machine(target.isa);
+    let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default())?;
     let old = line_at(&listing.lines(&program.words), target.isa, address)?.clone();
     let found = listing.marks.iter().position(|mark| mark.address == address);
@@ -113,7 +114,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
         |at: &usize| own.contains(at) || listing.marks.iter().all(|mark| !mark.words.contains(at));
     if let Some(at) = changed.iter().find(|at| !may_change(at)) {
         let owner = listing.marks.iter().find(|mark| mark.words.contains(at));
-        let elsewhere = owner.map(|mark| target.machine().spelled(mark.address)).unwrap_or_default();
+        let elsewhere = owner.map(|mark| target.isa.spelled(mark.address)).unwrap_or_default();
         return Err(EditError::Elsewhere { text: text.to_owned(), elsewhere });
     }
     let first = changed.first().copied().unwrap_or(own.start);
@@ -123,7 +124,7 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
 
 /// How many words an instruction has.
 fn length_alone(target: &Target, text: &str) -> Option<usize> {
-    let machine = machine(target.isa);
+    let machine = target.machine();
     let (program, address) = machine.one(target, text).ok()?;
     let lines = machine.disassemble(target, &program, Style::default()).ok()?.lines(&program.words);
     Some(line_at(&lines, target.isa, address).ok()?.words.len())
@@ -147,21 +148,6 @@ fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
     start + indent..end - (listing.text[start..end].len() - listing.text[start..end].trim_end().len())
 }
 
-/// The errors inside a part of a source, placed in the part; those of the whole where none is inside.
-pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
-    let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
-    let any = errors.iter().any(inside);
-    let place = |place: usize| place.clamp(part.start, part.end) - part.start;
-    let moved = |error: Diagnostic| {
-        let span = match any {
-            true => Span::new(place(error.span.start), place(error.span.end)),
-            false => Span::new(0, part.len()),
-        };
-        Diagnostic { span, ..error }
-    };
-    errors.into_iter().filter(|error| !any || inside(error)).map(moved).collect()
-}
-
 fn counted(words: usize) -> String {
     format!("{words} word{}", if words == 1 { "" } else { "s" })
 }
@@ -171,10 +157,10 @@ mod tests {
     use reconverge_isa::Isa;
 
     use super::*;
-    use crate::machine::assemble;
+    use crate::text::assemble;
 
     fn program(isa: Isa, source: &str) -> (Target, Program) {
-        let mut assembled = assemble(&Target::new(isa, None), source).unwrap();
+        let mut assembled = assemble(&Target::of(isa), source).unwrap();
         (assembled.target, assembled.image.programs.remove(0))
     }
 
@@ -247,10 +233,10 @@ mod tests {
             (Isa::R700, "t: RECIP_IEEE R3.x, R0.y", "RECIP_IEEE"),
             (Isa::R700, "SAMPLE R0.xyzw, R1.xy01, t2, s3", "SAMPLE"),
         ] {
-            let target = Target::new(isa, None);
-            let (program, address) = machine(isa).one(&target, text).unwrap();
-            let explained = machine(isa).explain_at(&target, &program, address).unwrap();
-            let listing = machine(isa).disassemble(&target, &program, Style::default()).unwrap();
+            let target = Target::of(isa);
+            let (program, address) = target.machine().one(&target, text).unwrap();
+            let explained = target.machine().explain_at(&target, &program, address).unwrap();
+            let listing = target.machine().disassemble(&target, &program, Style::default()).unwrap();
             let lines = listing.lines(&program.words);
             let line = line_at(&lines, isa, address).unwrap();
             assert_eq!(explained.words, line.words, "{isa}");

@@ -9,8 +9,9 @@ use reconverge_isa::{Image, Isa};
 use thiserror::Error;
 
 use crate::listing::Style;
-use crate::machine::{Target, machine};
+use crate::machine;
 use crate::open::{Known, open};
+use crate::target::Target;
 
 /// The formats in which a machine's programs can be written.
 pub fn formats(isa: Isa) -> Vec<&'static str> {
@@ -161,14 +162,18 @@ fn attempt(target: &Target, image: &Image, format: &str) -> Result<(Written<Vec<
 
 /// What hexadecimal words do not say, in a comment that [`hex::load`] reads.
 fn header(target: &Target) -> String {
-    let chip = target.chip.as_ref().map(|chip| format!(", chip {chip}")).unwrap_or_default();
+    let chip = target.chip_name().map(|chip| format!(", chip {chip}")).unwrap_or_default();
     let stage = target.stage.map(|stage| format!(", stage {stage}")).unwrap_or_default();
     format!("# isa {}{chip}{stage}\n", target.isa)
 }
 
 fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
-    let known =
-        Known { isa: Some(target.isa), chip: target.chip.clone(), stage: target.stage, ..Known::default() };
+    let known = Known {
+        isa: Some(target.isa),
+        chip: target.chip_name().map(str::to_owned),
+        stage: target.stage,
+        ..Known::default()
+    };
     let back = open(file, false, &known).map(|opened| opened.image).unwrap_or_default();
     let machine = machine(target.isa);
     let text = |image| machine.image_text(target, image, Style::default()).unwrap_or_default();
@@ -208,10 +213,10 @@ fn computes(image: &Image) -> Vec<Computes<'_>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::assemble;
+    use crate::text::assemble;
 
     fn image(isa: Isa, source: &str) -> (Target, Image) {
-        let assembled = assemble(&Target::new(isa, None), source).unwrap();
+        let assembled = assemble(&Target::of(isa), source).unwrap();
         (assembled.target, assembled.image)
     }
 

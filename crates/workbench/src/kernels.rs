@@ -18,9 +18,10 @@ use reconverge_isa::Isa;
 use thiserror::Error;
 
 use crate::array::{Array, Dtype};
-use crate::launch::{Common, LaunchFile, MachineLaunch, choose_program};
+use crate::error::Error;
+use crate::launch::{LaunchFile, choose_program};
 use crate::open::{Known, OpenError, Opened, open};
-use crate::request::Error;
+use crate::request::{Common, MachineLaunch};
 use crate::session::{Outcome, Session};
 use crate::values::{NoFiles, Values};
 use crate::{r500, r700, tesla};

@@ -1,100 +1,27 @@
-//! Launch files: what all machines have in common ([`Common`]), and a machine's own part ([`MachineLaunch`]).
+//! Launch files.
 
-use std::fmt::Debug;
-use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::program::{Stage, UnknownIsa};
 use reconverge_isa::{Image, Isa, Program};
 use reconverge_simt::{Mode, Options};
-use serde::Deserialize;
 use thiserror::Error as ThisError;
 
-use crate::machine::{isa_of_chip, machine};
+use crate::error::{Error, Trapped};
+use crate::machine;
 use crate::open::Opened;
-use crate::request::{Error, TextureValues, choose};
-use crate::result::{Expected, RunResult};
+use crate::request::{Common, MachineLaunch, Request, TextureValues, choose};
+use crate::result::RunResult;
 use crate::session::Session;
-use crate::trapped::{Trapped, look};
-use crate::values::{Files, Values};
-
-/// What launches of all machines have.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Common {
-    /// The program's file.
-    pub program: Option<String>,
-    /// The program of this name, where the file has several.
-    pub kernel: Option<String>,
-    /// The chip, where the program's file does not state it.
-    pub chip: Option<String>,
-    /// The program type, where the program's file does not state it.
-    pub stage: Option<String>,
-    /// How many lanes; taken from the longest input when absent.
-    pub lanes: Option<usize>,
-    /// `strict` or `lenient`.
-    pub mode: Option<String>,
-    /// Instructions that a group may issue.
-    pub watchdog: Option<u64>,
-    /// Textures.
-    #[serde(default)]
-    pub texture: Vec<TextureValues>,
-    /// What must come out.
-    #[serde(default)]
-    pub expect: Vec<Expected>,
-    /// Part of the message of the trap that the program must end with.
-    pub trap: Option<String>,
-    /// What each lane is: x and y of a pixel, and 1 where its primitive covers it.
-    pub pixels: Option<Values>,
-    /// What each lane is: the index of a vertex, and its instance.
-    pub vertices: Option<Values>,
-    /// The lanes to which the launch is reduced; see [`LaunchFile::choose`].
-    #[serde(skip)]
-    pub piece: Option<Range<usize>>,
-}
+use crate::target::Target;
+use crate::trapped::look;
+use crate::values::Files;
 
 /// The fields of [`Common`]; the others of a launch file are the machine's.
 const COMMON: [&str; 12] = [
     "program", "kernel", "chip", "stage", "lanes", "mode", "watchdog", "texture", "expect", "trap", "pixels",
     "vertices",
 ];
-
-/// What a launch is made for.
-#[derive(Clone, Copy)]
-pub struct Request<'a> {
-    /// What all launches have.
-    pub common: &'a Common,
-    /// The file of the program.
-    pub image: &'a Image,
-    /// The program.
-    pub program: &'a Program,
-    /// Reads the files that the launch names.
-    pub files: &'a dyn Files,
-}
-
-impl Request<'_> {
-    /// The chip that the launch states, or the file of the program.
-    pub fn chip(&self) -> Option<&str> {
-        self.common.chip.as_deref().or(self.image.chip.as_deref())
-    }
-}
-
-/// A machine's own part of a launch.
-pub trait MachineLaunch: Debug + Send + Sync {
-    /// The launch, ready.
-    ///
-    /// # Errors
-    /// A launch that does not fit the program or the machine.
-    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
-
-    /// Takes one option of the command line, by its name without the dashes, and its value.
-    ///
-    /// # Errors
-    /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
-    fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
-
-    /// Another one, as this one is.
-    fn copy(&self) -> Arc<dyn MachineLaunch>;
-}
 
 /// An error in the text of a launch file.
 #[derive(Debug, ThisError)]
@@ -212,13 +139,11 @@ impl LaunchFile {
     /// # Errors
     /// A launch that does not fit the program or the machine.
     pub fn prepare(&self, image: &Image, program: &Program, files: &dyn Files) -> Result<Session, Error> {
-        let known = self.common.chip.as_deref().is_none_or(|chip| isa_of_chip(chip) == Some(self.isa));
-        if !known {
-            let target = crate::Target::new(self.isa, self.common.chip.as_deref());
-            target.checked().map_err(|error| Error::Machine(error.to_string()))?;
-        }
-        self.stage()?;
-        let session = self.machine.prepare(&Request { common: &self.common, image, program, files })?;
+        let chip = self.common.chip.as_deref().or(image.chip.as_deref());
+        let target = Target::new(self.isa, chip).map_err(|error| Error::Machine(error.to_string()))?;
+        let target = Target { stage: self.stage()?, ..target };
+        let request = Request { common: &self.common, image, program, target: &target, files };
+        let session = self.machine.prepare(&request)?;
         match &self.common.piece {
             Some(lanes) => session.piece(lanes.clone()).ok_or_else(|| {
                 Error::Machine(format!(

@@ -1,6 +1,6 @@
 //! The one interface behind every front end: machines, programs from files, launches, runs.
 //!
-//! * [`machine()`]: a [`Machine`] by name: its chips, text, explanations, findings.
+//! * [`machine()`]: a [`Machine`] by name: its text, explanations, findings; [`target`]: machine, chip, program type.
 //! * [`open()`]: a file's bytes to programs with their machine.
 //! * [`formats`]: programs to files; [`contents`]: what a file holds; [`edit`]: one instruction, alone or changed in its
 //!   program.
@@ -323,6 +323,7 @@ pub mod choose;
 pub mod contents;
 pub mod debugger;
 pub mod edit;
+pub mod error;
 pub mod faults;
 pub mod formats;
 pub mod graph;
@@ -343,12 +344,33 @@ pub mod session;
 pub mod stats;
 pub mod suite;
 pub mod taint;
+pub mod target;
 pub mod tesla;
+pub mod text;
 pub mod trace;
 pub mod trapped;
 pub mod values;
 
+use reconverge_isa::Isa;
+
+pub use error::Error;
 pub use listing::{Listing, Style};
-pub use machine::{Machine, Target, machine, round_trip, round_trip_image};
+pub use machine::Machine;
 pub use open::{Known, Opened, open};
 pub use session::{Outcome, Session};
+pub use target::Target;
+pub use text::{assemble, round_trip, round_trip_image};
+
+static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
+
+/// The machine of a name.
+pub fn machine(isa: Isa) -> &'static dyn Machine {
+    MACHINES.into_iter().find(|machine| machine.isa() == isa).unwrap_or(MACHINES[0])
+}
+
+impl Target {
+    /// The machine.
+    pub fn machine(&self) -> &'static dyn Machine {
+        machine(self.isa)
+    }
+}

@@ -3,7 +3,7 @@
 use reconverge_isa::Program;
 use reconverge_isa::lint::Finding;
 
-use crate::machine::{Target, TargetError};
+use crate::target::{Target, TargetError};
 
 /// Every place where a program breaks a rule, in order of address, errors first. What is malformed is named once, though
 /// a machine's own rules may find it too.
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn what_is_malformed_is_found_once() {
-        let target = Target::new(Isa::R700, None);
+        let target = Target::of(Isa::R700);
         // A CF instruction of a number that none has.
         let program = Program { words: vec![0, 0x1fc0_0000], ..Program::default() };
         let found = findings(&target, &program).unwrap();

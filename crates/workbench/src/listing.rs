@@ -3,7 +3,7 @@
 use reconverge_isa::Mark;
 use reconverge_isa::limits::NESTING;
 
-use crate::machine::TargetError;
+use crate::target::TargetError;
 
 /// How a listing looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,6 +83,11 @@ impl Lines {
     }
 }
 
+/// Refuses constructs that nest deeper than [`NESTING`] allows.
+pub(crate) fn check_nesting(deepest: usize) -> Result<(), TargetError> {
+    NESTING.check(deepest as u64).map_err(TargetError::Exceeded)
+}
+
 impl Listing {
     /// The listing, unless its constructs nest deeper than [`NESTING`] allows.
     ///
@@ -90,8 +95,7 @@ impl Listing {
     /// They do.
     pub(crate) fn checked(self) -> Result<Listing, TargetError> {
         let deepest = self.marks.iter().map(|mark| mark.depth).max().unwrap_or(0);
-        NESTING.check(deepest as u64).map_err(TargetError::Exceeded)?;
-        Ok(self)
+        check_nesting(deepest).map(|()| self)
     }
 
     /// The instructions of the listing of `words`, by their addresses.

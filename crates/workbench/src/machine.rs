@@ -1,54 +1,28 @@
-//! A machine as front ends see it: [`Machine`], one static value each, found by its [`Isa`] with [`machine`].
+//! A machine as front ends see it: [`Machine`], one static value each.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_container::Written;
 use reconverge_isa::graph::Graph;
-use reconverge_isa::limits::Exceeded;
 use reconverge_isa::lint::{Finding, Rule};
-use reconverge_isa::program::{Image, Stage};
-use reconverge_isa::source::{Diagnostic, closest, lines};
+use reconverge_isa::program::Image;
+use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
 use reconverge_simt::uses::Uses;
 use thiserror::Error;
 
-use crate::edit::within;
-use crate::launch::MachineLaunch;
 use crate::listing::{Line, Listing, Style};
+use crate::request::MachineLaunch;
 use crate::stats::Conventions;
-use crate::{r500, r700, tesla};
+use crate::target::{Target, TargetError};
 
 /// One of the three machines. Functions that take a [`Target`] read the words as its chip and stage have them.
 pub trait Machine: Sync + fmt::Debug {
     /// Its name.
     fn isa(&self) -> Isa;
-
-    /// The unit of its addresses, as listings and traces count them.
-    fn unit(&self) -> &'static str;
-
-    /// An address as listings and messages write it: those that count bytes are hexadecimal.
-    fn spelled(&self, address: u32) -> String {
-        match self.unit() {
-            "bytes" => format!("{address:#x}"),
-            _ => address.to_string(),
-        }
-    }
-
-    /// Its chips.
-    fn chips(&self) -> Vec<ChipName>;
-
-    /// Whether it has a chip of this name. Case does not count.
-    fn has_chip(&self, name: &str) -> bool {
-        self.chips().iter().any(|chip| chip.names().any(|known| known.eq_ignore_ascii_case(name)))
-    }
-
-    /// Whether two names mean one of its chips. Case does not count.
-    fn same_chip(&self, one: &str, other: &str) -> bool {
-        let has = |chip: ChipName, name: &str| chip.names().any(|known| known.eq_ignore_ascii_case(name));
-        self.chips().into_iter().any(|chip| has(chip, one) && has(chip, other))
-    }
 
     /// The lines before a program's listing in a file that the listing itself does not have: machine, chip, name.
     fn heading(&self, target: &Target, program: &Program) -> String;
@@ -116,7 +90,7 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// What is wrong with the text, with places in the text.
     fn one(&self, target: &Target, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
-        alone(target, "", text)
+        alone(self, target, "", text)
     }
 
     /// What is malformed in a program: words that are no instruction where one is expected, clauses that do not close.
@@ -192,149 +166,6 @@ pub(crate) fn swapped(program: &Program) -> Program {
     Program { words: program.words.iter().map(|word| word.swap_bytes()).collect(), ..program.clone() }
 }
 
-static MACHINES: [&dyn Machine; 3] = [&r500::R500, &r700::R700, &tesla::Tesla];
-
-/// The machine of a name.
-pub fn machine(isa: Isa) -> &'static dyn Machine {
-    MACHINES.into_iter().find(|machine| machine.isa() == isa).unwrap_or(MACHINES[0])
-}
-
-// ---- Targets
-
-/// What decides how words are read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
-    /// The machine.
-    pub isa: Isa,
-    /// The chip, where it matters and is known.
-    pub chip: Option<String>,
-    /// The step of the pipeline, for programs that do not state theirs. It decides what some Tesla words mean.
-    pub stage: Option<Stage>,
-}
-
-/// A chip as front ends know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChipName {
-    /// Its name.
-    pub name: &'static str,
-    /// Other names that mean it.
-    pub aliases: &'static [&'static str],
-}
-
-impl ChipName {
-    /// The name and the aliases.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        std::iter::once(self.name).chain(self.aliases.iter().copied())
-    }
-}
-
-/// A target that cannot be.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum TargetError {
-    /// The program has more of something than a limit allows.
-    #[error(transparent)]
-    Exceeded(Exceeded),
-    /// The machine is unknown.
-    #[error("which machine is this for? Say --isa r500, r700 or tesla{}", hint(.0))]
-    Unknown(&'static str),
-    /// The chip belongs to another machine.
-    #[error("{chip} is a chip of {belongs}, not of {isa}")]
-    OtherChip {
-        /// The chip asked for.
-        chip: String,
-        /// Its machine.
-        belongs: Isa,
-        /// The machine of the program.
-        isa: Isa,
-    },
-    /// No machine has such a chip.
-    #[error("unknown chip `{chip}`: {help}")]
-    UnknownChip {
-        /// The chip asked for.
-        chip: String,
-        /// What fits.
-        help: String,
-    },
-    /// The machine has no such programs.
-    #[error("{stage} is no program type of {isa}: {isa} has {known}")]
-    Stage {
-        /// The program type.
-        stage: Stage,
-        /// The machine.
-        isa: Isa,
-        /// What it has.
-        known: &'static str,
-    },
-    /// The program cannot be loaded.
-    #[error("{0}")]
-    Program(String),
-}
-
-fn hint(more: &str) -> String {
-    if more.is_empty() { String::new() } else { format!(", or {more}") }
-}
-
-impl Target {
-    /// A machine, and a chip where it is known.
-    pub fn new(isa: Isa, chip: Option<&str>) -> Target {
-        Target { isa, chip: chip.map(str::to_owned), stage: None }
-    }
-
-    /// The machine.
-    pub fn machine(&self) -> &'static dyn Machine {
-        machine(self.isa)
-    }
-
-    /// Refuses a chip that the machine does not have.
-    ///
-    /// # Errors
-    /// The chip belongs to another machine, or to none.
-    pub fn checked(self) -> Result<Target, TargetError> {
-        let machine = self.machine();
-        let Some(chip) = self.chip.clone().filter(|chip| !machine.has_chip(chip)) else { return Ok(self) };
-        if let Some(belongs) = isa_of_chip(&chip) {
-            return Err(TargetError::OtherChip { chip, belongs, isa: self.isa });
-        }
-        let names: Vec<&str> = machine.chips().into_iter().flat_map(ChipName::names).collect();
-        let meant = closest(&chip, names.iter().copied());
-        let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-        Err(TargetError::UnknownChip { help: format!("{meant}{} has {}", self.isa, names.join(", ")), chip })
-    }
-}
-
-/// The machine that a chip belongs to. Case does not count.
-pub fn isa_of_chip(chip: &str) -> Option<Isa> {
-    MACHINES.into_iter().find(|machine| machine.has_chip(chip)).map(Machine::isa)
-}
-
-/// Whether two names mean one chip of a machine. Case does not count.
-pub fn same_chip(isa: Isa, one: &str, other: &str) -> bool {
-    machine(isa).same_chip(one, other)
-}
-
-/// The machine that an assembler source is for: its `.isa` or `.chip` line.
-pub fn isa_of_source(source: &str) -> Option<Isa> {
-    directives(source).find_map(|(name, value, _)| match name {
-        ".isa" => value.parse().ok(),
-        ".chip" => isa_of_chip(value),
-        _ => None,
-    })
-}
-
-/// The lines of a source that begin with a directive: its name, its first word, and the bytes of both.
-fn directives(source: &str) -> impl Iterator<Item = (&str, &str, Span)> {
-    lines(source).filter_map(move |(start, line)| {
-        let mut words = line.split_whitespace();
-        let (name, value) = (words.next().filter(|name| name.starts_with('.'))?, words.next()?);
-        let at = start + (line.len() - line.trim_start().len());
-        let end = start + (value.as_ptr() as usize - line.as_ptr() as usize) + value.len();
-        Some((name, value, Span::new(at, end)))
-    })
-}
-
-// ---- Text
-
 /// What a source states.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assembled {
@@ -351,7 +182,7 @@ pub struct Assembled {
 impl Assembled {
     /// A source that states programs and nothing that they share.
     pub(crate) fn of(target: Target, programs: Vec<Program>, warnings: Vec<Diagnostic>) -> Assembled {
-        let (isa, chip) = (Some(target.isa), target.chip.clone());
+        let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
         Assembled {
             target,
             image: Image { format: "source", isa, chip, programs, ..Image::default() },
@@ -366,72 +197,6 @@ impl Assembled {
     }
 }
 
-/// The programs of a source text for the machine of `target`.
-///
-/// # Errors
-/// Every error of the source; also a source that names another machine.
-pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-    let isa = target.isa;
-    if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
-        let at = directives(source).find(|(name, _, _)| [".isa", ".chip"].contains(name));
-        let message = format!("this source is for {stated}, not for {isa}");
-        let help = format!("leave --isa out, or say --isa {stated}");
-        return Err(vec![Diagnostic::error(at.map_or(Span::default(), |(_, _, at)| at), message).help(help)]);
-    }
-    let other = |(name, stated, at): (&str, &str, Span)| {
-        let asked = target.chip.as_deref().filter(|asked| !same_chip(isa, stated, asked))?;
-        (name == ".chip" && isa_of_chip(stated) == Some(isa)).then(|| {
-            let message = format!("this source is for {stated}, not for {asked}");
-            Diagnostic::error(at, message).help(format!("leave --chip out, or say --chip {stated}"))
-        })
-    };
-    if let Some(error) = directives(source).find_map(other) {
-        return Err(vec![error]);
-    }
-    machine(isa).assemble(target, source)
-}
-
-/// Words to text and back: the words must be equal, and of what the container states, the part that a listing has
-/// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
-///
-/// # Errors
-/// The first difference, in words; or a target that cannot be.
-pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
-    let machine = machine(target.isa);
-    let listing =
-        target.clone().checked().and_then(|_| machine.disassemble(target, program, Style::default()));
-    let listing = listing.map_err(|error| error.to_string())?;
-    let back = assemble(target, &listing.text).map_err(|errors| {
-        let error = &errors[0];
-        let (line, column) = error.span.line_column(&listing.text);
-        format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
-    })?;
-    let [back] = &back.image.programs[..] else {
-        return Err(format!("round trip: {} programs come back", back.image.programs.len()));
-    };
-    same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
-}
-
-/// An image to text and back: the same programs, and of what they share and what the container states, the part that
-/// the machine's texts have (Tesla: all of it). So for every style of text.
-///
-/// # Errors
-/// The first difference, in words; or a target that cannot be.
-pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
-    let machine = machine(target.isa);
-    target.clone().checked().map_err(|error| error.to_string())?;
-    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
-        let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
-        let back = assemble(target, &text).map_err(|errors| {
-            let error = &errors[0];
-            let (line, column) = error.span.line_column(&text);
-            format!("round trip: line {line}, column {column} of the file's text does not assemble: {error}")
-        })?;
-        machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;
-    }
-    Ok(())
-}
-
 fn same_programs<M: Machine + ?Sized>(machine: &M, image: &Image, back: &Image) -> Result<(), String> {
     if image.programs.len() != back.programs.len() {
         return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
@@ -442,7 +207,11 @@ fn same_programs<M: Machine + ?Sized>(machine: &M, image: &Image, back: &Image) 
     })
 }
 
-fn same_program<M: Machine + ?Sized>(machine: &M, program: &Program, back: &Program) -> Result<(), String> {
+pub(crate) fn same_program<M: Machine + ?Sized>(
+    machine: &M,
+    program: &Program,
+    back: &Program,
+) -> Result<(), String> {
     if back.words != program.words {
         let differ = back.words.iter().zip(&program.words).position(|(back, word)| back != word);
         let at = differ.unwrap_or(back.words.len().min(program.words.len()));
@@ -458,12 +227,21 @@ fn same_program<M: Machine + ?Sized>(machine: &M, program: &Program, back: &Prog
     }
 }
 
+/// What is wrong with a source as a whole.
+pub(crate) fn in_source(error: TargetError) -> Vec<Diagnostic> {
+    vec![Diagnostic::error(Span::default(), error.to_string())]
+}
+
 /// The last instruction of a program that `context` begins and `text`, one instruction, ends.
 ///
 /// # Errors
 /// What is wrong with the text, with places in the text.
-pub(crate) fn alone(target: &Target, context: &str, text: &str) -> Result<(Program, u32), Vec<Diagnostic>> {
-    let machine = target.machine();
+pub(crate) fn alone<M: Machine + ?Sized>(
+    machine: &M,
+    target: &Target,
+    context: &str,
+    text: &str,
+) -> Result<(Program, u32), Vec<Diagnostic>> {
     let assembled = machine.assemble(target, &format!("{context}{text}\n"));
     let place = context.len()..context.len() + text.len();
     let assembled = assembled.map_err(|errors| within(errors, place))?;
@@ -484,6 +262,21 @@ pub(crate) fn alone(target: &Target, context: &str, text: &str) -> Result<(Progr
         [] => Err(whole("this is no instruction".to_owned())),
         _ => Err(whole("these are several instructions: give one".to_owned())),
     }
+}
+
+/// The errors inside a part of a source, placed in the part; those of the whole where none is inside.
+pub(crate) fn within(errors: Vec<Diagnostic>, part: Range<usize>) -> Vec<Diagnostic> {
+    let inside = |error: &Diagnostic| part.start <= error.span.start && error.span.start <= part.end;
+    let any = errors.iter().any(inside);
+    let place = |place: usize| place.clamp(part.start, part.end) - part.start;
+    let moved = |error: Diagnostic| {
+        let span = match any {
+            true => Span::new(place(error.span.start), place(error.span.end)),
+            false => Span::new(0, part.len()),
+        };
+        Diagnostic { span, ..error }
+    };
+    errors.into_iter().filter(|error| !any || inside(error)).map(moved).collect()
 }
 
 /// The line at an address.
@@ -558,7 +351,7 @@ pub enum ExplainError {
     #[error("{0}")]
     NoInstruction(String),
     /// No instruction starts at an address of a program.
-    #[error("no instruction starts at {}: {}", machine(*.isa).spelled(*.address), nearest(*.isa, .near))]
+    #[error("no instruction starts at {}: {}", .isa.spelled(*.address), nearest(*.isa, .near))]
     NoStart {
         /// The machine.
         isa: Isa,
@@ -575,76 +368,10 @@ pub enum ExplainError {
 fn nearest(isa: Isa, near: &[u32]) -> String {
     match near {
         [] => "the program has no instruction".to_owned(),
-        [one] => format!("the nearest starts at {}", machine(isa).spelled(*one)),
+        [one] => format!("the nearest starts at {}", isa.spelled(*one)),
         _ => format!(
             "the nearest start at {}",
-            near.iter().map(|at| machine(isa).spelled(*at)).collect::<Vec<_>>().join(" and ")
+            near.iter().map(|at| isa.spelled(*at)).collect::<Vec<_>>().join(" and ")
         ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_instruction_is_explained_where_it_stands_in_its_program() {
-        let target = Target::new(Isa::Tesla, None);
-        let source = "nop\nadd b32 $r0 $r1 $r2\nexit nop\n";
-        let program = assemble(&target, source).unwrap().image.programs.remove(0);
-        let at = |address| machine(Isa::Tesla).explain_at(&target, &program, address);
-        let first = at(0).unwrap();
-        let second = first.words.len() as u32 * 4;
-        assert_eq!(
-            at(second).unwrap().words,
-            program.words[first.words.len()..][..at(second).unwrap().words.len()]
-        );
-        assert!(at(second).unwrap().text.contains("add"), "{:?}", at(second));
-        let refused = at(2).unwrap_err().to_string();
-        assert_eq!(
-            refused,
-            format!("no instruction starts at 0x2: the nearest start at 0x0 and {second:#x}")
-        );
-    }
-
-    #[test]
-    fn a_chip_or_a_source_names_its_machine() {
-        assert_eq!(isa_of_chip("rv770"), Some(Isa::R700));
-        assert_eq!(isa_of_chip("sm_11"), Some(Isa::Tesla));
-        assert_eq!(isa_of_chip("GF100"), None);
-        assert!(same_chip(Isa::Tesla, "a3", "0xA3") && same_chip(Isa::Tesla, "nva3", "GT215"));
-        assert!(!same_chip(Isa::Tesla, "a3", "50") && !same_chip(Isa::Tesla, "x", "x"));
-        assert_eq!(["LATTE", "nva3"].map(isa_of_chip), [Some(Isa::R700), Some(Isa::Tesla)]);
-        assert_eq!(isa_of_source("; x\n.chip R580\nOUT nop"), Some(Isa::R500));
-        assert_eq!(isa_of_source(".isa tesla"), Some(Isa::Tesla));
-    }
-
-    #[test]
-    fn every_name_of_a_chip_belongs_to_one_machine() {
-        for isa in Isa::ALL {
-            for name in machine(isa).chips().into_iter().flat_map(ChipName::names) {
-                let machines = Isa::ALL.into_iter().filter(|isa| machine(*isa).has_chip(name));
-                assert_eq!(machines.collect::<Vec<_>>(), [isa], "{name}");
-            }
-        }
-    }
-
-    #[test]
-    fn an_unknown_chip_is_refused_with_what_fits() {
-        let refused = |isa, chip| Target::new(isa, Some(chip)).checked().unwrap_err().to_string();
-        assert_eq!(refused(Isa::R500, "rv770"), "rv770 is a chip of r700, not of r500");
-        assert_eq!(
-            refused(Isa::R500, "R52"),
-            "unknown chip `R52`: did you mean `R520`? r500 has R520, R500, RV515, RV530, R580, RV560, RV570"
-        );
-    }
-
-    #[test]
-    fn a_source_for_another_machine_is_refused() {
-        let errors = assemble(&Target::new(Isa::R500, None), ".chip RV770\n").unwrap_err();
-        assert_eq!(
-            errors[0].to_string(),
-            "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"
-        );
     }
 }

@@ -10,11 +10,12 @@ use reconverge_simt::{Options, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::launch::{Common, LaunchFile, choose_program};
-use crate::machine::Target;
-use crate::request::Error;
+use crate::error::Error;
+use crate::launch::{LaunchFile, choose_program};
+use crate::request::Common;
 use crate::result::{RunResult, bit_difference, difference};
 use crate::session::Session;
+use crate::target::Target;
 use crate::tesla::launch::{BufferValues, ConstantValues, Launch, ParamValue};
 use crate::trapped::look;
 use crate::values::Files;
@@ -143,8 +144,9 @@ impl Manifest {
             let launch = self.launch(launch, &buffers)?;
             let left = launch.run(image, program, options, files).map_err(|error| match error {
                 Error::Trap(mut trapped) => {
-                    let target = Target::new(Manifest::ISA, Some(&self.arch));
-                    if let Ok(session) = launch.prepare(image, program, files) {
+                    if let Ok(session) = launch.prepare(image, program, files)
+                        && let Ok(target) = Target::new(Manifest::ISA, Some(&self.arch))
+                    {
                         look(&mut trapped, &target, program, &session, options);
                     }
                     Error::Trap(trapped)

@@ -101,7 +101,7 @@ impl Row {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;
         let launch = LaunchFile::parse(&self.frame.launch.replace("{positions}", &positions()));
-        let launch = launch.map_err(|error| crate::request::Error::Machine(error.to_string()))?;
+        let launch = launch.map_err(|error| crate::Error::Machine(error.to_string()))?;
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }
 

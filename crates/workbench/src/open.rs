@@ -6,7 +6,8 @@ use reconverge_isa::source::{Diagnostic, lines};
 use reconverge_isa::{Image, Isa, Program};
 use thiserror::Error;
 
-use crate::machine::{Target, TargetError, assemble, isa_of_chip, isa_of_source, same_chip};
+use crate::target::{Target, TargetError, isa_of_chip, isa_of_source, same_chip};
+use crate::text::assemble;
 
 /// A file that has been read.
 #[derive(Clone, Debug, PartialEq)]
@@ -113,11 +114,10 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
         let isa = known
             .or_else(|| isa_of_source(&source))
             .ok_or(TargetError::Unknown("begin the source with .isa or .chip"))?;
-        let target = Target { stage, ..Target::new(isa, chip) }.checked()?;
+        let target = Target { stage, ..Target::new(isa, chip)? };
         let assembly = assemble(&target, &source).map_err(OpenError::Source)?;
-        let chip = chip.map(str::to_owned).or(assembly.target.chip);
         let stage = assembly.target.stage.or(stage);
-        let target = Target { isa, chip, stage }.checked()?;
+        let target = Target { isa, chip: target.chip.or(assembly.target.chip), stage };
         let all = assembly.image.programs.clone();
         let image = of_stage(assembly.image, stage)?;
         let starts: Vec<usize> = lines(&source).map(|(start, _)| start).collect();
@@ -143,8 +143,7 @@ pub fn open(bytes: &[u8], is_source: bool, known: &Known) -> Result<Opened, Open
     {
         return Err(OpenError::OtherChip { found: found.clone(), asked: asked.to_owned() });
     }
-    let chip = chip.map(str::to_owned).or_else(|| image.chip.clone());
-    let target = Target { isa, chip, stage }.checked()?;
+    let target = Target { stage, ..Target::new(isa, chip.or(image.chip.as_deref()))? };
     let raw =
         [Format::Bin, Format::Hex32, Format::CArray, Format::Dump].map(Format::name).contains(&image.format);
     if raw && stage.is_none() {

@@ -11,10 +11,10 @@ use reconverge_simt::{Fidelity, Options, Why};
 use serde::Serialize;
 
 use crate::array::Array;
+use crate::error::Error;
 use crate::listing::Style;
 use crate::machine::Machine;
 use crate::open::Opened;
-use crate::request::Error;
 use crate::result::RunResult;
 use crate::session::Session;
 use crate::stats::{Profile, Totals};
@@ -269,9 +269,9 @@ impl Report {
         let report = Report {
             title: title.to_owned(),
             isa: target.isa.name(),
-            chip: target.chip.clone(),
+            chip: target.chip_name().map(str::to_owned),
             program: program.name.clone(),
-            unit: machine.unit(),
+            unit: target.isa.unit(),
             lanes_per_group: 0,
             groups: 0,
             lanes: 0,
@@ -373,7 +373,7 @@ fn in_words(why: Why, isa: Isa, machine: &dyn Machine) -> ReportWhy {
         Why::Break => ("break".into(), "it has left the loop and waits for its end".into(), 2),
         Why::Continue => ("continue".into(), "it waits for the loop's next round".into(), 3),
         Why::Parked { pc } => {
-            let at = machine.spelled(pc);
+            let at = machine.isa().spelled(pc);
             (format!("parked at {at}"), format!("an entry of the stack has it; it goes on at {at}"), 4)
         }
         Why::Exited => ("exited".into(), "it has finished".into(), 5),

@@ -1,123 +1,89 @@
-//! Parts of launches that all machines share: errors, textures, numbers by lane, values of options.
+//! Parts of launches that all machines share: what a launch file states for all of them ([`Common`]), the interface of a
+//! machine's own part ([`MachineLaunch`]), textures, numbers by lane, values of options.
 
-use std::fmt;
+use std::fmt::Debug;
+use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use reconverge_isa::Isa;
 use reconverge_isa::limits::{LANES, NoRoom, room};
+use reconverge_isa::{Image as File, Isa, Program};
 use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
-use reconverge_simt::texture::{Compare, Filter, Image, ImageError, Level, Sampler, Shape, Wrap};
-use reconverge_simt::{CodeFault, RunError};
+use reconverge_simt::texture::{Compare, Filter, Image, Level, Sampler, Shape, Wrap};
 use serde::Deserialize;
-use thiserror::Error;
 
 use crate::array::{Array, Dtype};
-use crate::result::KILLED;
-use crate::trapped::{Cause, Trapped};
-use crate::values::{Files, Loaded, Values, ValuesError};
+use crate::error::Error;
+use crate::result::{Expected, KILLED};
+use crate::session::Session;
+use crate::target::Target;
+use crate::values::{Files, Loaded, Values};
 
-/// Why a launch gave no result.
-#[derive(Clone, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// Numbers that cannot be had.
-    #[error(transparent)]
-    Values(#[from] ValuesError),
-    /// The program or the launch does not fit the machine.
-    #[error("{0}")]
-    Machine(String),
-    /// A texture that cannot be.
-    #[error("texture {unit}: {error}")]
-    Texture {
-        /// The unit.
-        unit: u8,
-        /// What is wrong.
-        error: ImageError,
-    },
-    /// A number of values that fits nothing.
-    #[error("{place}: {found} numbers where {wanted} would fit")]
-    Count {
-        /// What they are for.
-        place: String,
-        /// Numbers there are.
-        found: usize,
-        /// What would fit.
-        wanted: String,
-    },
-    /// No lanes, or more than a launch may have.
-    #[error("lanes: {0} lanes; 1 to {most} fits here; {more}", most = LANES.get(), more = LANES.remedy())]
-    Lanes(usize),
-    /// More bytes than there is room for.
-    #[error(transparent)]
-    NoRoom(#[from] NoRoom),
-    /// Numbers without rows in a launch that does not say how many lanes it has.
-    #[error(
-        "{place}: a flat file of {count} numbers does not say how many lanes have them: say --lanes (lanes = in a launch \
-         file){}", splits(*.count)
-    )]
-    Flat {
-        /// What they are for.
-        place: String,
-        /// Numbers there are.
-        count: usize,
-    },
-    /// A name that is not one of a list.
-    #[error("{place}: unknown value `{found}`: {help}")]
-    Name {
-        /// The place that has it.
-        place: String,
-        /// The name.
-        found: String,
-        /// What would fit.
-        help: String,
-    },
-    /// The program does not assemble, or cannot be loaded.
-    #[error("{0}")]
-    Program(String),
-    /// An option of the command line that the machine does not have.
-    #[error("--{option} is not for {isa} programs")]
-    Option {
-        /// Its name.
-        option: String,
-        /// The machine.
-        isa: Isa,
-    },
-    /// The engines that run in lockstep differ: a defect of one of them, not of the program.
-    #[error("{0}")]
-    Differ(String),
-    /// Generated code has a memory fault: a defect of the compiled engine, not of the program.
-    #[error("{0}")]
-    Fault(CodeFault),
-    /// The program does what is forbidden or undefined.
-    #[error("{0}")]
-    Trap(Box<Trapped>),
+/// What launches of all machines have.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Common {
+    /// The program's file.
+    pub program: Option<String>,
+    /// The program of this name, where the file has several.
+    pub kernel: Option<String>,
+    /// The chip, where the program's file does not state it.
+    pub chip: Option<String>,
+    /// The program type, where the program's file does not state it.
+    pub stage: Option<String>,
+    /// How many lanes; taken from the longest input when absent.
+    pub lanes: Option<usize>,
+    /// `strict` or `lenient`.
+    pub mode: Option<String>,
+    /// Instructions that a group may issue.
+    pub watchdog: Option<u64>,
+    /// Textures.
+    #[serde(default)]
+    pub texture: Vec<TextureValues>,
+    /// What must come out.
+    #[serde(default)]
+    pub expect: Vec<Expected>,
+    /// Part of the message of the trap that the program must end with.
+    pub trap: Option<String>,
+    /// What each lane is: x and y of a pixel, and 1 where its primitive covers it.
+    pub pixels: Option<Values>,
+    /// What each lane is: the index of a vertex, and its instance.
+    pub vertices: Option<Values>,
+    /// The lanes to which the launch is reduced; see `LaunchFile::choose`.
+    #[serde(skip)]
+    pub piece: Option<Range<usize>>,
 }
 
-/// Into how many lanes numbers may be divided, as a hint.
-fn splits(count: usize) -> String {
-    let ways: Vec<String> = (1..=4)
-        .filter(|each| count > 0 && count.is_multiple_of(*each))
-        .map(|each| format!("{} with {each} a lane", count / each))
-        .collect();
-    if ways.is_empty() { String::new() } else { format!(", for instance {}", ways.join(", ")) }
+/// What a launch is made for.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// What all launches have.
+    pub common: &'a Common,
+    /// The file of the program.
+    pub image: &'a File,
+    /// The program.
+    pub program: &'a Program,
+    /// The chip that the launch states, or else the file of the program.
+    pub target: &'a Target,
+    /// Reads the files that the launch names.
+    pub files: &'a dyn Files,
 }
 
-impl<L: fmt::Display, C: Cause> From<RunError<L, C>> for Error {
-    fn from(error: RunError<L, C>) -> Error {
-        match error {
-            RunError::Launch(error) => Error::Machine(error.to_string()),
-            RunError::Trap(trap) => Error::Trap(Box::new(Trapped::from(&trap))),
-            RunError::Differ(difference) => Error::Differ(difference.to_string()),
-            RunError::Fault(fault) => Error::Fault(fault),
-        }
-    }
-}
+/// A machine's own part of a launch.
+pub trait MachineLaunch: Debug + Send + Sync {
+    /// The launch, ready.
+    ///
+    /// # Errors
+    /// A launch that does not fit the program or the machine.
+    fn prepare(&self, request: &Request<'_>) -> Result<Session, Error>;
 
-impl From<CodeFault> for Error {
-    fn from(fault: CodeFault) -> Error {
-        Error::Fault(fault)
-    }
+    /// Takes one option of the command line, by its name without the dashes, and its value.
+    ///
+    /// # Errors
+    /// [`Error::Option`] for an option that this machine does not have; otherwise a malformed value.
+    fn set(&mut self, option: &str, value: &str) -> Result<(), Error>;
+
+    /// Another one, as this one is.
+    fn copy(&self) -> Arc<dyn MachineLaunch>;
 }
 
 /// A texture.

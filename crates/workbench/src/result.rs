@@ -7,7 +7,6 @@ use reconverge_simt::{Shares, Statistics};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::choose::rows_of;
 use crate::session::Outcome;
 use crate::values::{Files, Values, ValuesError};
 
@@ -81,7 +80,7 @@ impl RunResult {
         let Some((_, found)) = self.outputs.iter().find(|(name, _)| *name == expected.output) else {
             if let Some((lanes, all)) = piece {
                 let wanted = expected.values.load(&place, files)?.array;
-                if rows_of(wanted, lanes, all).bytes.iter().all(|byte| *byte == 0) {
+                if wanted.rows_of(lanes, all).bytes.iter().all(|byte| *byte == 0) {
                     return Ok(());
                 }
             }
@@ -91,7 +90,7 @@ impl RunResult {
         };
         let mut wanted = expected.values.load_as(&place, found.dtype, files)?;
         if let Some((lanes, all)) = piece {
-            wanted = rows_of(wanted, lanes, all);
+            wanted = wanted.rows_of(lanes, all);
         }
         if let Some(why) = difference(&expected.output, &wanted, found, expected.abs, expected.rel) {
             self.mismatches.push(format!("{place}: {why}"));

@@ -18,8 +18,8 @@ use reconverge_simt::{
 };
 
 use crate::array::Array;
+use crate::error::Error;
 use crate::faults::{Kind, Word};
-use crate::request::Error;
 use crate::trace::{Recorded, Sink};
 
 /// What a run leaves. Arrays are made when they are asked for.
@@ -84,32 +84,8 @@ pub trait Ready: Any + Send + Sync {
     }
 }
 
-/// A launch of one machine while it is stepped in its fixed order.
-pub trait Steps: Send + Sync {
-    /// Another one, as this one is: a snapshot. What has not changed since is shared.
-    fn copy(&self) -> Box<dyn Steps>;
-
-    /// How many groups the launch has.
-    fn groups(&self) -> usize;
-
-    /// The group that the next instruction is of; `None` at the end.
-    fn current(&self) -> Option<usize>;
-
-    /// The groups that are in memory: those before it have ended, those after it wait.
-    fn running(&self) -> Range<usize>;
-
-    /// The flow state of a group that runs.
-    fn view(&self, group: usize) -> Option<&dyn FlowView>;
-
-    /// The lanes of the launch that a group has.
-    fn lanes(&self, group: usize) -> Range<usize>;
-
-    /// Executes the next instruction.
-    ///
-    /// # Errors
-    /// The program trapped, at the instruction that stays the next.
-    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
-
+/// Registers, memory and flow state of the groups that run.
+pub trait Inspect {
     /// The machine's registers.
     fn registers(&self) -> Vec<RegisterClass>;
 
@@ -117,23 +93,81 @@ pub trait Steps: Send + Sync {
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>>;
 
     /// The machine's memory.
-    fn spaces(&self) -> Vec<Space>;
+    fn spaces(&self) -> Vec<Space> {
+        Vec::new()
+    }
 
     /// Bytes of a space from an address on, as many as there are, `count` at most. A space of a group or lane is that of
     /// the one given.
-    fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8>;
+    fn memory(&self, _space: &str, _group: usize, _lane: Lane, _address: u32, _count: usize) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// Changes a register of one lane of a group that runs; `false` for one that is not there or only follows others.
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool;
 
     /// Changes bytes of a space from an address on; `false`, and no change, where not all of them exist or may change.
-    fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool;
+    fn store(&mut self, _space: &str, _group: usize, _lane: Lane, _address: u32, _bytes: &[u8]) -> bool {
+        false
+    }
 
     /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
     /// lane is that of the one given.
     fn buffers(&self, _space: &str, _group: usize, _lane: Lane) -> Vec<(String, Range<u64>)> {
         Vec::new()
     }
+
+    /// The words of flow state of a kind that the group that runs next has just now.
+    fn words(&self, _kind: Kind) -> Vec<Word> {
+        Vec::new()
+    }
+
+    /// What a word holds.
+    fn word(&self, _word: &Word) -> u64 {
+        0
+    }
+
+    /// Changes a word. Bits that the word does not have are ignored.
+    fn set_word(&mut self, _word: &Word, _value: u64) {}
+}
+
+/// A launch of one machine while it is stepped in its fixed order. Unless a machine says otherwise, one group runs after
+/// another.
+pub trait Steps: Inspect + Send + Sync {
+    /// Another one, as this one is: a snapshot. What has not changed since is shared.
+    fn copy(&self) -> Box<dyn Steps>;
+
+    /// Lanes of the launch, and of a group.
+    fn shape(&self) -> (usize, usize);
+
+    /// How many groups the launch has.
+    fn groups(&self) -> usize {
+        let (lanes, width) = self.shape();
+        lanes.div_ceil(width)
+    }
+
+    /// The group that the next instruction is of; `None` at the end.
+    fn current(&self) -> Option<usize>;
+
+    /// The groups that are in memory: those before it have ended, those after it wait.
+    fn running(&self) -> Range<usize> {
+        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+    }
+
+    /// The flow state of a group that runs.
+    fn view(&self, group: usize) -> Option<&dyn FlowView>;
+
+    /// The lanes of the launch that a group has.
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let (lanes, width) = self.shape();
+        group * width..lanes.min((group + 1) * width)
+    }
+
+    /// Executes the next instruction.
+    ///
+    /// # Errors
+    /// The program trapped, at the instruction that stays the next.
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error>;
 
     /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
     /// that can, else one after another.
@@ -157,19 +191,6 @@ pub trait Steps: Send + Sync {
         Ok(())
     }
 
-    /// The words of flow state of a kind that the group that runs next has just now.
-    fn words(&self, _kind: Kind) -> Vec<Word> {
-        Vec::new()
-    }
-
-    /// What a word holds.
-    fn word(&self, _word: &Word) -> u64 {
-        0
-    }
-
-    /// Changes a word. Bits that the word does not have are ignored.
-    fn set_word(&mut self, _word: &Word, _value: u64) {}
-
     /// The words of the program that the next instruction is in, where the program can be replaced just now.
     fn next_words(&self) -> Option<Vec<usize>> {
         None
@@ -190,6 +211,31 @@ pub trait Steps: Send + Sync {
 
     /// What is left; complete at the end.
     fn outcome(&self) -> Box<dyn Outcome>;
+}
+
+/// Runs a launch one instruction after another and hands what happens to a sink.
+pub(crate) fn stepped(
+    ready: &dyn Ready,
+    options: &Options,
+    recorded: Recorded,
+    sink: &mut dyn Sink,
+) -> Result<Box<dyn Outcome>, Error> {
+    let mut steps = ready.start(options)?;
+    while let Some(group) = steps.current() {
+        steps.step(&mut |event| match event {
+            Event::Issue { pc, mask } => sink.issues(group, &[pc], mask),
+            Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
+            other => sink.event(group, other),
+        })?;
+        if sink.wants_depths()
+            && let Some(view) = steps.view(group)
+        {
+            for (number, depth) in view.depths().into_iter().enumerate() {
+                sink.depth(group, number, depth.used);
+            }
+        }
+    }
+    Ok(steps.outcome())
 }
 
 /// Replaces bytes from a place on; `false`, and no change, where not all of them exist.

@@ -12,9 +12,9 @@ use reconverge_isa::Isa;
 
 use crate::array::{Array, Dtype};
 use crate::kernels::{KernelError, positions};
-use crate::launch::{Common, LaunchFile, MachineLaunch, choose_program};
+use crate::launch::{LaunchFile, choose_program};
 use crate::open::{Known, Opened, open};
-use crate::request::TextureValues;
+use crate::request::{Common, MachineLaunch, TextureValues};
 use crate::session::{Outcome, Session};
 use crate::values::{NoFiles, Values};
 use crate::{r500, r700, tesla};

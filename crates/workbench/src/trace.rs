@@ -1,9 +1,6 @@
 //! What happens in a run, handed to a [`Sink`] with the group that it happens to.
 
-use reconverge_simt::{Event, Mask, Observer, Options, Watch};
-
-use crate::request::Error;
-use crate::session::{Outcome, Ready};
+use reconverge_simt::{Event, Mask, Observer, Watch};
 
 /// Takes what happens in a run, in the fixed order of its instructions.
 pub trait Sink {
@@ -111,29 +108,4 @@ pub(crate) fn recording<T>(recorded: Recorded, sink: &mut dyn Sink, run: impl Fn
         },
         Recorded::Data => run(Watch::of(&mut Recording::<true>::new(sink))),
     }
-}
-
-/// Runs a launch one instruction after another and hands what happens to a sink.
-pub(crate) fn stepped(
-    ready: &dyn Ready,
-    options: &Options,
-    recorded: Recorded,
-    sink: &mut dyn Sink,
-) -> Result<Box<dyn Outcome>, Error> {
-    let mut steps = ready.start(options)?;
-    while let Some(group) = steps.current() {
-        steps.step(&mut |event| match event {
-            Event::Issue { pc, mask } => sink.issues(group, &[pc], mask),
-            Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
-            other => sink.event(group, other),
-        })?;
-        if sink.wants_depths()
-            && let Some(view) = steps.view(group)
-        {
-            for (number, depth) in view.depths().into_iter().enumerate() {
-                sink.depth(group, number, depth.used);
-            }
-        }
-    }
-    Ok(steps.outcome())
 }

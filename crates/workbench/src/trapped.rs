@@ -3,170 +3,15 @@
 //! Engines report an address, lanes and a cause. [`look`] repeats the launch on the reference interpreter up to the trap,
 //! which is at the same place every time, and reads what was there.
 
-use std::fmt;
 use std::ops::Range;
 
 use reconverge_isa::Program;
-use reconverge_simt::{Engine, GroupTrap, Lane, Mask, Options};
-use serde_json::{Value, json};
+use reconverge_simt::{Engine, Lane, Options};
 
+use crate::error::{Access, Error, LaneState, Trapped};
 use crate::listing::Style;
-use crate::machine::Target;
-use crate::request::Error;
 use crate::session::{Register, RegisterClass, Session, Stepping};
-
-/// An access to memory that was refused.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Access {
-    /// The memory, as [`crate::session::Space`] names it.
-    pub space: &'static str,
-    /// First byte.
-    pub address: u32,
-    /// How many.
-    pub bytes: u32,
-}
-
-/// A cause that may be an access to memory.
-pub trait Cause: fmt::Display + fmt::Debug {
-    /// The access, if it is one.
-    fn access(&self) -> Option<Access> {
-        None
-    }
-}
-
-/// A trap.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Trapped {
-    /// All of it in one sentence.
-    pub message: String,
-    /// Address of the instruction, in the machine's own unit.
-    pub pc: u32,
-    /// The lanes concerned, in their group.
-    pub lanes: Mask,
-    /// What happened.
-    pub cause: String,
-    /// The name of what happened, without its particulars: `Memory`, `Flow.StackMismatch`.
-    pub name: String,
-    /// The access that was refused, if the cause is one.
-    pub access: Option<Access>,
-    /// The instruction as the disassembler prints it.
-    pub instruction: Option<String>,
-    /// The line of the source with the instruction.
-    pub line: Option<usize>,
-    /// The registers of the first lane concerned.
-    pub state: Option<LaneState>,
-    /// The memory that is closest to the access.
-    pub nearest: Option<String>,
-}
-
-/// Registers of a lane.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LaneState {
-    /// The lane, in the launch.
-    pub lane: usize,
-    /// The registers that the instruction names, in its order: names and words.
-    pub registers: Vec<(String, Vec<u32>)>,
-}
-
-impl fmt::Display for Trapped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl<C: Cause> From<&GroupTrap<C>> for Trapped {
-    fn from(trap: &GroupTrap<C>) -> Trapped
-    where
-        GroupTrap<C>: fmt::Display,
-    {
-        Trapped {
-            message: trap.to_string(),
-            pc: trap.trap.pc,
-            lanes: trap.trap.lanes,
-            cause: trap.trap.cause.to_string(),
-            name: name(&trap.trap.cause),
-            access: trap.trap.cause.access(),
-            instruction: None,
-            line: None,
-            state: None,
-            nearest: None,
-        }
-    }
-}
-
-/// The names of a cause's variants, outermost first, without what they hold.
-fn name(cause: &impl fmt::Debug) -> String {
-    let text = format!("{cause:?}");
-    let variants = text.split('(').map_while(|part| {
-        let end = part.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(part.len());
-        part.starts_with(|letter: char| letter.is_uppercase()).then_some((&part[..end], end == part.len()))
-    });
-    let mut names = Vec::new();
-    for (name, goes_on) in variants {
-        names.push(name);
-        if !goes_on {
-            break;
-        }
-    }
-    names.join(".")
-}
-
-/// Words as bits and as numbers.
-fn words(words: &[u32]) -> String {
-    let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
-    let floats = list(|word| {
-        let value = f32::from_bits(*word);
-        if value == 0. || (1e-6..1e9).contains(&value.abs()) {
-            value.to_string()
-        } else {
-            format!("{value:e}")
-        }
-    });
-    format!(
-        "{} (i32 {}; f32 {floats})",
-        list(|word| format!("{word:08x}")),
-        list(|word| (*word as i32).to_string())
-    )
-}
-
-impl Trapped {
-    /// What is known beside the message, a line each; `file` is the program's.
-    pub fn details(&self, file: &str) -> Vec<String> {
-        let mut lines = Vec::new();
-        match (self.line, &self.instruction) {
-            (Some(line), Some(text)) => lines.push(format!("{file}:{line}: {text}")),
-            (None, Some(text)) => lines.push(format!("instruction: {text}")),
-            (Some(line), None) => lines.push(format!("{file}:{line}")),
-            (None, None) => {}
-        }
-        if let Some(LaneState { lane, registers }) = &self.state {
-            let named =
-                registers.iter().map(|(name, values)| format!("lane {lane}: {name} = {}", words(values)));
-            lines.extend(named);
-        }
-        lines.extend(self.nearest.clone());
-        lines
-    }
-
-    /// The same as an object.
-    pub fn to_json(&self) -> Value {
-        let registers = self.state.iter().flat_map(|state| &state.registers);
-        let registers: serde_json::Map<String, Value> =
-            registers.map(|(name, words)| (name.clone(), json!(words))).collect();
-        json!({
-            "pc": self.pc,
-            "lanes": self.lanes.lanes().map(Lane::index).collect::<Vec<_>>(),
-            "cause": self.cause,
-            "instruction": self.instruction,
-            "line": self.line,
-            "lane": self.state.as_ref().map(|state| state.lane),
-            "registers": registers,
-            "space": self.access.as_ref().map(|access| access.space),
-            "address": self.access.as_ref().map(|access| access.address),
-            "nearest": self.nearest,
-        })
-    }
-}
+use crate::target::Target;
 
 /// Instructions that are repeated to come to a trap, at most: some seconds.
 const MOST_STEPS: u64 = 1 << 20;
@@ -251,19 +96,6 @@ fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_trap_is_named_by_its_variants() {
-        use reconverge_tesla::flow::Fault;
-        use reconverge_tesla::trap::{Access, Cause, Space};
-
-        let (space, access) = (Space::Global(14), Access::Read);
-        let memory = Cause::Memory { space, access, address: 4, bytes: 4 };
-        assert_eq!(name(&memory), "Memory");
-        assert_eq!(name(&Cause::Flow(Fault::StackMismatch)), "Flow.StackMismatch");
-        assert_eq!(name(&Cause::Undecodable("Row (x)".to_owned())), "Undecodable");
-        assert_eq!(name(&Cause::Timeout(9)), "Timeout");
-    }
 
     #[test]
     fn registers_are_found_in_the_texts_of_all_machines() {

@@ -1,7 +1,7 @@
 //! The debugger on all three machines: forward over a divergence, by lane through both sides, and back to the same state.
 
 use reconverge_simt::{Lane, Options};
-use reconverge_workbench::debugger::command::{self, COMMANDS, CommandError};
+use reconverge_workbench::debugger::command::{self, COMMANDS, Command, CommandError};
 use reconverge_workbench::debugger::{Debugger, Halt};
 use reconverge_workbench::kernels::{KERNELS, Kernel};
 
@@ -227,7 +227,7 @@ fn a_wrong_line_says_what_the_command_takes() {
 
 #[test]
 fn every_command_of_the_help_answers() {
-    for (names, takes, _) in COMMANDS {
+    for Command { names, takes, .. } in COMMANDS {
         let mut debugger = debugger(&KERNELS[0], 256);
         let result = command::run(&mut debugger, names[0]);
         assert!(

@@ -6,8 +6,8 @@ use reconverge_container::ctm_elf;
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_workbench::formats::write;
-use reconverge_workbench::machine::{Target, assemble, round_trip_image};
 use reconverge_workbench::{Known, open};
+use reconverge_workbench::{Target, assemble, round_trip_image};
 use several::come_back;
 
 const PROGRAMS: &str = "\
@@ -27,7 +27,7 @@ OUT nop
 #[test]
 fn several_programs_come_back_from_their_text() {
     let opened = come_back(PROGRAMS);
-    assert_eq!(opened.target.chip.as_deref(), Some("R580"));
+    assert_eq!(opened.target.chip_name(), Some("R580"));
     let stages: Vec<_> = opened.image.programs.iter().map(|program| program.stage).collect();
     assert_eq!(stages[0], Some(Stage::Vertex));
     assert_ne!(stages[1], Some(Stage::Vertex));
@@ -36,7 +36,7 @@ fn several_programs_come_back_from_their_text() {
 /// As in a dump of a process: each image is found where it stands, and none is lost in the text.
 #[test]
 fn several_images_of_ctm_in_a_file_come_back_from_its_text() {
-    let program = assemble(&Target::new(Isa::R500, None), "OUT nop\n").unwrap();
+    let program = assemble(&Target::of(Isa::R500), "OUT nop\n").unwrap();
     let image = ctm_elf::write(&program.image.programs[0]).unwrap().content;
     let file = [&[0x5a; 20][..], &image, &[0; 8], &image].concat();
     let opened = open(&file, false, &Known::default()).unwrap();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use reconverge_isa::Isa;
 use reconverge_isa::program::{Program, Resources, Stage};
 use reconverge_testkit::{records, shared};
-use reconverge_workbench::machine::{Target, machine};
+use reconverge_workbench::{Target, machine};
 use serde_json::Value;
 
 fn word(text: &str) -> u32 {
@@ -54,7 +54,7 @@ struct Survey {
 impl Survey {
     fn add(&mut self, name: &str, chip: &str, program: &Program) {
         self.programs += 1;
-        let target = Target::new(Isa::R700, Some(chip));
+        let target = Target::new(Isa::R700, Some(chip)).unwrap();
         for finding in machine(Isa::R700).lint(&target, program).unwrap() {
             println!("{name} at {}: {} {}", finding.pc, finding.rule.name, finding.message);
             *self.found.entry(finding.rule.name).or_insert(0) += 1;

@@ -6,8 +6,7 @@ use reconverge_isa::Isa;
 use reconverge_isa::program::{Program, Stage};
 use reconverge_testkit::shared;
 use reconverge_workbench::launch::choose_program;
-use reconverge_workbench::machine::{Target, assemble};
-use reconverge_workbench::{Known, Style, open};
+use reconverge_workbench::{Known, Style, Target, assemble, open};
 use several::{come_back, text};
 
 const PROGRAMS: &str = "\
@@ -30,7 +29,7 @@ const PROGRAMS: &str = "\
 
 #[test]
 fn several_programs_come_back_from_their_text() {
-    assert_eq!(come_back(PROGRAMS).target.chip.as_deref(), Some("latte"));
+    assert_eq!(come_back(PROGRAMS).target.chip_name(), Some("latte"));
 }
 
 #[test]
@@ -62,7 +61,7 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     // KILLGT has number 45 in bits 17:8 of an R600 word, which is number 90 in bits 17:7 of an R700 word: none.
     let source =
         ".chip r600\nALU:\n 0 x: KILLGT R0.x, R0.x, R1.x\nEXPORT_DONE: PIXEL[0], R0.xyzw END_OF_PROGRAM\n";
-    let words = assemble(&Target::new(Isa::R700, None), source).unwrap().image.programs.remove(0).words;
+    let words = assemble(&Target::of(Isa::R700), source).unwrap().image.programs.remove(0).words;
     let refused = |words: &[u32], chip: Option<&str>| {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let known = Known { isa: Some(Isa::R700), chip: chip.map(str::to_owned), ..Known::default() };
@@ -75,7 +74,7 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     let mut hinted = 0;
     for path in walk(&corpus) {
         let opened = open(&std::fs::read(&path).unwrap(), true, &Known::default()).unwrap();
-        let (words, chip) = (&opened.image.programs[0].words, opened.target.chip.as_deref());
+        let (words, chip) = (&opened.image.programs[0].words, opened.target.chip_name());
         assert_eq!(refused(words, chip), "", "{}", path.display());
         let swapped: Vec<u32> = words.iter().map(|word| word.swap_bytes()).collect();
         hinted += usize::from(refused(&swapped, chip).contains("--endian"));
@@ -132,7 +131,7 @@ fn every_real_instruction_is_explained_where_it_stands() {
 
 #[test]
 fn words_have_every_legal_reading_and_a_group_all_its_slots() {
-    let target = Target::new(Isa::R700, None);
+    let target = Target::of(Isa::R700);
     let explain = |words: &[u32]| target.machine().explain(&target, words).unwrap();
     // MUL R1.x, |R2.x|, -3.5 and RECIP_IEEE R3.x, R0.y in one group.
     let source = "ALU:\n 0 x: MUL R1.x, |R2.x|, -(0x40600000, 3.5).x\n t: RECIP_IEEE R3.x, R0.y CLAMP\nNOP: END_OF_PROGRAM\n";
@@ -252,7 +251,7 @@ fn a_wii_u_program_is_chosen_by_name_or_by_stage() {
         open(&written.content, false, &Known::default()).unwrap().image.programs,
         opened.image.programs
     );
-    let other = Target { chip: Some("rv730".to_owned()), ..assembled.target };
+    let other = Target::new(Isa::R700, Some("rv730")).unwrap();
     let refused = machine.write(&other, &assembled.image, "gsh").unwrap().unwrap_err().to_string();
     assert!(refused.contains("a program for rv730 cannot be written as gsh"), "{refused}");
 }

@@ -2,9 +2,9 @@
 
 use reconverge_isa::Isa;
 use reconverge_simt::Options;
+use reconverge_workbench::Error;
 use reconverge_workbench::kernels::KERNELS;
 use reconverge_workbench::report::{Bounds, Report, Subject, page};
-use reconverge_workbench::request::Error;
 
 /// A page with a place for runs.
 const TEMPLATE: &str = "<p><script id=\"runs\" type=\"application/json\">[]</script></p>";

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use reconverge_container::{Hints, load};
 use reconverge_isa::Image;
 use reconverge_isa::program::{ConstantBlock, Module, Param, Place, Program, Sampler, Slot, Stage, Variable};
-use reconverge_workbench::machine::assemble;
+use reconverge_workbench::assemble;
 use reconverge_workbench::{Style, Target, kernels, round_trip_image};
 
 /// A text cubin with everything that one can have.
@@ -24,7 +24,7 @@ const CUBIN: &str = "architecture {sm_11}\nabiversion {1}\nmodname {cubin}\n\
 
 fn cubin() -> (Target, Image) {
     let image = load(CUBIN.as_bytes(), &Hints::default()).unwrap();
-    (Target::new(image.isa.unwrap(), image.chip.as_deref()), image)
+    (Target::new(image.isa.unwrap(), image.chip.as_deref()).unwrap(), image)
 }
 
 fn back(target: &Target, image: &Image, style: Style) -> (String, Image) {
@@ -94,7 +94,7 @@ fn odd_names_sizes_and_places_come_back() {
         ],
         notes: Vec::new(),
     };
-    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let target = Target::of(reconverge_isa::Isa::Tesla);
     let (text, assembled) =
         back(&target, &image, Style { hex: true, structure: true, notes: true, ..Style::default() });
     assert_eq!(Image { format: image.format, ..assembled }, image, "{text}");
@@ -142,7 +142,7 @@ fn comment<'a>(text: &'a str, start: &str, nth: usize) -> Option<&'a str> {
 }
 
 fn named() -> (Target, Image, String) {
-    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let target = Target::of(reconverge_isa::Isa::Tesla);
     let assembled = assemble(&target, NAMED).unwrap_or_else(|errors| panic!("{errors:?}"));
     let (target, image) = (assembled.target, assembled.image);
     let (text, again) = back(&target, &image, Style { notes: true, ..Style::default() });
@@ -218,7 +218,7 @@ fn addresses_stand_on_the_left_with_one_width() {
 
 #[test]
 fn what_belongs_elsewhere_is_refused_with_the_place() {
-    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let target = Target::of(reconverge_isa::Isa::Tesla);
     let wrong = |source: &str| assemble(&target, source).unwrap_err()[0].to_string();
     assert_eq!(
         wrong(".module m\n.reg 4\n"),
@@ -277,7 +277,7 @@ fn explain_says_text_fields_meaning_and_page_of_the_instructions_of_real_program
     {
         let Ok(image) = load(&std::fs::read(&path).unwrap(), &Hints::default()) else { continue };
         let Some(isa) = image.isa else { continue };
-        let target = Target::new(isa, image.chip.as_deref());
+        let target = Target::new(isa, image.chip.as_deref()).unwrap();
         for program in &image.programs {
             count += explained(&target, program, &mut seen);
         }
@@ -297,7 +297,7 @@ fn one_program_of_a_file_comes_with_its_own_module() {
     };
     let one = image.only(&image.programs[1]);
     assert_eq!((one.modules.len(), one.chip.as_deref()), (1, Some("sm_13")));
-    let target = Target::new(reconverge_isa::Isa::Tesla, None);
+    let target = Target::of(reconverge_isa::Isa::Tesla);
     let text = target.machine().image_text(&target, &one, Style::default()).unwrap();
     assert!(text.contains(".chip sm_13\n") && !text.contains("sm_10"), "{text}");
     assert_eq!(round_trip_image(&target, &one), Ok(()));

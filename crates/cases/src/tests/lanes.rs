@@ -5,7 +5,6 @@ use std::any::Any;
 use std::fmt::Debug;
 
 use rayon::prelude::*;
-use reconverge_isa::Isa;
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::Stage;
@@ -13,10 +12,10 @@ use reconverge_r700::outcome::Outcome;
 use reconverge_simt::{Mode, Options, Shares};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{EventLog, everywhere, shared};
+use reconverge_workbench::Session;
 use reconverge_workbench::r500::launch::{Pixels, PixelsOutcome};
 use reconverge_workbench::r700::launch::{Waves, WavesOutcome};
 use reconverge_workbench::tesla::launch::Grid;
-use reconverge_workbench::{Session, Target};
 
 use super::cases;
 use crate::corpus::ShaderCase;
@@ -205,9 +204,7 @@ impl Lanes for LlvmCase {
     }
 
     fn left(&self) -> Result<Vec<Exports>, String> {
-        let image = self.image();
-        let target = Target::new(Isa::R700, Some("rv770"));
-        let waves: Waves = prepared(self.prepare(&target, &image).map_err(Trouble::Wrong));
+        let waves: Waves = prepared(self.prepare(&self.image()).map_err(Trouble::Wrong));
         let outcome = run_r700(&self.id, &waves)?;
         self.compare(&outcome)?;
         Ok(exports(&outcome.outcome))

@@ -11,16 +11,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, Result, anyhow, bail};
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::{ArgMatches, Command, FromArgMatches};
 use reconverge_simt::Lane;
 use reconverge_workbench::debugger::dap::Adapter;
 use reconverge_workbench::debugger::{Debugger, Halt, command};
 use serde_json::Value;
 
+use crate::args::Answer;
 #[cfg(not(feature = "terminal"))]
 use crate::features;
 use crate::launch::LaunchArgs;
-use crate::{Answer, files, messages};
+use crate::{files, messages};
 
 /// Stands for FILE where the launch request of a debug client names it.
 const NO_FILE: &str = "-";
@@ -50,9 +51,9 @@ pub(crate) struct Debug {
     plain: bool,
 }
 
-pub(crate) fn run(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
+pub(crate) fn run(args: &Debug, matches: &ArgMatches, cli: Command) -> Result<Answer> {
     if args.dap {
-        return dap(args, matches);
+        return dap(args, matches, &cli);
     }
     let mut debugger = open(&args.launch, matches)?;
     if let Some(script) = &args.batch {
@@ -156,7 +157,7 @@ enum Incoming {
 }
 
 /// The Debug Adapter Protocol: messages behind `Content-Length` headers.
-fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
+fn dap(args: &Debug, matches: &ArgMatches, cli: &Command) -> Result<Answer> {
     let mut output = messages::output().context("standard output")?;
     let mut adapter = Adapter::default();
     // Messages that end a movement, and have been read but not answered yet; the end of the input is one for good.
@@ -193,7 +194,7 @@ fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
                     ending.fetch_sub(1, Ordering::Relaxed);
                 }
                 let mut open = |arguments: &Value| {
-                    let mut debugger = launched(args, matches, arguments)?;
+                    let mut debugger = launched(args, matches, cli, arguments)?;
                     let ending = ending.clone();
                     debugger.interrupt = Some(Box::new(move || ending.load(Ordering::Relaxed) > 0));
                     Ok(debugger)
@@ -213,7 +214,12 @@ fn dap(args: &Debug, matches: &ArgMatches) -> Result<Answer> {
 
 /// A launch that a client asks for: `program` is what `run` takes as FILE, `args` its options; without `program` the launch
 /// of the command line.
-fn launched(args: &Debug, matches: &ArgMatches, arguments: &Value) -> Result<Debugger, String> {
+fn launched(
+    args: &Debug,
+    matches: &ArgMatches,
+    cli: &Command,
+    arguments: &Value,
+) -> Result<Debugger, String> {
     let Some(program) = arguments["program"].as_str() else {
         if args.launch.file() == Path::new(NO_FILE) {
             return Err("the launch request has no `program`: the file that `run` takes".to_owned());
@@ -223,14 +229,12 @@ fn launched(args: &Debug, matches: &ArgMatches, arguments: &Value) -> Result<Deb
     let options = arguments["args"].as_array().map_or(&[][..], Vec::as_slice);
     let words = ["reconverge", "debug", program].map(str::to_owned).into_iter();
     let words = words.chain(options.iter().map(|word| word.as_str().unwrap_or("").to_owned()));
-    let matches = crate::Cli::command().try_get_matches_from(words).map_err(|error| error.to_string())?;
-    let cli = crate::Cli::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-    match (cli.command, matches.subcommand()) {
-        (crate::Command::Debug(debug), Some((_, matches))) => {
-            open(&debug.launch, matches).map_err(|error| format!("{error:#}"))
-        }
-        _ => Err("`debug` was expected".to_owned()),
-    }
+    let matches = cli.clone().try_get_matches_from(words).map_err(|error| error.to_string())?;
+    let Some(("debug", matches)) = matches.subcommand() else {
+        return Err("`debug` was expected".to_owned());
+    };
+    let debug = Debug::from_arg_matches(matches).map_err(|error| error.to_string())?;
+    open(&debug.launch, matches).map_err(|error| format!("{error:#}"))
 }
 
 /// The most bytes of a message.

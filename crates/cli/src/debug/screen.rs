@@ -167,7 +167,7 @@ impl Screen {
             .collect();
         frame.render_widget(Paragraph::new(lines).block(titled("program")), program);
         self.draw_lanes(frame, debugger, lanes);
-        let rows = ask(debugger, "stack");
+        let rows = command::stack(debugger);
         frame.render_widget(Paragraph::new(rows).block(titled("stack, innermost first")), stack);
         let place = self.memory.clone().or_else(|| first_memory(debugger));
         let (registers, memory) = match place {
@@ -178,10 +178,11 @@ impl Screen {
                 (registers, Some((place, memory)))
             }
         };
-        let values = ask(debugger, "registers");
+        let values = command::all_registers(debugger);
         frame.render_widget(Paragraph::new(values).block(titled("registers")), registers);
         if let Some((place, memory)) = memory {
-            let rows = ask(debugger, &format!("memory {place}"));
+            let rows =
+                command::memory(debugger, &place.split_whitespace().collect::<Vec<_>>()).unwrap_or_default();
             frame.render_widget(Paragraph::new(rows).block(titled(&format!("memory {place}"))), memory);
         }
         let room = usize::from(answers.height.saturating_sub(2));
@@ -226,11 +227,6 @@ impl Screen {
         let title = format!("lanes of group {group}, after {} instructions", debugger.position());
         frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
     }
-}
-
-/// What a command answers that only looks.
-fn ask(debugger: &Debugger, line: &str) -> String {
-    command::look(debugger, line).unwrap_or_default()
 }
 
 /// The first memory of the launch that has something in it.

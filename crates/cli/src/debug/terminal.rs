@@ -12,13 +12,12 @@ use reedline::{
 
 use super::screen::{Asked, Screen};
 use super::{PROMPT, carry_out, on_ctrl_c};
-use crate::Answer;
+use crate::args::Answer;
 
 /// A command line with history and completion.
 pub(super) fn plain(debugger: &mut Debugger) -> Result<Answer> {
-    let names = command::COMMANDS.iter().flat_map(|(names, ..)| names.iter().map(|name| (*name).to_owned()));
     let mut completer = DefaultCompleter::with_inclusions(&['-']).set_min_word_len(1);
-    completer.insert(names.collect());
+    completer.insert(command::names().map(str::to_owned).collect());
     let mut keys = default_emacs_keybindings();
     let complete =
         ReedlineEvent::UntilFound(vec![ReedlineEvent::Menu(MENU.to_owned()), ReedlineEvent::MenuNext]);

@@ -22,8 +22,9 @@ use signal_hook::iterator::Signals;
 
 use super::named_counts;
 use super::setup::Setup;
+use crate::args::Answer;
+use crate::messages;
 use crate::messages::{counted, note};
-use crate::{Answer, messages};
 
 /// What is wanted of a program besides that it runs.
 pub(super) struct Wanted<'a> {

@@ -3,12 +3,13 @@
 use std::fmt;
 
 use reconverge_isa::Diagnostic;
+use reconverge_workbench::Error as LaunchError;
+use reconverge_workbench::error::Trapped;
 use reconverge_workbench::formats::WriteError;
 use reconverge_workbench::launch::LaunchFileError;
-use reconverge_workbench::machine::{ExplainError, TargetError};
+use reconverge_workbench::machine::ExplainError;
 use reconverge_workbench::open::OpenError;
-use reconverge_workbench::request::Error as LaunchError;
-use reconverge_workbench::trapped::Trapped;
+use reconverge_workbench::target::TargetError;
 use thiserror::Error;
 
 /// An error of the library.

@@ -5,14 +5,12 @@ use std::sync::Arc;
 use reconverge_container::{Endian, Written};
 use reconverge_isa::lint::Finding;
 use reconverge_isa::{Diagnostic, program};
-use reconverge_workbench::launch::LaunchFile;
 use reconverge_workbench::listing::Line;
 use reconverge_workbench::machine::Explanation;
 use reconverge_workbench::open::OpenError;
 use reconverge_workbench::{Known, Opened, Style, formats, lint};
 
 use super::error::{Error, SourceError};
-use super::launch::Launch;
 use super::names::{Isa, Stage};
 
 /// Facts about a file that the file itself may not state. A file that contradicts them is an error.
@@ -115,7 +113,7 @@ impl File {
 
     /// Returns the chip, if it is known.
     pub fn chip(&self) -> Option<&str> {
-        self.0.target.chip.as_deref()
+        self.0.target.chip_name()
     }
 
     /// Returns the name of the format: `cubin-text`, `hex32`, …; `source` for an assembled text.
@@ -273,7 +271,7 @@ impl Program {
 
     /// Returns an address as listings and messages spell it: `12`, or `0x60` for machines that count bytes.
     pub fn spelled(&self, address: u32) -> String {
-        self.opened().target.machine().spelled(address)
+        self.opened().target.isa.spelled(address)
     }
 
     /// Explains the instruction at an address, field by field.
@@ -291,22 +289,5 @@ impl Program {
     /// [`Error::Target`] if the program cannot be loaded.
     pub fn lint(&self) -> Result<Vec<Finding>, Error> {
         Ok(lint::findings(&self.opened().target, self.inner())?)
-    }
-
-    /// Returns a launch that states nothing yet.
-    pub fn launch(&self) -> Launch {
-        Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
-    }
-
-    /// Returns the launch that a launch file (TOML or JSON) describes. Its fields `program` and `kernel` are not used.
-    ///
-    /// # Errors
-    /// [`Error::LaunchFile`], or [`Error::OtherMachine`] if it is for another machine.
-    pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
-        let file = LaunchFile::parse(text)?;
-        if file.isa != self.opened().target.isa {
-            return Err(Error::OtherMachine { launch: file.isa.into(), program: self.file.isa() });
-        }
-        Ok(Launch::new(self.clone(), file))
     }
 }

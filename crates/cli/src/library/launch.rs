@@ -5,9 +5,9 @@ use std::num::NonZeroUsize;
 
 use reconverge_isa::limits::INSTRUCTIONS;
 use reconverge_simt::{Options, Statistics};
+use reconverge_workbench::Error as LaunchError;
 use reconverge_workbench::array::{Array, Dtype};
 use reconverge_workbench::launch::LaunchFile;
-use reconverge_workbench::request::Error as LaunchError;
 use reconverge_workbench::result::RunResult;
 use reconverge_workbench::values::{Files, Stated};
 
@@ -15,7 +15,6 @@ use super::error::Error;
 use super::file::Program;
 use super::names::{Engine, Mode};
 use super::observe::{Event, Observed, Taken};
-use super::session::Session;
 
 /// Options of a run. A mode and a watchdog that the launch states go first.
 ///
@@ -66,7 +65,7 @@ impl RunOptions {
         self
     }
 
-    fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         Options {
             mode: self.mode.into(),
             engine: self.engine.into(),
@@ -156,15 +155,37 @@ impl Files for Named {
 /// are those of the command line's options.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    program: Program,
-    file: LaunchFile,
+    pub(super) program: Program,
+    pub(super) file: LaunchFile,
     named: Named,
+}
+
+impl Program {
+    /// Returns a launch that states nothing yet.
+    pub fn launch(&self) -> Launch {
+        Launch::new(self.clone(), LaunchFile::empty(self.opened().target.isa))
+    }
+
+    /// Returns the launch that a launch file (TOML or JSON) describes. Its fields `program` and `kernel` are not used.
+    ///
+    /// # Errors
+    /// [`Error::LaunchFile`], or [`Error::OtherMachine`] if it is for another machine.
+    pub fn launch_from(&self, text: &str) -> Result<Launch, Error> {
+        let file = LaunchFile::parse(text)?;
+        if file.isa != self.opened().target.isa {
+            return Err(Error::OtherMachine {
+                launch: file.isa.into(),
+                program: self.opened().target.isa.into(),
+            });
+        }
+        Ok(Launch::new(self.clone(), file))
+    }
 }
 
 impl Launch {
     pub(crate) fn new(program: Program, mut file: LaunchFile) -> Launch {
         let target = &program.opened().target;
-        file.common.chip = target.chip.clone().or(file.common.chip.take());
+        file.common.chip = target.chip_name().map(str::to_owned).or(file.common.chip.take());
         let stage = target.stage.map(|stage| stage.name().to_owned());
         file.common.stage = file.common.stage.take().or(stage);
         Launch { program, file, named: Named::default() }
@@ -283,16 +304,7 @@ impl Launch {
         Ok(Outcome::of(RunResult::of(&*outcome)))
     }
 
-    /// Returns the launch before its first instruction, to step it.
-    ///
-    /// # Errors
-    /// [`Error::Launch`] if the launch does not fit.
-    pub fn session(&self, options: &RunOptions) -> Result<Session, Error> {
-        let options = self.file.options(&options.options())?;
-        Session::new(self.prepare()?.start(&options)?, &self.program)
-    }
-
-    fn prepare(&self) -> Result<reconverge_workbench::Session, Error> {
+    pub(super) fn prepare(&self) -> Result<reconverge_workbench::Session, Error> {
         let (image, program) = (&self.program.opened().image, self.program.inner());
         Ok(self.file.prepare(image, program, &self.named)?)
     }

@@ -25,8 +25,7 @@ impl Isa {
 
     /// Returns the names of the machine's chips, each of which [`OpenOptions::chip`](crate::OpenOptions::chip) accepts.
     pub fn chips(self) -> Vec<&'static str> {
-        let chips = reconverge_workbench::machine(self.into()).chips();
-        chips.into_iter().map(|chip| chip.name).collect()
+        reconverge_workbench::target::chips(self.into()).into_iter().map(|chip| chip.name).collect()
     }
 
     /// Returns the formats that [`File::write`](crate::File::write) accepts for the machine's programs.

@@ -9,7 +9,7 @@ use reconverge_workbench::session::{Register, RegisterClass, Snapshot, Space, St
 
 use super::error::Error;
 use super::file::{Program, TextOptions};
-use super::launch::Outcome;
+use super::launch::{Launch, Outcome, RunOptions};
 
 /// The reason why a lane executes the next instruction of its group, or does not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +72,17 @@ pub struct Session {
     stepping: Stepping,
     program: Program,
     lines: Lines,
+}
+
+impl Launch {
+    /// Returns the launch before its first instruction, to step it.
+    ///
+    /// # Errors
+    /// [`Error::Launch`] if the launch does not fit.
+    pub fn session(&self, options: &RunOptions) -> Result<Session, Error> {
+        let options = self.file.options(&options.options())?;
+        Session::new(self.prepare()?.start(&options)?, &self.program)
+    }
 }
 
 impl Session {

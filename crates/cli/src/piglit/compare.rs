@@ -14,8 +14,8 @@ use reconverge_simt::pool;
 use serde::{Deserialize, Serialize};
 
 use super::Piglit;
-use super::tests::{Outcome, Runner, Test, chosen, progress, root};
-use crate::Answer;
+use super::runner::{Outcome, Runner, Test, chosen, progress, root};
+use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted};

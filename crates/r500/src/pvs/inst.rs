@@ -5,10 +5,9 @@
 
 use reconverge_isa::word::{FieldValue, WordError};
 
+pub use super::words::WORDS;
 use super::words::*;
 
-/// Words an instruction.
-pub const WORDS: usize = 4;
 /// Instruction slots. (R300 to R4xx: 256)
 pub const SLOTS: usize = 1024;
 /// Temporaries of a vertex. (docs/r500-vertex.md, Q1)

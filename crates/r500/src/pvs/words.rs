@@ -13,7 +13,8 @@
 use reconverge_isa::word::{Field, WordInfo};
 use reconverge_isa::{names, word};
 
-use super::inst::WORDS;
+/// Words an instruction.
+pub const WORDS: usize = 4;
 
 names! {
     /// Destination file; 6 to 15 are not assigned.

@@ -6,15 +6,16 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
 use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
-use reconverge_isa::{Field, Program};
 
-use super::asm_alu::{Reads, alpha_half, alu_line, tex_line};
+use super::asm_alu::{alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
 use super::reading::{Line, Parsed, assigned_field, braces, end, field_value, float, lines, number, signed};
+use super::record::{Reads, Record, Target, addr_field};
 use super::structure::structure;
 use super::syntax::TARGETS;
 use crate::chip::{CHIPS, Chip};
@@ -59,27 +60,6 @@ pub(crate) fn assemble_lines<'a>(
         }
     }
     assembler.finish()
-}
-
-/// A record and its place in the text.
-pub(super) struct Record {
-    pub(super) words: [u32; WORDS],
-    pub(super) span: Span,
-    /// What decides JUMP_ADDR.
-    pub(super) target: Target,
-    /// What both halves read.
-    reads: Reads,
-}
-
-pub(super) enum Target {
-    /// It is in the words.
-    Fixed,
-    Label(String, Span),
-    /// The construct's partner decides; also the integer constant, unless the text says it.
-    Structure {
-        /// The text says it.
-        int: bool,
-    },
 }
 
 #[derive(Default)]
@@ -367,14 +347,6 @@ impl Assembler {
             ..Program::default()
         };
         Ok(Assembled { program, chip: self.chip, warnings: self.warnings, lines })
-    }
-}
-
-/// A field of US_FC_ADDR.
-pub(super) fn addr_field(name: &str) -> &'static Field {
-    match FcAddr::INFO.field(name) {
-        Some(field) => field,
-        None => unreachable!("US_FC_ADDR has a field {name}"),
     }
 }
 

@@ -6,6 +6,7 @@ use reconverge_isa::word::FieldValue;
 use super::dis::{blank, default_swizzle};
 use super::idioms::{IDIOMS, Idiom, elsewhere};
 use super::reading::{Parsed, equals, expected, number, set};
+use super::record::Reads;
 use super::syntax::{self, COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
 use crate::inst::{CONSTANTS, Operand, SAMPLERS, TEMPORARIES, WORDS};
 use crate::words::*;
@@ -429,38 +430,6 @@ fn half_operands(
         Some(idiom) => idiom.expand(&list),
         None => list,
     })
-}
-
-/// What the operands of an instruction read, and which sources its lines mention.
-#[derive(Default)]
-pub(super) struct Reads {
-    /// RGB (0) or alpha (1) address word, source, place in the text.
-    operands: Vec<(usize, usize, Span)>,
-    declared: [[bool; 3]; 2],
-}
-
-impl Reads {
-    /// An operand whose source is stated nowhere would silently read inline code 0, or temp\[0\] where the half with its
-    /// source is left out or `nop`.
-    pub(super) fn undeclared(&self, words: &[u32; WORDS]) -> Option<Diagnostic> {
-        let unused = |word: usize, number: usize| {
-            let sources = words[1 + word];
-            sources == 0 || sources >> (10 * number) & 0x3ff == UNUSED_SOURCE
-        };
-        let missing = |(word, number, _): &&(usize, usize, Span)| {
-            !self.declared[*word][*number] && unused(*word, *number)
-        };
-        let (word, number, at) = self.operands.iter().find(missing)?;
-        let (line, letters) =
-            if *word == 0 { ("RGB half's", "r, g and b read") } else { ("alpha half's", "a reads") };
-        Some(
-            Diagnostic::error(
-                *at,
-                format!("src{number} is not stated: {letters} the sources of the {line} line"),
-            )
-            .help(format!("add `: src{number}=temp[N]`, const[N] or #VALUE there")),
-        )
-    }
 }
 
 pub(super) fn rgb_half(

@@ -2,11 +2,11 @@
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
 
-use super::asm::Target;
 use super::asm_alu::{indexed, predicate, predicate_name};
 use super::construct::{CONSTRUCTS, Condition, Construct, Jumps, Pop, Statement};
 use super::dis::blank;
 use super::reading::{Parsed, equals, expected, number};
+use super::record::Target;
 use crate::inst::{LOOP_CONSTANTS, SLOTS, WORDS};
 use crate::words::*;
 

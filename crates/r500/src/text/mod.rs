@@ -22,6 +22,7 @@ mod explain;
 pub mod idioms;
 mod meaning;
 pub(crate) mod reading;
+mod record;
 mod structure;
 mod syntax;
 

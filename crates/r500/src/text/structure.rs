@@ -2,8 +2,8 @@
 
 use reconverge_isa::source::Diagnostic;
 
-use super::asm::{Record, Target, addr_field};
 use super::construct::{Jumps, Pop, Statement};
+use super::record::{Record, Target, addr_field};
 use crate::inst::WORDS;
 use crate::words::*;
 

@@ -11,7 +11,7 @@ use crate::parts::here;
 use crate::table::TABLE;
 
 use super::notes::{About, Notes, push_comment};
-use super::state::{push_name, push_program};
+use super::state::{push_name, push_program, push_word};
 
 /// How a listing looks. Whatever it is, the assembler takes it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,17 @@ pub fn disassemble(words: &[u32], base: u32, chip: Chip, stage: Stage, listing: 
     out
 }
 
+/// How deep the constructs of a program nest, as [`Listing::structure`] indents them.
+pub fn nesting(words: &[u32], base: u32, chip: Chip, stage: Stage) -> usize {
+    let listing = Listing { hex: false, structure: true, labels: false };
+    let places = Disassembler { words, base, chip, stage, listing, notes: None }.places();
+    let starts = places.iter().filter(|place| place.start);
+    let (_, deepest) = starts.fold((0, 0), |(depth, deepest): (i32, i32), place| {
+        (depth + place.nesting, deepest.max(depth + place.nesting))
+    });
+    deepest as usize
+}
+
 fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec<Mark>) {
     if disassembler.base != 0 {
         out.push_str(".base ");
@@ -52,25 +63,25 @@ fn print_words(disassembler: Disassembler<'_>, out: &mut String, marks: &mut Vec
 
 /// Prints a program with what its container states, as directives: name, constants, registers, memory.
 pub fn disassemble_program(program: &Program, chip: Chip, stage: Stage, listing: Listing) -> String {
-    disassemble_marked(program, chip.name(), stage, listing, None, &mut Vec::new())
+    disassemble_marked(program, (chip.name(), chip), stage, listing, None, &mut Vec::new())
 }
 
-/// As [`disassemble_program`], for the chip of a name, with comments if `about` says what they can name; notes where
+/// As [`disassemble_program`], for a chip under the name that is printed, with comments if `about` says what they can name; notes where
 /// each instruction ends.
 pub fn disassemble_marked(
     program: &Program,
-    chip: &str,
+    (name, chip): (&str, Chip),
     stage: Stage,
     listing: Listing,
     about: Option<&About<'_>>,
     marks: &mut Vec<Mark>,
 ) -> String {
     let mut out = String::with_capacity(program.words.len() * 24 + 256);
-    for (directive, value) in [(".chip", chip), (".type", stage.name())] {
+    for (directive, value) in [(".chip", name), (".type", stage.name())] {
         out.extend([directive, " ", value, "\n"]);
     }
     let named = program.name.is_some();
-    push_body(program, (chip_of(Some(chip)), stage), listing, named, about, marks, &mut out);
+    push_body(program, (chip, stage), listing, named, about, marks, &mut out);
     out
 }
 
@@ -389,12 +400,5 @@ fn push_raw(words: &[u32], out: &mut String) {
     for &word in words {
         out.push_str(" 0x");
         push_word(word, out);
-    }
-}
-
-/// Eight hexadecimal digits.
-pub(super) fn push_word(word: u32, out: &mut String) {
-    for place in (0..8).rev() {
-        out.push(char::from(b"0123456789abcdef"[(word >> (4 * place) & 15) as usize]));
     }
 }

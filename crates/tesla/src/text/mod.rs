@@ -21,5 +21,7 @@ mod notes;
 mod state;
 
 pub use asm::{Assembled, Prefix, assemble};
-pub use dis::{Listing, Member, disassemble, disassemble_image, disassemble_marked, disassemble_program};
+pub use dis::{
+    Listing, Member, disassemble, disassemble_image, disassemble_marked, disassemble_program, nesting,
+};
 pub use notes::{About, NamedParam};

@@ -5,7 +5,6 @@ use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
 use reconverge_isa::read::{push_decimal, push_hex};
 
 use super::asm::PARAMETERS;
-use super::dis::push_word;
 use super::notes::{About, push_comment};
 
 /// A module: `.module` and what belongs to it.
@@ -182,4 +181,11 @@ pub(super) fn push_name(name: &str, out: &mut String) {
         if matches!(c, ';' | '/') { out.extend(c.escape_unicode()) } else { out.extend(c.escape_default()) }
     }
     out.push('"');
+}
+
+/// Eight hexadecimal digits.
+pub(super) fn push_word(word: u32, out: &mut String) {
+    for place in (0..8).rev() {
+        out.push(char::from(b"0123456789abcdef"[(word >> (4 * place) & 15) as usize]));
+    }
 }

@@ -13,56 +13,62 @@ use crate::session::{GroupState, Register};
 /// Instructions that one command executes at most, unless it says otherwise.
 pub const BUDGET: u64 = 100_000_000;
 
-/// A command: its names, the shortest last; what follows it; what it does.
-pub type Command = (&'static [&'static str], &'static str, &'static str);
+/// A command, one row of [`COMMANDS`].
+pub struct Command {
+    /// Its names, the shortest last.
+    pub names: &'static [&'static str],
+    /// Its arguments; empty if it takes none.
+    pub takes: &'static str,
+    /// What it does, for the help.
+    pub help: &'static str,
+    run: fn(&mut Call<'_>) -> Done,
+}
+
+const fn row(
+    names: &'static [&'static str],
+    takes: &'static str,
+    help: &'static str,
+    run: fn(&mut Call<'_>) -> Done,
+) -> Command {
+    Command { names, takes, help, run }
+}
 
 /// All commands, in the order of the help.
+#[rustfmt::skip]
 pub const COMMANDS: &[Command] = &[
-    (&["step", "s"], "[COUNT]", "execute instructions of the group"),
-    (&["over", "n"], "", "execute the next instruction, and what it calls"),
-    (&["out", "o"], "", "go on until the group's stack has fewer entries"),
-    (&["follow", "f"], "[LANE]", "go on to the next instruction that the lane takes part in"),
-    (&["until", "u"], "ADDRESS", "go on until the group is in front of an address"),
-    (&["continue", "c"], "[COUNT]", "go on to the next stop, or for so many instructions"),
-    (&["back", "b"], "[COUNT]", "go back by instructions of the group"),
-    (&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in"),
-    (&["back-continue", "bc"], "", "go back to the last stop"),
-    (&["goto", "g"], "COUNT", "go to the place after so many instructions of the launch"),
-    (&["break", "br"], "ADDRESS [ONLY]", "stop in front of an instruction"),
-    (
-        &["stop", "st"],
-        "diverge|reconverge|lane LANE|if CONDITION [ONLY]",
-        "stop at what happens to the flow, or when a condition holds",
-    ),
-    (
-        &["watch", "w"],
-        "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]",
-        "stop when a register or memory changes, or when an address is written",
-    ),
-    (&["stops"], "", "list the stops"),
-    (&["delete", "d"], "NUMBER|all", "remove a stop"),
-    (&["where", "p"], "", "the next instruction, its lanes, and the place in the launch"),
-    (&["lanes", "l"], "", "every lane, and why it runs or does not"),
-    (&["why", "y"], "[LANE]", "why the lane runs or does not"),
-    (&["stack", "k"], "", "the machine's own stack, innermost first"),
-    (&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes"),
-    (&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory"),
-    (&["set"], "REGISTER[@LANE] NUMBER", "change a register of the lane"),
-    (&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory"),
-    (&["list", "i"], "[ADDRESS]", "the program around the next instruction, or an address"),
-    (&["events", "e"], "", "what the last instruction did"),
-    (&["group"], "[NUMBER]", "the group that questions are about"),
-    (&["lane"], "[NUMBER]", "the lane that questions are about"),
-    (&["groups"], "", "the groups that run"),
-    (&["state"], "", "a number that is equal for equal states"),
-    (&["mark"], "", "remember this state for `expect marked`"),
-    (
-        &["expect"],
-        "CONDITION | at ADDRESS | lane LANE WORD | marked",
-        "end a script with status 1 unless it holds",
-    ),
-    (&["help", "h"], "", "this list"),
-    (&["quit", "q"], "", "end"),
+    row(&["step", "s"], "[COUNT]", "execute instructions of the group", step),
+    row(&["over", "n"], "", "execute the next instruction, and what it calls", |call| call.moved(|debugger| debugger.over(BUDGET))),
+    row(&["out", "o"], "", "go on until the group's stack has fewer entries", |call| call.moved(|debugger| debugger.out(BUDGET))),
+    row(&["follow", "f"], "[LANE]", "go on to the next instruction that the lane takes part in", follow),
+    row(&["until", "u"], "ADDRESS", "go on until the group is in front of an address", until),
+    row(&["continue", "c"], "[COUNT]", "go on to the next stop, or for so many instructions", resume),
+    row(&["back", "b"], "[COUNT]", "go back by instructions of the group", back),
+    row(&["back-follow", "bf"], "[LANE]", "go back to the last instruction that the lane took part in", back_follow),
+    row(&["back-continue", "bc"], "", "go back to the last stop", |call| call.moved(|debugger| debugger.back_until(&mut |_| false))),
+    row(&["goto", "g"], "COUNT", "go to the place after so many instructions of the launch", go_to),
+    row(&["break", "br"], "ADDRESS [ONLY]", "stop in front of an instruction", break_at),
+    row(&["stop", "st"], "diverge|reconverge|lane LANE|if CONDITION [ONLY]", "stop at what happens to the flow, or when a condition holds", stop),
+    row(&["watch", "w"], "REGISTER[@LANE] | SPACE ADDRESS [BYTES] | ADDRESS [ONLY]", "stop when a register or memory changes, or when an address is written", watch),
+    row(&["stops"], "", "list the stops", stops),
+    row(&["delete", "d"], "NUMBER|all", "remove a stop", delete),
+    row(&["where", "p"], "", "the next instruction, its lanes, and the place in the launch", |call| text(position(call.debugger))),
+    row(&["lanes", "l"], "", "every lane, and why it runs or does not", lanes),
+    row(&["why", "y"], "[LANE]", "why the lane runs or does not", |call| why(call.debugger, call.lane(0)?)),
+    row(&["stack", "k"], "", "the machine's own stack, innermost first", |call| text(stack(call.debugger))),
+    row(&["registers", "r"], "[REGISTER…]", "registers of the lane, or these registers of all lanes", registers),
+    row(&["memory", "m"], "SPACE ADDRESS [BYTES]", "bytes of a memory", |call| text(memory(call.debugger, &call.words)?)),
+    row(&["set"], "REGISTER[@LANE] NUMBER", "change a register of the lane", set),
+    row(&["write"], "SPACE ADDRESS NUMBER…", "change 32-bit words of a memory", write),
+    row(&["list", "i"], "[ADDRESS]", "the program around the next instruction, or an address", list),
+    row(&["events", "e"], "", "what the last instruction did", events),
+    row(&["group"], "[NUMBER]", "the group that questions are about", group),
+    row(&["lane"], "[NUMBER]", "the lane that questions are about", lane),
+    row(&["groups"], "", "the groups that run", |call| text(groups(call.debugger))),
+    row(&["state"], "", "a number that is equal for equal states", |call| text(format!("{:016x}\n", call.debugger.digest()))),
+    row(&["mark"], "", "remember this state for `expect marked`", mark),
+    row(&["expect"], "CONDITION | at ADDRESS | lane LANE WORD | marked", "end a script with status 1 unless it holds", expect),
+    row(&["help", "h"], "", "this list", |_| text(help())),
+    row(&["quit", "q"], "", "end", |_| Ok(Answer { quit: true, ..Answer::default() })),
 ];
 
 /// A line that cannot be carried out.
@@ -105,11 +111,11 @@ pub struct Answer {
 /// The help of all commands.
 pub fn help() -> String {
     let mut text = String::new();
-    for (names, takes, what) in COMMANDS {
+    for Command { names, takes, help, .. } in COMMANDS {
         let head = format!("{:<16} {takes}", names.join(", "));
         let _ = match head.len() {
-            ..54 => writeln!(text, "{head:<54} {what}"),
-            _ => writeln!(text, "{head}\n{:<54} {what}", ""),
+            ..54 => writeln!(text, "{head:<54} {help}"),
+            _ => writeln!(text, "{head}\n{:<54} {help}", ""),
         };
     }
     text + "
@@ -120,39 +126,15 @@ A trap always stops. A step backward undoes it. What `set` and `write` change st
 "
 }
 
-/// The command of a name.
-fn command(name: &str) -> Result<&'static Command, CommandError> {
-    COMMANDS.iter().find(|(names, ..)| names.contains(&name)).ok_or_else(|| {
-        let names = COMMANDS.iter().flat_map(|(names, ..)| names.iter().copied());
-        let meant = closest(name, names).map(|meant| format!(", did you mean `{meant}`?"));
-        CommandError::Unknown(name.to_owned(), meant.unwrap_or_default())
-    })
+/// All names of commands.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().flat_map(|command| command.names.iter().copied())
 }
 
 /// The names that complete the beginning of a line.
 pub fn completions(line: &str) -> Vec<&'static str> {
-    let names = COMMANDS.iter().filter_map(|(names, ..)| names.first().copied());
+    let names = COMMANDS.iter().filter_map(|command| command.names.first().copied());
     names.filter(|name| name.starts_with(line)).collect()
-}
-
-/// The answer to a command that only looks: `stack`, `registers`, `where`, `groups`, `memory SPACE ADDRESS`.
-///
-/// # Errors
-/// Another command, or a memory that is not there.
-pub fn look(debugger: &Debugger, line: &str) -> Result<String, CommandError> {
-    let words: Vec<&str> = line.split_whitespace().collect();
-    match words[..] {
-        ["stack"] => Ok(stack(debugger)),
-        ["registers"] => Ok(all_registers(debugger)),
-        ["where"] => Ok(position(debugger)),
-        ["groups"] => Ok(groups(debugger)),
-        ["memory", ref words @ ..] => memory(debugger, words).map_err(|why| CommandError::Usage {
-            command: "memory",
-            takes: "SPACE ADDRESS [BYTES]",
-            why,
-        }),
-        _ => Err(CommandError::Unknown(line.to_owned(), String::new())),
-    }
 }
 
 /// Carries out a line. An empty line and one that begins with `#` do nothing.
@@ -166,317 +148,321 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
     }
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let rest = rest.trim();
-    let (names, takes, _) = *command(name)?;
-    let command = names[0];
-    let wrong = |why: String| CommandError::Usage {
-        command,
-        takes: if takes.is_empty() { "nothing" } else { takes },
-        why,
+    let command = COMMANDS.iter().find(|command| command.names.contains(&name)).ok_or_else(|| {
+        let meant = closest(name, names()).map(|meant| format!(", did you mean `{meant}`?"));
+        CommandError::Unknown(name.to_owned(), meant.unwrap_or_default())
+    })?;
+    let mut call = Call { debugger, rest, words: rest.split_whitespace().collect() };
+    let done = match command.takes.is_empty() && !rest.is_empty() {
+        true => Err(Refused::Usage(format!("`{rest}` is too much"))),
+        false => (command.run)(&mut call),
     };
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    if takes.is_empty() && !words.is_empty() {
-        return Err(wrong(format!("`{rest}` is too much")));
-    }
-    let count = |word: Option<&&str>, otherwise: u64| match word {
-        None => Ok(otherwise),
-        Some(word) => number(word).map(u64::from).ok_or_else(|| wrong(format!("`{word}` is no number"))),
-    };
-    let lane = |debugger: &Debugger, word: Option<&&str>| match word {
-        None => Ok(debugger.lane()),
-        Some(word) => word
-            .parse::<u8>()
-            .ok()
-            .filter(|lane| usize::from(*lane) < debugger.width())
-            .map(Lane)
-            .ok_or_else(|| wrong(format!("`{word}` is no lane of 0 to {}", debugger.width() - 1))),
-    };
-    let address = |debugger: &Debugger, word: Option<&&str>| {
-        let word = *word.ok_or_else(|| wrong("an address is missing".to_owned()))?;
-        place(debugger, word)
-            .ok_or_else(|| wrong(format!("`{word}` is neither an instruction's address nor a label")))
-    };
-    let text = |text: String| Ok(Answer { text, ..Answer::default() });
-    let moved = |debugger: &Debugger, halt: Halt| {
-        let text = describe(debugger, &halt);
-        Ok(Answer { text, halt: Some(halt), quit: false })
-    };
-    match command {
-        "step" => {
-            let count = count(words.first(), 1)?;
-            let halt = debugger.step(count, BUDGET);
-            moved(debugger, halt)
-        }
-        "over" => {
-            let halt = debugger.over(BUDGET);
-            moved(debugger, halt)
-        }
-        "out" => {
-            let halt = debugger.out(BUDGET);
-            moved(debugger, halt)
-        }
-        "follow" => {
-            let lane = lane(debugger, words.first())?;
-            debugger.choose_lane(lane);
-            let halt = debugger.follow(lane, BUDGET);
-            moved(debugger, halt)
-        }
-        "until" => {
-            let address = address(debugger, words.first())?;
-            let halt = debugger.until(address, BUDGET);
-            moved(debugger, halt)
-        }
-        "continue" => {
-            let budget = count(words.first(), BUDGET)?;
-            let halt = debugger.run(budget, &mut |_| false);
-            moved(debugger, halt)
-        }
-        "back" => {
-            let count = count(words.first(), 1)?;
-            let halt = debugger.back(count);
-            moved(debugger, halt)
-        }
-        "back-follow" => {
-            let lane = lane(debugger, words.first())?;
-            debugger.choose_lane(lane);
-            let group = debugger.group();
-            let halt = debugger.back_until(&mut |debugger| {
-                debugger.stepping().current() == Some(group)
-                    && debugger.stepping().issue(group).is_some_and(|issue| issue.mask.has(lane))
-            });
-            moved(debugger, halt)
-        }
-        "back-continue" => {
-            let halt = debugger.back_until(&mut |_| false);
-            moved(debugger, halt)
-        }
-        "goto" => {
-            let word = words.first().ok_or_else(|| wrong("a number is missing".to_owned()))?;
-            let position = word.parse().map_err(|_| wrong(format!("`{word}` is no number")))?;
-            let halt = debugger.go_to(position);
-            moved(debugger, halt)
-        }
-        "break" => {
-            let (head, only) = only(debugger, &words).map_err(wrong)?;
-            let address = address(debugger, head.first())?;
-            if let Some(more) = head.get(1) {
-                return Err(wrong(format!("`{more}` is no condition")));
-            }
-            let number = debugger.stops.add(On::Address(address), only, rest);
-            text(format!("stop {number} at {}\n", debugger.spelled(address)))
-        }
-        "stop" => {
-            let (head, only) = only(debugger, &words).map_err(wrong)?;
-            let on = match head[..] {
-                ["diverge"] => On::Diverge,
-                ["reconverge"] => On::Reconverge,
-                ["lane", ref word] => On::Lane(lane(debugger, Some(word))?),
-                [] if only.condition.is_some() => On::Always,
-                _ => return Err(wrong(format!("`{rest}` is none of these"))),
-            };
-            let number = debugger.stops.add(on, only, rest);
-            text(format!("stop {number}: {rest}\n"))
-        }
-        "watch" => {
-            let (head, only) = only(debugger, &words).map_err(wrong)?;
-            let on = match head[..] {
-                [word] => match number(word) {
-                    Some(address) => On::Store(address),
-                    None => {
-                        let (register, of) = place_of(debugger, word).map_err(wrong)?;
-                        On::Change(Watched::Register(register, of))
-                    }
-                },
-                [space, at, ref bytes @ ..] => {
-                    let space = space_of(debugger, space).map_err(wrong)?;
-                    let address = number(at).ok_or_else(|| wrong(format!("`{at}` is no address")))?;
-                    let bytes = match bytes {
-                        [] => 4,
-                        [word] => number(word).ok_or_else(|| wrong(format!("`{word}` is no number")))?,
-                        [_, more, ..] => return Err(wrong(format!("`{more}` is too much"))),
-                    };
-                    let (lane, bytes) = (debugger.lane(), bytes as usize);
-                    let there =
-                        debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
-                    if bytes == 0 || there < bytes {
-                        return Err(wrong(format!("{space} has {there} of {bytes} bytes from {at}")));
-                    }
-                    On::Change(Watched::Memory { space, lane, address, bytes })
-                }
-                [] => return Err(wrong("a register or an address is missing".to_owned())),
-            };
-            let what = if matches!(on, On::Store(_)) { "is written" } else { "changes" };
-            let number = debugger.stops.add(on, only, rest);
-            text(format!("stop {number} when {} {what}\n", head.join(" ")))
-        }
-        "stops" => {
-            let mut lines = String::new();
-            for stop in debugger.stops.iter() {
-                let _ = writeln!(lines, "{:>3}  {}", stop.number, stop.text);
-            }
-            if lines.is_empty() {
-                lines.push_str("no stops\n");
-            }
-            text(lines)
-        }
-        "delete" => match words[..] {
-            ["all"] => {
-                debugger.stops.clear();
-                text(String::new())
-            }
-            [word] if word.parse().is_ok_and(|number| debugger.stops.remove(number)) => text(String::new()),
-            _ => Err(wrong(format!("`{rest}` is no stop"))),
+    done.map_err(|refused| match refused {
+        Refused::Usage(why) => CommandError::Usage {
+            command: command.names[0],
+            takes: if command.takes.is_empty() { "nothing" } else { command.takes },
+            why,
         },
-        "where" => text(position(debugger)),
-        "lanes" => {
-            let mut lines = String::new();
-            for lane in 0..debugger.width() {
-                let lane = Lane(lane as u8);
-                let mark = if lane == debugger.lane() { '>' } else { ' ' };
-                let _ = writeln!(lines, "{mark}{:>3}  {}", lane.0, debugger.why(lane));
-            }
-            text(lines)
-        }
-        "why" => {
-            let lane = lane(debugger, words.first())?;
-            text(format!("lane {}: {}\n", lane.0, debugger.why(lane)))
-        }
-        "stack" => text(stack(debugger)),
-        "registers" => {
-            let mut lines = String::new();
-            for word in &words {
-                let register = register(debugger, word).map_err(wrong)?;
-                let values = debugger.stepping().read(debugger.group(), register);
-                let values = values.ok_or_else(|| wrong(format!("the group has no {word} now")))?;
-                for (lane, value) in values.iter().enumerate() {
-                    let _ = writeln!(lines, "{word}@{lane:<3} {}", shown(*value));
-                }
-            }
-            if words.is_empty() {
-                lines = all_registers(debugger);
-            }
-            text(lines)
-        }
-        "memory" => text(memory(debugger, &words).map_err(wrong)?),
-        "set" => {
-            let [place, value] = words[..] else {
-                return Err(wrong("a register and a number are wanted".to_owned()));
-            };
-            let (register, of) = place_of(debugger, place).map_err(wrong)?;
-            let lane = of.unwrap_or(debugger.lane());
-            let value = bits(value).ok_or_else(|| wrong(format!("`{value}` is no number")))?;
-            let group = debugger.group();
-            if !debugger.change(Change::Register { group, register, lane, value }) {
-                return Err(wrong(format!("{place} of lane {} does not take {value:#x} here", lane.0)));
-            }
-            text(format!("{}@{} is {}\n", place.split('@').next().unwrap_or(place), lane.0, shown(value)))
-        }
-        "write" => {
-            let [space, at, ref values @ ..] = words[..] else {
-                return Err(wrong("a space and an address are missing".to_owned()));
-            };
-            let space = space_of(debugger, space).map_err(wrong)?;
-            let address = number(at).ok_or_else(|| wrong(format!("`{at}` is no address")))?;
-            let mut bytes = Vec::new();
-            for value in values {
-                let value = bits(value).ok_or_else(|| wrong(format!("`{value}` is no number")))?;
-                bytes.extend(value.to_le_bytes());
-            }
-            if bytes.is_empty() {
-                return Err(wrong("a number is missing".to_owned()));
-            }
-            let (group, lane, many) = (debugger.group(), debugger.lane(), bytes.len());
-            if !debugger.change(Change::Memory { space, group, lane, address, bytes }) {
-                return Err(wrong(format!("{space} does not take {many} bytes at {at}")));
-            }
-            text(format!("{many} bytes of {space} from {at} on are changed\n"))
-        }
-        "list" => {
-            let around = match words.first() {
-                Some(word) => Some(address(debugger, Some(word))?),
-                None => debugger.issue().map(|issue| issue.pc),
-            };
-            text(listing(debugger, around, 6))
-        }
-        "events" => {
-            let mut lines = String::new();
-            for (group, event) in debugger.events() {
-                let _ = writeln!(lines, "group {group}: {event:?}");
-            }
-            if lines.is_empty() {
-                lines.push_str("no events\n");
-            }
-            text(lines)
-        }
-        "group" => {
-            if let Some(word) = words.first() {
-                let group = word.parse().ok().filter(|group| debugger.choose_group(*group));
-                let last = debugger.stepping().groups().saturating_sub(1);
-                group.ok_or_else(|| wrong(format!("`{word}` is no group of 0 to {last}")))?;
-            }
-            text(position(debugger))
-        }
-        "lane" => {
-            let lane = lane(debugger, words.first())?;
-            debugger.choose_lane(lane);
-            text(format!("lane {}: {}\n", lane.0, debugger.why(lane)))
-        }
-        "groups" => text(groups(debugger)),
-        "state" => text(format!("{:016x}\n", debugger.digest())),
-        "mark" => {
-            debugger.marked = Some(debugger.digest());
-            text(String::new())
-        }
-        "expect" => expect(debugger, rest, &words).map(|()| Answer::default()).map_err(|error| match error {
-            Expect::Usage(why) => wrong(why),
-            Expect::Fails(found) => CommandError::Expectation { wanted: rest.to_owned(), found },
-        }),
-        "help" => text(help()),
-        "quit" => Ok(Answer { quit: true, ..Answer::default() }),
-        other => unreachable!("`{other}` stands in the list of commands"),
-    }
+        Refused::Fails(found) => CommandError::Expectation { wanted: rest.to_owned(), found },
+    })
 }
 
-enum Expect {
+/// The result of a command.
+type Done = Result<Answer, Refused>;
+
+/// Why a command is not carried out.
+enum Refused {
+    /// Its arguments do not fit.
     Usage(String),
+    /// An expectation does not hold; what was found.
     Fails(String),
 }
 
-fn expect(debugger: &Debugger, rest: &str, words: &[&str]) -> Result<(), Expect> {
-    match *words {
-        ["at", word] => {
-            let wanted = place(debugger, word)
-                .ok_or_else(|| Expect::Usage(format!("`{word}` is no address of an instruction")))?;
-            match debugger.issue() {
-                Some(issue) if issue.pc == wanted => Ok(()),
-                Some(issue) => Err(Expect::Fails(format!("the group is at {}", debugger.spelled(issue.pc)))),
-                None => Err(Expect::Fails("the group does not run".to_owned())),
+impl From<String> for Refused {
+    fn from(why: String) -> Refused {
+        Refused::Usage(why)
+    }
+}
+
+/// A command with its arguments.
+struct Call<'a> {
+    debugger: &'a mut Debugger,
+    /// The text after the command.
+    rest: &'a str,
+    /// Its words.
+    words: Vec<&'a str>,
+}
+
+impl Call<'_> {
+    /// The first word as a number, or `otherwise` without a word.
+    fn count(&self, otherwise: u64) -> Result<u64, String> {
+        self.words.first().map_or(Ok(otherwise), |word| numeral(word).map(u64::from))
+    }
+
+    /// The lane that a word names, or the chosen one without such a word.
+    fn lane(&self, word: usize) -> Result<Lane, String> {
+        self.words.get(word).map_or(Ok(self.debugger.lane()), |word| lane_of(self.debugger, word))
+    }
+
+    /// Moves, and reports where the movement ended.
+    fn moved(&mut self, movement: impl FnOnce(&mut Debugger) -> Halt) -> Done {
+        let halt = movement(self.debugger);
+        let text = describe(self.debugger, &halt);
+        Ok(Answer { text, halt: Some(halt), quit: false })
+    }
+}
+
+fn text(text: String) -> Done {
+    Ok(Answer { text, ..Answer::default() })
+}
+
+/// Lines, or `none` if there are none.
+fn lines(lines: impl Iterator<Item = String>, none: &str) -> Done {
+    let lines: Vec<String> = lines.collect();
+    text(if lines.is_empty() { format!("{none}\n") } else { lines.join("\n") + "\n" })
+}
+
+fn step(call: &mut Call<'_>) -> Done {
+    let count = call.count(1)?;
+    call.moved(|debugger| debugger.step(count, BUDGET))
+}
+
+fn follow(call: &mut Call<'_>) -> Done {
+    let lane = call.lane(0)?;
+    call.debugger.choose_lane(lane);
+    call.moved(|debugger| debugger.follow(lane, BUDGET))
+}
+
+fn until(call: &mut Call<'_>) -> Done {
+    let address = address(call.debugger, call.words.first())?;
+    call.moved(|debugger| debugger.until(address, BUDGET))
+}
+
+fn resume(call: &mut Call<'_>) -> Done {
+    let budget = call.count(BUDGET)?;
+    call.moved(|debugger| debugger.run(budget, &mut |_| false))
+}
+
+fn back(call: &mut Call<'_>) -> Done {
+    let count = call.count(1)?;
+    call.moved(|debugger| debugger.back(count))
+}
+
+fn back_follow(call: &mut Call<'_>) -> Done {
+    let lane = call.lane(0)?;
+    call.debugger.choose_lane(lane);
+    let group = call.debugger.group();
+    call.moved(|debugger| {
+        debugger.back_until(&mut |debugger| {
+            debugger.stepping().current() == Some(group)
+                && debugger.stepping().issue(group).is_some_and(|issue| issue.mask.has(lane))
+        })
+    })
+}
+
+fn go_to(call: &mut Call<'_>) -> Done {
+    let word = call.words.first().ok_or_else(|| "a number is missing".to_owned())?;
+    let position = word.parse().map_err(|_| format!("`{word}` is no number"))?;
+    call.moved(|debugger| debugger.go_to(position))
+}
+
+fn break_at(call: &mut Call<'_>) -> Done {
+    let (head, only) = only(call.debugger, &call.words)?;
+    let address = address(call.debugger, head.first())?;
+    if let Some(more) = head.get(1) {
+        return Err(format!("`{more}` is no condition").into());
+    }
+    let number = call.debugger.stops.add(On::Address(address), only, call.rest);
+    text(format!("stop {number} at {}\n", call.debugger.spelled(address)))
+}
+
+fn stop(call: &mut Call<'_>) -> Done {
+    let (head, only) = only(call.debugger, &call.words)?;
+    let on = match head[..] {
+        ["diverge"] => On::Diverge,
+        ["reconverge"] => On::Reconverge,
+        ["lane", _] => On::Lane(call.lane(1)?),
+        [] if only.condition.is_some() => On::Always,
+        _ => return Err(format!("`{}` is none of these", call.rest).into()),
+    };
+    let number = call.debugger.stops.add(on, only, call.rest);
+    text(format!("stop {number}: {}\n", call.rest))
+}
+
+fn watch(call: &mut Call<'_>) -> Done {
+    let debugger = &mut *call.debugger;
+    let (head, only) = only(debugger, &call.words)?;
+    let on = match head[..] {
+        [word] => match number(word) {
+            Some(address) => On::Store(address),
+            None => {
+                let (register, of) = place_of(debugger, word)?;
+                On::Change(Watched::Register(register, of))
             }
-        }
-        ["lane", lane, ..] => {
-            let number = lane.parse().map_err(|_| Expect::Usage(format!("`{lane}` is no lane")))?;
-            let wanted = words[2..].join(" ");
-            let why = debugger.why(Lane(number));
-            if why.contains(&wanted) { Ok(()) } else { Err(Expect::Fails(format!("lane {lane}: {why}"))) }
-        }
-        ["marked"] => match debugger.marked {
-            None => Err(Expect::Usage("`mark` has remembered no state".to_owned())),
-            Some(marked) if marked == debugger.digest() => Ok(()),
-            Some(_) => Err(Expect::Fails(format!(
-                "the state after {} is another",
-                counted(debugger.position(), "instruction")
-            ))),
         },
-        _ => {
-            let condition = condition_of(debugger, rest).map_err(Expect::Usage)?;
-            if condition.holds(debugger.stepping(), debugger.group()).is_some() {
-                return Ok(());
+        [space, at, ref bytes @ ..] => {
+            let (space, address, bytes) = range(debugger, space, at, bytes, 4)?;
+            let (lane, bytes) = (debugger.lane(), bytes as usize);
+            let there = debugger.stepping().memory(space, debugger.group(), lane, address, bytes).len();
+            if bytes == 0 || there < bytes {
+                return Err(format!("{space} has {there} of {bytes} bytes from {at}").into());
             }
-            let values = debugger.stepping().read(debugger.group(), condition.register).unwrap_or_default();
-            let lane = condition.lane.unwrap_or(debugger.lane());
-            let value = values.get(lane.index()).map_or("not there".to_owned(), |value| shown(*value));
-            Err(Expect::Fails(format!("in lane {} it is {value}", lane.0)))
+            On::Change(Watched::Memory { space, lane, address, bytes })
+        }
+        [] => return Err("a register or an address is missing".to_owned().into()),
+    };
+    let what = if matches!(on, On::Store(_)) { "is written" } else { "changes" };
+    let number = debugger.stops.add(on, only, call.rest);
+    text(format!("stop {number} when {} {what}\n", head.join(" ")))
+}
+
+fn stops(call: &mut Call<'_>) -> Done {
+    lines(call.debugger.stops.iter().map(|stop| format!("{:>3}  {}", stop.number, stop.text)), "no stops")
+}
+
+fn delete(call: &mut Call<'_>) -> Done {
+    let stops = &mut call.debugger.stops;
+    match call.words[..] {
+        ["all"] => stops.clear(),
+        [word] if word.parse().is_ok_and(|number| stops.remove(number)) => {}
+        _ => return Err(format!("`{}` is no stop", call.rest).into()),
+    }
+    Ok(Answer::default())
+}
+
+fn lanes(call: &mut Call<'_>) -> Done {
+    let debugger = &*call.debugger;
+    let line = |lane: usize| {
+        let lane = Lane(lane as u8);
+        let mark = if lane == debugger.lane() { '>' } else { ' ' };
+        format!("{mark}{:>3}  {}", lane.0, debugger.why(lane))
+    };
+    lines((0..debugger.width()).map(line), "")
+}
+
+fn why(debugger: &Debugger, lane: Lane) -> Done {
+    text(format!("lane {}: {}\n", lane.0, debugger.why(lane)))
+}
+
+fn registers(call: &mut Call<'_>) -> Done {
+    if call.words.is_empty() {
+        return text(all_registers(call.debugger));
+    }
+    let mut lines = String::new();
+    for word in &call.words {
+        let register = register(call.debugger, word)?;
+        let values = call.debugger.stepping().read(call.debugger.group(), register);
+        let values = values.ok_or_else(|| format!("the group has no {word} now"))?;
+        for (lane, value) in values.iter().enumerate() {
+            let _ = writeln!(lines, "{word}@{lane:<3} {}", shown(*value));
         }
     }
+    text(lines)
+}
+
+fn set(call: &mut Call<'_>) -> Done {
+    let [place, value] = call.words[..] else {
+        return Err("a register and a number are wanted".to_owned().into());
+    };
+    let (register, of) = place_of(call.debugger, place)?;
+    let lane = of.unwrap_or(call.debugger.lane());
+    let value = bits(value).ok_or_else(|| format!("`{value}` is no number"))?;
+    let group = call.debugger.group();
+    if !call.debugger.change(Change::Register { group, register, lane, value }) {
+        return Err(format!("{place} of lane {} does not take {value:#x} here", lane.0).into());
+    }
+    text(format!("{}@{} is {}\n", place.split('@').next().unwrap_or(place), lane.0, shown(value)))
+}
+
+fn write(call: &mut Call<'_>) -> Done {
+    let [space, at, ref values @ ..] = call.words[..] else {
+        return Err("a space and an address are missing".to_owned().into());
+    };
+    let (space, address, _) = range(call.debugger, space, at, &[], 0)?;
+    let mut bytes = Vec::new();
+    for value in values {
+        let value = bits(value).ok_or_else(|| format!("`{value}` is no number"))?;
+        bytes.extend(value.to_le_bytes());
+    }
+    if bytes.is_empty() {
+        return Err("a number is missing".to_owned().into());
+    }
+    let (group, lane, many) = (call.debugger.group(), call.debugger.lane(), bytes.len());
+    if !call.debugger.change(Change::Memory { space, group, lane, address, bytes }) {
+        return Err(format!("{space} does not take {many} bytes at {at}").into());
+    }
+    text(format!("{many} bytes of {space} from {at} on are changed\n"))
+}
+
+fn list(call: &mut Call<'_>) -> Done {
+    let around = match call.words.first() {
+        Some(word) => Some(address(call.debugger, Some(word))?),
+        None => call.debugger.issue().map(|issue| issue.pc),
+    };
+    text(listing(call.debugger, around, 6))
+}
+
+fn events(call: &mut Call<'_>) -> Done {
+    lines(
+        call.debugger.events().iter().map(|(group, event)| format!("group {group}: {event:?}")),
+        "no events",
+    )
+}
+
+fn group(call: &mut Call<'_>) -> Done {
+    if let Some(word) = call.words.first() {
+        let group = word.parse().ok().filter(|group| call.debugger.choose_group(*group));
+        let last = call.debugger.stepping().groups().saturating_sub(1);
+        group.ok_or_else(|| format!("`{word}` is no group of 0 to {last}"))?;
+    }
+    text(position(call.debugger))
+}
+
+fn lane(call: &mut Call<'_>) -> Done {
+    let lane = call.lane(0)?;
+    call.debugger.choose_lane(lane);
+    why(call.debugger, lane)
+}
+
+fn mark(call: &mut Call<'_>) -> Done {
+    call.debugger.marked = Some(call.debugger.digest());
+    Ok(Answer::default())
+}
+
+fn expect(call: &mut Call<'_>) -> Done {
+    let debugger = &*call.debugger;
+    let fails = match call.words[..] {
+        ["at", word] => {
+            let wanted =
+                place(debugger, word).ok_or_else(|| format!("`{word}` is no address of an instruction"))?;
+            match debugger.issue() {
+                Some(issue) if issue.pc == wanted => None,
+                Some(issue) => Some(format!("the group is at {}", debugger.spelled(issue.pc))),
+                None => Some("the group does not run".to_owned()),
+            }
+        }
+        ["lane", lane, ref wanted @ ..] => {
+            let number = lane.parse().map_err(|_| format!("`{lane}` is no lane"))?;
+            let why = debugger.why(Lane(number));
+            (!why.contains(&wanted.join(" "))).then(|| format!("lane {lane}: {why}"))
+        }
+        ["marked"] => {
+            let marked = debugger.marked.ok_or_else(|| "`mark` has remembered no state".to_owned())?;
+            let after = || counted(debugger.position(), "instruction");
+            (marked != debugger.digest()).then(|| format!("the state after {} is another", after()))
+        }
+        _ => {
+            let condition = condition_of(debugger, call.rest)?;
+            condition.holds(debugger.stepping(), debugger.group()).is_none().then(|| {
+                let values =
+                    debugger.stepping().read(debugger.group(), condition.register).unwrap_or_default();
+                let lane = condition.lane.unwrap_or(debugger.lane());
+                let value = values.get(lane.index()).map_or("not there".to_owned(), |value| shown(*value));
+                format!("in lane {} it is {value}", lane.0)
+            })
+        }
+    };
+    fails.map_or(Ok(Answer::default()), |found| Err(Refused::Fails(found)))
 }
 
 /// A number: decimal, or hexadecimal behind 0x.
@@ -485,6 +471,41 @@ fn number(word: &str) -> Option<u32> {
         Some(digits) => u32::from_str_radix(digits, 16).ok(),
         None => word.parse().ok(),
     }
+}
+
+/// A number, or what is wrong with it.
+fn numeral(word: &str) -> Result<u32, String> {
+    number(word).ok_or_else(|| format!("`{word}` is no number"))
+}
+
+/// A lane of the group by its number.
+fn lane_of(debugger: &Debugger, word: &str) -> Result<Lane, String> {
+    let lane = word.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
+    lane.map(Lane).ok_or_else(|| format!("`{word}` is no lane of 0 to {}", debugger.width() - 1))
+}
+
+/// A space, an address in it and a number of bytes, `otherwise` without a word for it.
+fn range(
+    debugger: &Debugger,
+    space: &str,
+    at: &str,
+    bytes: &[&str],
+    otherwise: u32,
+) -> Result<(&'static str, u32, u32), String> {
+    let space = space_of(debugger, space)?;
+    let address = number(at).ok_or_else(|| format!("`{at}` is no address"))?;
+    let bytes = match *bytes {
+        [] => otherwise,
+        [word] => numeral(word)?,
+        [_, more, ..] => return Err(format!("`{more}` is too much")),
+    };
+    Ok((space, address, bytes))
+}
+
+/// The address in an argument.
+fn address(debugger: &Debugger, word: Option<&&str>) -> Result<u32, String> {
+    let word = *word.ok_or_else(|| "an address is missing".to_owned())?;
+    place(debugger, word).ok_or_else(|| format!("`{word}` is neither an instruction's address nor a label"))
 }
 
 /// The address that a word names: that of an instruction, or a label's.
@@ -526,13 +547,7 @@ pub(super) fn register(debugger: &Debugger, word: &str) -> Result<Register, Stri
 pub(super) fn place_of(debugger: &Debugger, word: &str) -> Result<(Register, Option<Lane>), String> {
     let (name, lane) =
         word.split_once('@').map_or((word, None), |(name, lane)| (name.trim(), Some(lane.trim())));
-    let lane = match lane {
-        None | Some("any") => None,
-        Some(lane) => {
-            let number = lane.parse::<u8>().ok().filter(|lane| usize::from(*lane) < debugger.width());
-            Some(Lane(number.ok_or_else(|| format!("`{lane}` is no lane of 0 to {}", debugger.width() - 1))?))
-        }
-    };
+    let lane = lane.filter(|lane| *lane != "any").map(|lane| lane_of(debugger, lane)).transpose()?;
     Ok((register(debugger, name)?, lane))
 }
 
@@ -648,7 +663,7 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// The machine's own stack of the group, innermost first.
-fn stack(debugger: &Debugger) -> String {
+pub fn stack(debugger: &Debugger) -> String {
     let mut lines = String::new();
     for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
         let _ = write!(lines, "{depth:>3}  {}", row.kind);
@@ -669,18 +684,15 @@ fn stack(debugger: &Debugger) -> String {
     lines
 }
 
-/// Bytes of a memory as words, four in a row.
-fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
+/// Bytes of a memory as words, four in a row; `words` are the arguments of the command.
+///
+/// # Errors
+/// Arguments that do not fit, in words.
+pub fn memory(debugger: &Debugger, words: &[&str]) -> Result<String, String> {
     let [space, at, ref count @ ..] = *words else {
         return Err("a space and an address are missing".to_owned());
     };
-    let space = space_of(debugger, space)?;
-    let at = number(at).ok_or_else(|| format!("`{at}` is no address"))?;
-    let count = match *count {
-        [] => 64,
-        [word] => number(word).ok_or_else(|| format!("`{word}` is no number"))?,
-        [_, more, ..] => return Err(format!("`{more}` is too much")),
-    };
+    let (space, at, count) = range(debugger, space, at, count, 64)?;
     let bytes = debugger.stepping().memory(space, debugger.group(), debugger.lane(), at, count as usize);
     let mut lines = String::new();
     for (row, bytes) in bytes.chunks(16).enumerate() {
@@ -738,7 +750,7 @@ pub fn listing(debugger: &Debugger, around: Option<u32>, many: usize) -> String 
 }
 
 /// All registers of the lane that are not zero.
-fn all_registers(debugger: &Debugger) -> String {
+pub fn all_registers(debugger: &Debugger) -> String {
     let (group, lane) = (debugger.group(), debugger.lane());
     let mut lines = format!("lane {}, registers that are not 0:\n", lane.0);
     for (name, register) in debugger.register_names() {

@@ -13,10 +13,11 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use reconverge_isa::Program;
 use reconverge_simt::{Event, Issue, Lane, Options, StackRow, Why};
 
+use crate::error::Error;
 use crate::listing::{Line, Style};
-use crate::machine::{Machine, Target};
-use crate::request::Error;
+use crate::machine::Machine;
 use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
+use crate::target::Target;
 use stop::{Stops, Why as Reason};
 
 /// Instructions between two snapshots.
@@ -224,7 +225,7 @@ impl Debugger {
 
     /// An address as the machine's manual spells it.
     pub fn spelled(&self, address: u32) -> String {
-        self.machine.spelled(address)
+        self.machine.isa().spelled(address)
     }
 
     /// A number that is equal for equal states: of all groups that run, registers, flow and stacks; memory; outputs so far.

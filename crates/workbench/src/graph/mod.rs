@@ -13,8 +13,8 @@ use reconverge_isa::graph::{EdgeKind, Graph, Node};
 use reconverge_simt::{Event, Mask};
 
 use crate::listing::Style;
-use crate::machine::{Target, TargetError};
 use crate::stats::{InstructionCounts, Profile};
+use crate::target::{Target, TargetError};
 use crate::trace::Sink;
 
 /// A graph of basic blocks, with texts.
@@ -137,7 +137,7 @@ impl Drawing {
         let texts: BTreeMap<u32, String> =
             lines.iter().filter_map(|line| Some((line.address?, line.code()))).collect();
         let text = |pc: u32| texts.get(&pc).cloned().unwrap_or_default();
-        Ok(Drawing::new(title, &graph, &text, &|pc| machine.spelled(pc), counts))
+        Ok(Drawing::new(title, &graph, &text, &|pc| target.isa.spelled(pc), counts))
     }
 
     /// A graph with the texts of its instructions.

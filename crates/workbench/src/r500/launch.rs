@@ -20,7 +20,7 @@ use reconverge_r500::ctm::{
 use reconverge_r500::flow::{InhibitScope, Limits};
 use reconverge_r500::group::Group;
 use reconverge_r500::inst::{Body, TARGETS, TEMPORARIES};
-use reconverge_r500::launch::{self as machine, Hardware, Input, group_width};
+use reconverge_r500::launch::{self as machine, Hardware, Input};
 use reconverge_r500::outputs::LaneOutput;
 use reconverge_r500::run::Run;
 use reconverge_r500::setup::Setup;
@@ -34,14 +34,16 @@ use serde::Deserialize;
 
 use super::vertex::AttributeValues;
 use crate::array::{Array, Dtype};
+use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
-use crate::launch::{MachineLaunch, Request};
 use crate::request::{
-    Error, SamplerValues, assignment, channels, choose, killed, lanes, number, per_lane, sizes,
+    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
+    number, per_lane, sizes,
 };
-use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace};
-use crate::trace::{self, Recorded, Sink, stepped};
-use crate::trapped;
+use crate::session::{
+    Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
+};
+use crate::trace::{self, Recorded, Sink};
 use crate::values::{Files, Loaded, Values};
 
 /// The fields of a launch file that only R500 has.
@@ -266,7 +268,7 @@ impl Launch {
             loop_stack: self.loop_stack.unwrap_or(recommended.loop_stack),
             address_stack: self.address_stack.unwrap_or(recommended.address_stack),
         };
-        let group_width = self.group_width.unwrap_or_else(|| group_width(request.chip()));
+        let group_width = self.group_width.unwrap_or(request.target.r500().group_width);
         Ok(Hardware { group_width, limits: Some(limits), scope })
     }
 
@@ -295,7 +297,7 @@ impl Launch {
             Ok(Input { temp, values: per_lane(&place, &values, lanes)?.into() })
         };
         let inputs = loaded.into_iter().map(values).collect::<Result<_, Error>>()?;
-        let texture = |values: &crate::request::TextureValues| {
+        let texture = |values: &TextureValues| {
             let (image, sampler) = values.image(Isa::R500, *files)?;
             Ok((values.unit, Texture { image, sampler }))
         };
@@ -408,7 +410,7 @@ fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
 
 // ---- Running
 
-impl trapped::Cause for Cause {}
+impl error::Cause for Cause {}
 
 /// Lanes that are pixels.
 #[derive(Clone, Debug)]
@@ -521,40 +523,21 @@ impl Outcome for PixelsOutcome {
 #[derive(Clone)]
 struct PixelSteps(Run);
 
-impl PixelSteps {
-    fn width(&self) -> usize {
-        self.0.launch().environment.hardware.group_width
-    }
-
-    fn group(&self, group: usize) -> Option<&Group> {
-        (self.current() == Some(group)).then(|| self.0.group())
-    }
-}
-
 impl Steps for PixelSteps {
     fn copy(&self) -> Box<dyn Steps> {
         Box::new(self.clone())
     }
 
-    fn groups(&self) -> usize {
-        self.0.launch().lanes.div_ceil(self.width())
+    fn shape(&self) -> (usize, usize) {
+        (self.0.launch().lanes, self.0.launch().environment.hardware.group_width)
     }
 
     fn current(&self) -> Option<usize> {
-        self.0.first_lane().map(|lane| lane / self.width())
-    }
-
-    fn running(&self) -> Range<usize> {
-        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+        self.0.first_lane().map(|lane| lane / self.shape().1)
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        self.group(group).map(|group| group as &dyn FlowView)
-    }
-
-    fn lanes(&self, group: usize) -> Range<usize> {
-        let first = group * self.width();
-        first..self.0.launch().lanes.min(first + self.width())
+        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
@@ -562,48 +545,9 @@ impl Steps for PixelSteps {
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
     }
 
-    fn registers(&self) -> Vec<RegisterClass> {
-        REGISTERS.to_vec()
-    }
-
-    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        read(self.group(group)?, self.lanes(group).len(), register)
-    }
-
-    /// None: pixels read textures only, which do not change.
-    fn spaces(&self) -> Vec<Space> {
-        Vec::new()
-    }
-
-    fn memory(&self, _: &str, _: usize, _: Lane, _: u32, _: usize) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
-        self.current() == Some(group)
-            && lane.index() < self.lanes(group).len()
-            && set(self.0.group_mut(), register, lane, value)
-    }
-
-    fn store(&mut self, _: &str, _: usize, _: Lane, _: u32, _: &[u8]) -> bool {
-        false
-    }
-
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         let step = self.0.advance(most, watch);
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
-    }
-
-    fn words(&self, kind: Kind) -> Vec<Word> {
-        words(self.0.group(), kind)
-    }
-
-    fn word(&self, word: &Word) -> u64 {
-        self::word(self.0.group(), word)
-    }
-
-    fn set_word(&mut self, word: &Word, value: u64) {
-        set_word(self.0.group_mut(), word, value);
     }
 
     /// An instruction is six words.
@@ -626,6 +570,35 @@ impl Steps for PixelSteps {
 
     fn outcome(&self) -> Box<dyn Outcome> {
         Box::new(PixelsOutcome { outcome: self.0.outcome(), shares: Shares::default() })
+    }
+}
+
+/// No memory: pixels read textures only, which do not change.
+impl Inspect for PixelSteps {
+    fn registers(&self) -> Vec<RegisterClass> {
+        REGISTERS.to_vec()
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        (self.current() == Some(group)).then(|| read(self.0.group(), self.lanes(group).len(), register))?
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        self.current() == Some(group)
+            && lane.index() < self.lanes(group).len()
+            && set(self.0.group_mut(), register, lane, value)
+    }
+
+    fn words(&self, kind: Kind) -> Vec<Word> {
+        words(self.0.group(), kind)
+    }
+
+    fn word(&self, word: &Word) -> u64 {
+        self::word(self.0.group(), word)
+    }
+
+    fn set_word(&mut self, word: &Word, value: u64) {
+        set_word(self.0.group_mut(), word, value);
     }
 }
 
@@ -763,16 +736,13 @@ impl Steps for PairSteps {
         Box::new(self.clone())
     }
 
-    fn groups(&self) -> usize {
-        self.run.groups()
+    /// Lanes are the pairs, quad by quad; those at the edges of the domain have lanes that do not run.
+    fn shape(&self) -> (usize, usize) {
+        (self.run.groups() * self.run.width(), self.run.width())
     }
 
     fn current(&self) -> Option<usize> {
         self.run.group().map(|(number, _)| number)
-    }
-
-    fn running(&self) -> Range<usize> {
-        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
@@ -780,15 +750,20 @@ impl Steps for PairSteps {
         (number == group).then_some(state as &dyn FlowView)
     }
 
-    /// Lanes are the pairs, quad by quad; those at the edges of the domain have lanes that do not run.
-    fn lanes(&self, group: usize) -> Range<usize> {
-        group * self.run.width()..(group + 1) * self.run.width()
-    }
-
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         self.run.step(Watch::of(&mut Dynamic(observer))).map(drop).map_err(refused)
     }
 
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(PairsOutcome { outcome: self.run.outcome(), outputs: self.outputs.clone() })
+    }
+}
+
+impl Inspect for PairSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         REGISTERS.to_vec()
     }
@@ -829,14 +804,6 @@ impl Steps for PairSteps {
         if let Some((_, group)) = self.run.group_mut() {
             set_word(group, word, value);
         }
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.run.statistics()
-    }
-
-    fn outcome(&self) -> Box<dyn Outcome> {
-        Box::new(PairsOutcome { outcome: self.run.outcome(), outputs: self.outputs.clone() })
     }
 }
 

@@ -15,7 +15,6 @@ use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Stage};
 use reconverge_isa::source::{Diagnostic, program_line};
 use reconverge_isa::{Isa, Program};
-use reconverge_r500::chip::CHIPS;
 use reconverge_r500::graph::graph;
 use reconverge_r500::lint::{RULES, lint};
 use reconverge_r500::mistaken::{Mistaken, mistaken};
@@ -26,13 +25,13 @@ use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::uses::uses;
 use reconverge_simt::uses::Uses;
 
-use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target,
-    TargetError, line_at,
+    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, in_source, line_at,
 };
+use crate::request::MachineLaunch;
 use crate::stats::Conventions;
+use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
@@ -43,14 +42,6 @@ pub struct R500;
 impl Machine for R500 {
     fn isa(&self) -> Isa {
         Isa::R500
-    }
-
-    fn unit(&self) -> &'static str {
-        "instructions"
-    }
-
-    fn chips(&self) -> Vec<ChipName> {
-        CHIPS.iter().map(|chip| ChipName { name: chip.name, aliases: chip.aliases }).collect()
     }
 
     fn heading(&self, target: &Target, program: &Program) -> String {
@@ -96,7 +87,7 @@ impl Machine for R500 {
             [only] => only.stage,
             _ => None,
         };
-        let target = Target { stage, ..Target::new(target.isa, chip.as_deref()) };
+        let target = Target { stage, ..Target::new(target.isa, chip.as_deref()).map_err(in_source)? };
         Ok(Assembled::of(target, programs, warnings).with_lines(lines))
     }
 
@@ -234,7 +225,7 @@ impl Machine for R500 {
 
 /// The lines of a text that are for all its programs.
 fn shared_heading(target: &Target) -> String {
-    let chip = target.chip.as_ref().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
+    let chip = target.chip_name().map(|chip| format!(".chip {chip}\n")).unwrap_or_default();
     format!(".isa {}\n{chip}", target.isa)
 }
 

@@ -5,8 +5,8 @@ use reconverge_r500::pvs::{self, words::DstType};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::words::InstType;
 
-use crate::machine::TargetError;
 use crate::stats::{Class, Conventions};
+use crate::target::TargetError;
 
 pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError> {
     let setup = Setup::new(program).map_err(|error| TargetError::Program(error.to_string()))?;

@@ -16,11 +16,10 @@ use reconverge_simt::{Event, FlowView, Lane, Options, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
-use crate::launch::Request;
-use crate::request::{Error, lanes, per_lane};
-use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, Steps};
+use crate::error::{self, Error};
+use crate::request::{Request, lanes, per_lane};
+use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::trace::{self, Recorded, Sink};
-use crate::trapped;
 use crate::values::{Loaded, Values};
 
 /// Values that the stream unit wrote into an input register.
@@ -55,7 +54,7 @@ pub(super) fn prepare(
     Ok(Session::new(Vertices { setup: Arc::new(setup), launch }))
 }
 
-impl trapped::Cause for Cause {}
+impl error::Cause for Cause {}
 
 /// Lanes that are vertices.
 #[derive(Clone, Debug)]
@@ -130,12 +129,6 @@ impl Outcome for VerticesOutcome {
 #[derive(Clone)]
 struct VertexSteps(Run);
 
-impl VertexSteps {
-    fn group(&self, group: usize) -> Option<&Group> {
-        (self.current() == Some(group)).then(|| self.0.group())
-    }
-}
-
 /// The place of a register's channel in a group.
 fn place(Register { class, number, channel }: Register) -> Option<usize> {
     let number = u8::try_from(number).ok()?;
@@ -147,59 +140,21 @@ impl Steps for VertexSteps {
         Box::new(self.clone())
     }
 
-    fn groups(&self) -> usize {
-        self.0.launch().vertices.div_ceil(WIDTH)
+    fn shape(&self) -> (usize, usize) {
+        (self.0.launch().vertices, WIDTH)
     }
 
     fn current(&self) -> Option<usize> {
         self.0.first().map(|first| first / WIDTH)
     }
 
-    fn running(&self) -> Range<usize> {
-        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
-    }
-
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        self.group(group).map(|group| group as &dyn FlowView)
-    }
-
-    fn lanes(&self, group: usize) -> Range<usize> {
-        let first = group * WIDTH;
-        first..self.0.launch().vertices.min(first + WIDTH)
+        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
         let step = self.0.step_watched(Watch::of(&mut Dynamic(observer)));
         step.map(drop).map_err(|trap| self.0.locate(trap).into())
-    }
-
-    fn registers(&self) -> Vec<RegisterClass> {
-        let class = |name, count| RegisterClass { name, count, channels: "xyzw" };
-        vec![class("t", TEMPORARIES), class("at", ALT_TEMPORARIES), class("i", INPUTS), class("o", OUTPUTS)]
-    }
-
-    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        let (state, place) = (self.group(group)?, place(register)?);
-        (0..self.lanes(group).len() as u8).map(|lane| state.value(place, Lane(lane))).collect()
-    }
-
-    /// None: a vertex reads inputs and constants only.
-    fn spaces(&self) -> Vec<Space> {
-        Vec::new()
-    }
-
-    fn memory(&self, _: &str, _: usize, _: Lane, _: u32, _: usize) -> Vec<u8> {
-        Vec::new()
-    }
-
-    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
-        let fits = self.current() == Some(group) && lane.index() < self.lanes(group).len();
-        let place = place(register).filter(|_| fits && register.class != "o");
-        place.is_some_and(|place| self.0.group_mut().set_value(place, lane, value))
-    }
-
-    fn store(&mut self, _: &str, _: usize, _: Lane, _: u32, _: &[u8]) -> bool {
-        false
     }
 
     fn statistics(&self) -> Statistics {
@@ -208,5 +163,25 @@ impl Steps for VertexSteps {
 
     fn outcome(&self) -> Box<dyn Outcome> {
         Box::new(VerticesOutcome(self.0.outcome().clone()))
+    }
+}
+
+/// No memory: a vertex reads inputs and constants only.
+impl Inspect for VertexSteps {
+    fn registers(&self) -> Vec<RegisterClass> {
+        let class = |name, count| RegisterClass { name, count, channels: "xyzw" };
+        vec![class("t", TEMPORARIES), class("at", ALT_TEMPORARIES), class("i", INPUTS), class("o", OUTPUTS)]
+    }
+
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        let place = place(register).filter(|_| self.current() == Some(group))?;
+        let state = self.0.group();
+        (0..self.lanes(group).len() as u8).map(|lane| state.value(place, Lane(lane))).collect()
+    }
+
+    fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
+        let fits = self.current() == Some(group) && lane.index() < self.lanes(group).len();
+        let place = place(register).filter(|_| fits && register.class != "o");
+        place.is_some_and(|place| self.0.group_mut().set_value(place, lane, value))
     }
 }

@@ -6,28 +6,26 @@ use std::sync::Arc;
 use reconverge_isa::program::Stage as Any;
 use reconverge_isa::{Isa, Program};
 use reconverge_r700::cause::Cause;
-use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
 use reconverge_r700::run::{Run, run, run_watched};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
-use reconverge_r700::wave::Wave;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
 use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
+use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
-use crate::launch::{MachineLaunch, Request};
 use crate::request::{
-    Error, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes, per_lane,
+    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
+    per_lane,
 };
-use crate::session::{Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
+use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::trace::{self, Recorded, Sink};
-use crate::trapped;
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -219,7 +217,7 @@ impl MachineLaunch for Launch {
 impl Launch {
     fn launch(&self, request: &Request<'_>) -> Result<machine::Launch, Error> {
         let Request { common, program, files, .. } = *request;
-        let chip = request.chip().and_then(Chip::named).unwrap_or(Chip::RV770);
+        let chip = request.target.r700();
         let load = |input: &InputValues| {
             let place = format!("input R{}", input.gpr);
             let values = input.values.load_float(&place, true, files)?;
@@ -437,7 +435,7 @@ fn all_words(place: &str, array: &Array) -> Result<Vec<u32>, Error> {
 
 // ---- Running
 
-impl trapped::Cause for Cause {}
+impl error::Cause for Cause {}
 
 /// Lanes in wavefronts.
 #[derive(Clone, Debug)]
@@ -513,14 +511,6 @@ struct WaveSteps {
 }
 
 impl WaveSteps {
-    fn width(&self) -> usize {
-        self.run.launch().environment.chip.wave_width.into()
-    }
-
-    fn wave(&self, group: usize) -> Option<&Wave> {
-        (self.current() == Some(group)).then(|| self.run.wave())
-    }
-
     /// The number of a register that the launch has.
     fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
         let known = self.registers().into_iter().find(|known| known.name == class)?;
@@ -535,25 +525,16 @@ impl Steps for WaveSteps {
         Box::new(self.clone())
     }
 
-    fn groups(&self) -> usize {
-        self.run.launch().lanes.div_ceil(self.width())
+    fn shape(&self) -> (usize, usize) {
+        (self.run.launch().lanes, self.run.launch().environment.chip.wave_width.into())
     }
 
     fn current(&self) -> Option<usize> {
-        self.run.place().map(|lane| lane / self.width())
-    }
-
-    fn running(&self) -> Range<usize> {
-        self.current().map_or(self.groups()..self.groups(), |group| group..group + 1)
+        self.run.place().map(|lane| lane / self.shape().1)
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        self.wave(group).map(|wave| wave as &dyn FlowView)
-    }
-
-    fn lanes(&self, group: usize) -> Range<usize> {
-        let first = group * self.width();
-        first..self.run.launch().lanes.min(first + self.width())
+        (self.current() == Some(group)).then(|| self.run.wave() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
@@ -561,6 +542,38 @@ impl Steps for WaveSteps {
         step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
+        let step = self.run.advance(most, watch);
+        step.map(drop).map_err(|trap| self.run.locate(trap).into())
+    }
+
+    fn next_words(&self) -> Option<Vec<usize>> {
+        self.run.place().and_then(|_| self.run.wave().next_words())
+    }
+
+    fn set_program(&mut self, program: &Program) -> bool {
+        self.run.set_program(program);
+        true
+    }
+
+    fn is_independent(&self) -> bool {
+        self.run.is_independent()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.run.statistics()
+    }
+
+    fn outcome(&self) -> Box<dyn Outcome> {
+        Box::new(WavesOutcome {
+            outcome: self.run.outcome(),
+            output_type: self.output_type,
+            shares: Shares::default(),
+        })
+    }
+}
+
+impl Inspect for WaveSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         let machine::Environment { num_gprs, clause_temps, .. } = &*self.run.launch().environment;
         let (registers, temps) = (usize::from(*num_gprs), usize::from(*clause_temps));
@@ -571,7 +584,7 @@ impl Steps for WaveSteps {
     }
 
     fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        let wave = self.wave(group)?;
+        let wave = (self.current() == Some(group)).then(|| self.run.wave())?;
         let (register, channel) = (self.number(register)?, register.channel);
         let lanes = 0..self.lanes(group).len() as u8;
         lanes.map(|lane| wave.register(register, channel, Lane(lane))).collect()
@@ -620,11 +633,6 @@ impl Steps for WaveSteps {
             words[place / 4] = u32::from_le_bytes(word);
         }
         true
-    }
-
-    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
-        let step = self.run.advance(most, watch);
-        step.map(drop).map_err(|trap| self.run.locate(trap).into())
     }
 
     fn words(&self, kind: Kind) -> Vec<Word> {
@@ -689,31 +697,6 @@ impl Steps for WaveSteps {
             Kind::LoopCounter => wave.flow_mut().set_trip(word.number, value as u32),
             Kind::BranchCounter | Kind::Token => {}
         }
-    }
-
-    fn next_words(&self) -> Option<Vec<usize>> {
-        self.run.place().and_then(|_| self.run.wave().next_words())
-    }
-
-    fn set_program(&mut self, program: &Program) -> bool {
-        self.run.set_program(program);
-        true
-    }
-
-    fn is_independent(&self) -> bool {
-        self.run.is_independent()
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.run.statistics()
-    }
-
-    fn outcome(&self) -> Box<dyn Outcome> {
-        Box::new(WavesOutcome {
-            outcome: self.run.outcome(),
-            output_type: self.output_type,
-            shares: Shares::default(),
-        })
     }
 }
 

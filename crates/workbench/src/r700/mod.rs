@@ -12,7 +12,7 @@ use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{ConstantBlock, Image, Stage};
 use reconverge_isa::source::{Diagnostic, program_line};
 use reconverge_isa::{Isa, Program, Span};
-use reconverge_r700::chip::{CHIPS, Chip};
+use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, CodeFault, CodeOptions};
 use reconverge_r700::explain::{self, Reading};
 use reconverge_r700::graph::graph;
@@ -21,13 +21,14 @@ use reconverge_r700::text;
 use reconverge_r700::uses::uses;
 use reconverge_simt::uses::Uses;
 
-use crate::launch::MachineLaunch;
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, Target,
-    TargetError, alone, line_at, swapped,
+    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, alone, in_source, line_at,
+    swapped,
 };
+use crate::request::MachineLaunch;
 use crate::stats::Conventions;
+use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
@@ -35,22 +36,9 @@ pub use launch::Launch;
 #[derive(Clone, Copy, Debug)]
 pub struct R700;
 
-/// The chip of a target; RV770 by default.
-fn chip(target: &Target) -> Chip {
-    target.chip.as_deref().and_then(Chip::named).unwrap_or(Chip::RV770)
-}
-
 impl Machine for R700 {
     fn isa(&self) -> Isa {
         Isa::R700
-    }
-
-    fn unit(&self) -> &'static str {
-        "64-bit words"
-    }
-
-    fn chips(&self) -> Vec<ChipName> {
-        CHIPS.iter().map(|chip| ChipName { name: chip.name, aliases: chip.aliases }).collect()
     }
 
     fn heading(&self, target: &Target, program: &Program) -> String {
@@ -62,7 +50,7 @@ impl Machine for R700 {
         let Style { hex, structure, .. } = style;
         let mut text = directives(program);
         let options = text::Options { hex, structure, start: program.base };
-        let mut printed = text::disassemble(&program.words, chip(target), options);
+        let mut printed = text::disassemble(&program.words, target.r700(), options);
         printed.marks.iter_mut().for_each(|mark| mark.end += text.len());
         text += &printed.text;
         Listing { text, marks: printed.marks }.checked()
@@ -70,8 +58,8 @@ impl Machine for R700 {
 
     /// Machine and chip once, then each program behind `.program`; a nameless program alone needs none.
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
-        let chip = chip(target);
-        let name = target.chip.as_deref().unwrap_or(chip.name).to_ascii_lowercase();
+        let chip = target.r700();
+        let name = target.chip_name().unwrap_or(chip.name).to_ascii_lowercase();
         let mut text = format!(".isa {}\n.chip {name}\n", target.isa);
         let line = format!(".chip {}\n", chip.name);
         let several = image.programs.len() > 1;
@@ -87,7 +75,7 @@ impl Machine for R700 {
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
         let (mut programs, mut chip_name, mut lines) = (Vec::new(), None, Vec::new());
-        for assembled in text::assemble_all(source, chip(target))? {
+        for assembled in text::assemble_all(source, target.r700())? {
             let mut program = Program { name: assembled.name, ..Program::from_words(assembled.words) };
             for (name, values) in &assembled.state {
                 directive(name, values, &mut program)
@@ -101,7 +89,7 @@ impl Machine for R700 {
             [only] => only.stage,
             _ => None,
         };
-        let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()) };
+        let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()).map_err(in_source)? };
         Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
     }
 
@@ -116,7 +104,7 @@ impl Machine for R700 {
     /// Two words are a control-flow instruction or one of an ALU clause, four a fetch, 2n an ALU group with its
     /// literals: every reading that is legal.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
-        let readings = explain::readings(words, chip(target));
+        let readings = explain::readings(words, target.r700());
         let several = readings.len() > 1;
         let all = readings.into_iter().map(|reading| explanation(reading, several)).reduce(join);
         let wanted = "2 words (control flow, ALU), 4 (fetch) or those of an ALU group with its literals";
@@ -130,7 +118,7 @@ impl Machine for R700 {
         program: &Program,
         address: u32,
     ) -> Result<Explanation, ExplainError> {
-        let Some(reading) = explain::at(&program.words, program.base, chip(target), address) else {
+        let Some(reading) = explain::at(&program.words, program.base, target.r700(), address) else {
             let listing = self.disassemble(target, program, Style::default())?;
             let lines = listing.lines(&program.words);
             line_at(&lines, target.isa, address)?;
@@ -149,7 +137,7 @@ impl Machine for R700 {
         const CONTEXTS: [&str; 4] = ["", "ALU: KCACHE0(CB0:0-31) KCACHE1(CB1:0-31)\n", "TEX:\n", "VTX:\n"];
         let mut furthest: Option<Vec<Diagnostic>> = None;
         for context in CONTEXTS {
-            let errors = match alone(target, context, text) {
+            let errors = match alone(self, target, context, text) {
                 Ok(found) => return Ok(found),
                 Err(errors) => errors,
             };
@@ -162,7 +150,7 @@ impl Machine for R700 {
     }
 
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
+        let code = Code::new(&program.words, program.base, CodeOptions::new(target.r700()));
         let finding =
             |(pc, fault): (u32, &CodeFault)| Finding { rule: &MALFORMED, pc, message: fault.to_string() };
         Ok(code.faults().map(finding).collect())
@@ -186,7 +174,7 @@ impl Machine for R700 {
                 code.instructions().any(|(_, cf)| matches!(cf.op, CfOp::Export(..) | CfOp::Memory(..)));
             acts && code.faults().next().is_none() && code.instructions().all(|(addr, _)| plain(addr))
         };
-        let own = chip(target);
+        let own = target.r700();
         code(own, program).faults().next()?;
         let r600 = Chip::named("r600").filter(|r600| target.chip.is_none() && sound(*r600, program));
         match r600 {
@@ -206,7 +194,7 @@ impl Machine for R700 {
             stack_size: program.resources.stack,
             registers: program.resources.registers,
         };
-        Ok(lint_with(&program.words, chip(target), &known))
+        Ok(lint_with(&program.words, target.r700(), &known))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
@@ -214,12 +202,12 @@ impl Machine for R700 {
     }
 
     fn graph(&self, target: &Target, program: &Program) -> Result<Graph, TargetError> {
-        let code = Code::new(&program.words, program.base, CodeOptions::new(chip(target)));
+        let code = Code::new(&program.words, program.base, CodeOptions::new(target.r700()));
         Ok(graph(&code, program.base))
     }
 
     fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
-        Ok(uses(&Code::new(&program.words, program.base, CodeOptions::new(chip(target)))))
+        Ok(uses(&Code::new(&program.words, program.base, CodeOptions::new(target.r700()))))
     }
 
     fn write(
@@ -231,7 +219,7 @@ impl Machine for R700 {
         if format != "gsh" {
             return None;
         }
-        let other = target.chip.as_deref().filter(|name| Chip::named(name) != Some(Chip::RV770));
+        let other = target.chip_name().filter(|_| target.r700() != Chip::RV770);
         Some(match other {
             Some(chip) => Err(reconverge_container::Error::Unwritable {
                 format: "gsh",
@@ -243,7 +231,7 @@ impl Machine for R700 {
     }
 
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
-        stats::conventions(chip(target), program)
+        stats::conventions(target.r700(), program)
     }
 
     fn containers(&self) -> &'static [&'static str] {

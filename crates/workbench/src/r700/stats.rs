@@ -7,8 +7,8 @@ use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, CodeOptions, Fetch, FetchOp};
 use reconverge_r700::control::{CfWork, cf};
 
-use crate::machine::TargetError;
 use crate::stats::{Class, Conventions};
+use crate::target::TargetError;
 
 pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, TargetError> {
     let code = Code::new(&program.words, program.base, CodeOptions::new(chip));

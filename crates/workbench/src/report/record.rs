@@ -13,8 +13,8 @@ use reconverge_simt::{Event, Lane, Mask, StackRow, Why};
 use serde::Serialize;
 
 use super::{Bounds, PackedEvents, PackedSteps, PackedWrites, Report, ReportClass, in_words};
+use crate::error::Error;
 use crate::machine::Machine;
-use crate::request::Error;
 use crate::session::{Stepping, Stride};
 
 /// A row of the machine's own bookkeeping.

@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 use reconverge_isa::Isa;
 use reconverge_isa::source::parse_number;
-use reconverge_tesla::inst::{Chip, Stage};
+use reconverge_tesla::inst::Stage;
 pub use reconverge_tesla::launch::MOST_LOCAL;
 use reconverge_tesla::launch::{self as machine, Fragment, Geometry, LaunchError, Setup, Varying, Vertex};
 use reconverge_tesla::texture::{Component, Texture, TextureSampler};
 use serde::Deserialize;
 
 use crate::array::Dtype;
-use crate::launch::{MachineLaunch, Request};
-use crate::request::{Error, SamplerValues, assignment, lanes, number};
+use crate::error::Error;
+use crate::request::{MachineLaunch, Request, SamplerValues, assignment, lanes, number};
 use crate::session::Session;
 use crate::values::{Files, Loaded, Stated, Values};
 use grid::{Outputs, impossible};
@@ -234,9 +234,8 @@ fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -
 
 impl Launch {
     fn setup(&self, request: &Request<'_>) -> Result<Setup, Error> {
-        let Request { common, image, program, files } = *request;
-        let chip = request.chip().and_then(Chip::from_name).unwrap_or(Chip::G80);
-        let mut setup = Setup::of(program, chip).map_err(impossible)?;
+        let Request { common, image, program, target, files } = *request;
+        let mut setup = Setup::of(program, target.tesla()).map_err(impossible)?;
         setup.code_base = program.base;
         setup.registers = self.registers.unwrap_or(setup.registers);
         setup.local_bytes = self.local_bytes.unwrap_or(setup.local_bytes);

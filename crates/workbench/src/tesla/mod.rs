@@ -12,30 +12,24 @@ use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Stage as Any};
 use reconverge_isa::source::Diagnostic;
-use reconverge_isa::{Isa, Program, Span};
+use reconverge_isa::{Isa, Program};
 use reconverge_simt::uses::Uses;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::text::{self, About, Member, NamedParam};
 
-use crate::launch::MachineLaunch;
-use crate::listing::{Listing, Style};
-use crate::machine::{
-    Assembled, ChipName, ExplainError, ExplainedField, Explanation, Machine, Target, TargetError,
-};
+use crate::listing::{Listing, Style, check_nesting};
+use crate::machine::{Assembled, ExplainError, ExplainedField, Explanation, Machine, in_source};
+use crate::request::MachineLaunch;
 use crate::stats::Conventions;
+use crate::target::{Target, TargetError};
 
 pub use launch::Launch;
 
 /// G80 to GT21x.
 #[derive(Clone, Copy, Debug)]
 pub struct Tesla;
-
-/// The chip of a target; G80 by default: every chip runs its instructions.
-fn chip(target: &Target) -> Chip {
-    target.chip.as_deref().and_then(Chip::from_name).unwrap_or(Chip::G80)
-}
 
 /// The program type that decides how words are read.
 fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
@@ -46,7 +40,13 @@ fn stage(target: &Target, program: &Program) -> Result<Stage, TargetError> {
 
 /// The instructions of a program.
 fn code(target: &Target, program: &Program) -> Result<Code, TargetError> {
-    Ok(Code::new(&program.words, program.base, stage(target, program)?, chip(target)))
+    Ok(Code::new(&program.words, program.base, stage(target, program)?, target.tesla()))
+}
+
+/// Refuses a program whose constructs nest deeper than the limit.
+fn nesting(target: &Target, program: &Program) -> Result<(), TargetError> {
+    let stage = stage(target, program)?;
+    check_nesting(text::nesting(&program.words, program.base, target.tesla(), stage))
 }
 
 /// The first field in which a program is not what its text gives back. A text always has a program type.
@@ -134,61 +134,42 @@ impl Machine for Tesla {
         Isa::Tesla
     }
 
-    fn unit(&self) -> &'static str {
-        "bytes"
-    }
-
-    fn chips(&self) -> Vec<ChipName> {
-        Chip::ALL.map(|chip| ChipName { name: chip.name(), aliases: chip.aliases() }).to_vec()
-    }
-
-    /// Chip numbers (`a3`) are names as well.
-    fn has_chip(&self, name: &str) -> bool {
-        Chip::from_name(name).is_some()
-    }
-
-    fn same_chip(&self, one: &str, other: &str) -> bool {
-        Chip::from_name(one).is_some_and(|chip| Chip::from_name(other) == Some(chip))
-    }
-
     fn heading(&self, target: &Target, _: &Program) -> String {
         format!(".isa {}\n", target.isa)
     }
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
-        let name = target.chip.as_deref().unwrap_or(Chip::G80.name());
+        let chip = target.tesla();
+        let chip = (target.chip_name().unwrap_or(chip.name()), chip);
         let about = style.notes.then(|| about(None, program));
         let mut marks = Vec::new();
         let stage = stage(target, program)?;
-        let text = text::disassemble_marked(program, name, stage, listing(style), about.as_ref(), &mut marks);
+        let text = text::disassemble_marked(program, chip, stage, listing(style), about.as_ref(), &mut marks);
         Listing { text, marks }.checked()
     }
 
     fn image_text(&self, target: &Target, image: &Image, style: Style) -> Result<String, TargetError> {
         if style.structure {
-            image
-                .programs
-                .iter()
-                .try_for_each(|program| self.disassemble(target, program, style).map(drop))?;
+            image.programs.iter().try_for_each(|program| nesting(target, program))?;
         }
         let members = image.programs.iter().map(|program| {
             let about = style.notes.then(|| about(image.module_of(program), program));
             Ok(Member { program, stage: stage(target, program)?, about })
         });
         let members: Vec<Member<'_>> = members.collect::<Result<_, TargetError>>()?;
-        Ok(text::disassemble_image(&image.modules, &members, target.chip.as_deref(), listing(style)))
+        Ok(text::disassemble_image(&image.modules, &members, target.chip_name(), listing(style)))
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let stage = stage(target, &Program::default())
-            .map_err(|error| vec![Diagnostic::error(Span::default(), error.to_string())])?;
-        let assembled = text::assemble(source, chip(target), stage)?;
+        let stage = stage(target, &Program::default()).map_err(in_source)?;
+        let assembled = text::assemble(source, target.tesla(), stage)?;
         let chip = match &assembled.chip_name {
             Some(name) => Some(name.as_str()),
             // Modules for several chips have no common one.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
-        let target = Target { stage: Some(assembled.stage.any()), ..Target::new(target.isa, chip) };
+        let target = Target::new(target.isa, chip).map_err(in_source)?;
+        let target = Target { stage: Some(assembled.stage.any()), ..target };
         let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
         back.image.modules = assembled.modules;
         Ok(back)
@@ -235,7 +216,7 @@ impl Machine for Tesla {
 
     /// One word is a short instruction, two are a long one.
     fn explain(&self, target: &Target, words: &[u32]) -> Result<Explanation, ExplainError> {
-        let (chip, stage) = (chip(target), stage(target, &Program::default())?);
+        let (chip, stage) = (target.tesla(), stage(target, &Program::default())?);
         let pair = match *words {
             [first] => [first, 0],
             [first, second] => [first, second],
@@ -287,7 +268,7 @@ impl Machine for Tesla {
     }
 
     fn faults(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
-        let (chip, stage) = (chip(target), stage(target, program)?);
+        let (chip, stage) = (target.tesla(), stage(target, program)?);
         let mut found = Vec::new();
         let mut at = 0;
         while let Some(&first) = program.words.get(at) {
@@ -303,8 +284,8 @@ impl Machine for Tesla {
 
     fn lint(&self, target: &Target, program: &Program) -> Result<Vec<Finding>, TargetError> {
         // What follows the stack takes a time that grows with the square of its depth.
-        self.disassemble(target, program, Style { structure: true, ..Style::default() })?;
-        Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, chip(target)))
+        nesting(target, program)?;
+        Ok(reconverge_tesla::lint::lint(program, stage(target, program)?, target.tesla()))
     }
 
     fn rules(&self) -> Vec<&'static Rule> {
@@ -327,7 +308,7 @@ impl Machine for Tesla {
         image: &Image,
         format: &str,
     ) -> Option<Result<Written<Vec<u8>>, reconverge_container::Error>> {
-        let mut image = Image { chip: Some(chip(target).cuda_target().to_owned()), ..image.clone() };
+        let mut image = Image { chip: Some(target.tesla().cuda_target().to_owned()), ..image.clone() };
         for module in &mut image.modules {
             let own = module.chip.as_deref().and_then(Chip::from_name);
             module.chip = own.map(|own| own.cuda_target().to_owned()).or(module.chip.take());
@@ -352,7 +333,7 @@ impl Machine for Tesla {
     }
 
     fn conventions(&self, target: &Target, program: &Program) -> Result<Conventions, TargetError> {
-        stats::conventions(chip(target), stage(target, program)?, program)
+        stats::conventions(target.tesla(), stage(target, program)?, program)
     }
 
     fn containers(&self) -> &'static [&'static str] {

@@ -4,9 +4,9 @@ use reconverge_isa::Program;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::inst::{Chip, Group, Inst, Memory, Op, Operand, Space, Stage};
 
-use crate::machine::TargetError;
 use crate::stats::memory::{Access, Coalescing};
 use crate::stats::{Class, Conventions};
+use crate::target::TargetError;
 
 pub(super) fn conventions(chip: Chip, stage: Stage, program: &Program) -> Result<Conventions, TargetError> {
     let code = Code::new(&program.words, program.base, stage, chip);

@@ -1,9 +1,9 @@
 //! Several programs in a text, of which the second is called `pixel main`.
 
 use reconverge_isa::program::Image;
-use reconverge_workbench::machine::{Target, assemble, round_trip_image};
 use reconverge_workbench::open::Opened;
 use reconverge_workbench::{Known, Style, open};
+use reconverge_workbench::{Target, assemble, round_trip_image};
 
 pub(crate) fn text(target: &Target, image: &Image) -> String {
     target.machine().image_text(target, image, Style::default()).unwrap()

@@ -119,7 +119,7 @@ type Event = (&'static str, Value);
 
 /// Bytes of one unit of address.
 fn unit_bytes(debugger: &Debugger) -> i64 {
-    match debugger.machine.unit() {
+    match debugger.machine.isa().unit() {
         "bytes" => 1,
         "64-bit words" => 8,
         // An R500 instruction has six words.

@@ -16,13 +16,22 @@ use reconverge_tesla::run::{Run, run, run_watched};
 use reconverge_tesla::state::{CONDITION_REGISTERS, Emitted, Warp};
 use reconverge_tesla::trap::{Cause, Space as MemorySpace};
 
-use super::kernel::Placed;
 use crate::array::{Array, Dtype};
+use crate::error::{self, Access, Error, Trapped};
 use crate::faults::{Kind, Word};
-use crate::request::{Error, killed};
-use crate::session::{Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
+use crate::request::killed;
+use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
 use crate::trace::{self, Recorded, Sink};
-use crate::trapped::{self, Access, Trapped};
+
+/// A buffer that is an output.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) name: String,
+    pub(super) address: u32,
+    pub(super) dtype: Dtype,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: usize,
+}
 
 /// Which outputs a run has.
 #[derive(Clone, Debug)]
@@ -47,7 +56,7 @@ pub(super) fn impossible(error: LaunchError) -> Error {
     Error::Machine(error.to_string())
 }
 
-impl trapped::Cause for Cause {
+impl error::Cause for Cause {
     fn access(&self) -> Option<Access> {
         let Cause::Memory { space, address, bytes, .. } = self else { return None };
         let space = match space {
@@ -175,48 +184,7 @@ impl GridSteps {
     }
 }
 
-impl Steps for GridSteps {
-    fn copy(&self) -> Box<dyn Steps> {
-        Box::new(self.clone())
-    }
-
-    fn groups(&self) -> usize {
-        self.blocks * self.warps
-    }
-
-    fn current(&self) -> Option<usize> {
-        // A block of a graphics launch is one warp, which is numbered in the launch.
-        let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
-        (!self.done).then(|| self.block() * self.warps + warp)
-    }
-
-    fn running(&self) -> Range<usize> {
-        match self.done {
-            true => self.groups()..self.groups(),
-            false => self.block() * self.warps..(self.block() + 1) * self.warps,
-        }
-    }
-
-    fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        self.warp(group).map(|warp| &warp.flow as &dyn FlowView)
-    }
-
-    fn lanes(&self, group: usize) -> Range<usize> {
-        let (block, first) = (group / self.warps, group % self.warps * WARP);
-        match self.graphics {
-            true => group * WARP..self.lanes.min((group + 1) * WARP),
-            false => block * self.lanes + first..block * self.lanes + self.lanes.min(first + WARP),
-        }
-    }
-
-    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        match self.run.step_watched(Watch::of(&mut Dynamic(observer))) {
-            Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
-        }
-        Ok(())
-    }
-
+impl Inspect for GridSteps {
     fn registers(&self) -> Vec<RegisterClass> {
         let count = self.grid.launch.setup().registers as usize;
         vec![
@@ -337,14 +305,6 @@ impl Steps for GridSteps {
         }
     }
 
-    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
-        match self.run.advance(most, watch) {
-            Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
-        }
-        Ok(())
-    }
-
     fn words(&self, kind: Kind) -> Vec<Word> {
         let flow = &self.run.block().current().flow;
         let lanes = flow.launched();
@@ -397,6 +357,61 @@ impl Steps for GridSteps {
             (Kind::Predicate, None) => {}
             (Kind::StackEntry | Kind::BranchCounter | Kind::LoopCounter, _) => {}
         }
+    }
+}
+
+impl Steps for GridSteps {
+    fn copy(&self) -> Box<dyn Steps> {
+        Box::new(self.clone())
+    }
+
+    fn shape(&self) -> (usize, usize) {
+        (if self.graphics { self.lanes } else { self.blocks * self.lanes }, WARP)
+    }
+
+    fn groups(&self) -> usize {
+        self.blocks * self.warps
+    }
+
+    fn current(&self) -> Option<usize> {
+        // A block of a graphics launch is one warp, which is numbered in the launch.
+        let warp = if self.graphics { 0 } else { self.run.block().current().number as usize };
+        (!self.done).then(|| self.block() * self.warps + warp)
+    }
+
+    fn running(&self) -> Range<usize> {
+        match self.done {
+            true => self.groups()..self.groups(),
+            false => self.block() * self.warps..(self.block() + 1) * self.warps,
+        }
+    }
+
+    fn view(&self, group: usize) -> Option<&dyn FlowView> {
+        self.warp(group).map(|warp| &warp.flow as &dyn FlowView)
+    }
+
+    fn lanes(&self, group: usize) -> Range<usize> {
+        let (block, first) = (group / self.warps, group % self.warps * WARP);
+        match self.graphics {
+            true => group * WARP..self.lanes.min((group + 1) * WARP),
+            false => block * self.lanes + first..block * self.lanes + self.lanes.min(first + WARP),
+        }
+    }
+
+    fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
+        match self.run.step_watched(Watch::of(&mut Dynamic(observer))) {
+            Ok(step) => self.done = step == Step::Done,
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
+        }
+        Ok(())
+    }
+
+    fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
+        match self.run.advance(most, watch) {
+            Ok(step) => self.done = step == Step::Done,
+            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
+        }
+        Ok(())
     }
 
     fn next_words(&self) -> Option<Vec<usize>> {

@@ -7,11 +7,11 @@ use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, LaunchError};
 
-use super::grid::{Outputs, impossible};
+use super::grid::{Outputs, Placed, impossible};
 use super::{Launch, sizes};
 use crate::array::{Array, Dtype};
-use crate::launch::Request;
-use crate::request::Error;
+use crate::error::Error;
+use crate::request::Request;
 use crate::tesla::names::{ParamType, demangled, params_of_mangled};
 use crate::values::{Files, Loaded, Stated, Values};
 
@@ -51,16 +51,6 @@ const FIRST_ADDRESS: u32 = 0x1_0000;
 /// does not hit the next.
 const BUFFER_GAP: u32 = 0x1000;
 
-/// A buffer that is an output.
-#[derive(Clone, Debug)]
-pub(super) struct Placed {
-    pub(super) name: String,
-    pub(super) address: u32,
-    pub(super) dtype: Dtype,
-    pub(super) shape: Vec<usize>,
-    pub(super) bytes: usize,
-}
-
 impl Placed {
     fn new(name: &str, address: u32, array: &Array) -> Placed {
         let (name, shape, bytes) = (name.to_owned(), array.shape.clone(), array.bytes.len());
@@ -71,7 +61,7 @@ impl Placed {
 impl Launch {
     /// A kernel with its memory, and the buffers that are outputs.
     pub(super) fn kernel(&self, request: &Request<'_>) -> Result<(Compute, Outputs), Error> {
-        let Request { image, program, files, .. } = *request;
+        let Request { image, program, target, files, .. } = *request;
         let setup = self.setup(request)?;
         let mut compute = Compute::of(program, setup.chip).map_err(impossible)?;
         compute.setup = setup.into();
@@ -79,7 +69,7 @@ impl Launch {
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
         // Without a chip, G80 stands for any.
-        let stated = request.chip().and(self.registers.or(program.resources.registers));
+        let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
         if !self.oversized {
             fits_the_chip(compute.setup.chip, compute.block, stated)?;
         }

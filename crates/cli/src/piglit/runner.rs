@@ -22,12 +22,13 @@ use serde::Serialize;
 use walkdir::WalkDir;
 
 use super::Piglit;
+use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::named_counts;
 use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_json, counted, quiet};
 use crate::shown::{listed, unlisted};
-use crate::{Answer, check, files, interrupt};
+use crate::{check, files, interrupt};
 
 /// The folder of Debian's package, below the folder of libraries of the architecture.
 const FOLDER: &str = "piglit";

@@ -1,0 +1,126 @@
+//! Arguments that commands share, and how a command ends.
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use reconverge_container::Endian;
+use reconverge_isa::Isa;
+use reconverge_isa::program::Stage;
+use reconverge_simt::{Engine, Level, Mode, Options};
+use reconverge_workbench::target::TargetError;
+use reconverge_workbench::{Known, Target};
+
+/// What the input may not state itself.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct TargetArgs {
+    /// The machine
+    #[arg(long, value_name = "MACHINE", value_parser = isa())]
+    pub(crate) isa: Option<Isa>,
+    /// The chip, for instance R580, RV770, GT200 or sm_13
+    #[arg(long, value_name = "NAME")]
+    pub(crate) chip: Option<String>,
+    /// The program type, where it decides what words mean
+    #[arg(long, value_name = "TYPE", value_parser = stage())]
+    pub(crate) stage: Option<Stage>,
+    /// The byte order of raw words and of arrays, where their contents do not show it
+    #[arg(long, value_name = "ORDER", value_parser = endian())]
+    pub(crate) endian: Option<Endian>,
+}
+
+impl TargetArgs {
+    /// What is known about a file.
+    pub(crate) fn known(&self) -> Known {
+        Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
+    }
+
+    /// The target, once the machine is known.
+    pub(crate) fn target(&self, isa: Isa) -> Result<Target, TargetError> {
+        Ok(Target { stage: self.stage, ..Target::new(isa, self.chip.as_deref())? })
+    }
+}
+
+/// What runs programs; results do not depend on it.
+#[derive(Args, Clone)]
+pub(crate) struct EngineArgs {
+    /// Which engine runs: compiled, fast, reference, or the reference with one of the others in lockstep. When absent:
+    /// compiled; for many small cases (check) and runs that are observed, fast. Results do not depend on it
+    #[arg(long, value_parser = engine())]
+    pub(crate) engine: Option<Engine>,
+    /// Which vector instructions the fast engine uses; the most that this processor has when absent. Results do not
+    /// depend on it
+    #[arg(long, value_parser = level())]
+    pub(crate) level: Option<Level>,
+}
+
+impl EngineArgs {
+    pub(crate) fn options(&self) -> Options {
+        self.options_or(Engine::Compiled)
+    }
+
+    /// The options, where no engine was given with this one.
+    pub(crate) fn options_or(&self, engine: Engine) -> Options {
+        Options { engine: self.engine.unwrap_or(engine), level: self.level, ..Options::default() }
+    }
+}
+
+/// An argument that is one of some names, which help texts and completions list.
+pub(crate) fn one_of<T: Clone + Send + Sync + 'static>(
+    values: Vec<T>,
+    name: fn(&T) -> &'static str,
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(values.iter().map(name));
+    names
+        .try_map(move |given| values.iter().find(|value| name(value) == given).cloned().ok_or("no such name"))
+}
+
+pub(crate) fn isa() -> impl TypedValueParser<Value = Isa> {
+    one_of(Isa::ALL.to_vec(), |isa| isa.name())
+}
+
+pub(crate) fn stage() -> impl TypedValueParser<Value = Stage> {
+    one_of(Stage::ALL.to_vec(), |stage| stage.name())
+}
+
+pub(crate) fn endian() -> impl TypedValueParser<Value = Endian> {
+    one_of(Endian::ALL.to_vec(), |endian| endian.name())
+}
+
+pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
+    let names = Engine::ALL.map(|engine| match engine {
+        Engine::Lockstep => PossibleValue::new(engine.name()).alias("lockstep=reference,fast"),
+        _ => PossibleValue::new(engine.name()),
+    });
+    PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
+}
+
+/// Of the levels, those that this processor has; the others are not offered.
+pub(crate) fn level() -> impl TypedValueParser<Value = Level> {
+    let names = Level::NAMES.map(|name| PossibleValue::new(name).hide(Level::from_name(name).is_none()));
+    PossibleValuesParser::new(names).try_map(|given| {
+        Level::from_name(&given)
+            .ok_or("this processor or this build (feature `every-level`) does not have it")
+    })
+}
+
+pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
+    one_of(Mode::ALL.to_vec(), |mode| mode.name())
+}
+
+/// The container formats, for help texts.
+pub(crate) fn files_help() -> String {
+    let formats = reconverge_container::formats().map(|(name, about)| format!("  {name:<12} {about}"));
+    format!(
+        "Formats that are recognised:\n  source       assembler text, by the file name's ending .s or .asm\n{}",
+        formats.collect::<Vec<_>>().join("\n")
+    )
+}
+
+/// How a command ended, when it did not go wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// All well.
+    Yes,
+    /// A case failed, a rule is broken, or the program trapped.
+    No,
+    /// As another program ended.
+    Status(u8),
+}

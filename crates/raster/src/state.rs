@@ -1,0 +1,360 @@
+//! The state of a draw: surfaces, tests, and what passes between the stages.
+
+use crate::blend::{Blend, LogicOp};
+use crate::clip::Clip;
+use crate::depth::{Compare, DepthFormat, Tests};
+use crate::format::Format;
+use crate::interpolate::Input;
+use crate::primitive::Topology;
+use crate::setup::Rectangle;
+
+/// Elements of a surface in memory, one row after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Surface {
+    /// Place of element (0, 0), in bytes.
+    pub start: usize,
+    /// The place behind the last byte: what is not below is neither read nor written.
+    pub end: usize,
+    /// Elements from one row to the next.
+    pub pitch: usize,
+    /// Rows; below them nothing is drawn.
+    pub rows: usize,
+}
+
+impl Surface {
+    /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
+    /// behind them.
+    pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
+        let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
+        let place = self.start + ((sample * self.rows + y) * self.pitch + x) * bytes;
+        (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
+    }
+}
+
+/// A colour target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// Where it is.
+    pub surface: Surface,
+    /// Its elements.
+    pub format: Format,
+    /// The component of the format that red, green, blue and alpha go to; `None` for one that is not there.
+    pub places: [Option<u8>; 4],
+    /// Which of red (bit 0) to alpha are written.
+    pub mask: u8,
+    /// Blending, if it is on.
+    pub blend: Option<Blend>,
+    /// The number of the fragment program's colour.
+    pub color: usize,
+}
+
+impl Target {
+    /// The colour that an element stores; missing components are 0, 0, 0, 1.
+    pub(crate) fn color(&self, element: &[u8]) -> [f32; 4] {
+        let values = self.format.read(element);
+        std::array::from_fn(|chan| match self.places[chan] {
+            Some(place) => f32::from_bits(values[usize::from(place)]),
+            None => {
+                if chan == 3 {
+                    1.
+                } else {
+                    0.
+                }
+            }
+        })
+    }
+
+    /// Stores a colour.
+    pub(crate) fn store(&self, element: &mut [u8], color: [u32; 4], logic: LogicOp) {
+        let (mut values, mut mask) = ([0; 4], 0);
+        for (chan, place) in self.places.iter().enumerate() {
+            if let Some(place) = place {
+                values[usize::from(*place)] = color[chan];
+                mask |= (self.mask >> chan & 1) << place;
+            }
+        }
+        let (mut bits, written) = self.format.write(values, mask);
+        // Whole elements need not be read.
+        if written == u128::MAX >> (128 - 8 * u32::from(self.format.bytes)) && logic == LogicOp::COPY {
+            element.copy_from_slice(&bits.to_le_bytes()[..element.len()]);
+            return;
+        }
+        let mut old = [0; 16];
+        old[..element.len()].copy_from_slice(element);
+        let old = u128::from_le_bytes(old);
+        if logic != LogicOp::COPY {
+            bits = logic.apply(bits, old);
+        }
+        let new = old & !written | bits & written;
+        element.copy_from_slice(&new.to_le_bytes()[..element.len()]);
+    }
+}
+
+/// A depth buffer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DepthTarget {
+    /// Where it is.
+    pub surface: Surface,
+    /// Its elements.
+    pub format: DepthFormat,
+}
+
+/// From clip space to the window.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Viewport {
+    /// Of x, y and z.
+    pub scale: [f32; 3],
+    /// Added after.
+    pub offset: [f32; 3],
+    /// The range to which depth is clamped, if it is.
+    pub depth: Option<(f32, f32)>,
+    /// Whether x, y and z are divided by w first.
+    pub divides: bool,
+}
+
+/// How the inside of a polygon is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Fill {
+    Points,
+    Lines,
+    #[default]
+    Solid,
+}
+
+/// Polygon offset. (OpenGL 3.0, 3.6.4)
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Offset {
+    /// Times the steepest slope of depth.
+    pub slope: f64,
+    /// Added, in depth.
+    pub constant: f64,
+    /// Whether `constant` counts in the smallest steps of a float as large as the largest depth of the primitive.
+    pub of_float: bool,
+    /// The most that is added: the least if it is negative; 0 for no limit.
+    pub clamp: f64,
+}
+
+/// One side of a polygon.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Side {
+    /// It is not drawn.
+    pub culled: bool,
+    /// What is drawn.
+    pub fill: Fill,
+    /// What is added to depth.
+    pub offset: Option<Offset>,
+}
+
+/// Sizes of points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Points {
+    /// Width and height in pixels, where the vertex program gives none.
+    pub size: [f32; 2],
+    /// Whether it gives one.
+    pub from_vertex: bool,
+    /// The range of what it gives.
+    pub range: [f32; 2],
+}
+
+/// Several samples a pixel. (OpenGL 3.0, 3.3.1)
+#[derive(Clone, Debug, PartialEq)]
+pub struct Multisample {
+    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
+    pub places: Vec<[i8; 2]>,
+    /// Whether each sample is covered by itself; else all are where the centre is.
+    pub by_sample: bool,
+    /// Bit n: sample n may be covered.
+    pub mask: u8,
+    /// Whether alpha of colour 0 says how many samples are covered.
+    pub alpha_to_coverage: bool,
+    /// Whether each sample is shaded by itself.
+    pub shades_samples: bool,
+    /// Bit n: input n is taken where the primitive covers the pixel, if it does not cover the centre.
+    pub at_centroid: u64,
+    /// Bit n: input n is taken at the sample, where each is shaded by itself.
+    pub at_sample: u64,
+    /// The same two of the position.
+    pub position: (bool, bool),
+    /// What becomes of samples that are covered, instead of tests and blending.
+    pub copy: Option<Copy>,
+}
+
+impl Default for Multisample {
+    fn default() -> Multisample {
+        Multisample {
+            places: Vec::new(),
+            by_sample: false,
+            mask: !0,
+            alpha_to_coverage: false,
+            shades_samples: false,
+            at_centroid: 0,
+            at_sample: 0,
+            position: (false, false),
+            copy: None,
+        }
+    }
+}
+
+/// A copy between surfaces, of pixels that a draw covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// The mean of all samples of the first target goes to the second, which has one.
+    Resolve,
+    /// [`Draw::copies_depth`] from this sample of the depth buffer.
+    Depth(u8),
+    /// Everything stays as it is.
+    Nothing,
+}
+
+/// A pattern along lines. (OpenGL 3.0, 3.5.2)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stipple {
+    /// Bit n: whether pixel n is drawn, the lowest first.
+    pub pattern: u16,
+    /// Pixels a bit.
+    pub factor: u16,
+    /// Whether it begins anew with each line, not only with each run of vertices.
+    pub restarts: bool,
+}
+
+impl Stipple {
+    /// Whether the pixel at a distance from the first is drawn.
+    pub(crate) fn draws(self, distance: i64) -> bool {
+        self.pattern >> (distance / i64::from(self.factor.max(1))).rem_euclid(16) & 1 != 0
+    }
+}
+
+/// All that a draw depends on besides its vertices and the fragment program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draw {
+    /// How vertices make primitives.
+    pub topology: Topology,
+    /// Whether the last vertex of a primitive gives its flat attributes.
+    pub last_provokes: bool,
+    /// From clip space to the window.
+    pub viewport: Viewport,
+    /// What is cut; `None` for nothing.
+    pub clip: Option<Clip>,
+    /// The pixels that may be drawn.
+    pub scissor: Rectangle,
+    /// Whether the front of a polygon runs clockwise on the screen.
+    pub front_is_clockwise: bool,
+    /// Front and back.
+    pub sides: [Side; 2],
+    /// Sizes of points.
+    pub points: Points,
+    /// Width of lines, in pixels.
+    pub line_width: f32,
+    /// The pattern of lines, if there is one.
+    pub stipple: Option<Stipple>,
+    /// What the fragment program reads.
+    pub inputs: Vec<Input>,
+    /// The depth buffer, if there is one.
+    pub depth: Option<DepthTarget>,
+    /// Depth and stencil tests.
+    pub tests: Tests,
+    /// Comparison of the alpha of colour 0.
+    pub alpha_test: Option<(Compare, f32)>,
+    /// The colour targets.
+    pub targets: Vec<Target>,
+    /// The logic operation, instead of blending, if it is not [`LogicOp::COPY`].
+    pub logic: LogicOp,
+    /// Depth and stencil go to the first colour target as they are stored; nothing else is.
+    pub copies_depth: bool,
+    /// Samples of pixels.
+    pub multisample: Multisample,
+}
+
+/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
+#[derive(Clone, Debug, Default)]
+pub struct Fragments {
+    /// How many lanes.
+    pub lanes: usize,
+    /// For each of [`Draw::inputs`] the values of all lanes.
+    pub inputs: Vec<Vec<[u32; 4]>>,
+    /// x and y of the pixel's centre, depth, and clip-space w.
+    pub positions: Vec<[f32; 4]>,
+    /// Whether the front is seen.
+    pub front: Vec<bool>,
+    /// Which lanes are pixels of the primitive: the others only help with differences.
+    pub covered: Vec<bool>,
+    /// Bit n: sample n of the pixel is covered.
+    pub samples: Vec<u8>,
+    /// The sample that a lane is for, where each is shaded by itself.
+    pub sample: Vec<u8>,
+}
+
+/// What a fragment program gives.
+#[derive(Clone, Debug, Default)]
+pub struct Shaded {
+    /// By number of the colour: the values of all lanes, if it was written.
+    pub colors: Vec<Option<Vec<[u32; 4]>>>,
+    /// Depth in place of the interpolated one.
+    pub depth: Option<Vec<u32>>,
+    /// Stencil reference in place of the state's.
+    pub stencil: Option<Vec<u32>>,
+    /// Lanes that end without a fragment.
+    pub killed: Vec<bool>,
+    /// Samples that may be covered, bit n sample n, if the program says which.
+    pub mask: Option<Vec<u32>>,
+}
+
+/// What shades fragments.
+pub trait FragmentProgram {
+    /// Why it does not.
+    type Error;
+
+    /// Shades fragments.
+    ///
+    /// # Errors
+    /// The program does not run to its end; nothing of these fragments is stored then.
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
+}
+
+/// What a draw counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Primitives that were assembled.
+    pub primitives: u64,
+    /// Samples that passed all tests.
+    pub passed: u64,
+}
+
+/// Lanes that are shaded and merged together.
+pub(crate) struct Batch {
+    pub(crate) fragments: Fragments,
+    pub(crate) pixels: Vec<(i32, i32)>,
+    /// Depths of all samples of each lane, if there are several.
+    pub(crate) depths: Vec<f32>,
+}
+
+impl Batch {
+    pub(crate) fn new(draw: &Draw) -> Batch {
+        let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
+        Batch { fragments, pixels: Vec::new(), depths: Vec::new() }
+    }
+
+    /// Makes room for so many lanes more.
+    pub(crate) fn reserve(&mut self, lanes: usize) {
+        let all = &mut self.fragments;
+        all.inputs.iter_mut().for_each(|values| values.reserve(lanes));
+        all.positions.reserve(lanes);
+        self.pixels.reserve(lanes);
+    }
+
+    /// Adds the lanes of another behind these.
+    pub(crate) fn append(&mut self, other: Batch) {
+        let Fragments { lanes, inputs, positions, front, covered, samples, sample } = other.fragments;
+        let all = &mut self.fragments;
+        all.lanes += lanes;
+        all.inputs.iter_mut().zip(inputs).for_each(|(all, more)| all.extend(more));
+        all.positions.extend(positions);
+        all.front.extend(front);
+        all.covered.extend(covered);
+        all.samples.extend(samples);
+        all.sample.extend(sample);
+        self.pixels.extend(other.pixels);
+        self.depths.extend(other.depths);
+    }
+}

@@ -1,0 +1,109 @@
+//! Text to programs, and programs to text and back.
+
+use reconverge_isa::program::Image;
+use reconverge_isa::source::Diagnostic;
+use reconverge_isa::{Program, Span};
+
+use crate::listing::Style;
+use crate::machine::{Assembled, same_program};
+use crate::target::{Target, directives, isa_of_chip, isa_of_source, same_chip};
+
+/// The programs of a source text for the machine of `target`.
+///
+/// # Errors
+/// Every error of the source; also a source that names another machine.
+pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
+    let isa = target.isa;
+    if let Some(stated) = isa_of_source(source).filter(|stated| *stated != isa) {
+        let at = directives(source).find(|(name, _, _)| [".isa", ".chip"].contains(name));
+        let message = format!("this source is for {stated}, not for {isa}");
+        let help = format!("leave --isa out, or say --isa {stated}");
+        return Err(vec![Diagnostic::error(at.map_or(Span::default(), |(_, _, at)| at), message).help(help)]);
+    }
+    let other = |(name, stated, at): (&str, &str, Span)| {
+        let asked = target.chip_name().filter(|asked| !same_chip(isa, stated, asked))?;
+        (name == ".chip" && isa_of_chip(stated) == Some(isa)).then(|| {
+            let message = format!("this source is for {stated}, not for {asked}");
+            Diagnostic::error(at, message).help(format!("leave --chip out, or say --chip {stated}"))
+        })
+    };
+    if let Some(error) = directives(source).find_map(other) {
+        return Err(vec![error]);
+    }
+    target.machine().assemble(target, source)
+}
+
+/// Words to text and back: the words must be equal, and of what the container states, the part that a listing has
+/// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
+///
+/// # Errors
+/// The first difference, in words; or a program type that the machine does not have.
+pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
+    let machine = target.machine();
+    let listing = machine.disassemble(target, program, Style::default());
+    let listing = listing.map_err(|error| error.to_string())?;
+    let back = assemble(target, &listing.text).map_err(|errors| {
+        let error = &errors[0];
+        let (line, column) = error.span.line_column(&listing.text);
+        format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
+    })?;
+    let [back] = &back.image.programs[..] else {
+        return Err(format!("round trip: {} programs come back", back.image.programs.len()));
+    };
+    same_program(machine, program, back).map_err(|why| format!("round trip: {why}"))
+}
+
+/// An image to text and back: the same programs, and of what they share and what the container states, the part that
+/// the machine's texts have (Tesla: all of it). So for every style of text.
+///
+/// # Errors
+/// The first difference, in words; or a program type that the machine does not have.
+pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
+    let machine = target.machine();
+    for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
+        let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
+        let back = assemble(target, &text).map_err(|errors| {
+            let error = &errors[0];
+            let (line, column) = error.span.line_column(&text);
+            format!("round trip: line {line}, column {column} of the file's text does not assemble: {error}")
+        })?;
+        machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_isa::Isa;
+
+    use super::*;
+
+    #[test]
+    fn an_instruction_is_explained_where_it_stands_in_its_program() {
+        let target = Target::of(Isa::Tesla);
+        let source = "nop\nadd b32 $r0 $r1 $r2\nexit nop\n";
+        let program = assemble(&target, source).unwrap().image.programs.remove(0);
+        let at = |address| target.machine().explain_at(&target, &program, address);
+        let first = at(0).unwrap();
+        let second = first.words.len() as u32 * 4;
+        assert_eq!(
+            at(second).unwrap().words,
+            program.words[first.words.len()..][..at(second).unwrap().words.len()]
+        );
+        assert!(at(second).unwrap().text.contains("add"), "{:?}", at(second));
+        let refused = at(2).unwrap_err().to_string();
+        assert_eq!(
+            refused,
+            format!("no instruction starts at 0x2: the nearest start at 0x0 and {second:#x}")
+        );
+    }
+
+    #[test]
+    fn a_source_for_another_machine_is_refused() {
+        let errors = assemble(&Target::of(Isa::R500), ".chip RV770\n").unwrap_err();
+        assert_eq!(
+            errors[0].to_string(),
+            "this source is for r700, not for r500 (leave --isa out, or say --isa r700)"
+        );
+    }
+}

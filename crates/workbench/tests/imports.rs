@@ -1,0 +1,40 @@
+//! Imports inside the crate run one way.
+
+use std::path::Path;
+
+use reconverge_testkit::climbing_imports;
+
+/// `crate` is the registry of machines in `lib.rs`. Up to the machines nothing knows all of them.
+const ORDER: [&str; 33] = [
+    "array", "values", "error", "target", "listing", "faults", "trace", "session", "result", "request",
+    "stats", "machine", "r500", "r700", "tesla", "crate", "text", "open", "trapped", "launch", "choose",
+    "manifest", "contents", "edit", "formats", "lint", "kernels", "micro", "suite", "taint", "graph",
+    "report", "debugger",
+];
+
+#[test]
+fn no_module_imports_one_that_comes_later() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    assert_eq!(climbing_imports(&src, &ORDER), [""; 0]);
+}
+
+/// The registry's function has the name of a module, and its method none, so that the order alone does not see them.
+#[test]
+fn nothing_below_the_registry_looks_a_machine_up() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut looked = 0;
+    for module in ORDER.iter().take_while(|module| **module != "crate") {
+        for file in reconverge_testkit::sources(&src).iter().filter(|file| {
+            let inside = file.strip_prefix(&src).expect("it lies in the folder");
+            inside.with_extension("").starts_with(module)
+        }) {
+            let text = std::fs::read_to_string(file).expect("a source");
+            let code = text.split("#[cfg(test)]\nmod").next().unwrap_or_default();
+            for call in [".machine()", "crate::machine(", "use crate::machine;"] {
+                assert!(!code.contains(call), "{}: {call}", file.display());
+            }
+            looked += 1;
+        }
+    }
+    assert!(looked > 20, "{looked} files");
+}
