@@ -112,7 +112,8 @@ pub(crate) fn launch(
     for (option, value) in options {
         launch.set(&option, &value).map_err(errors::run)?;
     }
-    launch.common.chip = program.target().chip.clone().or(launch.common.chip.take());
+    launch.common.chip =
+        program.target().chip.as_ref().map(|chip| chip.name.clone()).or(launch.common.chip.take());
     launch.common.stage =
         launch.common.stage.take().or(program.target().stage.map(|stage| stage.name().to_owned()));
     let folder = PathBuf::from(".");

@@ -161,7 +161,7 @@ impl Program {
 
     #[getter]
     fn chip(&self) -> Option<&str> {
-        self.target().chip.as_deref()
+        self.target().chip.as_ref().map(|chip| chip.name.as_str())
     }
 
     #[getter]

@@ -107,7 +107,7 @@ mod tests {
                 lowered.set(lowered.get() + 1);
                 Vec::new()
             };
-            forms.of(engine, groups, lower, |plain: &Vec<Extent>, extent| {
+            forms.of(&"", (engine, groups), lower, |plain: &Vec<Extent>, extent| {
                 [plain.as_slice(), &[extent]].concat()
             })
         };

@@ -1,10 +1,11 @@
 //! Every question of `questions.rs` shown by a program, or by the function that it is about.
 
+use reconverge_r500::chip::Chip;
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
 use reconverge_r500::flow::{Decision, Flow, InhibitScope, Limits, LoopConstant, Step, Undefined};
 use reconverge_r500::inst::Fc;
 use reconverge_r500::lane::{self, Term};
-use reconverge_r500::launch::{Environment, group_width};
+use reconverge_r500::launch::{Environment, Hardware};
 use reconverge_r500::questions::{QUESTIONS, Question};
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{AluResultOp, CmnInst, FcAddr, FcInst, FcMode, Omod, Target};
@@ -67,7 +68,11 @@ fn every_question_is_a_row_of_the_page() {
 
 #[test]
 fn groups_are_as_wide_as_the_chips_and_made_of_quads() {
-    assert_eq!([None, Some("R520"), Some("R580")].map(group_width), [16, 16, 48]);
+    assert_eq!(Hardware::default().group_width, 16);
+    assert_eq!(
+        ["R520", "R580"].map(|name| Chip::named(name).map(|chip| chip.group_width)),
+        [Some(16), Some(48)]
+    );
     // src0 of the lane to the right, and of the one below, minus that of the first lane.
     let source = "ALU temp[1].rgb = MDH src0.rrr, -src0.111, src0.rrr : src0=temp[0]\n  \
                   + temp[1].a = MDV src0.r, -src0.1, src0.r : src0=temp[0]\n";
