@@ -12,11 +12,11 @@ use reconverge_isa::Isa;
 /// One board.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Board {
-    /// Its product name.
+    /// The product name.
     pub name: &'static str,
-    /// Its PCI device id.
+    /// The PCI device id.
     pub pci: u16,
-    /// Its chip, in lower case, as the machine's table of chips names it.
+    /// The chip, in lower case, as in the machine's table of chips.
     pub chip: &'static str,
     /// The drivers that it has.
     pub driver: Driver,

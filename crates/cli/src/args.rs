@@ -27,7 +27,7 @@ pub(crate) struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// What is known about a file.
+    /// Facts about a file.
     pub(crate) fn known(&self) -> Known {
         Known { isa: self.isa, chip: self.chip.clone(), stage: self.stage, endian: self.endian }
     }

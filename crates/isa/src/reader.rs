@@ -152,7 +152,7 @@ impl<'a, 't> Reader<'a, 't> {
         self.at >= self.tokens.len()
     }
 
-    /// How many tokens have been read.
+    /// Returns the number of tokens read so far.
     pub fn place(&self) -> usize {
         self.at
     }
@@ -221,7 +221,7 @@ pub(crate) fn same(token: &[u8], text: &str) -> bool {
     true
 }
 
-/// What follows a prefix.
+/// Returns the text after a prefix.
 #[inline(always)]
 pub(crate) fn strip<'a>(token: &'a [u8], prefix: &str) -> Option<&'a [u8]> {
     let start = token.get(..prefix.len())?;

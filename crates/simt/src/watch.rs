@@ -52,7 +52,7 @@ impl<O: Observer> Listener for O {
     }
 }
 
-/// Who observes a run, and what it is told.
+/// The observer of a run, and the events that it receives.
 ///
 /// ```
 /// use reconverge_simt::{FlowTrace, Recorder, Shares, Silent, Watch};
@@ -62,7 +62,7 @@ impl<O: Observer> Listener for O {
 /// assert!(matches!(Watch::of(&mut Recorder::default()), Watch::Data(_)));
 /// ```
 pub enum Watch<'a> {
-    /// Nobody.
+    /// No observer.
     Nothing,
     /// The paths of the fast engine ([`Observer::PATHS`]), and no events.
     Paths(&'a mut dyn Listener),

@@ -5,7 +5,7 @@ use reconverge_simt::Fidelity;
 
 use crate::flow::TokenType;
 
-/// Which lanes execute an operation. (9.2)
+/// The lanes that execute an operation. (9.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Executing {
     /// The active lanes whose guard holds.
@@ -28,7 +28,7 @@ pub(crate) enum Effect {
         token: TokenType,
         /// The token's address; `None` for the next instruction.
         address: Option<u32>,
-        /// Where the warp continues; `None` for the next instruction.
+        /// The address at which the warp continues; `None` for the next instruction.
         goes: Option<u32>,
         /// A limited operation pushes nothing where the stack is deep enough.
         limited: bool,
@@ -49,7 +49,7 @@ impl Effect {
     }
 }
 
-/// How many warps a barrier waits for. (9.7)
+/// The number of warps that a barrier waits for. (9.7)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BarrierCount {
     /// That many; 0xfff is the number of warps of the block.
@@ -60,7 +60,7 @@ pub enum BarrierCount {
 
 /// The words for the other fields of an instruction.
 pub(crate) struct Words {
-    /// Its first source.
+    /// The first source.
     pub(crate) source: String,
     /// The lanes whose guard holds, if it is a condition.
     pub(crate) taken_by: &'static str,
@@ -183,7 +183,7 @@ controls! {
         wait: bool,
         /// Barrier number, 0 to 15.
         barrier: u8,
-        /// How many warps complete it.
+        /// The number of warps that complete it.
         count: BarrierCount,
     } => "bar", Recommended, Active, Effect::Barrier,
         |_| bar_in_words(inc, wait, barrier, count),

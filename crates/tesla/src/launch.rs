@@ -46,7 +46,7 @@ pub const MOST_THREADS: u32 = 1 << 16;
 /// takes; 512 threads with all the l[] that hardware allows need an eighth of it.
 pub const MOST_LOCAL_OF_BLOCK: u64 = 1 << 28;
 
-/// What every stage has.
+/// The fields that every stage has.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// The chip, which decides what can be decoded and a few results.
@@ -128,14 +128,14 @@ impl Setup {
 pub struct Environment {
     /// The program type.
     pub stage: Stage,
-    /// What every stage has.
+    /// The fields that every stage has.
     pub setup: Arc<Setup>,
 }
 
 /// A grid of blocks of a compute program.
 #[derive(Clone, Debug)]
 pub struct Compute {
-    /// What every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// Blocks in x and y, at least 1 and at most 0xffff each.
     pub grid: [u32; 2],
@@ -250,7 +250,7 @@ pub enum Varying {
 /// right.
 #[derive(Clone, Debug)]
 pub struct Fragment {
-    /// What every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// How many fragments there are. Their last quad is filled with helper lanes when `helpers` says so.
     pub lanes: usize,
@@ -292,7 +292,7 @@ impl Fragment {
 /// Vertices of a vertex program.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// What every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// How many vertices there are.
     pub lanes: usize,
@@ -303,7 +303,7 @@ pub struct Vertex {
 /// Primitives of a geometry program.
 #[derive(Clone, Debug)]
 pub struct Geometry {
-    /// What every stage has. Shared, so that a launch is cheap to copy.
+    /// The fields that every stage has. Shared, so that a launch is cheap to copy.
     pub setup: Arc<Setup>,
     /// How many primitives there are.
     pub lanes: usize,
@@ -327,7 +327,7 @@ pub enum Launch {
 }
 
 impl Launch {
-    /// What every stage has.
+    /// The fields that every stage has.
     pub fn setup(&self) -> &Arc<Setup> {
         match self {
             Launch::Compute(launch) => &launch.setup,
@@ -345,7 +345,7 @@ impl Launch {
     /// The launch in an environment of its stage.
     ///
     /// # Errors
-    /// The stage is another.
+    /// The stage differs.
     pub(crate) fn within(mut self, environment: &Environment) -> Result<Launch, LaunchError> {
         let (stage, loaded) = (self.stage(), environment.stage);
         if stage != loaded {

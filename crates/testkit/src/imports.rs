@@ -1,4 +1,4 @@
-//! How the modules of a crate import each other, for tests that hold an order.
+//! Imports between the modules of a crate, for tests of their order.
 //!
 //! A module is a file; a folder belongs to the module that it is named after. What a name means is looked up as the
 //! compiler does, through `use` and `pub use`, so that an import through a facade counts as one of the module behind it.
@@ -93,7 +93,7 @@ struct Use {
     public: bool,
 }
 
-/// What a file names.
+/// The paths that a file names.
 #[derive(Default)]
 struct Module {
     file: PathBuf,

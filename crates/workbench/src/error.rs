@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::values::ValuesError;
 
-/// Why a launch gave no result.
+/// The reason a launch has no result.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -26,17 +26,17 @@ pub enum Error {
     Texture {
         /// The unit.
         unit: u8,
-        /// What is wrong.
+        /// The problem.
         error: ImageError,
     },
     /// A number of values that fits nothing.
     #[error("{place}: {found} numbers where {wanted} would fit")]
     Count {
-        /// What they are for.
+        /// Their purpose.
         place: String,
         /// Numbers there are.
         found: usize,
-        /// What would fit.
+        /// The expected values.
         wanted: String,
     },
     /// No lanes, or more than a launch may have.
@@ -51,7 +51,7 @@ pub enum Error {
          file){}", splits(*.count)
     )]
     Flat {
-        /// What they are for.
+        /// Their purpose.
         place: String,
         /// Numbers there are.
         count: usize,
@@ -63,7 +63,7 @@ pub enum Error {
         place: String,
         /// The name.
         found: String,
-        /// What would fit.
+        /// The expected values.
         help: String,
     },
     /// The program does not assemble, or cannot be loaded.
@@ -72,7 +72,7 @@ pub enum Error {
     /// An option of the command line that the machine does not have.
     #[error("--{option} is not for {isa} programs")]
     Option {
-        /// Its name.
+        /// The name.
         option: String,
         /// The machine.
         isa: Isa,
@@ -121,7 +121,7 @@ pub struct Access {
     pub space: &'static str,
     /// First byte.
     pub address: u32,
-    /// How many.
+    /// The number of them.
     pub bytes: u32,
 }
 
@@ -142,7 +142,7 @@ pub struct Trapped {
     pub pc: u32,
     /// The lanes concerned, in their group.
     pub lanes: Mask,
-    /// What happened.
+    /// The event.
     pub cause: String,
     /// The name of what happened, without its particulars: `Memory`, `Flow.StackMismatch`.
     pub name: String,
@@ -247,7 +247,7 @@ impl Trapped {
         lines
     }
 
-    /// The same as an object.
+    /// Returns the same as a JSON object.
     pub fn to_json(&self) -> Value {
         let registers = self.state.iter().flat_map(|state| &state.registers);
         let registers: serde_json::Map<String, Value> =

@@ -19,18 +19,18 @@ use crate::session::Session;
 use crate::target::Target;
 use crate::values::{Files, Loaded, Values};
 
-/// What launches of all machines have.
+/// The fields that launches of all machines have.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct Common {
     /// The program's file.
     pub program: Option<String>,
-    /// The program of this name, where the file has several.
+    /// The name of the program to use if the file contains several.
     pub kernel: Option<String>,
     /// The chip, where the program's file does not state it.
     pub chip: Option<String>,
     /// The program type, where the program's file does not state it.
     pub stage: Option<String>,
-    /// How many lanes; taken from the longest input when absent.
+    /// The number of lanes; that of the longest input when absent.
     pub lanes: Option<usize>,
     /// `strict` or `lenient`.
     pub mode: Option<String>,
@@ -39,7 +39,7 @@ pub struct Common {
     /// Textures.
     #[serde(default)]
     pub texture: Vec<TextureValues>,
-    /// What must come out.
+    /// The expected results.
     #[serde(default)]
     pub expect: Vec<Expected>,
     /// Part of the message of the trap that the program must end with.
@@ -53,10 +53,10 @@ pub struct Common {
     pub piece: Option<Range<usize>>,
 }
 
-/// What a launch is made for.
+/// The program and the options of a launch.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
-    /// What all launches have.
+    /// The fields that all launches have.
     pub common: &'a Common,
     /// The file of the program.
     pub image: &'a File,

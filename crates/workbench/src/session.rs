@@ -140,7 +140,7 @@ pub trait Steps: Inspect + Send + Sync {
     /// Lanes of the launch, and of a group.
     fn shape(&self) -> (usize, usize);
 
-    /// How many groups the launch has.
+    /// Returns the number of groups of the launch.
     fn groups(&self) -> usize {
         let (lanes, width) = self.shape();
         lanes.div_ceil(width)
@@ -382,7 +382,7 @@ impl Session {
 pub struct Stepping(Box<dyn Steps>);
 
 impl Stepping {
-    /// How many groups the launch has.
+    /// Returns the number of groups of the launch.
     pub fn groups(&self) -> usize {
         self.0.groups()
     }

@@ -1,4 +1,4 @@
-//! What decides how words are read: machine, chip, program type.
+//! Targets: the machine, chip and program type that decide what words mean.
 
 use reconverge_isa::limits::Exceeded;
 use reconverge_isa::program::Stage;
@@ -29,7 +29,7 @@ pub struct Chip {
     pub model: Model,
 }
 
-/// A chip as its machine knows it.
+/// A chip, by machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Model {
     /// A chip of R500.
@@ -54,7 +54,7 @@ impl Model {
 /// A chip as front ends know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChipName {
-    /// Its name.
+    /// The name.
     pub name: &'static str,
     /// Other names that mean it.
     pub aliases: &'static [&'static str],
@@ -97,7 +97,7 @@ pub enum TargetError {
     OtherChip {
         /// The chip asked for.
         chip: String,
-        /// Its machine.
+        /// The machine of the chip.
         belongs: Isa,
         /// The machine of the program.
         isa: Isa,
@@ -107,7 +107,7 @@ pub enum TargetError {
     UnknownChip {
         /// The chip asked for.
         chip: String,
-        /// What fits.
+        /// The expected values.
         help: String,
     },
     /// The machine has no such programs.
@@ -117,7 +117,7 @@ pub enum TargetError {
         stage: Stage,
         /// The machine.
         isa: Isa,
-        /// What it has.
+        /// The program types of the machine.
         known: &'static str,
     },
     /// The program cannot be loaded.

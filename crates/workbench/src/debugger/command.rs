@@ -15,11 +15,11 @@ pub const BUDGET: u64 = 100_000_000;
 
 /// A command, one row of [`COMMANDS`].
 pub struct Command {
-    /// Its names, the shortest last.
+    /// The names of the command, the shortest last.
     pub names: &'static [&'static str],
-    /// Its arguments; empty if it takes none.
+    /// The arguments; empty if the command takes none.
     pub takes: &'static str,
-    /// What it does, for the help.
+    /// The sentence that the help shows.
     pub help: &'static str,
     run: fn(&mut Call<'_>) -> Done,
 }
@@ -170,9 +170,9 @@ pub fn run(debugger: &mut Debugger, line: &str) -> Result<Answer, CommandError> 
 /// The result of a command.
 type Done = Result<Answer, Refused>;
 
-/// Why a command is not carried out.
+/// The reason a command is not executed.
 enum Refused {
-    /// Its arguments do not fit.
+    /// The arguments do not fit.
     Usage(String),
     /// An expectation does not hold; what was found.
     Fails(String),
@@ -189,7 +189,7 @@ struct Call<'a> {
     debugger: &'a mut Debugger,
     /// The text after the command.
     rest: &'a str,
-    /// Its words.
+    /// The words of the command.
     words: Vec<&'a str>,
 }
 

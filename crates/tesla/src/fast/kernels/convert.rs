@@ -6,7 +6,7 @@ use crate::lane::float::Saturate;
 use crate::lane::{Modifiers, Rounding, Width};
 use crate::meaning::Modes;
 
-/// No rounding to a whole number, beside the codes of the modes.
+/// The code for "no rounding to a whole number". The other codes are rounding modes.
 const AS_IT_IS: u8 = 4;
 
 const F32: FloatSize = FloatSize::F32;
@@ -48,7 +48,7 @@ kernels! {
     F2F<MODE: u8, SAT: bool>(a, _b, _c, _carry) convert::f2f32(integral(MODE), saturate(SAT), F32, PLAIN, a);
 }
 
-/// As [`super::choose`].
+/// Returns the code of a conversion: see [`super::choose`].
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     match *op {
         Arith::I2I {

@@ -27,7 +27,7 @@ kernels! {
     Ex2<>(a, _b, _c, _carry) (special::ex2(a, Saturate::No), Flags::NONE), by_row sfu::ex2;
 }
 
-/// As [`super::choose`].
+/// Returns the code of a floating-point operation: see [`super::choose`].
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     match *op {
         // Saturation of NaN by the mode is rare, and so are the two directions that no hardware was seen to take.

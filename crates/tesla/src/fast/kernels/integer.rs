@@ -51,7 +51,7 @@ kernels! {
     Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
 }
 
-/// As [`super::choose`].
+/// Returns the code of an integer operation: see [`super::choose`].
 pub(super) fn choose(op: &Arith, shape: Shape, level: Level) -> Option<Handler> {
     match *op {
         Arith::Mov { .. } if shape.halves => half::<Mov>(shape, level),

@@ -1,8 +1,8 @@
-//! Which lane functions have code of their own on whole rows, with their modifiers fixed.
+//! Lane functions with their own code for whole rows, with fixed modifiers.
 //!
-//! A kernel is a function of [`crate::lane`] called with constants. What is not in the list, because it is rare, goes
-//! lane by lane through [`super::bodies::General`]; the two are compared, instruction by instruction, in
-//! `tests/lockstep.rs`.
+//! A kernel is a function of [`crate::lane`] called with constants. Instructions that are not in the list are rare:
+//! [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares the two, instruction by
+//! instruction.
 
 use reconverge_simt::Level;
 
@@ -15,9 +15,9 @@ use crate::meaning::Modes;
 /// The operands that an instruction's code has to handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Shape {
-    /// It writes a row; what does not writes a `$c`.
+    /// The instruction writes a row; if not, it writes a `$c`.
     pub(super) dst: bool,
-    /// It writes a `$c`.
+    /// The instruction writes a `$c`.
     pub(super) flags: bool,
     /// Some operand is half a register.
     pub(super) halves: bool,
@@ -27,9 +27,10 @@ pub(super) struct Shape {
 
 /// The kernels of a module, and the code of their operations.
 ///
-/// Every module of kernels has functions `handler`, `word`, `half` and `modified` of its own: the compiler puts the
-/// instances of a generic function into the unit of its module, and after a change builds only changed units again. With
-/// one unit for all kernels, each change of a lane function cost 43 s of code generation in a test build.
+/// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
+/// instances of a generic function into the code generation unit of its module, and an incremental build generates only
+/// changed units. With one unit for all kernels, each change of a lane function cost 43 s of code generation in a test
+/// build.
 macro_rules! kernels {
     ($(
         $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
@@ -126,8 +127,8 @@ const fn saturate(sat: bool) -> Saturate {
     if sat { Saturate::Plain } else { Saturate::No }
 }
 
-/// The code of an operation without its modifiers: those go into the operands of [`Lanewise`] (`not` as
-/// well). `None` when there is no code of its own.
+/// Returns the code of an operation without its modifiers, or `None` if it has no kernel. Modifiers, including `not`, go
+/// into the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
     integer::choose(op, shape, level)
         .or_else(|| float::choose(op, shape, modes, level))
