@@ -9,10 +9,6 @@
 //! expectation), [`vectors`] (arithmetic), [`manifest`] (run manifests), [`launch`] (launch files), [`binary`] (bare
 //! words and containers, round trip). [`hex`] (words in JSON)
 //! and [`expect`] (comparing lanes) serve several of them.
-//!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 
 #![forbid(unsafe_code)]
 

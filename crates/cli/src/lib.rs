@@ -47,7 +47,6 @@
 //! # Features
 //!
 //! * `cli` (default): the command `reconverge`, which is a program of this package.
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 //! * `every-level` (off): vector code of the fast engine for every x86-64 processor and for AVX-512, not only for AVX2.
 //! * `campaign` (off): the command `campaign`, with `parquet`.
 //! * `parquet` (off): traces as tables of Parquet.

@@ -39,10 +39,6 @@
 //! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
 //! processes share the buffers that exist, and each has its own handles from then on. Draws of a child are not captured. A
 //! duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
-//!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 
 #![cfg(target_os = "linux")]
 #![allow(

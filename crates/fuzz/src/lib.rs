@@ -7,10 +7,6 @@
 //!
 //! [`driver`] makes cases by the number, half of them by [`mutate`] from a target's seeds, runs them on threads, and
 //! writes what it finds into files. The folder `fuzz/` gives the same functions to libFuzzer.
-//!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 
 #![forbid(unsafe_code)]
 

@@ -77,6 +77,31 @@ impl Rows {
         }
     }
 
+    /// Computes an operation of two values.
+    pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
+        self.slice.two(op, a, b)
+    }
+
+    /// Computes an operation of one value.
+    pub fn one(&mut self, op: One, a: Value) -> Value {
+        self.slice.one(op, a)
+    }
+
+    /// Returns a constant.
+    pub fn word(&mut self, word: u32) -> Value {
+        self.slice.constant(word)
+    }
+
+    /// Inverts the bits of a value.
+    pub fn not(&mut self, a: Value) -> Value {
+        self.slice.not(a)
+    }
+
+    /// Compares floats.
+    pub fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
+        self.slice.two(Two::FCompare(predicate), a, b)
+    }
+
     /// The row of the lanes that are active at entry.
     pub(crate) fn mask_row(&self) -> Row {
         self.mask

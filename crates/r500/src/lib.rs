@@ -30,11 +30,6 @@
 //! | REG | AMD R5xx 3D register reference, US, GA and FG tables |
 //! | Mesa | the r300 driver of Mesa 22.3.6 |
 //! | r500.md Qn, Dn | open questions and disagreements, collected in docs/r500.md |
-//!
-//! # Features
-//!
-//! * `compiled` (default): host code for loops and long stretches ([`fast`]), on x86-64 only; without it
-//!   [`reconverge_simt::Engine::Compiled`] runs as the fast engine.
 
 pub mod cause;
 pub mod chip;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::{
-    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap, Watch,
+    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Statistics, Step, Trap, Watch, stepping,
     watched,
 };
 
@@ -108,7 +108,7 @@ impl Loaded {
         if O::DATA {
             return self.on_reference(&launch, observer);
         }
-        // Passes tell an observer nothing.
+        // Compiled regions do not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
         let lower = || Fast::lowered(setup, &launch, options, None, false);
         let lowered = self.fast.of(&launch.temps(), (engine, launch.groups()), lower, Fast::with_code);
@@ -148,20 +148,7 @@ pub fn run(setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Result<Out
     run_watched(setup, launch, options, Watch::Nothing)
 }
 
-/// Runs a launch with an observer: see [`Loaded::run_watched`].
-///
-/// # Errors
-/// Those of [`Loaded::run`].
-pub fn run_observed<O: Observer>(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_watched(setup, launch, options, Watch::of(observer))
-}
-
-/// [`run_observed`] with an observer that is chosen at run time.
+/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
 /// Those of [`Loaded::run`].
@@ -313,21 +300,7 @@ impl Run {
         self.totals.clone().with(Outputs::clone(&self.outputs))
     }
 
-    /// Executes one instruction.
-    ///
-    /// # Errors
-    /// The program trapped; the group stays at the instruction that did.
-    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        self.step_watched(Watch::of(observer))
-    }
-
-    /// [`Run::step`] with an observer that is chosen at run time.
-    ///
-    /// # Errors
-    /// Those of [`Run::step`].
-    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        watched!(watch, |observer| self.observed_step(observer))
-    }
+    stepping!(Cause, groups);
 
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.group.step(observer)? == Step::Running {
@@ -336,46 +309,24 @@ impl Run {
         Ok(self.next_group())
     }
 
-    /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), at most
-    /// `most`, fewer only at the end. The observer takes no data.
-    ///
-    /// # Errors
-    /// The program trapped; the group stays at the instruction that did.
-    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        match watch.flow() {
-            None => self.observed_advance(most, &mut Silent),
-            Some(mut told) => self.observed_advance(most, &mut told),
-        }
+    fn group_number(&self) -> usize {
+        self.first_lane / self.launch.width()
     }
 
-    fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        let end = self.statistics().instructions.saturating_add(most);
-        // Made by the first call, for all copies.
-        let fast = self.lowered();
-        while !self.done {
-            let left = end.saturating_sub(self.statistics().instructions);
-            if left == 0 {
-                return Ok(Step::Running);
-            }
-            if O::ENABLED {
-                observer.group(self.first_lane / self.launch.width());
-            }
-            match &fast {
-                Some(fast) => {
-                    let mut runs = vec![0; fast.blocks()];
-                    let ended = fast.run(&mut self.group, &mut runs, left, observer);
-                    fast.settle(&mut self.group, &mut runs);
-                    ended?;
-                    if self.group.issue().is_none() {
-                        self.next_group();
-                    }
-                }
-                None => {
-                    self.observed_step(observer)?;
-                }
-            }
+    fn advance_group<O: Observer>(
+        &mut self,
+        fast: &Fast,
+        most: u64,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        let mut runs = vec![0; fast.blocks()];
+        let ended = fast.run(&mut self.group, &mut runs, most, observer);
+        fast.settle(&mut self.group, &mut runs);
+        ended?;
+        if self.group.issue().is_none() {
+            self.next_group();
         }
-        Ok(Step::Done)
+        Ok(())
     }
 
     /// The program lowered; `None` where the options name the reference interpreter.

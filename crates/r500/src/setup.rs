@@ -66,20 +66,24 @@ pub enum SetupError {
     #[error("the program has no instruction")]
     Empty,
     /// The code ends inside an instruction.
-    #[error("{words} words are not a whole number of instructions: the last one has {left} of {WORDS} words")]
+    #[error("{words} words are not a whole number of instructions: the last one has {left} of {size} words")]
     Cut {
         /// Words there are.
         words: usize,
         /// Words of the incomplete instruction.
         left: usize,
+        /// Words of an instruction.
+        size: usize,
     },
     /// More instructions than slots.
-    #[error("{count} instructions from slot {base} do not fit into the {SLOTS} instruction slots")]
+    #[error("{count} instructions from slot {base} do not fit into the {slots} instruction slots")]
     TooMany {
         /// Instructions.
         count: usize,
         /// First slot.
         base: u32,
+        /// Slots of the unit.
+        slots: usize,
     },
     /// A state register that this machine does not have.
     #[error("unknown state register {0}")]
@@ -108,6 +112,40 @@ pub enum SetupError {
     },
 }
 
+/// Returns the first and the last slot of a program.
+pub(crate) fn slots_of(program: &Program, size: usize, slots: usize) -> Result<(u16, u16), SetupError> {
+    let (words, base) = (program.words.len(), program.base);
+    let (count, left) = (words / size, words % size);
+    if left != 0 {
+        return Err(SetupError::Cut { words, left, size });
+    }
+    if count == 0 {
+        return Err(SetupError::Empty);
+    }
+    if count as u64 + u64::from(base) > slots as u64 {
+        return Err(SetupError::TooMany { count, base, slots });
+    }
+    Ok((base as u16, base as u16 + count as u16 - 1))
+}
+
+/// Returns the number and the channels of each float constant that comes with a program.
+pub(crate) fn constants(program: &Program) -> Result<Vec<(u8, [u32; 4])>, SetupError> {
+    let mut constants = Vec::new();
+    for block in &program.constants {
+        let end = u64::from(block.offset) + block.bytes.len() as u64;
+        let aligned = block.offset.is_multiple_of(16) && end.is_multiple_of(16);
+        if block.bank != 0 || end > CONSTANTS as u64 * 16 || !aligned {
+            return Err(SetupError::Constant { bank: block.bank, offset: block.offset, end });
+        }
+        for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {
+            let (words, _) = bytes.as_chunks::<4>();
+            let value = [0, 1, 2, 3].map(|channel| u32::from_le_bytes(words[channel]));
+            constants.push(((block.offset / 16) as u8 + index as u8, value));
+        }
+    }
+    Ok(constants)
+}
+
 impl Setup {
     /// Loads and decodes a program.
     ///
@@ -120,20 +158,10 @@ impl Setup {
     /// instruction is reached.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
-        let words = &program.words;
-        let (count, left) = (words.len() / WORDS, words.len() % WORDS);
-        if left != 0 {
-            return Err(SetupError::Cut { words: words.len(), left });
-        }
-        if count == 0 {
-            return Err(SetupError::Empty);
-        }
-        if count as u64 + u64::from(program.base) > SLOTS as u64 {
-            return Err(SetupError::TooMany { count, base: program.base });
-        }
-        let (first, last) = (program.base as u16, program.base as u16 + count as u16 - 1);
+        let (first, last) = slots_of(program, WORDS, SLOTS)?;
         let mut slots = vec![None; SLOTS];
-        for (slot, words) in slots[usize::from(first)..].iter_mut().zip(words.as_chunks::<WORDS>().0) {
+        for (slot, words) in slots[usize::from(first)..].iter_mut().zip(program.words.as_chunks::<WORDS>().0)
+        {
             let inst = inst::decode(words);
             let violations = inst.as_ref().map_or_else(|_| Vec::new(), |inst| violations(words, inst));
             *slot = Some(Slot { words: *words, inst, violations, step: None });
@@ -166,7 +194,7 @@ impl Setup {
             constants: Vec::new(),
         };
         setup.load_state(program)?;
-        setup.load_constants(program)?;
+        setup.constants = constants(program)?;
         setup.prepare();
         Ok(setup)
     }
@@ -226,22 +254,6 @@ impl Setup {
         if let Some(CodeAddr { start_addr, end_addr }) = code_addr {
             self.start = self.offset + start_addr;
             self.end = self.offset + end_addr;
-        }
-        Ok(())
-    }
-
-    fn load_constants(&mut self, program: &Program) -> Result<(), SetupError> {
-        for block in &program.constants {
-            let end = u64::from(block.offset) + block.bytes.len() as u64;
-            let aligned = block.offset.is_multiple_of(16) && end.is_multiple_of(16);
-            if block.bank != 0 || end > CONSTANTS as u64 * 16 || !aligned {
-                return Err(SetupError::Constant { bank: block.bank, offset: block.offset, end });
-            }
-            for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {
-                let (words, _) = bytes.as_chunks::<4>();
-                let value = [0, 1, 2, 3].map(|channel| u32::from_le_bytes(words[channel]));
-                self.constants.push(((block.offset / 16) as u8 + index as u8, value));
-            }
         }
         Ok(())
     }

@@ -602,50 +602,56 @@ pub const fn layout(kind: InstType) -> [WordInfo; 6] {
     }
 }
 
-/// A state register: its word format, its address, and how many of it there are.
+/// A state register, by the manual's name; those with a count are `NAME_n`.
 #[derive(Clone, Copy, Debug)]
 pub struct StateRegister {
     /// The format.
     pub word: WordInfo,
-    /// Byte address in the register space.
+    /// Byte address of the first in the register space.
     pub mmio: u32,
-    /// Number of registers, four bytes apart.
+    /// Number of registers.
     pub count: u32,
+    /// Bytes from one to the next.
+    pub stride: u32,
 }
 
 /// The state registers that a program needs around it. (REG)
 #[rustfmt::skip]
 pub const STATE: &[StateRegister] = &[
-    StateRegister { word: VectorIndex::INFO, mmio: 0x4250, count: 1 },
-    StateRegister { word: VectorData::INFO,  mmio: 0x4254, count: 1 },
-    StateRegister { word: Config::INFO,      mmio: 0x4600, count: 1 },
-    StateRegister { word: PixSize::INFO,     mmio: 0x4604, count: 1 },
-    StateRegister { word: FcBoolConst::INFO, mmio: 0x4620, count: 1 },
-    StateRegister { word: FcCtrl::INFO,      mmio: 0x4624, count: 1 },
-    StateRegister { word: CodeAddr::INFO,    mmio: 0x4630, count: 1 },
-    StateRegister { word: CodeRange::INFO,   mmio: 0x4634, count: 1 },
-    StateRegister { word: CodeOffset::INFO,  mmio: 0x4638, count: 1 },
-    StateRegister { word: Format0::INFO,     mmio: 0x4640, count: 16 },
-    StateRegister { word: OutFmtReg::INFO,   mmio: 0x46a4, count: 4 },
-    StateRegister { word: WFmtReg::INFO,     mmio: 0x46b4, count: 1 },
-    StateRegister { word: DepthSrcReg::INFO, mmio: 0x4bd8, count: 1 },
-    StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32 },
+    StateRegister { word: VectorIndex::INFO, mmio: 0x4250, count: 1, stride: 4 },
+    StateRegister { word: VectorData::INFO,  mmio: 0x4254, count: 1, stride: 4 },
+    StateRegister { word: Config::INFO,      mmio: 0x4600, count: 1, stride: 4 },
+    StateRegister { word: PixSize::INFO,     mmio: 0x4604, count: 1, stride: 4 },
+    StateRegister { word: FcBoolConst::INFO, mmio: 0x4620, count: 1, stride: 4 },
+    StateRegister { word: FcCtrl::INFO,      mmio: 0x4624, count: 1, stride: 4 },
+    StateRegister { word: CodeAddr::INFO,    mmio: 0x4630, count: 1, stride: 4 },
+    StateRegister { word: CodeRange::INFO,   mmio: 0x4634, count: 1, stride: 4 },
+    StateRegister { word: CodeOffset::INFO,  mmio: 0x4638, count: 1, stride: 4 },
+    StateRegister { word: Format0::INFO,     mmio: 0x4640, count: 16, stride: 4 },
+    StateRegister { word: OutFmtReg::INFO,   mmio: 0x46a4, count: 4, stride: 4 },
+    StateRegister { word: WFmtReg::INFO,     mmio: 0x46b4, count: 1, stride: 4 },
+    StateRegister { word: DepthSrcReg::INFO, mmio: 0x4bd8, count: 1, stride: 4 },
+    StateRegister { word: FcIntConst::INFO,  mmio: 0x4c00, count: 32, stride: 4 },
 ];
 
 /// The state register with this name: the manual's for a single one, the manual's with `_n` for one of several.
 /// Gives the format and the number n.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
-    STATE.iter().find_map(|register| {
-        let rest = name.strip_prefix(register.word.name)?;
-        match (rest.strip_prefix('_'), register.count) {
-            (None, 1) if rest.is_empty() => Some((register, 0)),
-            (Some(digits), count) if count > 1 => digits
-                .parse()
-                .ok()
-                .filter(|n: &u32| *n < count && digits == n.to_string())
-                .map(|n| (register, n)),
-            _ => None,
+    named_register(STATE, name)
+}
+
+/// The register of a table with this name, and its number.
+pub(crate) fn named_register(
+    table: &'static [StateRegister],
+    name: &str,
+) -> Option<(&'static StateRegister, u32)> {
+    table.iter().find_map(|register| {
+        if register.count == 1 {
+            return (name == register.word.name).then_some((register, 0));
         }
+        let digits = name.strip_prefix(register.word.name)?.strip_prefix('_')?;
+        let number = digits.parse().ok().filter(|n: &u32| *n < register.count && digits == n.to_string())?;
+        Some((register, number))
     })
 }
 

@@ -11,11 +11,11 @@ use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::Body;
 use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
-use reconverge_r500::run::{run, run_in_pieces, run_observed};
+use reconverge_r500::run::{run, run_in_pieces, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::words::InstType;
-use reconverge_simt::{Engine, GroupId, Level, Mode, Options};
+use reconverge_simt::{Engine, GroupId, Level, Mode, Options, Watch};
 use reconverge_testkit::r500::{launch, program, quad, record, relative, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
 
@@ -29,7 +29,7 @@ fn same_everywhere(
     let on = |engine, level, log: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
         match log {
-            Some(log) => run_observed(setup, launch, &options, log),
+            Some(log) => run_watched(setup, launch, &options, Watch::of(log)),
             None => run(setup, launch, &options),
         }
     };

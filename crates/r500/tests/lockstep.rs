@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
-use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::run::{run, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowStep, FlowTrace, Mode, Options, Path, RunError, Shares};
+use reconverge_simt::{Engine, FlowStep, FlowTrace, Mode, Options, Path, RunError, Shares, Watch};
 use reconverge_testkit::everywhere;
 
 /// The mandel kernel for pixels of its picture, from the first of a row.
@@ -28,13 +28,13 @@ fn the_mandel_kernel_is_the_same_everywhere() {
         let on = |engine, level, log: Option<&mut _>| {
             let options = Options { engine, level, ..Options::default() };
             match log {
-                Some(log) => run_observed(&setup, &launch, &options, log),
+                Some(log) => run_watched(&setup, &launch, &options, Watch::of(log)),
                 None => run(&setup, &launch, &options),
             }
         };
         let outcome = everywhere(on, |result| format!("{group_width}: {result:?}")).expect("it runs");
         let mut trace = FlowTrace::default();
-        run_observed(&setup, &launch, &Options::default(), &mut trace).expect("it runs");
+        run_watched(&setup, &launch, &Options::default(), Watch::of(&mut trace)).expect("it runs");
         let ran = trace.steps.iter().map(|step| match step {
             FlowStep::Ran { count, .. } => u64::from(*count),
             FlowStep::Event(_) => 0,
@@ -53,7 +53,7 @@ fn an_endloop_that_looks_at_a_spent_alu_result_traps_in_strict_mode_on_every_eng
     let setup = Arc::new(Setup::new(&assemble(&source).expect("it assembles").program).expect("a program"));
     let (plain, launch) = mandel(128, 500, 16);
     let on = |setup: &Arc<Setup>, options: &Options, log: Option<&mut _>| match log {
-        Some(log) => run_observed(setup, &launch, options, log),
+        Some(log) => run_watched(setup, &launch, options, Watch::of(log)),
         None => run(setup, &launch, options),
     };
     let [strict, lenient] = [Mode::Strict, Mode::Lenient].map(|mode| {
@@ -74,7 +74,7 @@ fn lockstep_runs_the_fast_engine_by_all_its_paths() {
     let (setup, launch) = mandel(1_000, 500, 16);
     let mut shares = Shares::default();
     let options = Options { engine: Engine::Lockstep, ..Options::default() };
-    let outcome = run_observed(&setup, &launch, &options, &mut shares).expect("it runs");
+    let outcome = run_watched(&setup, &launch, &options, Watch::of(&mut shares)).expect("it runs");
     println!("{shares}");
     assert_eq!(shares.total(), outcome.statistics.instructions);
     for path in [Path::Chain, Path::Block, Path::Part] {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use reconverge_r500::flow::InhibitScope;
 use reconverge_r500::launch::{Environment, Hardware, Input, Launch};
-use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::run::{run, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Level, Mask, Options};
+use reconverge_simt::{Engine, FlowTrace, FlowView, Lane as LaneNumber, Level, Mask, Options, Watch};
 use reconverge_testkit::{
     Campaign, Compare, Condition, Lane, LoweredProgram, MIX_MODULUS, MIX_MULTIPLIER, MOST_ROUNDS, Program,
     Random, Returns, STEP_MODULUS, Shape, Statement, generate,
@@ -346,7 +346,8 @@ impl LoweredProgram for Prepared {
         let mut reference = FlowTrace::default();
         group.run(&mut reference).map_err(|trap| trap.to_string())?;
         let mut trace = FlowTrace::default();
-        run_observed(&self.setup, &launch, &options, &mut trace).map_err(|error| error.to_string())?;
+        run_watched(&self.setup, &launch, &options, Watch::of(&mut trace))
+            .map_err(|error| error.to_string())?;
         if trace != reference {
             return Err(format!("the fast engine announces {trace:?}, not {reference:?}"));
         }

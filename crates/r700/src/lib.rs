@@ -40,11 +40,6 @@
 //! let outcome = loaded.run(2, Vec::new()).unwrap();
 //! assert_eq!(outcome.export(ExportKind::Pixel, 0).unwrap().values[1], [0x3f80_0000, 0, 0, 0]);
 //! ```
-//!
-//! # Features
-//!
-//! * `compiled` (default): host code for loops and long stretches ([`fast`]), on x86-64 only; without it
-//!   [`reconverge_simt::Engine::Compiled`] runs as the fast engine.
 
 pub mod cause;
 pub mod chip;

@@ -55,10 +55,11 @@ impl Meaning {
         matches!(self, Meaning::PredSet(_) | Meaning::Double(Double::PredSet(_)))
     }
 
-    /// Whether an instruction needs the operands of its neighbours.
-    pub fn spans_slots(self) -> bool {
+    /// How many slots one operation takes.
+    pub fn slots(self) -> u8 {
         match self {
-            Meaning::Reduce(_) | Meaning::Cube | Meaning::Double(_) => true,
+            Meaning::Reduce(_) | Meaning::Cube => 4,
+            Meaning::Double(double) => double.slots(),
             Meaning::Nothing
             | Meaning::Float1(_)
             | Meaning::Float2(_)
@@ -69,8 +70,13 @@ impl Meaning {
             | Meaning::PredSet(_)
             | Meaning::Kill(_)
             | Meaning::Mova(_)
-            | Meaning::MovaLoop(_) => false,
+            | Meaning::MovaLoop(_) => 1,
         }
+    }
+
+    /// Whether an instruction needs the operands of its neighbours.
+    pub fn spans_slots(self) -> bool {
+        self.slots() > 1
     }
 }
 

@@ -8,7 +8,7 @@ use reconverge_isa::Program;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::{
     CodeFault, Engine, Machine, Observer, Options, Shares, Silent, Statistics, Step, Trap, Watch, limits,
-    stop, watched,
+    stepping, stop, watched,
 };
 
 use crate::cause::Cause;
@@ -140,7 +140,7 @@ impl Loaded {
         if O::DATA {
             return on_reference(origin, simd, observer);
         }
-        // Passes tell an observer nothing.
+        // Compiled regions do not emit events.
         let engine = origin.options.engine();
         let engine = if O::ENABLED { engine.not_compiled() } else { engine };
         let lower = || Fast::new(&self.origin);
@@ -197,19 +197,6 @@ pub fn run(program: &Program, launch: &Launch, options: &Options) -> Result<Outc
 }
 
 /// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
-///
-/// # Errors
-/// As [`Loaded::run`].
-pub fn run_observed<O: Observer>(
-    program: &Program,
-    launch: &Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_watched(program, launch, options, Watch::of(observer))
-}
-
-/// [`run_observed`] with an observer that is chosen at run time.
 ///
 /// # Errors
 /// As [`Loaded::run`].
@@ -332,21 +319,7 @@ impl Run {
         outcome
     }
 
-    /// Executes one instruction.
-    ///
-    /// # Errors
-    /// The program trapped; the wavefront stays at the instruction that did.
-    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        self.step_watched(Watch::of(observer))
-    }
-
-    /// [`Run::step`] with an observer that is chosen at run time.
-    ///
-    /// # Errors
-    /// Those of [`Run::step`].
-    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        watched!(watch, |observer| self.observed_step(observer))
-    }
+    stepping!(Cause, groups);
 
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.wave.step(observer)? == Step::Running {
@@ -355,42 +328,20 @@ impl Run {
         Ok(self.next_wave())
     }
 
-    /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), at most
-    /// `most`, fewer only at the end. The observer takes no data.
-    ///
-    /// # Errors
-    /// The program trapped; the wavefront stays at the instruction that did.
-    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        match watch.flow() {
-            None => self.observed_advance(most, &mut Silent),
-            Some(mut told) => self.observed_advance(most, &mut told),
-        }
+    fn group_number(&self) -> usize {
+        self.wave.place / self.origin.width()
     }
 
-    fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        let end = self.statistics().instructions.saturating_add(most);
-        // Made by the first call, for all copies.
-        let fast = self.lowered();
-        while !self.done {
-            let left = end.saturating_sub(self.statistics().instructions);
-            if left == 0 {
-                return Ok(Step::Running);
-            }
-            if O::ENABLED {
-                observer.group(self.wave.place / self.origin.width());
-            }
-            match &fast {
-                Some(fast) => {
-                    if fast::advance(fast, &mut self.wave, left, observer)? == Step::Done {
-                        self.next_wave();
-                    }
-                }
-                None => {
-                    self.observed_step(observer)?;
-                }
-            }
+    fn advance_group<O: Observer>(
+        &mut self,
+        fast: &Fast,
+        most: u64,
+        observer: &mut O,
+    ) -> Result<(), Trap<Cause>> {
+        if fast::advance(fast, &mut self.wave, most, observer)? == Step::Done {
+            self.next_wave();
         }
-        Ok(Step::Done)
+        Ok(())
     }
 
     /// The program lowered; `None` where the options name the reference interpreter.

@@ -176,6 +176,86 @@ macro_rules! watched {
     };
 }
 
+/// The methods that step a launch, in an implementation that has `observed_step` for any observer. They are compiled in the
+/// crate of the machine.
+///
+/// With `advance`, the implementation has `observed_advance` as well. With `groups`, that is one group after another: the
+/// implementation has the field `done` and the methods `statistics`, `lowered`, `group_number` and `advance_group`.
+#[macro_export]
+macro_rules! stepping {
+    ($Cause:ty) => {
+        /// Executes one instruction.
+        ///
+        /// # Errors
+        /// The program trapped; the group stays at the instruction that did.
+        pub fn step<O: $crate::Observer>(
+            &mut self,
+            observer: &mut O,
+        ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
+            self.step_watched($crate::Watch::of(observer))
+        }
+
+        /// [`Run::step`] with an observer that is chosen at run time.
+        ///
+        /// # Errors
+        /// Those of [`Run::step`].
+        pub fn step_watched(
+            &mut self,
+            watch: $crate::Watch<'_>,
+        ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
+            $crate::watched!(watch, |observer| self.observed_step(observer))
+        }
+    };
+    ($Cause:ty, advance) => {
+        $crate::stepping!($Cause);
+
+        /// Executes instructions on the engine of the options (the reference interpreter, or else the fast engine), up to
+        /// `most`, fewer only at the end. Data events are not announced.
+        ///
+        /// # Errors
+        /// The program trapped; the group stays at the instruction that did.
+        pub fn advance(
+            &mut self,
+            most: u64,
+            watch: $crate::Watch<'_>,
+        ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
+            match watch.flow() {
+                None => self.observed_advance(most, &mut $crate::Silent),
+                Some(mut told) => self.observed_advance(most, &mut told),
+            }
+        }
+    };
+    ($Cause:ty, groups) => {
+        $crate::stepping!($Cause, advance);
+
+        fn observed_advance<O: $crate::Observer>(
+            &mut self,
+            most: u64,
+            observer: &mut O,
+        ) -> Result<$crate::Step, $crate::Trap<$Cause>> {
+            let end = self.statistics().instructions.saturating_add(most);
+            // Made by the first call, for all copies.
+            let fast = self.lowered();
+            while !self.done {
+                let left = end.saturating_sub(self.statistics().instructions);
+                if left == 0 {
+                    return Ok($crate::Step::Running);
+                }
+                if O::ENABLED {
+                    observer.group(self.group_number());
+                }
+                match &fast {
+                    Some(fast) => self.advance_group(fast, left, observer)?,
+                    None => {
+                        self.observed_step(observer)?;
+                    }
+                }
+            }
+            Ok($crate::Step::Done)
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

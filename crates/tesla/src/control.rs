@@ -4,6 +4,7 @@
 use reconverge_simt::Fidelity;
 
 use crate::flow::TokenType;
+use crate::sentence::Words;
 
 /// The lanes that execute an operation. (9.2)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,14 +57,6 @@ pub enum BarrierCount {
     Count(u16),
     /// All of the block.
     All,
-}
-
-/// The words for the other fields of an instruction.
-pub(crate) struct Words {
-    /// The first source.
-    pub(crate) source: String,
-    /// The lanes whose guard holds, if it is a condition.
-    pub(crate) taken_by: &'static str,
 }
 
 macro_rules! controls {
@@ -122,7 +115,7 @@ controls! {
         /// Limited.
         lim: bool,
     } => "bra c[]", Recommended, Active, Effect::Indirect,
-        |words| format!("Goes to the address that is {}.", words.source),
+        |words| format!("Goes to the address that is {}.", words.a),
         "all active lanes go to the address in $a, which must be the same for all";
     /// To a byte address, with return. \[call\]
     Call {

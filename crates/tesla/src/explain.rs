@@ -1,16 +1,13 @@
 //! An instruction in words: what it computes, what it does to the flow of lanes, what its fields select.
 
-use crate::control::Words;
 use crate::inst::{
-    Access, Arith, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
+    Access, Base, Dst, End, Group, Idle, Inst, Mem, Memory, Op, Operand, Space, Special, Tex, TexOp,
 };
+use crate::lane::Modifiers;
 use crate::lane::atomic::{Atomic, Atomic64};
-use crate::lane::convert::{FloatSize, Integer, Size};
-use crate::lane::integer::{Addition, Logic, Product};
 use crate::lane::interpolate::Position;
 use crate::lane::quad::{QuadOp, QuadSource};
-use crate::lane::{Compare, Modifiers, Width, convert64};
-use reconverge_simt::float::Rounding;
+use crate::sentence::{Words, signedness};
 
 /// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
 /// every active lane executes and that goes on to the next. (tesla.md 9)
@@ -47,7 +44,7 @@ fn lanes_of(inst: &Inst) -> Option<&'static str> {
 pub fn meaning(inst: &Inst) -> Vec<String> {
     let mut text = Vec::new();
     text.push(match &inst.op {
-        Op::Arith(arith) => of_arith(arith, inst),
+        Op::Arith(arith) => arith.sentence(&words(inst)),
         Op::Memory(memory) => of_memory(memory, inst),
         Op::Group(group) => of_group(group, inst),
         Op::Control(control) => control.sentences(&words(inst)).0,
@@ -174,249 +171,6 @@ fn modified(operand: &Operand, modifiers: Modifiers) -> String {
         (true, false) => format!("-({text})"),
         (false, true) => format!("|{text}|"),
         (true, true) => format!("-|{text}|"),
-    }
-}
-
-const fn bits(width: Width) -> &'static str {
-    match width {
-        Width::B16 => "16",
-        Width::B32 => "32",
-    }
-}
-
-const fn signedness(signed: bool) -> &'static str {
-    if signed { "signed" } else { "unsigned" }
-}
-
-const fn rounded(rounding: Rounding) -> &'static str {
-    match rounding {
-        Rounding::Nearest => "rounded to the nearest, ties to even",
-        Rounding::Down => "rounded down",
-        Rounding::Up => "rounded up",
-        Rounding::Zero => "rounded toward zero",
-    }
-}
-
-const fn clamped(sat: bool) -> &'static str {
-    if sat { ", clamped to 0…1" } else { "" }
-}
-
-/// A comparison of two sources as a condition: `$r1 <= $r2`.
-fn compared(compare: Compare, a: &str, b: &str) -> String {
-    let order = match compare.bits() & 7 {
-        0 => None,
-        1 => Some(format!("{a} < {b}")),
-        2 => Some(format!("{a} = {b}")),
-        3 => Some(format!("{a} <= {b}")),
-        4 => Some(format!("{a} > {b}")),
-        5 => Some(format!("{a} < {b} or {a} > {b}")),
-        6 => Some(format!("{a} >= {b}")),
-        _ => Some("neither is a NaN".to_owned()),
-    };
-    match (order, compare.bits() & 8 != 0, compare.bits()) {
-        (_, _, 15) => "always".to_owned(),
-        (Some(order), true, _) => format!("where {order}, or one of them is a NaN"),
-        (Some(order), false, _) => format!("where {order}"),
-        (None, true, _) => "where one of them is a NaN".to_owned(),
-        (None, false, _) => "never".to_owned(),
-    }
-}
-
-fn integer(of: Integer) -> String {
-    let size = match of.size {
-        Size::B8 => 8,
-        Size::B16 => 16,
-        Size::B32 => 32,
-    };
-    format!("{} {size}-bit integer", signedness(of.signed))
-}
-
-fn wide_integer(of: convert64::Integer) -> String {
-    format!("{} {}-bit integer", signedness(of.signed), if of.wide { 64 } else { 32 })
-}
-
-const fn float(size: FloatSize) -> &'static str {
-    match size {
-        FloatSize::F16 => "f16",
-        FloatSize::F32 => "f32",
-    }
-}
-
-/// The product of the first two sources, as a noun.
-fn product(product: Product, a: &str, b: &str) -> String {
-    match product {
-        Product::Bits16 { signed1, signed2 } => {
-            format!("{a} times {b}, 16 bits each ({} and {})", signedness(signed1), signedness(signed2))
-        }
-        Product::Bits24 { signed, high } => {
-            let part = if high { "bits 16 to 47 of the product" } else { "the low 32 bits of the product" };
-            format!("{part} of {a} and {b}, 24 bits each, {}", signedness(signed))
-        }
-    }
-}
-
-fn of_arith(arith: &Arith, inst: &Inst) -> String {
-    let dst = of_dst(&inst.dst);
-    let [a, b, c] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
-    let [ma, mb, mc] = [0, 1, 2].map(|source| modified(&inst.src[source], inst.modifiers[source]));
-    let saturated = |sat: bool, width: Width| match sat {
-        true => format!(", saturated to signed {} bits", bits(width)),
-        false => format!(", modulo 2^{}", bits(width)),
-    };
-    let function =
-        |name: &str, sat: bool| format!("{dst} becomes the {name} of {ma}, an f32{}.", clamped(sat));
-    match *arith {
-        Arith::Mov { width } => format!("{dst} becomes {a}, {} bits.", bits(width)),
-        Arith::MovFromC => format!("{dst} becomes the flags in {a}: Z bit 0, S bit 1, C bit 2, O bit 3."),
-        Arith::MovToC => format!("{dst} becomes bits 0 to 3 of {a}: Z, S, C, O."),
-        Arith::MovFromA | Arith::MovFromSpecial => format!("{dst} becomes {a}."),
-        Arith::ShlA => format!("{dst} becomes the low 16 bits of {a} shifted left by {b}."),
-        Arith::AddA => format!("{dst} becomes {a} + {b}, modulo 2^16."),
-        Arith::Add { addition, width, sat } => {
-            let sum = match addition {
-                Addition::Add => format!("{a} + {b}"),
-                Addition::Sub => format!("{a} - ({b})"),
-                Addition::Subr => format!("{b} - ({a})"),
-                Addition::Addc => format!("{a} + {b} + the carry in $c{}", inst.guard.c),
-            };
-            format!("{dst} becomes {sum}{}.", saturated(sat, width))
-        }
-        Arith::Mul { product: kind } => format!("{dst} becomes {}.", product(kind, &a, &b)),
-        Arith::Mad { product: kind, addition, sat } => {
-            let of = product(kind, &a, &b);
-            let sum = match addition {
-                Addition::Add => format!("{c} is added"),
-                Addition::Sub => format!("{c} is subtracted"),
-                Addition::Subr => format!("it is subtracted from {c}"),
-                Addition::Addc => format!("{c} and the carry in $c{} are added", inst.guard.c),
-            };
-            format!("{dst} becomes {of}, to which {sum}{}.", saturated(sat, Width::B32))
-                .replace("to which it", "and it")
-        }
-        Arith::Sad { width, signed } => {
-            format!(
-                "{dst} becomes |{a} - {b}| + {c}; the difference is {}, {} bits.",
-                signedness(signed),
-                bits(width)
-            )
-        }
-        Arith::Min { width, signed } | Arith::Max { width, signed } => {
-            let which = if matches!(arith, Arith::Min { .. }) { "smaller" } else { "larger" };
-            format!(
-                "{dst} becomes the {which} of {a} and {b}, as {} {}-bit integers.",
-                signedness(signed),
-                bits(width)
-            )
-        }
-        Arith::Set { compare, width, signed } => format!(
-            "{dst} becomes all ones {}, else 0; both are {} {}-bit integers.",
-            compared(compare, &a, &b),
-            signedness(signed),
-            bits(width)
-        ),
-        Arith::Logic { logic, width, not1, not2 } => {
-            let not = |not: bool, text: &str| if not { format!("not {text}") } else { text.to_owned() };
-            let (a, b) = (not(not1, &a), not(not2, &b));
-            let value = match logic {
-                Logic::And => format!("{a} and {b}, bit by bit"),
-                Logic::Or => format!("{a} or {b}, bit by bit"),
-                Logic::Xor => format!("{a} exclusive or {b}, bit by bit"),
-                Logic::Mov2 => b,
-            };
-            format!("{dst} becomes {value}, {} bits.", bits(width))
-        }
-        Arith::Shl { width } => format!("{dst} becomes {a} shifted left by {b}, {} bits.", bits(width)),
-        Arith::Shr { width, signed } => {
-            let fill = if signed { "copies of the sign" } else { "zeros" };
-            format!("{dst} becomes {a} shifted right by {b}, {} bits; {fill} come in.", bits(width))
-        }
-        Arith::FAdd { rounding, sat } => {
-            format!("{dst} becomes {ma} + {mb} in f32, {}{}.", rounded(rounding), clamped(sat))
-        }
-        Arith::FMul { rounding, sat } => {
-            format!("{dst} becomes {ma} * {mb} in f32, {}{}.", rounded(rounding), clamped(sat))
-        }
-        Arith::FMad { sat } => {
-            let minus = if inst.modifiers[0].neg { "-" } else { "" };
-            format!(
-                "{dst} becomes {minus}({a} * {b}) + {mc} in f32; the product is cut to f32 before the sum, which is rounded to the \
-                 nearest{}.",
-                clamped(sat)
-            )
-        }
-        Arith::FMin => format!("{dst} becomes the smaller of {ma} and {mb}, as f32."),
-        Arith::FMax => format!("{dst} becomes the larger of {ma} and {mb}, as f32."),
-        Arith::FSet { compare } => {
-            format!("{dst} becomes all ones {}, else 0; both are f32.", compared(compare, &ma, &mb))
-        }
-        Arith::Slct => format!("{dst} becomes {a} where {mc} is at least 0 as f32, else {b}."),
-        Arith::I2I { to, from, .. } => {
-            format!("{dst} becomes {ma}, a {}, saturated to a {}.", integer(from), integer(to))
-        }
-        Arith::I2F32 { from, rounding, sat } => {
-            format!("{dst} becomes {ma}, a {}, as f32, {}{}.", integer(from), rounded(rounding), clamped(sat))
-        }
-        Arith::I2F16 { from, rounding, sat } => {
-            format!("{dst} becomes {ma}, a {}, as f16, {}{}.", integer(from), rounded(rounding), clamped(sat))
-        }
-        Arith::F2I { to, signed, rounding, from } => format!(
-            "{dst} becomes {ma}, an {}, {}, as {} {}-bit integer, saturated.",
-            float(from),
-            rounded(rounding),
-            signedness(signed),
-            bits(to)
-        ),
-        Arith::F2F32 { integral, sat, from } => {
-            let whole =
-                integral.map(|way| format!(", {} to a whole number", rounded(way))).unwrap_or_default();
-            format!("{dst} becomes {ma}, an {}, as f32{whole}{}.", float(from), clamped(sat))
-        }
-        Arith::F2F16 { integral, rounding, sat, from } => {
-            let whole = if integral { " to a whole number first" } else { "" };
-            format!(
-                "{dst} becomes {ma}, an {}, as f16, {}{whole}{}.",
-                float(from),
-                rounded(rounding),
-                clamped(sat)
-            )
-        }
-        Arith::I2F64 { from, rounding } => {
-            format!("{dst} becomes {ma}, a {}, as f64, {}.", wide_integer(from), rounded(rounding))
-        }
-        Arith::I64ToF32 { from, rounding } => {
-            format!("{dst} becomes {ma}, a {}, as f32, {}.", wide_integer(from), rounded(rounding))
-        }
-        Arith::F64ToI { to, rounding } => {
-            format!("{dst} becomes {ma}, an f64, {}, as {}, saturated.", rounded(rounding), wide_integer(to))
-        }
-        Arith::F32ToI64 { to, rounding } => {
-            format!("{dst} becomes {ma}, an f32, {}, as {}, saturated.", rounded(rounding), wide_integer(to))
-        }
-        Arith::F64ToF32 { rounding } => format!("{dst} becomes {ma}, an f64, as f32, {}.", rounded(rounding)),
-        Arith::F32ToF64 => format!("{dst} becomes {ma}, an f32, as f64."),
-        Arith::F64ToF64 { integral } => {
-            let whole =
-                integral.map(|way| format!(", {} to a whole number", rounded(way))).unwrap_or_default();
-            format!("{dst} becomes {ma}, an f64{whole}.")
-        }
-        Arith::DAdd { rounding } => format!("{dst} becomes {ma} + {mb} in f64, {}.", rounded(rounding)),
-        Arith::DMul { rounding } => format!("{dst} becomes {ma} * {mb} in f64, {}.", rounded(rounding)),
-        Arith::DFma { rounding } => {
-            format!("{dst} becomes {ma} * {b} + {mc} in f64, {} once.", rounded(rounding))
-        }
-        Arith::DMin => format!("{dst} becomes the smaller of {ma} and {mb}, as f64."),
-        Arith::DMax => format!("{dst} becomes the larger of {ma} and {mb}, as f64."),
-        Arith::DSet { compare } => {
-            format!("{dst} becomes all ones {}, else 0; both are f64.", compared(compare, &ma, &mb))
-        }
-        Arith::Rcp => function("reciprocal", false),
-        Arith::Rsqrt => function("reciprocal square root", false),
-        Arith::Lg2 => function("logarithm to base 2", false),
-        Arith::Sin => function("sine, of what `presin` made", false),
-        Arith::Cos => function("cosine, of what `presin` made", false),
-        Arith::Ex2 { sat } => function("power of 2, of what `preex2` made", sat),
-        Arith::PreSin => function("form that `sin` and `cos` take", false),
-        Arith::PreEx2 => function("form that `ex2` takes", false),
     }
 }
 
@@ -570,10 +324,13 @@ fn of_texture(tex: &Tex) -> String {
     text
 }
 
-/// Returns what the row of a control-flow operation says with.
+/// Returns the operands of an instruction in words.
 fn words(inst: &Inst) -> Words {
+    let [a, b, c] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    let [ma, mb, mc] = [0, 1, 2].map(|source| modified(&inst.src[source], inst.modifiers[source]));
     let taken_by = if inst.guard.is_always() { "" } else { " in the lanes whose condition holds" };
-    Words { source: of_operand(&inst.src[0]), taken_by }
+    let (carry, negated) = (inst.guard.c, inst.modifiers[0].neg);
+    Words { dst: of_dst(&inst.dst), a, b, c, ma, mb, mc, carry, negated, taken_by }
 }
 
 fn of_idle(idle: &Idle) -> String {

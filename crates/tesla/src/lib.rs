@@ -13,13 +13,9 @@
 //! | [`mod@graph`], [`paths`], [`mod@uses`] | where lanes can go on, and what instructions read and write, without a run |
 //! | [`mod@lint`] | what the documents forbid in a program |
 //! | [`trap`], [`fidelity`], [`mod@coverage`], [`open`] | what stops a program; how exact each operation is; the list of all; open questions |
-//!
-//! # Features
-//!
-//! * `compiled` (default): host code for loops and long stretches ([`fast`]), on x86-64 only; without it
-//!   [`reconverge_simt::Engine::Compiled`] runs as the fast engine.
 
 pub mod access;
+pub mod arith;
 pub mod barrier;
 pub mod block;
 pub mod code;
@@ -45,6 +41,7 @@ pub mod paths;
 pub mod reference;
 mod results;
 pub mod run;
+mod sentence;
 pub mod spaces;
 pub mod state;
 pub mod table;

@@ -16,8 +16,8 @@ use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Machine, Observer, Options, Shares,
-    Silent, StackRow, Statistics, Step, Trap, Watch, Why, stop, watched,
+    CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Observer, Options, Shares, Silent,
+    StackRow, Statistics, Step, Trap, Watch, Why, stepping, stop, watched,
 };
 
 use crate::block::{Block, Executor};
@@ -141,7 +141,7 @@ impl Loaded {
             }
             let engine = match self.options.engine() {
                 Engine::Reference => Engine::Reference,
-                // Passes tell an observer nothing.
+                // Compiled regions do not emit events.
                 _ if O::ENABLED => Engine::Fast,
                 engine => engine,
             };
@@ -164,20 +164,7 @@ pub fn run(program: &Program, launch: Launch, options: &Options) -> Result<Outco
     loaded(program, &launch, options)?.run(launch)
 }
 
-/// Loads a program and executes a launch with an observer: see [`Loaded::run_watched`].
-///
-/// # Errors
-/// As [`Loaded::run`].
-pub fn run_observed<O: Observer>(
-    program: &Program,
-    launch: Launch,
-    options: &Options,
-    observer: &mut O,
-) -> Result<Outcome, RunError> {
-    run_watched(program, launch, options, Watch::of(observer))
-}
-
-/// [`run_observed`] with an observer that is chosen at run time.
+/// Loads a program and runs it with an observer: see [`Loaded::run_watched`].
 ///
 /// # Errors
 /// As [`Loaded::run`].
@@ -312,16 +299,7 @@ impl Run {
         statistics
     }
 
-    /// Executes instructions on the engine of the options, at most `most`, fewer only at the end. The observer takes no data.
-    ///
-    /// # Errors
-    /// The program trapped.
-    pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        match watch.flow() {
-            None => self.observed_advance(most, &mut Silent),
-            Some(mut told) => self.observed_advance(most, &mut told),
-        }
-    }
+    stepping!(Cause, advance);
 
     fn observed_advance<O: Observer>(&mut self, most: u64, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let mut left = most;
@@ -340,14 +318,6 @@ impl Run {
             }
         }
         Ok(if self.done { Step::Done } else { Step::Running })
-    }
-
-    /// Executes one instruction and notifies an observer that is chosen at run time.
-    ///
-    /// # Errors
-    /// The program trapped.
-    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        watched!(watch, |observer| self.observed_step(observer))
     }
 
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
@@ -427,13 +397,5 @@ impl FlowView for Run {
     }
     fn depths(&self) -> Vec<Depth> {
         self.block.current().flow.depths()
-    }
-}
-
-impl Machine for Run {
-    type Cause = Cause;
-
-    fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        self.step_watched(Watch::of(observer))
     }
 }

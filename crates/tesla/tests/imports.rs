@@ -8,7 +8,7 @@ use reconverge_testkit::climbing_imports;
 #[rustfmt::skip]
 const ORDER: &[&str] = &[
     // What an instruction is, and what it does to the lanes.
-    "flow", "control", "lane", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
+    "flow", "lane", "sentence", "arith", "control", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
     // What can happen.
     "barrier", "trap", "code", "open",
     // What may happen, without a run.

@@ -8,12 +8,14 @@ use reconverge_isa::program::{ConstantBlock, Module, Place, Slot, Variable};
 use reconverge_simt::limits::LANES;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
-use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Machine, Mode, Options, Recorder, Silent, Step};
+use reconverge_simt::{
+    Event, GroupId, GroupTrap, Lane, Machine, Mode, Options, Recorder, Silent, Step, Watch,
+};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
     Compute, Fragment, Geometry, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
 };
-use reconverge_tesla::run::{Run, run_observed};
+use reconverge_tesla::run::{Run, run_watched};
 use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
@@ -218,7 +220,7 @@ fn counts_are_of_executed_instructions_and_split_decisions() {
     let launch = Launch::Compute(compute);
     let counted = run(launch.clone(), &program, &strict()).unwrap().statistics;
     let mut seen = Recorder::default();
-    let observed = run_observed(&program, launch, &strict(), &mut seen).unwrap();
+    let observed = run_watched(&program, launch, &strict(), Watch::of(&mut seen)).unwrap();
     let issued = seen.events.iter().filter(|event| matches!(event, Event::Issue { .. })).count();
     assert_eq!((observed.statistics, issued as u64), (counted, counted.instructions));
     // The join is reached twice and executes once.

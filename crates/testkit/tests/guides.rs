@@ -168,6 +168,10 @@ fn check_table(page: &str, examples: &[Example]) -> Result<(), String> {
             rows.get(machine)?.get(column)
         });
         let cell = cell.ok_or_else(|| format!("{PAGE}: no cell of the table for `{heading}`"))?;
+        let most = if heading.ends_with("flow operation") { 5 } else { 4 };
+        if hunks.len() > most {
+            return Err(format!("{PAGE}: `{heading}`: {} places, at most {most} are allowed", hunks.len()));
+        }
         let counted = format!("{} places in {} files", hunks.len(), example.files().len());
         if *cell != counted {
             return Err(format!("{PAGE}: `{heading}`: the table has `{cell}`, the diff has {counted}"));
@@ -366,4 +370,15 @@ fn a_table_that_counts_other_places_is_an_error() {
     assert!(check_table(&other, &examples(&other).unwrap()).unwrap_err().contains("no cell"));
     let longer = two.replace("\n\n```diff", "\n| R700 | 2 places in 1 files |\n\n```diff");
     assert!(check_table(&longer, &examples(&longer).unwrap()).unwrap_err().contains("1 examples"));
+}
+
+#[test]
+fn an_example_with_more_places_than_the_limit_is_an_error() {
+    let places = |count: usize| {
+        let diff = "\n…\n     SUB,\n+    MUL,".repeat(count);
+        page_of(&format!("# a.rs{diff}")).replace("2 places", &format!("{count} places"))
+    };
+    assert_eq!(check_table(&places(4), &examples(&places(4)).unwrap()), Ok(()));
+    let error = check_table(&places(5), &examples(&places(5)).unwrap()).unwrap_err();
+    assert!(error.ends_with("5 places, at most 4 are allowed"), "{error}");
 }

@@ -310,11 +310,6 @@
 //! assert!(result.mismatches[0].starts_with("expect out: "));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only; without it [`reconverge_simt::Engine::Compiled`]
-//!   runs as the fast engine.
 
 #![forbid(unsafe_code)]
 

@@ -71,7 +71,7 @@ impl Lanes for R500Case {
 
     /// In lenient mode, because some of the driver's programs do what strict mode objects to.
     fn left(&self) -> Result<Vec<Option<LaneOutput>>, String> {
-        use reconverge_r500::run::{run, run_observed};
+        use reconverge_r500::run::{run, run_watched};
         let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
@@ -79,7 +79,7 @@ impl Lanes for R500Case {
             let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };
                 let outcome = match log {
-                    Some(log) => run_observed(&setup, &launch, &options, log),
+                    Some(log) => run_watched(&setup, &launch, &options, reconverge_simt::Watch::of(log)),
                     None => run(&setup, &launch, &options),
                 };
                 outcome.map_err(|error| error.to_string())
@@ -111,7 +111,7 @@ impl Lanes for TeslaCase {
     }
 
     fn left(&self) -> Result<Vec<LaneResult>, String> {
-        use reconverge_tesla::run::{run, run_observed};
+        use reconverge_tesla::run::{run, run_watched};
         let image = self.image()?;
         let mut left = Vec::new();
         for case_run in &self.runs {
@@ -119,7 +119,12 @@ impl Lanes for TeslaCase {
             let on = |engine, level, log: Option<&mut EventLog>| {
                 let options = Options { engine, level, ..Options::default() };
                 match log {
-                    Some(log) => run_observed(&grid.program, grid.launch.clone(), &options, log),
+                    Some(log) => run_watched(
+                        &grid.program,
+                        grid.launch.clone(),
+                        &options,
+                        reconverge_simt::Watch::of(log),
+                    ),
                     None => run(&grid.program, grid.launch.clone(), &options),
                 }
             };
@@ -145,12 +150,12 @@ fn exports(outcome: &Outcome) -> Vec<Exports> {
 
 /// An R700 program on every engine, in strict mode.
 fn run_r700(name: &str, waves: &Waves) -> Result<WavesOutcome, String> {
-    use reconverge_r700::run::{run, run_observed};
+    use reconverge_r700::run::{run, run_watched};
     let Waves { program, launch, .. } = waves;
     let on = |engine, level, log: Option<&mut EventLog>| {
         let options = Options { engine, level, ..Options::default() };
         match log {
-            Some(log) => run_observed(program, launch, &options, log),
+            Some(log) => run_watched(program, launch, &options, reconverge_simt::Watch::of(log)),
             None => run(program, launch, &options),
         }
     };

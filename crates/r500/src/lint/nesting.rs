@@ -279,9 +279,9 @@ impl Nesting<'_> {
                 if let Some(Inst { body: Body::Fc(end), .. }) = end
                     && matches!(end.inst.op.role(), Role::End { .. })
                 {
-                    let closes = match end.inst.b_op0 {
-                        BOp::NONE | BOp::INCR => 0,
-                        BOp::DECR => u32::from(end.inst.b_pop_cnt),
+                    let closes = match end.inst.levels_after(end.inst.b_op0, open.levels) {
+                        Some(left) => open.levels.saturating_sub(left),
+                        None => end.inst.b_pop_cnt.into(),
                     };
                     if open.levels != around.levels + closes {
                         self.levels(pc, fc.inst.op.name(), open.levels, around.levels + closes);

@@ -6,7 +6,8 @@ use reconverge_isa::Program;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{
-    Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, Watch, stop, watched,
+    Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, Watch, stepping, stop,
+    watched,
 };
 
 use super::cause::Cause;
@@ -275,21 +276,7 @@ impl Run {
         &self.outcome
     }
 
-    /// Executes one instruction.
-    ///
-    /// # Errors
-    /// The program trapped; the group stays at the instruction that did.
-    pub fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        self.step_watched(Watch::of(observer))
-    }
-
-    /// [`Run::step`] with an observer that is chosen at run time.
-    ///
-    /// # Errors
-    /// Those of [`Run::step`].
-    pub fn step_watched(&mut self, watch: Watch<'_>) -> Result<Step, Trap<Cause>> {
-        watched!(watch, |observer| self.observed_step(observer))
-    }
+    stepping!(Cause);
 
     fn observed_step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         if self.done || self.group.step(observer)? == Step::Running {

@@ -3,12 +3,13 @@
 use reconverge_isa::Program;
 use reconverge_isa::word::{WordError, WordInfo};
 use reconverge_simt::loaded::count_decoded;
-use thiserror::Error;
 
 use super::flow::{Control, Descriptor};
 use super::inst::{CONSTANTS, DESCRIPTORS, Inst, SLOTS, WORDS, decode};
 use super::violations::{Violation, violations};
 use super::words::*;
+pub use crate::setup::SetupError;
+use crate::setup::{constants, slots_of};
 
 /// One loaded instruction slot.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,53 +56,6 @@ pub struct Setup {
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
-/// Why a program cannot be set up.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum SetupError {
-    /// There is no instruction.
-    #[error("the program has no instruction")]
-    Empty,
-    /// The code ends inside an instruction.
-    #[error("{words} words are not a whole number of instructions: the last one has {left} of {WORDS} words")]
-    Cut {
-        /// Words there are.
-        words: usize,
-        /// Words of the incomplete instruction.
-        left: usize,
-    },
-    /// More instructions than slots.
-    #[error("{count} instructions from slot {base} do not fit into the {SLOTS} instruction slots")]
-    TooMany {
-        /// Instructions.
-        count: usize,
-        /// First slot.
-        base: u32,
-    },
-    /// A state register that this unit does not have.
-    #[error("unknown state register {0}")]
-    UnknownRegister(String),
-    /// A state register with bits that mean nothing.
-    #[error("{name} = {value:#010x}: {error}")]
-    Register {
-        /// The register.
-        name: String,
-        /// Its value.
-        value: u32,
-        /// What is wrong with it.
-        error: WordError,
-    },
-    /// A constant outside the file.
-    #[error("constant bytes {offset}..{end} of bank {bank} lie outside the {CONSTANTS} constants (bank 0)")]
-    Constant {
-        /// Bank.
-        bank: u32,
-        /// First byte.
-        offset: u32,
-        /// One past the last byte.
-        end: u64,
-    },
-}
-
 impl Setup {
     /// Loads and decodes a program: its words from slot `base` on, with the state registers of [`STATE`] by their names.
     ///
@@ -115,20 +69,10 @@ impl Setup {
     /// instruction is reached.
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
-        let words = &program.words;
-        let (count, left) = (words.len() / WORDS, words.len() % WORDS);
-        if left != 0 {
-            return Err(SetupError::Cut { words: words.len(), left });
-        }
-        if count == 0 {
-            return Err(SetupError::Empty);
-        }
-        if count as u64 + u64::from(program.base) > SLOTS as u64 {
-            return Err(SetupError::TooMany { count, base: program.base });
-        }
-        let (first, last) = (program.base as u16, program.base as u16 + count as u16 - 1);
+        let (first, last) = slots_of(program, WORDS, SLOTS)?;
         let mut slots = vec![None; SLOTS];
-        for (slot, words) in slots[usize::from(first)..].iter_mut().zip(words.as_chunks::<WORDS>().0) {
+        for (slot, words) in slots[usize::from(first)..].iter_mut().zip(program.words.as_chunks::<WORDS>().0)
+        {
             let inst = decode(words);
             let violations = inst.as_ref().map_or_else(|_| Vec::new(), |inst| violations(words, inst));
             *slot = Some(Slot { words: *words, inst, violations });
@@ -144,7 +88,7 @@ impl Setup {
             constants: Vec::new(),
         };
         setup.load_state(program)?;
-        setup.load_constants(program)?;
+        setup.constants = constants(program)?;
         Ok(setup)
     }
 
@@ -211,22 +155,6 @@ impl Setup {
             }
         }
         self.control = Control::new(descriptors, last);
-        Ok(())
-    }
-
-    fn load_constants(&mut self, program: &Program) -> Result<(), SetupError> {
-        for block in &program.constants {
-            let end = u64::from(block.offset) + block.bytes.len() as u64;
-            let aligned = block.offset.is_multiple_of(16) && end.is_multiple_of(16);
-            if block.bank != 0 || end > CONSTANTS as u64 * 16 || !aligned {
-                return Err(SetupError::Constant { bank: block.bank, offset: block.offset, end });
-            }
-            for (index, bytes) in block.bytes.as_chunks::<16>().0.iter().enumerate() {
-                let (words, _) = bytes.as_chunks::<4>();
-                let value = [0, 1, 2, 3].map(|channel| u32::from_le_bytes(words[channel]));
-                self.constants.push(((block.offset / 16) as u8 + index as u8, value));
-            }
-        }
         Ok(())
     }
 
@@ -318,8 +246,11 @@ mod tests {
         assert!(error.contains("reserved bits 0x00000100"), "{error}");
         assert_eq!(Setup::new(&Program::default()).unwrap_err(), SetupError::Empty);
         let cut = Program::from_words(vec![0; 5]);
-        assert_eq!(Setup::new(&cut).unwrap_err(), SetupError::Cut { words: 5, left: 1 });
+        assert_eq!(Setup::new(&cut).unwrap_err(), SetupError::Cut { words: 5, left: 1, size: WORDS });
         let many = Program { base: 1020, ..Program::from_words(vec![0; 20]) };
-        assert_eq!(Setup::new(&many).unwrap_err(), SetupError::TooMany { count: 5, base: 1020 });
+        assert_eq!(
+            Setup::new(&many).unwrap_err(),
+            SetupError::TooMany { count: 5, base: 1020, slots: SLOTS }
+        );
     }
 }

@@ -13,6 +13,8 @@
 use reconverge_isa::word::{Field, WordInfo};
 use reconverge_isa::{names, word};
 
+use crate::words::{StateRegister, named_register};
+
 /// Words an instruction.
 pub const WORDS: usize = 4;
 
@@ -357,19 +359,6 @@ word! {
     }
 }
 
-/// A register that is part of a program's state, by the manual's name; those with a count are `NAME_n`.
-#[derive(Clone, Copy, Debug)]
-pub struct StateRegister {
-    /// Its fields.
-    pub word: WordInfo,
-    /// Address of the first.
-    pub mmio: u32,
-    /// How many there are.
-    pub count: u32,
-    /// Bytes from one to the next.
-    pub stride: u32,
-}
-
 #[rustfmt::skip]
 /// The state registers of a program. (REG; r300 and later have all of them but the last two)
 pub static STATE: [StateRegister; 8] = [
@@ -386,14 +375,7 @@ pub static STATE: [StateRegister; 8] = [
 /// The state register with this name: the manual's for a single one, the manual's with `_n` for one of several.
 /// Gives the format and the number n.
 pub fn state_register(name: &str) -> Option<(&'static StateRegister, u32)> {
-    STATE.iter().find_map(|register| {
-        if register.count == 1 {
-            return (name == register.word.name).then_some((register, 0));
-        }
-        let digits = name.strip_prefix(register.word.name)?.strip_prefix('_')?;
-        let number = digits.parse().ok().filter(|n: &u32| *n < register.count && digits == n.to_string())?;
-        Some((register, number))
-    })
+    named_register(&STATE, name)
 }
 
 /// The formats of an instruction's words; `dual` is DUAL_MATH_OP of an operation of the vector engine.

@@ -14,7 +14,7 @@ use reconverge_isa::word::FieldValue;
 use super::asm_alu::{alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
-use super::reading::{Line, Parsed, assigned_field, braces, end, field_value, float, lines, number, signed};
+use super::reading::{Line, Parsed, braces, end, field_value, float, lines, number, signed, state_value};
 use super::record::{Reads, Record, Target, addr_field};
 use super::structure::structure;
 use super::syntax::TARGETS;
@@ -245,21 +245,7 @@ impl Assembler {
             let help = suggest(name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_'), names);
             return Err(Diagnostic::error(at, format!("unknown state register `{name}`")).help(help));
         }
-        let mut raw = 0;
-        if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
-            raw = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
-        } else if let Some(register) = register {
-            while !cursor.at_end() {
-                let at = cursor.here();
-                let field = cursor.word();
-                let field = register.word.field(field).ok_or_else(|| {
-                    let fields = register.word.fields.iter().map(|field| field.name).collect::<Vec<_>>();
-                    Diagnostic::error(at, format!("{name} has no field `{field}`"))
-                        .help(suggest(field, fields))
-                })?;
-                raw = assigned_field(cursor, field, raw)?;
-            }
-        }
+        let raw = state_value(cursor, &name, register.map(|register| &register.word))?;
         self.set_state(name, raw);
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reconverge_isa::Field;
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
-use reconverge_isa::word::Kind;
+use reconverge_isa::word::{Kind, WordInfo};
 
 use super::syntax;
 use crate::inst::WORDS;
@@ -86,6 +86,28 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
     }
     let name = field.name.to_ascii_uppercase();
     Err(expected(cursor, format!("{name} needs a value"), format!("{name}=VALUE fits here")))
+}
+
+/// The value of a state register: a number, or fields.
+pub(crate) fn state_value(
+    cursor: &mut Cursor<'_>,
+    name: &str,
+    format: Option<&'static WordInfo>,
+) -> Parsed<u32> {
+    if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
+        return Ok(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32);
+    }
+    let (mut raw, Some(format)) = (0, format) else { return Ok(0) };
+    while !cursor.at_end() {
+        let at = cursor.here();
+        let field = cursor.word();
+        let field = format.field(field).ok_or_else(|| {
+            let fields = format.fields.iter().map(|field| field.name).collect::<Vec<_>>();
+            Diagnostic::error(at, format!("{name} has no field `{field}`")).help(suggest(field, fields))
+        })?;
+        raw = assigned_field(cursor, field, raw)?;
+    }
+    Ok(raw)
 }
 
 pub(super) fn field_value(cursor: &mut Cursor<'_>, field: &'static Field) -> Parsed<u32> {

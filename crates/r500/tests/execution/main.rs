@@ -11,10 +11,10 @@ use reconverge_r500::ctm::{
 use reconverge_r500::flow::LeftOpen;
 use reconverge_r500::launch::{Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{Finding, LaneOutput, Outcome};
-use reconverge_r500::run::{run, run_observed};
+use reconverge_r500::run::{run, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
-use reconverge_simt::{Engine, Level, Mode, Options};
+use reconverge_simt::{Engine, Level, Mode, Options, Watch};
 use reconverge_testkit::everywhere;
 
 const OUT: &str = "OUT out[A].rgb = MAX*off src0.rgb, src0.rgb : src0=temp[1] {TEX_SEM_WAIT}\n  + out[A].a = MAX*off src0.a, src0.a : src0=temp[1]\n";
@@ -43,7 +43,7 @@ fn on_every_engine(source: &str, launch: &Launch, mode: Mode) -> Result<Outcome,
     let run = |engine, level, log: Option<&mut _>| {
         let options = Options { engine, level, mode, watchdog: 10_000, ..Options::default() };
         match log {
-            Some(log) => run_observed(&setup, launch, &options, log),
+            Some(log) => run_watched(&setup, launch, &options, Watch::of(log)),
             None => run(&setup, launch, &options),
         }
     };

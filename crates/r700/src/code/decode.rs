@@ -529,21 +529,7 @@ fn operand(selector: u16, chan: u8, literals: &[u32; 4], read: bool) -> Read<Ope
 /// Checks that operations over two or four slots are in all of them.
 fn fill_their_slots(ops: &[AluOp]) -> Read<()> {
     for op in ops {
-        let wanted = match op.opcode.meaning {
-            Meaning::Reduce(_) | Meaning::Cube => 4,
-            Meaning::Double(double) => double.slots(),
-            Meaning::Nothing
-            | Meaning::Float1(_)
-            | Meaning::Float2(_)
-            | Meaning::Float3(..)
-            | Meaning::Bits1(_)
-            | Meaning::Bits2(_)
-            | Meaning::Bits3(_)
-            | Meaning::PredSet(_)
-            | Meaning::Kill(_)
-            | Meaning::Mova(_)
-            | Meaning::MovaLoop(_) => continue,
-        };
+        let wanted = op.opcode.meaning.slots();
         let first = op.slot / wanted * wanted;
         let same = |slot| ops.iter().any(|other| other.slot == slot && other.opcode.name == op.opcode.name);
         if !(first..first + wanted).all(same) {

@@ -5,7 +5,7 @@ use reconverge_r700::cause::Cause;
 use reconverge_r700::launch::Launch;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{self, RunError};
-use reconverge_simt::{Options, Trap};
+use reconverge_simt::{Options, Trap, Watch};
 use reconverge_testkit::everywhere;
 
 /// [`run::run`] on every engine.
@@ -13,7 +13,7 @@ pub(crate) fn run(program: &Program, launch: &Launch, options: &Options) -> Resu
     let on = |engine, level, observer: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
         match observer {
-            Some(observer) => run::run_observed(program, launch, &options, observer),
+            Some(observer) => run::run_watched(program, launch, &options, Watch::of(observer)),
             None => run::run(program, launch, &options),
         }
     };

@@ -6,12 +6,14 @@ use crate::engines::run;
 use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
 use reconverge_r700::code::Code;
-use reconverge_r700::run::run_observed;
+use reconverge_r700::run::run_watched;
 use reconverge_r700::wave::Wave;
 use reconverge_r700::words::Op2;
 use reconverge_simt::Fidelity;
 use reconverge_simt::Options;
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Recorder, Silent, Step, Why};
+use reconverge_simt::{
+    Event, FlowView, Issue, Lane, Machine, Mask, Mode, Recorder, Silent, Step, Watch, Why,
+};
 
 use crate::*;
 
@@ -99,7 +101,8 @@ fn the_view_says_why_a_lane_waits() {
 #[test]
 fn events_tell_divergence_and_reconvergence() {
     let mut recorder = Recorder::default();
-    run_observed(&if_else(), &three_lanes([1.0, -1.0, 2.0]), &Options::default(), &mut recorder).unwrap();
+    run_watched(&if_else(), &three_lanes([1.0, -1.0, 2.0]), &Options::default(), Watch::of(&mut recorder))
+        .unwrap();
     let events = recorder.events;
     assert!(events.contains(&Event::Push { kind: "PUSH" }));
     assert!(events.contains(&Event::Diverge { taken: Mask(0b101), not: Mask(0b010) }));

@@ -1,7 +1,7 @@
 //! One run is a run on every engine.
 
 use reconverge_isa::Program;
-use reconverge_simt::{Engine, Level, Options};
+use reconverge_simt::{Engine, Level, Options, Watch};
 use reconverge_tesla::launch::{Launch, Outcome, RunError};
 use reconverge_tesla::run;
 use reconverge_testkit::everywhere;
@@ -28,7 +28,7 @@ pub(crate) fn run(launch: Launch, program: &Program, options: &Options) -> Resul
     let attempt = |engine, level, told: Option<&mut _>| {
         let options = Options { engine, level, ..*options };
         match told {
-            Some(told) => run::run_observed(program, launch.clone(), &options, told),
+            Some(told) => run::run_watched(program, launch.clone(), &options, Watch::of(told)),
             None => run::run(program, launch.clone(), &options),
         }
     };

@@ -46,26 +46,14 @@ impl<'a> Way<'a> {
         Way { program, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
     }
 
-    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
-        self.rows.slice.two(op, a, b)
-    }
-
-    fn word(&mut self, word: u32) -> Value {
-        self.rows.slice.constant(word)
-    }
-
-    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
-        self.two(Two::FCompare(predicate), a, b)
-    }
-
     fn source(&mut self, channel: &Channel, number: usize) -> Value {
         let place = channel.src[number];
         let value = match self.program.constants.get(&place.number()) {
-            Some(word) => self.word(*word),
+            Some(word) => self.rows.word(*word),
             None => self.rows.read(row(place)),
         };
-        let flip = self.word(channel.flip[number]);
-        let flipped = self.two(Two::Xor, value, flip);
+        let flip = self.rows.word(channel.flip[number]);
+        let flipped = self.rows.two(Two::Xor, value, flip);
         if self.rows.is_raw(value) { self.rows.raw(flipped) } else { flipped }
     }
 
@@ -97,14 +85,14 @@ impl<'a> Way<'a> {
                     true => self.sum(&Channel { omod: Omod::MUL_1, scale: 1.0, ..*channel }),
                     false => self.source(channel, 0),
                 };
-                let zero = self.word(0);
+                let zero = self.rows.word(0);
                 let predicate = match op {
                     AluResultOp::EQ => predicate::EQ,
                     AluResultOp::LT => predicate::LT,
                     AluResultOp::GE => predicate::GE,
                     AluResultOp::NE => predicate::NEQ,
                 };
-                self.alu_result = Some(self.compare(predicate, value, zero));
+                self.alu_result = Some(self.rows.compare(predicate, value, zero));
             }
         }
         Some(())
@@ -120,8 +108,8 @@ impl<'a> Way<'a> {
             Computes::Magnitude => {
                 let place = channel.src[0];
                 let a = self.source(&Channel { src: [place; 3], flip: [0; 3], ..*channel }, 0);
-                let magnitude = self.word(!SIGN);
-                let value = self.two(Two::And, a, magnitude);
+                let magnitude = self.rows.word(!SIGN);
+                let value = self.rows.two(Two::And, a, magnitude);
                 return Some(if self.rows.is_raw(a) { self.rows.raw(value) } else { value });
             }
             Computes::Of(op) => self.function(operation, channel, op)?,
@@ -130,9 +118,9 @@ impl<'a> Way<'a> {
             return Some(value);
         }
         // A NaN becomes the second operand, as a zero does.
-        let (zero, one) = (self.word(0), self.word(1f32.to_bits()));
-        let positive = self.two(Two::FMax, value, zero);
-        Some(self.two(Two::FMin, positive, one))
+        let (zero, one) = (self.rows.word(0), self.rows.word(1f32.to_bits()));
+        let positive = self.rows.two(Two::FMax, value, zero);
+        Some(self.rows.two(Two::FMin, positive, one))
     }
 
     /// A result of arithmetic.
@@ -140,8 +128,8 @@ impl<'a> Way<'a> {
         if !self.rows.exact {
             return self.rows.raw(value);
         }
-        let made = self.compare(predicate::UNORD, value, value);
-        let nan = self.word(NAN.to_bits());
+        let made = self.rows.compare(predicate::UNORD, value, value);
+        let nan = self.rows.word(NAN.to_bits());
         let value = self.rows.slice.select(made, value, nan);
         self.rows.raw(value)
     }
@@ -152,16 +140,16 @@ impl<'a> Way<'a> {
             return value;
         }
         if operation.scale != 1.0 {
-            let scale = self.word(operation.scale.to_bits());
-            let value = self.two(Two::FMul, value, scale);
+            let scale = self.rows.word(operation.scale.to_bits());
+            let value = self.rows.two(Two::FMul, value, scale);
             return self.float(value);
         }
         if self.rows.is_raw(value) {
             // A raw result's NaN is the machine's own in the exact way, but for a sign modifier since.
             return if self.rows.exact { self.float(value) } else { value };
         }
-        let minus_zero = self.word(SIGN);
-        let value = self.two(Two::FAdd, value, minus_zero);
+        let minus_zero = self.rows.word(SIGN);
+        let value = self.rows.two(Two::FAdd, value, minus_zero);
         self.float(value)
     }
 
@@ -172,43 +160,45 @@ impl<'a> Way<'a> {
         let known = [a, b, c].map(|value| self.rows.slice.is_constant(value).map(f32::from_bits));
         if let [Some(x), Some(y), Some(z)] = known {
             let terms = [Term::product(x, y, zero_wins), Term::value(z)];
-            return self.word(lane::sum(&terms, channel.omod).to_bits());
+            return self.rows.word(lane::sum(&terms, channel.omod).to_bits());
         }
         let sources = [a, b, c];
         if zero_wins && self.rows.exact {
-            let (zero, sign) = (self.word(0), self.word(SIGN));
-            let (no_a, no_b) = (self.compare(predicate::EQ, a, zero), self.compare(predicate::EQ, b, zero));
-            let (sign_a, sign_b) = (self.two(Two::And, a, sign), self.two(Two::And, b, sign));
+            let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
+            let (no_a, no_b) =
+                (self.rows.compare(predicate::EQ, a, zero), self.rows.compare(predicate::EQ, b, zero));
+            let (sign_a, sign_b) = (self.rows.two(Two::And, a, sign), self.rows.two(Two::And, b, sign));
             (a, b) = (self.rows.slice.select(no_b, a, sign_a), self.rows.slice.select(no_a, b, sign_b));
         }
         let sum = match known {
             // Times one, and what is added to nothing.
-            [_, Some(1.0), _] => self.two(Two::FAdd, a, c),
-            [Some(1.0), ..] => self.two(Two::FAdd, b, c),
+            [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
+            [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
             _ => self.rows.slice.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
             // It may be a number in the exact way, which not everything asks about that takes it.
-            let nan = self.compare(predicate::UNORD, sum, sum);
+            let nan = self.rows.compare(predicate::UNORD, sum, sum);
             self.rows.slice.doubt(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
         }
         // Scaling rounds nothing again, but for sums that are denormals, or become such or stop being infinite.
-        let scale = self.word(channel.scale.to_bits());
-        let value = self.two(Two::FMul, sum, scale);
-        let (zero, magnitude) = (self.word(0), self.word(!SIGN));
-        let size = self.two(Two::And, sum, magnitude);
+        let scale = self.rows.word(channel.scale.to_bits());
+        let value = self.rows.two(Two::FMul, sum, scale);
+        let (zero, magnitude) = (self.rows.word(0), self.rows.word(!SIGN));
+        let size = self.rows.two(Two::And, sum, magnitude);
         let limit =
             if channel.scale > 1.0 { NORMAL } else { (f32::from_bits(NORMAL) / channel.scale).to_bits() + 1 };
-        let limit = self.word(limit);
-        let (some, small) = (self.two(Two::Greater, size, zero), self.two(Two::Greater, limit, size));
-        let mut test = self.two(Two::And, some, small);
+        let limit = self.rows.word(limit);
+        let (some, small) =
+            (self.rows.two(Two::Greater, size, zero), self.rows.two(Two::Greater, limit, size));
+        let mut test = self.rows.two(Two::And, some, small);
         if channel.scale < 1.0 {
-            let most = self.word(f32::MAX.to_bits());
-            let beyond = self.two(Two::Greater, size, most);
-            test = self.two(Two::Or, test, beyond);
+            let most = self.rows.word(f32::MAX.to_bits());
+            let beyond = self.rows.two(Two::Greater, size, most);
+            test = self.rows.two(Two::Or, test, beyond);
         }
         if !self.rows.exact {
             self.rows.slice.doubt(test);
@@ -225,34 +215,34 @@ impl<'a> Way<'a> {
         let a = self.source(channel, 0);
         match op {
             AlphaOp::RCP => {
-                let one = self.word(1f32.to_bits());
-                let value = self.two(Two::FDiv, one, a);
+                let one = self.rows.word(1f32.to_bits());
+                let value = self.rows.two(Two::FDiv, one, a);
                 let value = self.float(value);
                 return Some(self.scaled(value, operation));
             }
             AlphaOp::FRC => {
                 let floor = self.rows.slice.one(One::Round(1), a);
-                let value = self.two(Two::FSub, a, floor);
+                let value = self.rows.two(Two::FSub, a, floor);
                 if operation.scale == 1.0 {
                     return Some(self.float(value));
                 }
-                let scale = self.word(operation.scale.to_bits());
-                let value = self.two(Two::FMul, value, scale);
+                let scale = self.rows.word(operation.scale.to_bits());
+                let value = self.rows.two(Two::FMul, value, scale);
                 return Some(self.float(value));
             }
             _ => {}
         }
         let b = self.source(channel, 1);
         let first = match op {
-            AlphaOp::MIN => self.compare(predicate::LT, a, b),
-            AlphaOp::MAX => self.compare(predicate::GT, a, b),
+            AlphaOp::MIN => self.rows.compare(predicate::LT, a, b),
+            AlphaOp::MAX => self.rows.compare(predicate::GT, a, b),
             AlphaOp::CND => {
-                let (c, half) = (self.source(channel, 2), self.word(0.5f32.to_bits()));
-                self.compare(predicate::GT, c, half)
+                let (c, half) = (self.source(channel, 2), self.rows.word(0.5f32.to_bits()));
+                self.rows.compare(predicate::GT, c, half)
             }
             AlphaOp::CMP => {
-                let (c, zero) = (self.source(channel, 2), self.word(0));
-                self.compare(predicate::GE, c, zero)
+                let (c, zero) = (self.source(channel, 2), self.rows.word(0));
+                self.rows.compare(predicate::GE, c, zero)
             }
             _ => return None,
         };

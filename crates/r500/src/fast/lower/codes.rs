@@ -84,7 +84,8 @@ impl Code {
             AlphaOp::LN2 => Code::function::<Ln2>(id),
             AlphaOp::SIN => Code::function::<Sin>(id),
             AlphaOp::COS => Code::function::<Cos>(id),
-            AlphaOp::MAD | AlphaOp::MDH | AlphaOp::MDV | AlphaOp::DP => return None,
+            // Without a kernel.
+            _ => return None,
         })
     }
 

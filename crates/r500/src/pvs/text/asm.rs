@@ -12,7 +12,7 @@ use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
 use crate::text::asm::{MOST_ERRORS, constant_blocks};
-use crate::text::reading::{Line, Parsed, assigned_field, end, expected, float, lines, number};
+use crate::text::reading::{Line, Parsed, assigned_field, end, expected, float, lines, number, state_value};
 
 /// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
 ///
@@ -203,21 +203,7 @@ impl Assembler {
                 Diagnostic::error(at, format!("unknown state register `{name}`")).help(suggest(&name, names))
             );
         }
-        let mut raw = 0;
-        if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
-            raw = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
-        } else if let Some(register) = register {
-            while !cursor.at_end() {
-                let at = cursor.here();
-                let field = cursor.word();
-                let field = register.word.field(field).ok_or_else(|| {
-                    let fields = register.word.fields.iter().map(|field| field.name).collect::<Vec<_>>();
-                    Diagnostic::error(at, format!("{name} has no field `{field}`"))
-                        .help(suggest(field, fields))
-                })?;
-                raw = assigned_field(cursor, field, raw)?;
-            }
-        }
+        let raw = state_value(cursor, &name, register.map(|register| &register.word))?;
         match self.state.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = raw,
             None => self.state.push((name, raw)),

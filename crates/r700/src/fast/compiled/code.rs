@@ -60,39 +60,19 @@ impl<'a> Way<'a> {
         Way { program, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
     }
 
-    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
-        self.rows.slice.two(op, a, b)
-    }
-
-    fn one(&mut self, op: One, a: Value) -> Value {
-        self.rows.slice.one(op, a)
-    }
-
-    fn word(&mut self, word: u32) -> Value {
-        self.rows.slice.constant(word)
-    }
-
-    fn not(&mut self, a: Value) -> Value {
-        self.rows.slice.not(a)
-    }
-
-    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
-        self.two(Two::FCompare(predicate), a, b)
-    }
-
     fn place(&mut self, place: Place) -> Value {
         match self.program.constants.iter().find(|(_, constant)| *constant == place) {
-            Some((word, _)) => self.word(*word),
+            Some((word, _)) => self.rows.word(*word),
             None => self.rows.read(row(place)),
         }
     }
 
     fn modified(&mut self, value: Value, keep: u32, flip: u32) -> Value {
         let raw = self.rows.is_raw(value);
-        let keep = self.word(keep);
-        let value = self.two(Two::And, value, keep);
-        let flip = self.word(flip);
-        let value = self.two(Two::Xor, value, flip);
+        let keep = self.rows.word(keep);
+        let value = self.rows.two(Two::And, value, keep);
+        let flip = self.rows.word(flip);
+        let value = self.rows.two(Two::Xor, value, flip);
         if raw { self.rows.raw(value) } else { value }
     }
 
@@ -113,7 +93,7 @@ impl<'a> Way<'a> {
     pub(super) fn end(&mut self) -> Value {
         let registers = self.program.registers as u32 * ROW;
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= registers));
-        let none = self.word(0);
+        let none = self.rows.word(0);
         self.skip.take().unwrap_or(none)
     }
 
@@ -128,9 +108,9 @@ impl<'a> Way<'a> {
 
     /// The sets [`TRUE`] and [`FALSE`].
     fn sets(&mut self) {
-        let all = self.word(u32::MAX);
+        let all = self.rows.word(u32::MAX);
         let holds = self.predicate.unwrap_or(all);
-        self.chosen = [Some(holds), Some(self.not(holds))];
+        self.chosen = [Some(holds), Some(self.rows.not(holds))];
     }
 
     /// A PRED_SET* that holds for these lanes. (Lanes::decide)
@@ -139,7 +119,7 @@ impl<'a> Way<'a> {
         if operation.update_pred {
             let holds = match running {
                 Some(running) => {
-                    let all = self.word(u32::MAX);
+                    let all = self.rows.word(u32::MAX);
                     let before = self.predicate.unwrap_or(all);
                     self.rows.slice.select(running, before, holds)
                 }
@@ -148,9 +128,9 @@ impl<'a> Way<'a> {
             self.predicate = Some(holds);
         }
         if operation.update_execute_mask {
-            let not = self.not(holds);
+            let not = self.rows.not(holds);
             self.skip = Some(match running {
-                Some(running) => self.two(Two::And, running, not),
+                Some(running) => self.rows.two(Two::And, running, not),
                 None => not,
             });
         }
@@ -177,8 +157,8 @@ impl<'a> Way<'a> {
                     let [a, b] = [0, 1].map(|number| self.source(operation, number));
                     let holds = self.holds(test, a, b);
                     self.decide(operation, holds);
-                    let one = self.word(lane::ONE);
-                    self.two(Two::AndNot, holds, one)
+                    let one = self.rows.word(lane::ONE);
+                    self.rows.two(Two::AndNot, holds, one)
                 }
                 None => self.op2(code, operation)?,
             },
@@ -205,38 +185,38 @@ impl<'a> Way<'a> {
         if !self.rows.exact {
             return self.rows.raw(value);
         }
-        let mut made = self.compare(predicate::UNORD, value, value);
+        let mut made = self.rows.compare(predicate::UNORD, value, value);
         if let [a, rest @ ..] = operands {
             let b = rest.first().unwrap_or(a);
-            let numbers = self.compare(predicate::ORD, *a, *b);
-            made = self.two(Two::And, made, numbers);
+            let numbers = self.rows.compare(predicate::ORD, *a, *b);
+            made = self.rows.two(Two::And, made, numbers);
         }
-        let nan = self.word(lane::NAN);
+        let nan = self.rows.word(lane::NAN);
         let value = self.rows.slice.select(made, value, nan);
         self.rows.raw(value)
     }
 
     fn add(&mut self, a: Value, b: Value) -> Value {
-        let sum = self.two(Two::FAdd, a, b);
+        let sum = self.rows.two(Two::FAdd, a, b);
         self.float(sum, &[a, b])
     }
 
     fn multiply(&mut self, a: Value, b: Value) -> Value {
-        let product = self.two(Two::FMul, a, b);
+        let product = self.rows.two(Two::FMul, a, b);
         self.float(product, &[a, b])
     }
 
     /// Zero times anything is +0.
     fn legacy(&mut self, a: Value, b: Value) -> Value {
         let product = self.multiply(a, b);
-        let zero = self.word(0);
+        let zero = self.rows.word(0);
         let is_zero = |way: &mut Self, factor: Value| match way.rows.slice.is_constant(factor) {
-            Some(word) => way.word(if lane::flush(word) << 1 == 0 { u32::MAX } else { 0 }),
-            None => way.compare(predicate::EQ, factor, zero),
+            Some(word) => way.rows.word(if lane::flush(word) << 1 == 0 { u32::MAX } else { 0 }),
+            None => way.rows.compare(predicate::EQ, factor, zero),
         };
         let (no_a, no_b) = (is_zero(self, a), is_zero(self, b));
-        let none = self.two(Two::Or, no_a, no_b);
-        let product = self.two(Two::AndNot, none, product);
+        let none = self.rows.two(Two::Or, no_a, no_b);
+        let product = self.rows.two(Two::AndNot, none, product);
         self.rows.raw(product)
     }
 
@@ -255,7 +235,7 @@ impl<'a> Way<'a> {
             let product = self.product(ieee, a, b);
             sum = Some(sum.map_or(product, |sum| self.add(sum, product)));
         }
-        let zero = self.word(0);
+        let zero = self.rows.word(0);
         sum.unwrap_or(zero)
     }
 
@@ -263,28 +243,29 @@ impl<'a> Way<'a> {
     fn finish(&mut self, operation: &Operation, value: Value, chosen: bool) -> Value {
         let (mut value, mut chosen) = (value, chosen);
         if operation.factor != 1.0 {
-            let factor = self.word(operation.factor.to_bits());
-            let scaled = self.two(Two::FMul, value, factor);
+            let factor = self.rows.word(operation.factor.to_bits());
+            let scaled = self.rows.two(Two::FMul, value, factor);
             value = self.rows.raw(scaled);
             chosen = false;
         }
         if !operation.clamp {
             return value;
         }
-        let (zero, one) = (self.word(0), self.word(lane::ONE));
+        let (zero, one) = (self.rows.word(0), self.rows.word(lane::ONE));
         // A NaN becomes the second operand, as a zero does.
-        let positive = self.two(Two::FMax, value, zero);
-        let mut clamped = self.two(Two::FMin, positive, one);
+        let positive = self.rows.two(Two::FMax, value, zero);
+        let mut clamped = self.rows.two(Two::FMin, positive, one);
         if chosen {
-            let normal = self.word(0x0080_0000);
-            let (above, below) = (self.two(Two::Greater, value, zero), self.two(Two::Greater, normal, value));
-            let denormal = self.two(Two::And, above, below);
+            let normal = self.rows.word(0x0080_0000);
+            let (above, below) =
+                (self.rows.two(Two::Greater, value, zero), self.rows.two(Two::Greater, normal, value));
+            let denormal = self.rows.two(Two::And, above, below);
             clamped = self.rows.slice.select(denormal, clamped, value);
         }
         if operation.dx10_clamp {
             return clamped;
         }
-        let nan = self.compare(predicate::UNORD, value, value);
+        let nan = self.rows.compare(predicate::UNORD, value, value);
         let kept = self.rows.slice.select(nan, clamped, value);
         // The NaN may not be the machine's yet; what is a number is settled, and settling it again would change denormals.
         if chosen || self.rows.exact {
@@ -296,23 +277,23 @@ impl<'a> Way<'a> {
 
     fn holds(&mut self, test: Test, a: Value, b: Value) -> Value {
         if let Test::Float(predicate) = test {
-            return self.compare(predicate, a, b);
+            return self.rows.compare(predicate, a, b);
         }
         let (a, b) = (self.rows.settle(a), self.rows.settle(b));
         match test {
-            Test::Float(_) | Test::Equal => self.two(Two::Equal, a, b),
+            Test::Float(_) | Test::Equal => self.rows.two(Two::Equal, a, b),
             Test::NotEqual => {
-                let equal = self.two(Two::Equal, a, b);
-                self.not(equal)
+                let equal = self.rows.two(Two::Equal, a, b);
+                self.rows.not(equal)
             }
-            Test::Greater => self.two(Two::Greater, a, b),
+            Test::Greater => self.rows.two(Two::Greater, a, b),
             Test::GreaterEqual => {
-                let less = self.two(Two::Greater, b, a);
-                self.not(less)
+                let less = self.rows.two(Two::Greater, b, a);
+                self.rows.not(less)
             }
             Test::GreaterUnsigned => {
                 let at_most = self.at_least(b, a);
-                self.not(at_most)
+                self.rows.not(at_most)
             }
             Test::GreaterEqualUnsigned => self.at_least(a, b),
         }
@@ -320,43 +301,43 @@ impl<'a> Way<'a> {
 
     /// a >= b, unsigned.
     fn at_least(&mut self, a: Value, b: Value) -> Value {
-        let larger = self.two(Two::MaxUnsigned, a, b);
-        self.two(Two::Equal, larger, a)
+        let larger = self.rows.two(Two::MaxUnsigned, a, b);
+        self.rows.two(Two::Equal, larger, a)
     }
 
     /// The integer part toward zero, the nearest that fits; 0 for NaN.
     fn whole(&mut self, a: Value) -> Value {
-        let part = self.one(One::Truncate, a);
-        let limit = self.word(0x4f00_0000); // 2^31
-        let above = self.compare(predicate::GE, a, limit);
-        let part = self.two(Two::Xor, part, above);
-        let nan = self.compare(predicate::UNORD, a, a);
-        self.two(Two::AndNot, nan, part)
+        let part = self.rows.one(One::Truncate, a);
+        let limit = self.rows.word(0x4f00_0000); // 2^31
+        let above = self.rows.compare(predicate::GE, a, limit);
+        let part = self.rows.two(Two::Xor, part, above);
+        let nan = self.rows.compare(predicate::UNORD, a, a);
+        self.rows.two(Two::AndNot, nan, part)
     }
 
     fn whole_unsigned(&mut self, a: Value) -> Value {
-        let (limit, twice) = (self.word(0x4f00_0000), self.word(0x4f80_0000)); // 2^31, 2^32
-        let upper = self.compare(predicate::GE, a, limit);
-        let over = self.two(Two::And, upper, limit);
-        let rest = self.two(Two::FSub, a, over);
-        let part = self.one(One::Truncate, rest);
-        let top = self.one(One::Shl(31), upper);
-        let part = self.two(Two::Xor, part, top);
-        let zero = self.word(0);
-        let positive = self.compare(predicate::GT, a, zero);
-        let part = self.two(Two::And, part, positive);
-        let beyond = self.compare(predicate::GE, a, twice);
-        self.two(Two::Or, part, beyond)
+        let (limit, twice) = (self.rows.word(0x4f00_0000), self.rows.word(0x4f80_0000)); // 2^31, 2^32
+        let upper = self.rows.compare(predicate::GE, a, limit);
+        let over = self.rows.two(Two::And, upper, limit);
+        let rest = self.rows.two(Two::FSub, a, over);
+        let part = self.rows.one(One::Truncate, rest);
+        let top = self.rows.one(One::Shl(31), upper);
+        let part = self.rows.two(Two::Xor, part, top);
+        let zero = self.rows.word(0);
+        let positive = self.rows.compare(predicate::GT, a, zero);
+        let part = self.rows.two(Two::And, part, positive);
+        let beyond = self.rows.compare(predicate::GE, a, twice);
+        self.rows.two(Two::Or, part, beyond)
     }
 
     /// A shift by the low five bits of a count.
     fn shift(&mut self, by: Two, known: fn(u8) -> One, a: Value, count: Value) -> Value {
         if let Some(count) = self.rows.slice.is_constant(count) {
-            return self.one(known((count & 31) as u8), a);
+            return self.rows.one(known((count & 31) as u8), a);
         }
-        let low = self.word(31);
-        let count = self.two(Two::And, count, low);
-        self.two(by, a, count)
+        let low = self.rows.word(31);
+        let count = self.rows.two(Two::And, count, low);
+        self.rows.two(by, a, count)
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm an opcode")]
@@ -386,17 +367,17 @@ impl<'a> Way<'a> {
             Op2::MUL => Some(self.legacy(a, b)),
             Op2::MUL_IEEE => Some(self.multiply(a, b)),
             Op2::RECIP_IEEE => {
-                let one = self.word(lane::ONE);
-                let value = self.two(Two::FDiv, one, a);
+                let one = self.rows.word(lane::ONE);
+                let value = self.rows.two(Two::FDiv, one, a);
                 Some(self.float(value, &[a]))
             }
             Op2::SQRT_IEEE => {
-                let value = self.one(One::Sqrt, a);
+                let value = self.rows.one(One::Sqrt, a);
                 Some(self.float(value, &[a]))
             }
             Op2::FRACT => {
-                let floor = self.one(One::Round(1), a);
-                let value = self.two(Two::FSub, a, floor);
+                let floor = self.rows.one(One::Round(1), a);
+                let value = self.rows.two(Two::FSub, a, floor);
                 Some(self.float(value, &[a]))
             }
             Op2::RNDNE | Op2::FLOOR | Op2::CEIL | Op2::TRUNC => {
@@ -406,21 +387,21 @@ impl<'a> Way<'a> {
                     Op2::CEIL => 2,
                     _ => 3,
                 };
-                let value = self.one(One::Round(mode), a);
+                let value = self.rows.one(One::Round(mode), a);
                 Some(self.float(value, &[a]))
             }
             Op2::INT_TO_FLT => {
                 let a = self.rows.settle(a);
-                Some(self.one(One::Float, a))
+                Some(self.rows.one(One::Float, a))
             }
             Op2::UINT_TO_FLT => {
                 let a = self.rows.settle(a);
-                let low = self.word(0xffff);
-                let (high, low) = (self.one(One::Shr(16), a), self.two(Two::And, a, low));
-                let (high, low) = (self.one(One::Float, high), self.one(One::Float, low));
-                let unit = self.word(65536f32.to_bits());
-                let high = self.two(Two::FMul, high, unit);
-                Some(self.two(Two::FAdd, high, low))
+                let low = self.rows.word(0xffff);
+                let (high, low) = (self.rows.one(One::Shr(16), a), self.rows.two(Two::And, a, low));
+                let (high, low) = (self.rows.one(One::Float, high), self.rows.one(One::Float, low));
+                let unit = self.rows.word(65536f32.to_bits());
+                let high = self.rows.two(Two::FMul, high, unit);
+                Some(self.rows.two(Two::FAdd, high, low))
             }
             Op2::SETE | Op2::SETGT | Op2::SETGE | Op2::SETNE => {
                 let predicate = match code {
@@ -429,9 +410,9 @@ impl<'a> Way<'a> {
                     Op2::SETGE => predicate::GE,
                     _ => predicate::NEQ,
                 };
-                let held = self.compare(predicate, a, b);
-                let one = self.word(lane::ONE);
-                Some(self.two(Two::And, held, one))
+                let held = self.rows.compare(predicate, a, b);
+                let one = self.rows.word(lane::ONE);
+                Some(self.rows.two(Two::And, held, one))
             }
             _ => None,
         };
@@ -439,10 +420,10 @@ impl<'a> Way<'a> {
             return Some(finished(self, value));
         }
         match code {
-            Op2::SETE_DX10 => return Some(self.compare(predicate::EQ, a, b)),
-            Op2::SETGT_DX10 => return Some(self.compare(predicate::GT, a, b)),
-            Op2::SETGE_DX10 => return Some(self.compare(predicate::GE, a, b)),
-            Op2::SETNE_DX10 => return Some(self.compare(predicate::NEQ, a, b)),
+            Op2::SETE_DX10 => return Some(self.rows.compare(predicate::EQ, a, b)),
+            Op2::SETGT_DX10 => return Some(self.rows.compare(predicate::GT, a, b)),
+            Op2::SETGE_DX10 => return Some(self.rows.compare(predicate::GE, a, b)),
+            Op2::SETNE_DX10 => return Some(self.rows.compare(predicate::NEQ, a, b)),
             Op2::FLT_TO_INT => return Some(self.whole(a)),
             Op2::FLT_TO_UINT => return Some(self.whole_unsigned(a)),
             Op2::MOV if operation.factor == 1.0 && !operation.clamp => return Some(a),
@@ -455,10 +436,10 @@ impl<'a> Way<'a> {
             Op2::MAX | Op2::MIN | Op2::MAX_DX10 | Op2::MIN_DX10 => {
                 let predicate =
                     if let Op2::MAX | Op2::MAX_DX10 = code { predicate::GE } else { predicate::LT };
-                let mut first = self.compare(predicate, a, b);
+                let mut first = self.rows.compare(predicate, a, b);
                 if let Op2::MAX_DX10 | Op2::MIN_DX10 = code {
-                    let nan = self.compare(predicate::UNORD, b, b);
-                    first = self.two(Two::Or, first, nan);
+                    let nan = self.rows.compare(predicate::UNORD, b, b);
+                    first = self.rows.two(Two::Or, first, nan);
                 }
                 Some(self.rows.slice.select(first, b, a))
             }
@@ -468,16 +449,16 @@ impl<'a> Way<'a> {
             return Some(self.finish(operation, value, true));
         }
         Some(match code {
-            Op2::AND_INT => self.two(Two::And, a, b),
-            Op2::OR_INT => self.two(Two::Or, a, b),
-            Op2::XOR_INT => self.two(Two::Xor, a, b),
-            Op2::NOT_INT => self.not(a),
-            Op2::ADD_INT => self.two(Two::Add, a, b),
-            Op2::SUB_INT => self.two(Two::Sub, a, b),
-            Op2::MAX_INT => self.two(Two::MaxSigned, a, b),
-            Op2::MIN_INT => self.two(Two::MinSigned, a, b),
-            Op2::MAX_UINT => self.two(Two::MaxUnsigned, a, b),
-            Op2::MIN_UINT => self.two(Two::MinUnsigned, a, b),
+            Op2::AND_INT => self.rows.two(Two::And, a, b),
+            Op2::OR_INT => self.rows.two(Two::Or, a, b),
+            Op2::XOR_INT => self.rows.two(Two::Xor, a, b),
+            Op2::NOT_INT => self.rows.not(a),
+            Op2::ADD_INT => self.rows.two(Two::Add, a, b),
+            Op2::SUB_INT => self.rows.two(Two::Sub, a, b),
+            Op2::MAX_INT => self.rows.two(Two::MaxSigned, a, b),
+            Op2::MIN_INT => self.rows.two(Two::MinSigned, a, b),
+            Op2::MAX_UINT => self.rows.two(Two::MaxUnsigned, a, b),
+            Op2::MIN_UINT => self.rows.two(Two::MinUnsigned, a, b),
             Op2::SETE_INT => self.holds(Test::Equal, a, b),
             Op2::SETNE_INT => self.holds(Test::NotEqual, a, b),
             Op2::SETGT_INT => self.holds(Test::Greater, a, b),
@@ -487,18 +468,18 @@ impl<'a> Way<'a> {
             Op2::ASHR_INT => self.shift(Two::Sar, One::Sar, a, b),
             Op2::LSHR_INT => self.shift(Two::Shr, One::Shr, a, b),
             Op2::LSHL_INT => self.shift(Two::Shl, One::Shl, a, b),
-            Op2::MULLO_INT | Op2::MULLO_UINT => self.two(Two::Mul, a, b),
+            Op2::MULLO_INT | Op2::MULLO_UINT => self.rows.two(Two::Mul, a, b),
             _ => return None,
         })
     }
 
     fn op3(&mut self, code: Op3, operation: &Operation) -> Option<Value> {
         let [a, b, c] = [0, 1, 2].map(|number| self.source(operation, number));
-        let zero = self.word(0);
+        let zero = self.rows.word(0);
         let choice = match code {
-            Op3::CNDE => self.compare(predicate::EQ, a, zero),
-            Op3::CNDGT => self.compare(predicate::GT, a, zero),
-            Op3::CNDGE => self.compare(predicate::GE, a, zero),
+            Op3::CNDE => self.rows.compare(predicate::EQ, a, zero),
+            Op3::CNDGT => self.rows.compare(predicate::GT, a, zero),
+            Op3::CNDGE => self.rows.compare(predicate::GE, a, zero),
             Op3::CNDE_INT => self.holds(Test::Equal, a, zero),
             Op3::CNDGT_INT => self.holds(Test::Greater, a, zero),
             Op3::CNDGE_INT => self.holds(Test::GreaterEqual, a, zero),

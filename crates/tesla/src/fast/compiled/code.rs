@@ -80,26 +80,6 @@ impl<'a> Way<'a> {
         bits(self.rows.covered().iter().copied())
     }
 
-    fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
-        self.rows.slice.two(op, a, b)
-    }
-
-    fn one(&mut self, op: One, a: Value) -> Value {
-        self.rows.slice.one(op, a)
-    }
-
-    fn word(&mut self, word: u32) -> Value {
-        self.rows.slice.constant(word)
-    }
-
-    fn not(&mut self, a: Value) -> Value {
-        self.rows.slice.not(a)
-    }
-
-    fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
-        self.two(Two::FCompare(predicate), a, b)
-    }
-
     // Rows.
 
     fn register(&self, register: u8) -> Option<Row> {
@@ -124,9 +104,9 @@ impl<'a> Way<'a> {
 
     /// The lanes for which a guard `holds`, or does not hold, active or not.
     pub(super) fn lanes(&mut self, guard: Guard, holds: bool) -> Value {
-        let all = self.word(u32::MAX);
+        let all = self.rows.word(u32::MAX);
         let held = self.holds(guard).unwrap_or(all);
-        if holds { held } else { self.not(held) }
+        if holds { held } else { self.rows.not(held) }
     }
 
     /// A condition of flags: by its table, one flag after another.
@@ -136,7 +116,7 @@ impl<'a> Way<'a> {
 
     fn table(&mut self, table: u16, count: usize, flags: Flags) -> Value {
         if count == 0 {
-            return self.word(if table & 1 != 0 { u32::MAX } else { 0 });
+            return self.rows.word(if table & 1 != 0 { u32::MAX } else { 0 });
         }
         let half = 1 << (count - 1);
         let ones = ((1u32 << half) - 1) as u16;
@@ -147,32 +127,32 @@ impl<'a> Way<'a> {
         let flag = flags[count - 1];
         if without == !with & ones {
             let other = self.table(without, count - 1, flags);
-            return self.two(Two::Xor, flag, other);
+            return self.rows.two(Two::Xor, flag, other);
         }
         let (without, with) = (self.table(without, count - 1, flags), self.table(with, count - 1, flags));
         let is = |way: &Self, value: Value, word: u32| way.rows.slice.is_constant(value) == Some(word);
         if is(self, without, 0) {
-            return self.two(Two::And, flag, with);
+            return self.rows.two(Two::And, flag, with);
         }
         if is(self, with, 0) {
-            return self.two(Two::AndNot, flag, without);
+            return self.rows.two(Two::AndNot, flag, without);
         }
         if is(self, with, u32::MAX) {
-            return self.two(Two::Or, flag, without);
+            return self.rows.two(Two::Or, flag, without);
         }
         self.rows.slice.select(flag, without, with)
     }
 
     /// The flags of a result of integers: Z and S.
     fn plain(&mut self, width: Width, result: Value) -> Flags {
-        let zero = self.word(0);
-        let z = self.two(Two::Equal, result, zero);
+        let zero = self.rows.word(0);
+        let z = self.rows.two(Two::Equal, result, zero);
         [z, self.top(width, result), zero, zero]
     }
 
     /// The top bit where a truth value has it.
     fn top(&mut self, width: Width, value: Value) -> Value {
-        self.one(One::Shl(32 - width.bits() as u8), value)
+        self.rows.one(One::Shl(32 - width.bits() as u8), value)
     }
 
     // Floats.
@@ -198,9 +178,9 @@ impl<'a> Way<'a> {
             }
             return self.rows.raw(value);
         }
-        let nan = self.compare(predicate::UNORD, value, value);
+        let nan = self.rows.compare(predicate::UNORD, value, value);
         let test = match test {
-            Some(test) => self.two(Two::Or, test, nan),
+            Some(test) => self.rows.two(Two::Or, test, nan),
             None => nan,
         };
         self.rows.slice.rescue(with, value, test, mask, sources)
@@ -226,53 +206,56 @@ impl<'a> Way<'a> {
         let mut value = value;
         let raw = self.rows.is_raw(value);
         if abs {
-            let magnitude = self.word(!SIGN);
-            value = self.two(Two::And, value, magnitude);
+            let magnitude = self.rows.word(!SIGN);
+            value = self.rows.two(Two::And, value, magnitude);
         }
         if neg {
-            let sign = self.word(SIGN);
-            value = self.two(Two::Xor, value, sign);
+            let sign = self.rows.word(SIGN);
+            value = self.rows.two(Two::Xor, value, sign);
         }
         if raw { self.rows.raw(value) } else { value }
     }
 
     fn float_flags(&mut self, result: Value) -> Flags {
-        let zero = self.word(0);
-        let z = self.compare(predicate::EQ_UQ, result, zero);
-        let s = self.compare(predicate::NGE, result, zero);
+        let zero = self.rows.word(0);
+        let z = self.rows.compare(predicate::EQ_UQ, result, zero);
+        let s = self.rows.compare(predicate::NGE, result, zero);
         [z, s, zero, zero]
     }
 
     fn mad(&mut self, [a, b, c]: [Value; 3], mask: Value) -> Value {
-        let (zero, sign) = (self.word(0), self.word(SIGN));
-        let product = self.two(Two::FMul, a, b);
+        let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
+        let product = self.rows.two(Two::FMul, a, b);
         // What rounding left: of the other sign where it went away from zero, and then one unit too much.
         let rest = self.rows.slice.fused(true, a, b, product);
-        let sign_of = self.two(Two::And, product, sign);
-        let against = self.two(Two::Xor, rest, sign_of);
-        let away = self.compare(predicate::LT, against, zero);
-        let cut = self.two(Two::Add, product, away);
+        let sign_of = self.rows.two(Two::And, product, sign);
+        let against = self.rows.two(Two::Xor, rest, sign_of);
+        let away = self.rows.compare(predicate::LT, against, zero);
+        let cut = self.rows.two(Two::Add, product, away);
         // The rest is a normal number if the product is at least 2^-78: its last place is 2^-101 then, and that of the
         // rest 2^-125.
         const LEAST: u32 = (127 - 78) << 23;
         const INFINITY: u32 = 255 << 23;
-        let twice = self.two(Two::Add, product, product);
-        let (from, range) =
-            (self.word(SIGN.wrapping_sub(2 * LEAST)), self.word((2 * (INFINITY - LEAST) - 1) ^ SIGN));
-        let above = self.two(Two::Add, twice, from);
-        let beyond = self.two(Two::Greater, above, range);
-        let no_addend = self.compare(predicate::EQ, c, zero);
+        let twice = self.rows.two(Two::Add, product, product);
+        let (from, range) = (
+            self.rows.word(SIGN.wrapping_sub(2 * LEAST)),
+            self.rows.word((2 * (INFINITY - LEAST) - 1) ^ SIGN),
+        );
+        let above = self.rows.two(Two::Add, twice, from);
+        let beyond = self.rows.two(Two::Greater, above, range);
+        let no_addend = self.rows.compare(predicate::EQ, c, zero);
         if !self.rows.exact {
-            let sum = self.two(Two::FAdd, cut, c);
-            let test = self.two(Two::Or, beyond, no_addend);
+            let sum = self.rows.two(Two::FAdd, cut, c);
+            let test = self.rows.two(Two::Or, beyond, no_addend);
             return self.float(sum, Some(test), rescue::mad(), [a, b, c], mask);
         }
         // The product is not cut where the addend is zero, and it is exact where a factor is.
         let term = self.rows.slice.select(no_addend, cut, product);
-        let sum = self.two(Two::FAdd, term, c);
-        let (no_a, no_b) = (self.compare(predicate::EQ, a, zero), self.compare(predicate::EQ, b, zero));
-        let no_factor = self.two(Two::Or, no_a, no_b);
-        let test = self.two(Two::AndNot, no_factor, beyond);
+        let sum = self.rows.two(Two::FAdd, term, c);
+        let (no_a, no_b) =
+            (self.rows.compare(predicate::EQ, a, zero), self.rows.compare(predicate::EQ, b, zero));
+        let no_factor = self.rows.two(Two::Or, no_a, no_b);
+        let test = self.rows.two(Two::AndNot, no_factor, beyond);
         self.float(sum, Some(test), rescue::mad(), [a, b, c], mask)
     }
 
@@ -350,7 +333,7 @@ impl<'a> Way<'a> {
         }
         let word = self.rows.slice.window_word(at & !3)?;
         self.loads = true;
-        let word = self.one(One::Shr(8 * (at & 3) as u8), word);
+        let word = self.rows.one(One::Shr(8 * (at & 3) as u8), word);
         Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
     }
 
@@ -371,7 +354,7 @@ impl<'a> Way<'a> {
     fn mask_of(&mut self, guard: Guard) -> Value {
         let mask = self.rows.mask();
         match self.holds(guard) {
-            Some(predicate) => self.two(Two::And, predicate, mask),
+            Some(predicate) => self.rows.two(Two::And, predicate, mask),
             None => mask,
         }
     }
@@ -405,18 +388,18 @@ impl<'a> Way<'a> {
                 let old = self.rows.read(row);
                 self.settle(old);
                 let (kept, low) =
-                    (self.word(0xffff << if half.is_high() { 0 } else { 16 }), self.word(0xffff));
-                let kept = self.two(Two::And, old, kept);
+                    (self.rows.word(0xffff << if half.is_high() { 0 } else { 16 }), self.rows.word(0xffff));
+                let kept = self.rows.two(Two::And, old, kept);
                 let new = match half.is_high() {
-                    true => self.one(One::Shl(16), result),
-                    false => self.two(Two::And, result, low),
+                    true => self.rows.one(One::Shl(16), result),
+                    false => self.rows.two(Two::And, result, low),
                 };
-                let new = self.two(Two::Or, kept, new);
+                let new = self.rows.two(Two::Or, kept, new);
                 self.rows.write(row, predicate, new);
             }
             Dst::A(register @ 1..=4) => {
-                let low = self.word(0xffff);
-                let value = self.two(Two::And, result, low);
+                let low = self.rows.word(0xffff);
+                let value = self.rows.two(Two::And, result, low);
                 self.rows.write(Row::Own(A + u32::from(register) - 1), predicate, value);
             }
             _ => {}
@@ -430,28 +413,28 @@ impl<'a> Way<'a> {
     /// An operand, for lanes of a mask.
     fn source(&mut self, operand: Operand, mask: Value) -> Option<Value> {
         Some(match operand {
-            Operand::None => self.word(0),
+            Operand::None => self.rows.word(0),
             Operand::R32(register) => match self.register(register) {
                 Some(row) => self.rows.read(row),
-                None => self.word(0),
+                None => self.rows.word(0),
             },
             Operand::R16(half) => {
                 let value = self.source(Operand::R32(half.register()), mask)?;
                 self.settle(value);
                 match half.is_high() {
-                    true => self.one(One::Shr(16), value),
+                    true => self.rows.one(One::Shr(16), value),
                     false => {
-                        let low = self.word(0xffff);
-                        self.two(Two::And, value, low)
+                        let low = self.rows.word(0xffff);
+                        self.rows.two(Two::And, value, low)
                     }
                 }
             }
-            Operand::Imm(word) => self.word(word),
-            Operand::A(0) => self.word(0),
+            Operand::Imm(word) => self.rows.word(word),
+            Operand::A(0) => self.rows.word(0),
             Operand::A(register @ 1..=4) => self.rows.read(Row::Own(A + u32::from(register) - 1)),
             Operand::Mem(mem) => {
                 if let Some(word) = (self.program.constant)(&mem) {
-                    self.word(word)
+                    self.rows.word(word)
                 } else if self.reaches(&mem) {
                     self.load(&mem, mask)?
                 } else {
@@ -464,13 +447,13 @@ impl<'a> Way<'a> {
 
     /// The low bits of a value, extended to 32.
     fn extended(&mut self, value: Value, bits: u8, signed: bool) -> Value {
-        let up = self.one(One::Shl(32 - bits), value);
+        let up = self.rows.one(One::Shl(32 - bits), value);
         match signed {
-            true => self.one(One::Sar(32 - bits), up),
+            true => self.rows.one(One::Sar(32 - bits), up),
             false if bits == 32 => value,
             false => {
-                let low = self.word(u32::MAX >> (32 - bits));
-                self.two(Two::And, value, low)
+                let low = self.rows.word(u32::MAX >> (32 - bits));
+                self.rows.two(Two::And, value, low)
             }
         }
     }
@@ -488,14 +471,14 @@ impl<'a> Way<'a> {
                 self.settle(value);
             }
         }
-        let zero = self.word(0);
+        let zero = self.rows.word(0);
         let (result, flags) = match *op {
             Arith::Mov { .. } | Arith::MovFromA => (a, None),
             Arith::ShlA => {
                 let Operand::Imm(count) = inst.src[1] else { return None };
-                (self.one(One::Shl((count & 15) as u8), a), None)
+                (self.rows.one(One::Shl((count & 15) as u8), a), None)
             }
-            Arith::AddA => (self.two(Two::Add, a, b), None),
+            Arith::AddA => (self.rows.two(Two::Add, a, b), None),
             Arith::Add { addition, width, .. } => {
                 let carry = self.carry(addition, inst.guard.c);
                 let (sum, flags) = self.sum(addition, width, a, b, carry);
@@ -520,7 +503,7 @@ impl<'a> Way<'a> {
                     (_, true) => Two::MaxSigned,
                     (_, false) => Two::MaxUnsigned,
                 };
-                let result = self.two(code, a, b);
+                let result = self.rows.two(code, a, b);
                 let result = self.extended(result, bits, false);
                 (result, Some(self.plain(width, result)))
             }
@@ -528,16 +511,16 @@ impl<'a> Way<'a> {
                 let bits = width.bits() as u8;
                 let (a, b) = (self.extended(a, bits, signed), self.extended(b, bits, signed));
                 let held = self.relation(compare, signed, a, b);
-                let not = self.not(held);
+                let not = self.rows.not(held);
                 (self.extended(held, bits, false), Some([not, held, zero, zero]))
             }
             Arith::Logic { logic, width, not1, not2 } => {
-                let a = if not1 { self.not(a) } else { a };
-                let b = if not2 { self.not(b) } else { b };
+                let a = if not1 { self.rows.not(a) } else { a };
+                let b = if not2 { self.rows.not(b) } else { b };
                 let result = match logic {
-                    Logic::And => self.two(Two::And, a, b),
-                    Logic::Or => self.two(Two::Or, a, b),
-                    Logic::Xor => self.two(Two::Xor, a, b),
+                    Logic::And => self.rows.two(Two::And, a, b),
+                    Logic::Or => self.rows.two(Two::Or, a, b),
+                    Logic::Xor => self.rows.two(Two::Xor, a, b),
                     Logic::Mov2 => b,
                 };
                 let result = self.extended(result, width.bits() as u8, false);
@@ -547,8 +530,8 @@ impl<'a> Way<'a> {
                 let x = self.extended(a, width.bits() as u8, false);
                 let count = self.extended(b, width.bits() as u8, false);
                 let result = match self.rows.slice.is_constant(count) {
-                    Some(count) => self.one(One::Shl(count.min(32) as u8), x),
-                    None => self.two(Two::Shl, x, count),
+                    Some(count) => self.rows.one(One::Shl(count.min(32) as u8), x),
+                    None => self.rows.two(Two::Shl, x, count),
                 };
                 let result = self.extended(result, width.bits() as u8, false);
                 (result, self.shift_flags(width, false, x, result, count))
@@ -559,10 +542,10 @@ impl<'a> Way<'a> {
                 let count = self.extended(b, bits, false);
                 let wide = self.extended(x, bits, signed);
                 let result = match (self.rows.slice.is_constant(count), signed) {
-                    (Some(count), false) => self.one(One::Shr(count.min(32) as u8), wide),
-                    (Some(count), true) => self.one(One::Sar(count.min(31) as u8), wide),
-                    (None, false) => self.two(Two::Shr, wide, count),
-                    (None, true) => self.two(Two::Sar, wide, count),
+                    (Some(count), false) => self.rows.one(One::Shr(count.min(32) as u8), wide),
+                    (Some(count), true) => self.rows.one(One::Sar(count.min(31) as u8), wide),
+                    (None, false) => self.rows.two(Two::Shr, wide, count),
+                    (None, true) => self.rows.two(Two::Sar, wide, count),
                 };
                 let result = self.extended(result, bits, false);
                 (result, self.shift_flags(width, true, x, result, count))
@@ -574,7 +557,7 @@ impl<'a> Way<'a> {
                     Arith::FAdd { .. } => (Two::FAdd, rescue::add()),
                     _ => (Two::FMul, rescue::mul()),
                 };
-                let value = self.two(code, a, b);
+                let value = self.rows.two(code, a, b);
                 let result = self.float(value, None, with, [a, b, zero], mask);
                 (result, Some(self.float_flags(result)))
             }
@@ -588,17 +571,18 @@ impl<'a> Way<'a> {
                 let a = self.modified(a, first.abs, first.neg);
                 let b = self.modified(b, second.abs, second.neg);
                 // Denormals become zeros, of which the negative one is less.
-                let minus_zero = self.word(SIGN);
-                let (x, y) = (self.two(Two::FAdd, a, minus_zero), self.two(Two::FAdd, b, minus_zero));
-                let nan = self.compare(predicate::UNORD, x, y);
+                let minus_zero = self.rows.word(SIGN);
+                let (x, y) =
+                    (self.rows.two(Two::FAdd, a, minus_zero), self.rows.two(Two::FAdd, b, minus_zero));
+                let nan = self.rows.compare(predicate::UNORD, x, y);
                 let (value, with): (_, Rescuer) = match op {
                     Arith::FMin => {
-                        let (one, other) = (self.two(Two::FMin, x, y), self.two(Two::FMin, y, x));
-                        (self.two(Two::Or, one, other), rescue::min())
+                        let (one, other) = (self.rows.two(Two::FMin, x, y), self.rows.two(Two::FMin, y, x));
+                        (self.rows.two(Two::Or, one, other), rescue::min())
                     }
                     _ => {
-                        let (one, other) = (self.two(Two::FMax, x, y), self.two(Two::FMax, y, x));
-                        (self.two(Two::And, one, other), rescue::max())
+                        let (one, other) = (self.rows.two(Two::FMax, x, y), self.rows.two(Two::FMax, y, x));
+                        (self.rows.two(Two::And, one, other), rescue::max())
                     }
                 };
                 let result = self.unless(value, nan, with, [a, b, zero], mask);
@@ -608,21 +592,21 @@ impl<'a> Way<'a> {
                 let a = self.modified(a, first.abs, first.neg);
                 let b = self.modified(b, second.abs, second.neg);
                 let held = match float_predicate(compare) {
-                    Some(predicate) => self.compare(predicate, a, b),
-                    None => self.word(if compare.bits() == 0 { 0 } else { u32::MAX }),
+                    Some(predicate) => self.rows.compare(predicate, a, b),
+                    None => self.rows.word(if compare.bits() == 0 { 0 } else { u32::MAX }),
                 };
-                let not = self.not(held);
+                let not = self.rows.not(held);
                 (held, Some([not, held, zero, zero]))
             }
             Arith::Slct => {
                 let c = self.modified(c, third.abs, third.neg);
-                let positive = self.compare(predicate::GE, c, zero);
+                let positive = self.rows.compare(predicate::GE, c, zero);
                 (self.rows.choose(positive, b, a), None)
             }
             Arith::I2I { from, .. } => (self.extended(a, size_bits(from.size), from.signed), None),
             Arith::I2F32 { from, .. } => {
                 let x = self.extended(a, size_bits(from.size), from.signed);
-                let value = self.one(One::Float, x);
+                let value = self.rows.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
                         (self.unless(value, x, rescue::from_unsigned(), [x, zero, zero], mask), None)
@@ -638,9 +622,9 @@ impl<'a> Way<'a> {
                     (_, true) => (One::Nearest, rescue::to_signed_nearest()),
                     (_, false) => (One::Nearest, rescue::to_unsigned_nearest()),
                 };
-                let value = self.one(code, a);
-                let none = self.word(SIGN);
-                let test = if signed { self.two(Two::Equal, value, none) } else { value };
+                let value = self.rows.one(code, a);
+                let none = self.rows.word(SIGN);
+                let test = if signed { self.rows.two(Two::Equal, value, none) } else { value };
                 (self.unless(value, test, with, [a, zero, zero], mask), None)
             }
             _ => return None,
@@ -653,32 +637,32 @@ impl<'a> Way<'a> {
         match addition {
             Addition::Addc => {
                 let flags = self.read_flags(c);
-                self.one(One::Shr(31), flags[2])
+                self.rows.one(One::Shr(31), flags[2])
             }
-            _ => self.word(0),
+            _ => self.rows.word(0),
         }
     }
 
     /// A sum and its flags, as [`crate::lane::integer::add`] gives them.
     fn sum(&mut self, addition: Addition, width: Width, a: Value, b: Value, carry: Value) -> (Value, Flags) {
         let sum = match addition {
-            Addition::Add | Addition::Addc => self.two(Two::Add, a, b),
-            Addition::Sub => self.two(Two::Sub, a, b),
-            Addition::Subr => self.two(Two::Sub, b, a),
+            Addition::Add | Addition::Addc => self.rows.two(Two::Add, a, b),
+            Addition::Sub => self.rows.two(Two::Sub, a, b),
+            Addition::Subr => self.rows.two(Two::Sub, b, a),
         };
-        let sum = self.two(Two::Add, sum, carry);
+        let sum = self.rows.two(Two::Add, sum, carry);
         let sum = self.extended(sum, width.bits() as u8, false);
         let (a, b) = match addition {
             Addition::Add | Addition::Addc => (a, b),
-            Addition::Sub => (a, self.not(b)),
-            Addition::Subr => (self.not(a), b),
+            Addition::Sub => (a, self.rows.not(b)),
+            Addition::Subr => (self.rows.not(a), b),
         };
         // Only the top bit of what follows counts.
-        let (both, some) = (self.two(Two::And, a, b), self.two(Two::Or, a, b));
-        let eaten = self.two(Two::AndNot, sum, some);
-        let carry = self.two(Two::Or, both, eaten);
-        let (from_a, from_b) = (self.two(Two::Xor, a, sum), self.two(Two::Xor, b, sum));
-        let overflow = self.two(Two::And, from_a, from_b);
+        let (both, some) = (self.rows.two(Two::And, a, b), self.rows.two(Two::Or, a, b));
+        let eaten = self.rows.two(Two::AndNot, sum, some);
+        let carry = self.rows.two(Two::Or, both, eaten);
+        let (from_a, from_b) = (self.rows.two(Two::Xor, a, sum), self.rows.two(Two::Xor, b, sum));
+        let overflow = self.rows.two(Two::And, from_a, from_b);
         let [z, s, ..] = self.plain(width, sum);
         (sum, [z, s, self.top(width, carry), self.top(width, overflow)])
     }
@@ -690,7 +674,7 @@ impl<'a> Way<'a> {
             }
             Product::Bits24 { signed, .. } => (self.extended(a, 24, signed), self.extended(b, 24, signed)),
         };
-        self.two(Two::Mul, a, b)
+        self.rows.two(Two::Mul, a, b)
     }
 
     /// The flags of a shift by a count that is known.
@@ -706,12 +690,12 @@ impl<'a> Way<'a> {
         let [z, s, zero, _] = self.plain(width, result);
         let carry = match count {
             count if !(1..bits).contains(&count) => zero,
-            count if right => self.one(One::Shl((32 - count) as u8), x),
-            count => self.one(One::Shl((31 - (bits - count)) as u8), x),
+            count if right => self.rows.one(One::Shl((32 - count) as u8), x),
+            count => self.rows.one(One::Shl((31 - (bits - count)) as u8), x),
         };
         let overflow = match count {
             1 => {
-                let changed = self.two(Two::Xor, result, x);
+                let changed = self.rows.two(Two::Xor, result, x);
                 self.top(width, changed)
             }
             _ => zero,
@@ -724,29 +708,29 @@ impl<'a> Way<'a> {
         let least = |way: &mut Self, a: Value, b: Value| {
             // a <= b
             let code = if signed { Two::MinSigned } else { Two::MinUnsigned };
-            let least = way.two(code, a, b);
-            way.two(Two::Equal, least, a)
+            let least = way.rows.two(code, a, b);
+            way.rows.two(Two::Equal, least, a)
         };
         match compare.bits() & 7 {
-            0 => self.word(0),
-            1 if signed => self.two(Two::Greater, b, a),
+            0 => self.rows.word(0),
+            1 if signed => self.rows.two(Two::Greater, b, a),
             1 => {
                 let not = least(self, b, a);
-                self.not(not)
+                self.rows.not(not)
             }
-            2 => self.two(Two::Equal, a, b),
+            2 => self.rows.two(Two::Equal, a, b),
             3 => least(self, a, b),
-            4 if signed => self.two(Two::Greater, a, b),
+            4 if signed => self.rows.two(Two::Greater, a, b),
             4 => {
                 let not = least(self, a, b);
-                self.not(not)
+                self.rows.not(not)
             }
             5 => {
-                let equal = self.two(Two::Equal, a, b);
-                self.not(equal)
+                let equal = self.rows.two(Two::Equal, a, b);
+                self.rows.not(equal)
             }
             6 => least(self, b, a),
-            _ => self.word(u32::MAX),
+            _ => self.rows.word(u32::MAX),
         }
     }
 }
