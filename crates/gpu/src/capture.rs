@@ -158,9 +158,10 @@ impl Recording {
             self.inputs[place].1.words.extend_from_slice(words);
         }
         if let (Lanes::Pixels(pixels), Some(fragments)) = (&mut self.launched.lanes, fragments) {
-            let places = fragments.positions.iter().zip(&fragments.covered);
-            let pixel = |x: f32| x.floor() as i32;
-            pixels.extend(places.map(|([x, y, ..], covered)| [pixel(*x), pixel(*y), i32::from(*covered)]));
+            pixels.extend(fragments.covered.iter().enumerate().map(|(lane, covered)| {
+                let (x, y) = fragments.pixel(lane);
+                [x, y, i32::from(*covered)]
+            }));
         }
     }
 

@@ -131,6 +131,11 @@ impl Outputs {
         self.killed.iter().any(|word| *word != 0)
     }
 
+    /// Whether TEXKILL removed a lane.
+    pub fn is_killed(&self, lane: usize) -> bool {
+        lane < self.lanes && has(&self.killed, lane)
+    }
+
     /// Room for what lanes will leave in these outputs, by number; they cannot write others.
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
         let bits = || vec![0; lanes.div_ceil(WORD)];

@@ -101,6 +101,15 @@ pub struct Environment {
     pub ldexp_64_integer_first: bool,
 }
 
+/// Values of a register at the start by column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// The register.
+    pub gpr: u8,
+    /// Its components, a word a lane; lanes behind the end of a list have zero.
+    pub components: [Arc<[u32]>; 4],
+}
+
 /// What a run starts from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
@@ -115,6 +124,8 @@ pub struct Launch {
     pub covered: Option<Vec<bool>>,
     /// Registers at the start; those not named are 0.
     pub inputs: Vec<Input>,
+    /// More registers at the start.
+    pub columns: Vec<Columns>,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
     /// Global registers, which all wavefronts share: x to w for each lane position.
@@ -253,8 +264,13 @@ impl Launch {
 
     /// Lanes with these registers in an environment.
     pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
-        let (scatter, global) = (Vec::new(), Vec::new());
-        Launch { environment, lanes, first_lane: 0, covered: None, inputs, scatter, global }
+        let (columns, scatter, global) = (Vec::new(), Vec::new(), Vec::new());
+        Launch { environment, lanes, first_lane: 0, covered: None, inputs, columns, scatter, global }
+    }
+
+    /// Lanes with these registers by column in an environment.
+    pub fn of_columns(environment: Arc<Environment>, lanes: usize, columns: Vec<Columns>) -> Launch {
+        Launch { columns, ..Launch::of(environment, lanes, Vec::new()) }
     }
 
     /// The environment, for changing.

@@ -258,6 +258,13 @@ impl Wave {
             let rows = &mut registers[usize::from(input.gpr) * 4..];
             to_rows(values, rows.first_chunk_mut().expect("four channels a register"));
         }
+        for columns in launch.columns.iter().filter(|columns| columns.gpr < launch.environment.num_gprs) {
+            for (chan, column) in columns.components.iter().enumerate() {
+                let words = column.get(place..).unwrap_or_default();
+                let words = &words[..words.len().min(lanes)];
+                registers[usize::from(columns.gpr) * 4 + chan].0[..words.len()].copy_from_slice(words);
+            }
+        }
         **clause = ClauseState::default();
         spaces.clear();
         *held = Held::default();

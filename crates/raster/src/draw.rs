@@ -5,25 +5,33 @@
 //! ```
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
+use std::mem::take;
+
 use rayon::prelude::*;
+use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
+use crate::columns::{Append, Triangle};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
+use crate::kernels::Kernels;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
+use crate::reference::Lanes;
 use crate::setup::{Corner, PIXEL, Quad, area, bounded, fill_samples, snap};
+use crate::span;
 use crate::state::Batch;
-use crate::vertex::{Vertex, has};
+use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
 /// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
 const BATCH: usize = 1 << 14;
 
-/// Quads that a thread makes lanes of at once.
-const PIECE: usize = 256;
+/// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
+const PIECE: usize = 1 << 10;
+const MANY: usize = 1 << 11;
 
 /// How a chip takes the positions of vertices on their way to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,16 +66,45 @@ pub fn draw_with<P: FragmentProgram>(
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
+    // Without code for this processor everything goes pixel by pixel.
+    run(draw, coordinates, runs, memory, program, Level::any().then(Level::best))
+}
+
+/// [`draw_with`] by columns as code for a level, where draw and primitive allow it.
+pub(crate) fn run<P: FragmentProgram>(
+    draw: &Draw,
+    coordinates: Coordinates,
+    runs: &[Vec<Vertex>],
+    memory: Vram<'_>,
+    program: &mut P,
+    level: Option<Level>,
+) -> Result<Counts, P::Error> {
     let samples = draw.multisample.places.len().max(1);
     let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
     let places = match draw.multisample.by_sample {
         true => draw.multisample.places.iter().map(place).collect(),
         false => vec![[0, 0]],
     };
-    let batch = Batch::new(draw);
-    let counts = Counts::default();
-    let mut pipeline =
-        Pipeline { draw, coordinates, memory, program, batch, counts, samples, places, stippled: 0 };
+    let multisample = &draw.multisample;
+    let one_sample =
+        samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
+    let merge = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
+    let mut pipeline = Pipeline {
+        draw,
+        coordinates,
+        memory,
+        reads: program.reads(),
+        program,
+        batch: Batch::new(draw),
+        counts: Counts::default(),
+        samples,
+        places,
+        stippled: 0,
+        by_columns: level.filter(|_| one_sample),
+        triangle: Triangle::default(),
+        quads: Vec::new(),
+        merge,
+    };
     for vertices in runs {
         pipeline.stippled = 0;
         for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
@@ -84,6 +121,7 @@ struct Pipeline<'a, P> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     program: &'a mut P,
+    reads: ReadColumns,
     batch: Batch,
     counts: Counts,
     /// Samples a pixel of the surfaces.
@@ -92,6 +130,13 @@ struct Pipeline<'a, P> {
     places: Vec<Corner>,
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
+    /// The level of triangles by columns, if pixels have one sample.
+    by_columns: Option<Level>,
+    /// The triangle that is filled by columns, and its quads.
+    triangle: Triangle,
+    quads: Vec<Quad>,
+    /// What merges rows of lanes, if it can.
+    merge: Option<Kernels<'a>>,
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
@@ -281,6 +326,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), P::Error> {
+        if let (Some(level), Kind::Triangle, None) = (self.by_columns, shape.kind, dash) {
+            return self.fill_by_columns(level, shape, corners);
+        }
         let mut quads = Vec::new();
         fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
         let mut work = Vec::with_capacity(quads.len());
@@ -304,19 +352,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
         for part in work.chunks(BATCH / 4) {
-            self.batch.reserve(4 * part.len());
-            if part.len() < 2 * PIECE {
-                part.iter().for_each(|quad| lanes.quad(&mut self.batch, quad));
-            } else {
-                let piece = |quads: &[Work]| {
-                    let mut piece = Batch::new(self.draw);
-                    piece.reserve(4 * quads.len());
-                    quads.iter().for_each(|quad| lanes.quad(&mut piece, quad));
-                    piece
-                };
-                let pieces: Vec<Batch> = pool::install(|| part.par_chunks(PIECE).map(piece).collect());
-                pieces.into_iter().for_each(|piece| self.batch.append(piece));
-            }
+            self.batch.starts.push(self.batch.fragments.lanes);
+            part.iter().for_each(|quad| lanes.quad(&mut self.batch, quad));
             if self.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
@@ -324,89 +361,52 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         Ok(())
     }
 
+    /// [`Pipeline::fill`] for triangles and rectangles.
+    fn fill_by_columns(
+        &mut self,
+        level: Level,
+        shape: &Shape<'_>,
+        corners: &[Corner],
+    ) -> Result<(), P::Error> {
+        let mut triangle = take(&mut self.triangle);
+        let mut found = take(&mut self.quads);
+        let mut is_set = false;
+        let (scissor, draw, reads) = (self.draw.scissor, self.draw, self.reads.position);
+        let done = span::quads(corners, scissor, &mut found, |quads| {
+            if !is_set {
+                triangle.set(shape, draw, &self.reads);
+                is_set = true;
+            }
+            let triangle = &triangle;
+            self.batch.starts.push(self.batch.fragments.lanes);
+            if quads.len() < MANY || pool::threads() == 1 {
+                level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads });
+            } else {
+                let piece = |quads: &[Quad]| {
+                    let mut piece = Batch::new(draw);
+                    level.run(Append { batch: &mut piece, triangle, quads, draw, reads });
+                    piece
+                };
+                let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
+                pieces.iter().for_each(|piece| self.batch.append(piece));
+            }
+            if self.batch.fragments.lanes >= BATCH { self.flush() } else { Ok(()) }
+        });
+        (self.triangle, self.quads) = (triangle, found);
+        done
+    }
+
     /// Shades and merges what is in the batch.
     fn flush(&mut self) -> Result<(), P::Error> {
         if self.batch.fragments.lanes == 0 {
             return Ok(());
         }
-        let batch = std::mem::replace(&mut self.batch, Batch::new(self.draw));
-        let shaded = self.program.run(&batch.fragments)?;
-        let merge = Merge { draw: self.draw, samples: self.samples, batch: &batch, shaded: &shaded };
+        let shaded = self.program.run(&self.batch.fragments)?;
+        let Pipeline { draw, samples, batch, merge, .. } = self;
+        let merge = Merge { draw, samples: *samples, batch, shaded: &shaded, kernels: merge.as_ref() };
         self.counts.passed += merge.run(self.memory);
+        self.batch.clear();
         Ok(())
-    }
-}
-
-/// Four pixels, the samples that are covered of each, and the sample that is shaded.
-type Work = (Quad, [u8; 4], usize);
-
-/// Lanes of a primitive's pixels.
-struct Lanes<'a> {
-    draw: &'a Draw,
-    samples: usize,
-    shape: &'a Shape<'a>,
-    /// Of a point.
-    size: [f64; 2],
-}
-
-impl Lanes<'_> {
-    /// Adds four lanes to a batch.
-    fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
-        let (masks, sample) = (*masks, *sample);
-        let Lanes { shape, size, .. } = *self;
-        let Batch { fragments, pixels, depths } = batch;
-        let (draw, multisample) = (self.draw, &self.draw.multisample);
-        let place = |sample: usize| {
-            multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
-        };
-        let all = (u32::MAX >> (32 - self.samples)) as u8;
-        let at_sample = multisample.at_sample != 0 || multisample.position.1;
-        let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
-        for (lane, mask) in masks.into_iter().enumerate() {
-            let (x, y) = quad.pixel(lane);
-            let centre = shape.weights(x, y, [0, 0]);
-            let by_sample = multisample.shades_samples && at_sample;
-            let by_sample = if by_sample { shape.weights(x, y, place(sample)) } else { centre };
-            // The centre where all of the pixel is covered, else the first sample that is.
-            let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
-            let inside =
-                if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
-            for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
-                let weights = match (has(multisample.at_sample, number), has(multisample.at_centroid, number))
-                {
-                    (true, _) => &by_sample,
-                    (_, true) => &inside,
-                    _ => &centre,
-                };
-                values.push(shape.value(input, weights, size));
-            }
-            let clamp = |depth: f32| match draw.viewport.depth {
-                Some((low, high)) => depth.max(low).min(high),
-                None => depth,
-            };
-            let (weights, from) = match multisample.position {
-                (_, true) if multisample.shades_samples => (&by_sample, place(sample)),
-                (true, _) if partly => (&inside, place(mask.trailing_zeros() as usize)),
-                _ => (&centre, [0, 0]),
-            };
-            let depth = clamp(shape.depth(weights) as f32);
-            let [px, py] =
-                [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
-            fragments.positions.push([px, py, depth, weights.w as f32]);
-            fragments.front.push(shape.front);
-            fragments.covered.push(mask != 0);
-            fragments.samples.push(mask);
-            fragments.sample.push(sample as u8);
-            pixels.push((x, y));
-            if self.samples > 1 {
-                let depth = |sample: usize| match multisample.by_sample {
-                    true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
-                    false => depth,
-                };
-                depths.extend((0..self.samples).map(depth));
-            }
-        }
-        fragments.lanes += 4;
     }
 }
 

@@ -10,6 +10,8 @@
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
 //! | `merge` | bands of rows, each by a thread |
+//! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
+//! | [`reference`](mod@reference) | the same pixel by pixel |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
 #![forbid(unsafe_code)]
@@ -17,12 +19,16 @@
 pub mod blend;
 pub mod block;
 pub mod clip;
+mod columns;
 pub mod depth;
 pub mod draw;
 pub mod format;
 pub mod interpolate;
+mod kernels;
 mod merge;
 pub mod primitive;
+pub mod reference;
 pub mod setup;
+mod span;
 mod state;
 pub mod vertex;

@@ -10,7 +10,8 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::blend::LogicOp;
-use crate::state::{Batch, Copy, Draw, Shaded, Surface};
+use crate::kernels::Kernels;
+use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
 /// Lanes of a batch from which on several threads merge it.
 const MANY: usize = 1 << 11;
@@ -22,6 +23,8 @@ pub(crate) struct Merge<'a> {
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
+    /// What merges many lanes at once, where it can.
+    pub(crate) kernels: Option<&'a Kernels<'a>>,
 }
 
 impl Merge<'_> {
@@ -35,16 +38,26 @@ impl Merge<'_> {
             && !copies
             && let Some(bands) = self.bands(memory.len(), threads)
         {
-            return pool::install(|| bands.into_par_iter().map(|rows| self.band(&rows, memory)).sum());
+            return pool::install(|| bands.into_par_iter().map(|rows| self.rows(&rows, memory)).sum());
         }
-        self.band(&(i32::MIN..i32::MAX), memory)
+        self.rows(&(i32::MIN..i32::MAX), memory)
+    }
+
+    /// Merges the lanes of some rows.
+    fn rows(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+        match self.kernels {
+            Some(kernels) => kernels.run(self, rows, memory),
+            None => self.band(rows, memory),
+        }
     }
 
     /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.
     fn bands(&self, bytes: usize, count: usize) -> Option<Vec<Range<i32>>> {
-        let rows = self.batch.pixels.iter().map(|(_, y)| *y);
-        let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 1);
-        let rows_of = |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32;
+        let rows = self.batch.fragments.quads.iter().map(|(_, y)| *y);
+        let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 2);
+        // Whole quads.
+        let rows_of =
+            |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32 / 2 * 2;
         let depth = self.draw.depth.as_ref().map(|depth| (&depth.surface, depth.format.bytes()));
         let targets = self.draw.targets.iter();
         let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
@@ -70,13 +83,13 @@ impl Merge<'_> {
         (apart && fit).then(|| (0..count).map(|band| rows_of(band)..rows_of(band + 1)).collect())
     }
 
-    /// Merges the lanes of some rows.
+    /// Merges the lanes of some rows one by one.
     fn band(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
             let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);
             let covered = self.batch.fragments.covered[lane] && !killed;
-            if covered && rows.contains(&self.batch.pixels[lane].1) {
+            if covered && rows.contains(&self.batch.fragments.pixel(lane).1) {
                 passed += self.lane(memory, lane);
             }
         }
@@ -85,13 +98,13 @@ impl Merge<'_> {
 
     fn color(&self, number: usize, lane: usize) -> Option<[u32; 4]> {
         let colors = self.shaded.colors.get(number)?.as_ref()?;
-        colors.get(lane).copied()
+        Some([0, 1, 2, 3].map(|chan| colors[chan].get(lane).copied().unwrap_or(0)))
     }
 
     /// Tests the samples of a fragment and stores them; gives how many passed.
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
-        let Merge { draw, samples, batch, shaded } = *self;
-        let (x, y) = batch.pixels[lane];
+        let Merge { draw, samples, batch, shaded, .. } = *self;
+        let (x, y) = batch.fragments.pixel(lane);
         let mut mask = batch.fragments.samples[lane];
         if let Some(copy) = draw.multisample.copy {
             self.copy(memory, copy, (x, y), mask);
@@ -118,7 +131,7 @@ impl Merge<'_> {
             let depth = match &shaded.depth {
                 Some(depth) => f32::from_bits(depth[lane]),
                 None if samples > 1 => batch.depths[lane * samples + sample],
-                None => batch.fragments.positions[lane][2],
+                None => batch.fragments.positions[2].get(lane).map_or(0., |depth| f32::from_bits(*depth)),
             };
             passed += u64::from(self.sample(memory, (x, y, sample), depth, lane));
         }
@@ -126,40 +139,58 @@ impl Merge<'_> {
     }
 
     /// Tests a sample and stores it; whether it passed.
-    fn sample(&self, memory: Vram<'_>, (x, y, sample): (i32, i32, usize), depth: f32, lane: usize) -> bool {
-        let Merge { draw, batch, shaded, .. } = *self;
-        if let Some(target) = &draw.depth {
-            let bytes = target.format.bytes();
-            let place = target.surface.place(x, y, sample, bytes);
-            let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
-            let front = batch.fragments.front[lane];
-            let tested = place.and_then(|place| {
-                memory.update(place, bytes, |element| {
-                    draw.tests.run(target.format, element, depth, front, reference)
-                })
-            });
-            if tested != Some(true) {
-                return false;
-            }
+    fn sample(&self, memory: Vram<'_>, at: (i32, i32, usize), depth: f32, lane: usize) -> bool {
+        if !self.test(memory, at, depth, lane) {
+            return false;
         }
-        for target in &draw.targets {
-            let Some(source) = self.color(target.color, lane) else { continue };
-            let bytes = usize::from(target.format.bytes);
-            let place = target.surface.place(x, y, sample, bytes);
-            let Some(place) = place else { continue };
-            memory.update(place, bytes, |element| {
-                let color = match &target.blend {
-                    Some(blend) => {
-                        let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
-                        let stored = target.color(element);
-                        blend.apply(source.map(f32::from_bits), second, stored).map(f32::to_bits)
-                    }
-                    None => source,
-                };
-                target.store(element, color, draw.logic);
-            });
-        }
+        self.draw.targets.iter().for_each(|target| self.store(memory, target, at, lane));
         true
+    }
+
+    /// Tests a sample; whether it passed.
+    pub(crate) fn test(
+        &self,
+        memory: Vram<'_>,
+        (x, y, sample): (i32, i32, usize),
+        depth: f32,
+        lane: usize,
+    ) -> bool {
+        let Merge { draw, batch, shaded, .. } = *self;
+        let Some(target) = &draw.depth else { return true };
+        let bytes = target.format.bytes();
+        let place = target.surface.place(x, y, sample, bytes);
+        let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
+        let front = batch.fragments.front[lane];
+        let tested = place.and_then(|place| {
+            memory.update(place, bytes, |element| {
+                draw.tests.run(target.format, element, depth, front, reference)
+            })
+        });
+        tested == Some(true)
+    }
+
+    /// Stores a sample that passed the tests in a target.
+    pub(crate) fn store(
+        &self,
+        memory: Vram<'_>,
+        target: &Target,
+        (x, y, sample): (i32, i32, usize),
+        lane: usize,
+    ) {
+        let Some(source) = self.color(target.color, lane) else { return };
+        let bytes = usize::from(target.format.bytes);
+        let Some(place) = target.surface.place(x, y, sample, bytes) else { return };
+        memory.update(place, bytes, |element| {
+            let color = match &target.blend {
+                Some(blend) => {
+                    let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
+                    let stored = target.color(element);
+                    blend.apply(source.map(f32::from_bits), second, stored).map(f32::to_bits)
+                }
+                None => source,
+            };
+            target.store(element, color, self.draw.logic);
+        });
     }
 
     fn copy(&self, memory: Vram<'_>, copy: Copy, (x, y): (i32, i32), mask: u8) {

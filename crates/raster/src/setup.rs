@@ -83,9 +83,9 @@ pub fn area(corners: [Corner; 3]) -> i64 {
 
 /// A side of a convex polygon whose corners run clockwise: not below 0 inside.
 #[derive(Clone, Copy, Debug)]
-struct Edge {
+pub(crate) struct Edge {
     /// Change from one column to the next, and from one row to the next.
-    step: [i64; 2],
+    pub(crate) step: [i64; 2],
     /// Value at the centre of pixel (0, 0), less 1 where the edge itself is outside.
     start: i64,
 }
@@ -99,9 +99,39 @@ impl Edge {
         Edge { step: [-dy * PIXEL, dx * PIXEL], start: start - i64::from(!owns) }
     }
 
-    fn at(&self, x: i32, y: i32) -> i64 {
+    pub(crate) fn at(&self, x: i32, y: i32) -> i64 {
         self.start + self.step[0] * i64::from(x) + self.step[1] * i64::from(y)
     }
+}
+
+/// From the first to behind the last column or row.
+type Ends = (i32, i32);
+
+/// The edges of a convex polygon for samples at a place from the centres, and the columns and rows of a rectangle that it may
+/// cover. `None` for a polygon without an area.
+pub(crate) fn edges(
+    corners: &[Corner],
+    within: Rectangle,
+    [x, y]: Corner,
+) -> Option<(Vec<Edge>, Ends, Ends)> {
+    let count = corners.len();
+    let doubled: i64 = (2..count).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
+    if doubled == 0 {
+        return None;
+    }
+    let order = |at: usize| {
+        let [from_x, from_y] =
+            if doubled > 0 { corners[at % count] } else { corners[count - 1 - at % count] };
+        [from_x - x, from_y - y]
+    };
+    let edges = (0..count).map(|at| Edge::new(order(at), order(at + 1))).collect();
+    let range = |axis: usize, least: i32, end: i32| {
+        let low = corners.iter().map(|corner| corner[axis]).min().unwrap_or(0) >> SUBPIXEL_BITS;
+        let high = (corners.iter().map(|corner| corner[axis]).max().unwrap_or(0) >> SUBPIXEL_BITS) + 1;
+        let to_column = |at: i64| at.clamp(i64::from(least), i64::from(end).max(least.into())) as i32;
+        (to_column(low), to_column(high))
+    };
+    Some((edges, range(0, within.x0, within.x1), range(1, within.y0, within.y1)))
 }
 
 /// The quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners run either way round; a
@@ -118,26 +148,8 @@ pub fn fill_samples(
     samples: &[Corner],
     mut each: impl FnMut(Quad, [u8; 4]),
 ) {
-    let count = corners.len();
-    let doubled: i64 = (2..count).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
-    if doubled == 0 {
-        return;
-    }
-    let order = |at: usize| if doubled > 0 { corners[at % count] } else { corners[count - 1 - at % count] };
-    let edges: Vec<Vec<Edge>> = samples
-        .iter()
-        .map(|[x, y]| {
-            let moved = |[from_x, from_y]: Corner| [from_x - x, from_y - y];
-            (0..count).map(|at| Edge::new(moved(order(at)), moved(order(at + 1)))).collect()
-        })
-        .collect();
-    let range = |axis: usize, least: i32, end: i32| {
-        let low = corners.iter().map(|corner| corner[axis]).min().unwrap_or(0) >> SUBPIXEL_BITS;
-        let high = (corners.iter().map(|corner| corner[axis]).max().unwrap_or(0) >> SUBPIXEL_BITS) + 1;
-        let to_column = |at: i64| at.clamp(i64::from(least), i64::from(end).max(least.into())) as i32;
-        (to_column(low), to_column(high))
-    };
-    let ((x0, x1), (y0, y1)) = (range(0, within.x0, within.x1), range(1, within.y0, within.y1));
+    let all: Vec<_> = samples.iter().filter_map(|place| edges(corners, within, *place)).collect();
+    let Some(&(_, (x0, x1), (y0, y1))) = all.first() else { return };
     for y in ((y0 & !1)..y1).step_by(2) {
         for x in ((x0 & !1)..x1).step_by(2) {
             let mut covered = 0;
@@ -147,7 +159,7 @@ pub fn fill_samples(
                 if x < x0 || x >= x1 || y < y0 || y >= y1 {
                     continue;
                 }
-                for (sample, edges) in edges.iter().enumerate() {
+                for (sample, (edges, ..)) in all.iter().enumerate() {
                     if edges.iter().all(|edge| edge.at(x, y) >= 0) {
                         masks[lane as usize] |= 1 << sample;
                         covered |= 1 << lane;

@@ -266,15 +266,19 @@ pub struct Draw {
     pub multisample: Multisample,
 }
 
-/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
-#[derive(Clone, Debug, Default)]
+/// A word of each lane.
+pub type Column = Vec<u32>;
+
+/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`](crate::setup::Quad).
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragments {
     /// How many lanes.
     pub lanes: usize,
-    /// For each of [`Draw::inputs`] the values of all lanes.
-    pub inputs: Vec<Vec<[u32; 4]>>,
-    /// x and y of the pixel's centre, depth, and clip-space w.
-    pub positions: Vec<[f32; 4]>,
+    /// For each of [`Draw::inputs`] the columns of x, y, z and w, as bits. A column that [`ReadColumns`] leaves out is empty.
+    pub inputs: Vec<[Column; 4]>,
+    /// x and y of the pixel's centre, depth, and clip-space w, as bits of floats. Of x, y and w, a column that [`ReadColumns`]
+    /// leaves out is empty.
+    pub positions: [Column; 4],
     /// Whether the front is seen.
     pub front: Vec<bool>,
     /// Which lanes are pixels of the primitive: the others only help with differences.
@@ -283,27 +287,83 @@ pub struct Fragments {
     pub samples: Vec<u8>,
     /// The sample that a lane is for, where each is shaded by itself.
     pub sample: Vec<u8>,
+    /// The upper left pixel of each quad.
+    pub quads: Vec<(i32, i32)>,
+}
+
+impl Fragments {
+    /// The pixel of a lane.
+    pub fn pixel(&self, lane: usize) -> (i32, i32) {
+        let (x, y) = self.quads[lane / 4];
+        (x + (lane & 1) as i32, y + (lane >> 1 & 1) as i32)
+    }
+
+    /// The components of an input in each lane; zeros for columns that are empty.
+    pub fn input(&self, number: usize) -> Vec<[u32; 4]> {
+        interleaved(&self.inputs[number], self.lanes)
+    }
+
+    /// The components of the position in each lane; zeros for columns that are empty.
+    pub fn position(&self) -> Vec<[u32; 4]> {
+        interleaved(&self.positions, self.lanes)
+    }
+}
+
+/// Columns lane by lane, with zeros for columns that are empty.
+pub fn interleaved(columns: &[Column; 4], lanes: usize) -> Vec<[u32; 4]> {
+    let mut all = vec![[0; 4]; lanes];
+    for (chan, column) in columns.iter().enumerate() {
+        all.iter_mut().zip(column).for_each(|(values, word)| values[chan] = *word);
+    }
+    all
+}
+
+/// Which columns of [`Fragments`] a program reads: bit n is component n.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadColumns {
+    /// For each of [`Draw::inputs`]; all of those beyond the list.
+    pub inputs: Vec<u8>,
+    /// Of the position.
+    pub position: u8,
+}
+
+impl Default for ReadColumns {
+    fn default() -> ReadColumns {
+        ReadColumns { inputs: Vec::new(), position: 0xf }
+    }
+}
+
+impl ReadColumns {
+    /// Whether a component of an input is read.
+    pub(crate) fn has(&self, input: usize, chan: usize) -> bool {
+        self.inputs.get(input).is_none_or(|chans| chans >> chan & 1 != 0)
+    }
 }
 
 /// What a fragment program gives.
 #[derive(Clone, Debug, Default)]
 pub struct Shaded {
-    /// By number of the colour: the values of all lanes, if it was written.
-    pub colors: Vec<Option<Vec<[u32; 4]>>>,
+    /// By number of the colour: the columns of red, green, blue and alpha, if it was written. An empty column is zeros.
+    pub colors: Vec<Option<[Column; 4]>>,
     /// Depth in place of the interpolated one.
-    pub depth: Option<Vec<u32>>,
+    pub depth: Option<Column>,
     /// Stencil reference in place of the state's.
-    pub stencil: Option<Vec<u32>>,
-    /// Lanes that end without a fragment.
+    pub stencil: Option<Column>,
+    /// Lanes that end without a fragment; none if it is empty.
     pub killed: Vec<bool>,
     /// Samples that may be covered, bit n sample n, if the program says which.
-    pub mask: Option<Vec<u32>>,
+    pub mask: Option<Column>,
 }
 
 /// What shades fragments.
 pub trait FragmentProgram {
     /// Why it does not.
     type Error;
+
+    /// Returns which columns [`FragmentProgram::run`] reads: all, unless the program knows better.
+    fn reads(&self) -> ReadColumns {
+        ReadColumns::default()
+    }
 
     /// Shades fragments.
     ///
@@ -322,39 +382,46 @@ pub struct Counts {
 }
 
 /// Lanes that are shaded and merged together.
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    pub(crate) pixels: Vec<(i32, i32)>,
     /// Depths of all samples of each lane, if there are several.
     pub(crate) depths: Vec<f32>,
+    /// The lane with which each primitive begins. No pixel is twice among the lanes of one.
+    pub(crate) starts: Vec<usize>,
 }
 
 impl Batch {
     pub(crate) fn new(draw: &Draw) -> Batch {
-        let fragments = Fragments { inputs: vec![Vec::new(); draw.inputs.len()], ..Fragments::default() };
-        Batch { fragments, pixels: Vec::new(), depths: Vec::new() }
+        let inputs = vec![Default::default(); draw.inputs.len()];
+        Batch { fragments: Fragments { inputs, ..Fragments::default() }, ..Batch::default() }
     }
 
-    /// Makes room for so many lanes more.
-    pub(crate) fn reserve(&mut self, lanes: usize) {
-        let all = &mut self.fragments;
-        all.inputs.iter_mut().for_each(|values| values.reserve(lanes));
-        all.positions.reserve(lanes);
-        self.pixels.reserve(lanes);
+    /// Removes all lanes, and keeps the memory of the columns.
+    pub(crate) fn clear(&mut self) {
+        let Fragments { lanes, inputs, positions, front, covered, samples, sample, quads } =
+            &mut self.fragments;
+        *lanes = 0;
+        inputs.iter_mut().flatten().chain(positions).for_each(Vec::clear);
+        [front, covered].into_iter().for_each(Vec::clear);
+        [samples, sample].into_iter().for_each(Vec::clear);
+        quads.clear();
+        self.depths.clear();
+        self.starts.clear();
     }
 
     /// Adds the lanes of another behind these.
-    pub(crate) fn append(&mut self, other: Batch) {
-        let Fragments { lanes, inputs, positions, front, covered, samples, sample } = other.fragments;
+    pub(crate) fn append(&mut self, other: &Batch) {
+        let Fragments { lanes, inputs, positions, front, covered, samples, sample, quads } = &other.fragments;
         let all = &mut self.fragments;
+        let columns = all.inputs.iter_mut().flatten().chain(&mut all.positions);
+        columns.zip(inputs.iter().flatten().chain(positions)).for_each(|(all, more)| all.extend(more));
         all.lanes += lanes;
-        all.inputs.iter_mut().zip(inputs).for_each(|(all, more)| all.extend(more));
-        all.positions.extend(positions);
         all.front.extend(front);
         all.covered.extend(covered);
         all.samples.extend(samples);
         all.sample.extend(sample);
-        self.pixels.extend(other.pixels);
-        self.depths.extend(other.depths);
+        all.quads.extend(quads);
+        self.depths.extend(&other.depths);
     }
 }

@@ -240,9 +240,10 @@ impl<'a> Vram<'a> {
         }
     }
 
-    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words.
+    /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A byte of a word
+    /// belongs to the word: whoever stores one stores all four.
     #[inline]
-    fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
+    pub fn units(self, at: usize, length: usize) -> Option<&'a [AtomicU32]> {
         let start = at
             .checked_sub(self.head.len())
             .filter(|start| start.is_multiple_of(WORD) && length.is_multiple_of(WORD))?;

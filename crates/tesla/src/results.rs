@@ -98,6 +98,33 @@ impl LaneResults {
         }
     }
 
+    /// `$r<register>` of all lanes; zeros if no such register was kept.
+    pub fn column(&self, register: usize) -> Vec<u32> {
+        let mut column = Vec::with_capacity(self.warps.len() * WARP);
+        for (number, warp) in self.warps.iter().enumerate() {
+            let row = (register < self.kept).then(|| &self.registers[number * self.kept + register]);
+            column.extend_from_slice(&row.unwrap_or(&Row::ZERO).0);
+            for (lane, result) in &warp.finalised {
+                let kept = result.registers.get(register).filter(|_| register < self.kept);
+                column[number * WARP + lane.index()] = kept.copied().unwrap_or(0);
+            }
+        }
+        column.truncate(self.lanes);
+        column
+    }
+
+    /// By lane, whether it was killed; empty if none was.
+    pub fn dead(&self) -> Vec<bool> {
+        if self.warps.iter().all(|warp| warp.dead.is_empty() && warp.finalised.is_empty()) {
+            return Vec::new();
+        }
+        let dead = |lane: usize| {
+            let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
+            warp.finalised.get(&lane).map_or(warp.dead.has(lane), |result| result.dead)
+        };
+        (0..self.lanes).map(dead).collect()
+    }
+
     /// All lanes, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LaneResult> + '_ {
         (0..self.lanes).map(|lane| self.get(lane).expect("a lane below their number"))

@@ -4,8 +4,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded, Side, Surface,
-    Target, Viewport, blend_range,
+    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, ReadColumns, Shaded,
+    Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::Number;
 use reconverge_raster::interpolate::{How, Input};
@@ -576,9 +576,23 @@ impl<'a> FragmentStage<'a> {
 impl FragmentProgram for FragmentStage<'_> {
     type Error = Fault;
 
+    fn reads(&self) -> ReadColumns {
+        let words = &self.reads.words;
+        let mut reads = ReadColumns { inputs: vec![0; self.reads.inputs.len()], position: self.reads.umask };
+        for word in words {
+            for (input, chan) in word.back.into_iter().chain([(word.input, word.chan)]) {
+                reads.inputs[input] |= 1 << chan;
+            }
+        }
+        if words.iter().any(|word| word.divides) {
+            reads.position |= 8;
+        }
+        reads
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
-        let reciprocals: Vec<f32> = fragments.positions.iter().map(|position| 1. / position[3]).collect();
+        let reciprocals: Vec<f32> = fragments.positions[3].iter().map(|w| 1. / f32::from_bits(*w)).collect();
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
         launch.covered = fragments.covered.clone();
@@ -589,45 +603,45 @@ impl FragmentProgram for FragmentStage<'_> {
             next += 1;
         };
         for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
-            let of = |lane: usize| match component {
-                3 => reciprocals[lane],
-                _ => fragments.positions[lane][component],
-            };
-            add((0..lanes).map(|lane| of(lane).to_bits()).collect());
+            add(match component {
+                3 => reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect(),
+                _ => fragments.positions[component].clone(),
+            });
         }
         for word in &self.reads.words {
-            let value = |lane: usize| {
-                let (input, chan) = match word.back {
-                    Some(back) if !fragments.front[lane] => back,
-                    _ => (word.input, word.chan),
-                };
-                let value = fragments.inputs[input][lane][chan];
-                match word.divides && reciprocals[lane] != 1. {
-                    true => (f32::from_bits(value) * reciprocals[lane]).to_bits(),
-                    false => value,
+            let mut values = fragments.inputs[word.input][word.chan].clone();
+            if let Some((input, chan)) = word.back {
+                let back = fragments.front.iter().zip(&fragments.inputs[input][chan]);
+                for (value, (front, back)) in values.iter_mut().zip(back) {
+                    *value = if *front { *value } else { *back };
                 }
-            };
-            add((0..lanes).map(value).collect());
+            }
+            if word.divides {
+                for (value, reciprocal) in values.iter_mut().zip(&reciprocals) {
+                    let divided = (f32::from_bits(*value) * reciprocal).to_bits();
+                    *value = if *reciprocal == 1. { *value } else { divided };
+                }
+            }
+            add(values);
         }
         let facing = fragments.front.iter().map(|front| if *front { u32::MAX } else { 0 }).collect();
         launch.varyings.insert(FACING, Varying::Lanes(facing));
         let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
-        let register = |lane: usize, number: usize| outcome.lanes.register(lane, number).unwrap_or(0);
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
         let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
         let color = |number: usize| {
-            let lane = |lane: usize| {
-                let values = [0, 1, 2, 3].map(|chan| register(lane, 4 * number + chan));
-                match self.clamps[number] {
-                    true => values.map(|value| f32::from_bits(value).clamp(0., 1.).to_bits()),
-                    false => values,
+            Some([0, 1, 2, 3].map(|chan| {
+                let mut column = outcome.lanes.column(4 * number + chan);
+                if self.clamps[number] {
+                    let clamped = |value: &mut u32| *value = f32::from_bits(*value).clamp(0., 1.).to_bits();
+                    column.iter_mut().for_each(clamped);
                 }
-            };
-            Some((0..lanes).map(lane).collect())
+                column
+            }))
         };
         let last = self.results.saturating_sub(1);
-        let depth = self.control.exports_z.then(|| (0..lanes).map(|lane| register(lane, last)).collect());
-        let killed = outcome.lanes.iter().map(|lane| lane.dead).collect();
+        let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
+        let killed = outcome.lanes.dead();
         Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
     }
 }

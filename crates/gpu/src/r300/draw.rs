@@ -8,8 +8,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded,
-    Side, Surface, Target, Viewport, blend_range,
+    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
+    ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -582,28 +582,70 @@ impl Routes {
         (routes, inputs)
     }
 
+    /// What is read of fragments.
+    fn reads(&self, inputs: usize) -> ReadColumns {
+        let mut reads = ReadColumns { inputs: vec![0; inputs], position: 0 };
+        for (_, source) in &self.0 {
+            match *source {
+                Source::Coordinates(all) => {
+                    for component in all {
+                        if let Component::Input(input, channel) = component {
+                            reads.inputs[input] |= 1 << channel;
+                        }
+                    }
+                }
+                Source::Color { front, back, .. } => {
+                    (reads.inputs[front], reads.inputs[back]) = (0xf, 0xf);
+                }
+                Source::Position => reads.position |= 0b11,
+                Source::NoColor { .. } | Source::Side => {}
+            }
+        }
+        reads
+    }
+
     /// The values of the temporaries that the rasteriser writes.
     fn temporaries(&self, fragments: &Fragments) -> Vec<(u8, Vec<[u32; 4]>)> {
         let one = 1f32.to_bits();
-        let of = |source: &Source, lane: usize| -> [u32; 4] {
+        let values = |source: &Source| -> Vec<[u32; 4]> {
+            let mut values = vec![[0; 4]; fragments.lanes];
+            let fronts = || fragments.front.iter();
             match *source {
-                Source::Coordinates(all) => all.map(|component| match component {
-                    Component::Input(input, channel) => fragments.inputs[input][lane][channel],
-                    Component::Bits(bits) => bits,
-                }),
+                Source::Coordinates(all) => {
+                    for (chan, component) in all.into_iter().enumerate() {
+                        match component {
+                            Component::Input(input, channel) => {
+                                let column = &fragments.inputs[input][channel];
+                                values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
+                            }
+                            Component::Bits(bits) => values.iter_mut().for_each(|value| value[chan] = bits),
+                        }
+                    }
+                }
                 Source::Color { front, back, format } => {
-                    let input = if fragments.front[lane] { front } else { back };
-                    formatted(fragments.inputs[input][lane], format)
+                    for chan in 0..4 {
+                        let (seen, other) = (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
+                        let columns = fronts().zip(seen).zip(other);
+                        for (value, ((front, seen), other)) in values.iter_mut().zip(columns) {
+                            value[chan] = if *front { *seen } else { *other };
+                        }
+                    }
+                    values.iter_mut().for_each(|value| *value = formatted(*value, format));
                 }
-                Source::NoColor { format } => formatted([0; 4], format),
+                Source::NoColor { format } => values.fill(formatted([0; 4], format)),
                 Source::Position => {
-                    let [x, y, ..] = fragments.positions[lane];
-                    [x.to_bits(), y.to_bits(), 0, 0]
+                    for chan in 0..2 {
+                        let column = &fragments.positions[chan];
+                        values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
+                    }
                 }
-                Source::Side => [if fragments.front[lane] { 0 } else { one }, 0, 0, 0],
+                Source::Side => {
+                    let sides = values.iter_mut().zip(fronts());
+                    sides.for_each(|(value, front)| value[0] = if *front { 0 } else { one });
+                }
             }
+            values
         };
-        let values = |source: &Source| (0..fragments.lanes).map(|lane| of(source, lane)).collect();
         self.0.iter().map(|(temp, source)| (*temp, values(source))).collect()
     }
 }
@@ -630,6 +672,8 @@ pub(super) struct PixelProgram<'a> {
     pub(super) shader: &'a Shader,
     pub(super) routes: &'a Routes,
     pub(super) outputs: &'a Outputs,
+    /// How many inputs the draw has.
+    pub(super) inputs: usize,
     /// What is captured of the stage, if it is.
     pub(super) recording: Option<Recording>,
 }
@@ -637,14 +681,16 @@ pub(super) struct PixelProgram<'a> {
 impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
+    fn reads(&self) -> ReadColumns {
+        self.routes.reads(self.inputs)
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let outcome = self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
         let left = &outcome.outputs;
-        let mut killed = vec![false; fragments.lanes];
-        if left.any_killed() {
-            for (killed, lane) in killed.iter_mut().zip(left.iter()) {
-                *killed = lane.killed;
-            }
+        let mut killed = Vec::new();
+        if left.any_killed() || self.outputs.alpha.is_some() {
+            killed = (0..fragments.lanes).map(|lane| left.is_killed(lane)).collect();
         }
         if let Some(alpha) = self.outputs.alpha {
             let values = left.color(0, 3);
@@ -653,18 +699,17 @@ impl FragmentProgram for PixelProgram<'_> {
                 *killed |= !alpha.passes(value);
             }
         }
-        let mut colors: Vec<Option<Vec<[u32; 4]>>> = Vec::new();
+        let mut colors: Vec<Option<[Column; 4]>> = Vec::new();
         for target in &self.outputs.targets {
             colors.push(target.and_then(|(output, select)| {
                 let channels = [0, 1, 2, 3].map(|channel| left.color(output, channel));
                 let written = channels.iter().any(Option::is_some);
-                let values = |lane: usize| {
-                    select.map(|channel| channels[usize::from(channel)].map_or(0, |values| values[lane]))
-                };
-                written.then(|| (0..fragments.lanes).map(values).collect())
+                let column = |channel: u8| channels[usize::from(channel)].unwrap_or_default().to_vec();
+                written.then(|| select.map(column))
             }));
         }
-        colors.push(self.outputs.clear.map(|value| vec![[value, 0, 0, 0]; fragments.lanes]));
+        let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
+        colors.push(self.outputs.clear.map(clear));
         let depth = self.outputs.depth.then(|| left.depth()).flatten().map(<[u32]>::to_vec);
         Ok(Shaded { colors, depth, stencil: None, killed, mask: None })
     }

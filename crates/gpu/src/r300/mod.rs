@@ -265,7 +265,8 @@ impl R300 {
         let (images, watch) = (&mut self.images, &mut self.watch);
         let shader = Shader::new(self.chip, (state, images), memory, self.options, watch)?;
         let recording = captured.as_mut().map(|captured| shader.fragments(captured, &draw));
-        let mut program = PixelProgram { shader: &shader, routes: &routes, outputs: &outputs, recording };
+        let (routes, outputs, inputs) = (&routes, &outputs, draw.inputs.len());
+        let mut program = PixelProgram { shader: &shader, routes, outputs, inputs, recording };
         let drawn = draw_with(&draw, coordinates, &[run], memory, &mut program);
         capture::add(captured, program.recording);
         self.watch.surfaces(self.draws, &draw, memory);

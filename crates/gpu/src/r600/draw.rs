@@ -1,17 +1,15 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
 
 use std::mem;
-use std::sync::Arc;
 
 use reconverge_r700::code::ExportKind;
-use reconverge_r700::launch::Input as Register;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, Shaded, Side,
-    Stipple, Surface, Target, Viewport, blend_range,
+    Column, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
+    ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
@@ -601,14 +599,25 @@ impl<'a> PixelProgram<'a> {
 impl FragmentProgram for PixelProgram<'_> {
     type Error = Fault;
 
+    fn reads(&self) -> ReadColumns {
+        // What is captured is whole.
+        if self.recording.is_some() {
+            return ReadColumns::default();
+        }
+        let position = self.control.position_ena.then(|| self.shader.reads(self.control.position_addr));
+        ReadColumns {
+            inputs: (0..32).map(|gpr| self.shader.reads(gpr)).collect(),
+            position: position.unwrap_or(0),
+        }
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
-        let mut own: Vec<(u8, Vec<[u32; 4]>)> = Vec::new();
+        let mut own: Vec<(u8, [Column; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);
             place.unwrap_or_else(|| {
-                let values = fragments.inputs.get(usize::from(gpr)).cloned();
-                own.push((gpr, values.unwrap_or_else(|| vec![[0; 4]; fragments.lanes])));
+                own.push((gpr, fragments.inputs.get(usize::from(gpr)).cloned().unwrap_or_default()));
                 own.len() - 1
             })
         };
@@ -616,35 +625,22 @@ impl FragmentProgram for PixelProgram<'_> {
         let side = self.side.front_face_ena.then(|| register(self.side.front_face_addr));
         let fixed = self.side.fixed_pt_position_ena.then(|| register(self.side.fixed_pt_position_addr));
         if let Some(place) = position {
-            own[place].1 = fragments.positions.iter().map(|position| position.map(f32::to_bits)).collect();
+            own[place].1 = fragments.positions.clone();
         }
         if let Some(place) = side {
-            let chan = usize::from(self.side.front_face_chan);
-            for (value, front) in own[place].1.iter_mut().zip(&fragments.front) {
-                value[chan] = if *front { 1f32.to_bits() } else { (-1f32).to_bits() };
-            }
-        }
-        if let Some(place) = side {
+            let [one, other] = [1f32, -1.].map(f32::to_bits);
+            let sides = fragments.front.iter().map(|front| if *front { one } else { other });
+            own[place].1[usize::from(self.side.front_face_chan)] = sides.collect();
             // Which samples are covered goes beside it. (Mesa `r600_shader.c`, allocate_system_value_inputs)
-            for (value, samples) in own[place].1.iter_mut().zip(&fragments.samples) {
-                value[2] = u32::from(*samples);
-            }
+            own[place].1[2] = fragments.samples.iter().map(|samples| u32::from(*samples)).collect();
         }
         if let Some(place) = fixed {
-            for (value, sample) in own[place].1.iter_mut().zip(&fragments.sample) {
-                value[3] = u32::from(*sample);
-            }
+            own[place].1[3] = fragments.sample.iter().map(|sample| u32::from(*sample)).collect();
         }
         let interpolated = fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values));
         let others = interpolated.filter(|(gpr, _)| own.iter().all(|(number, _)| number != gpr));
-        let others = others.map(|(gpr, values)| Register { gpr, values: Arc::from(&values[..]) });
-        let own = own.iter().map(|(gpr, values)| Register { gpr: *gpr, values: Arc::from(&values[..]) });
-        let mut outcome = self.shader.run(
-            fragments.lanes,
-            others.chain(own).collect(),
-            &mut self.recording,
-            Some(fragments),
-        )?;
+        let all: Vec<_> = others.chain(own.iter().map(|(gpr, values)| (*gpr, values))).collect();
+        let mut outcome = self.shader.run_fragments(&all, &mut self.recording, fragments)?;
         let mut exported = |base: u16| {
             let found = outcome.exports.iter_mut();
             let mut found = found.filter(|found| found.kind == ExportKind::Pixel && found.base == base);
@@ -656,7 +652,7 @@ impl FragmentProgram for PixelProgram<'_> {
             let values = computed.as_ref().filter(|_| enabled)?;
             Some(values.iter().map(|value| value[at]).collect())
         };
-        let colors = (0..8).map(&mut exported).collect();
+        let colors = (0..8).map(|number| Some(columns(&exported(number)?))).collect();
         Ok(Shaded {
             colors,
             depth: component(self.exports.z_export_enable, 0),
@@ -665,4 +661,9 @@ impl FragmentProgram for PixelProgram<'_> {
             mask: component(self.exports.mask_export_enable, 2),
         })
     }
+}
+
+/// The components of all lanes by column.
+fn columns(values: &[[u32; 4]]) -> [Column; 4] {
+    [0, 1, 2, 3].map(|chan| values.iter().map(|value| value[chan]).collect())
 }

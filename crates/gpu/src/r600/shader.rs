@@ -2,18 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_isa::{Isa, program};
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, FetchOp};
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Environment, FetchProgram, Input, Launch, Resources, Stage};
+use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_raster::draw::{Draw, Fragments};
-use reconverge_simt::Options;
+use reconverge_r700::uses::{R, uses};
+use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
+use reconverge_simt::uses::Slot;
 use reconverge_simt::vram::Vram;
+use reconverge_simt::{Options, Watch as Observed};
 
 use super::registers as reg;
 use super::state::State;
@@ -102,8 +105,35 @@ pub(super) struct Shader {
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
     loaded: Loaded,
+    reads: Arc<Components>,
     options: Options,
 }
+
+/// Components of each register, bit n component n.
+#[derive(Debug)]
+pub(super) struct Components([u8; 128]);
+
+impl Components {
+    /// The components that a program may read as they are at its start.
+    fn read(code: &Code) -> Components {
+        let mut all = Components([0; 128]);
+        // A register outside of the allocation reads as R0.
+        all.0[0] = 0xf;
+        for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
+            match read.slot {
+                Slot { file: R, number: Some(number) } if number < 512 => {
+                    all.0[number as usize / 4] |= 1 << (number % 4);
+                }
+                Slot { file: R, number: None } => return Components([0xf; 128]),
+                _ => {}
+            }
+        }
+        all
+    }
+}
+
+/// A program that draws before have loaded, and what it reads.
+pub(super) type Known = (Loaded, Arc<Components>);
 
 impl Shader {
     /// The program that the registers name, with the resources that it fetches from.
@@ -147,18 +177,20 @@ impl Shader {
         // The decoded program shows which resources it reads.
         let key = (found.words.clone(), environment.clone(), options);
         let decoded = state.programs.get(key, |(_, environment, options)| {
-            Loaded::new(&found.program(), &environment.clone().into(), options)
+            let loaded = Loaded::new(&found.program(), &environment.clone().into(), options)?;
+            let reads = Arc::new(Components::read(loaded.codes().0));
+            Ok((loaded, reads))
         });
-        let decoded = decoded.map_err(cannot)?;
+        let (decoded, reads) = decoded.map_err(cannot)?;
         let (code, fetch) = decoded.codes();
         environment.resources = resources(unit, state, memory, [Some(code), fetch].into_iter().flatten());
         let bare = environment.without_contents();
         let lowered = state.programs.get((found.words.clone(), bare, options), |(_, environment, _)| {
-            decoded.with_environment(&environment.clone().into())
+            Ok((decoded.with_environment(&environment.clone().into())?, reads.clone()))
         });
-        let loaded = lowered.and_then(|lowered| lowered.with_environment(&environment.into()));
+        let loaded = lowered.and_then(|(lowered, _)| lowered.with_environment(&environment.into()));
         let loaded = loaded.map_err(cannot)?;
-        Ok(Shader { unit, observed: found, loaded, options })
+        Ok(Shader { unit, observed: found, loaded, reads, options })
     }
 
     /// What a run starts from, but for its lanes and their registers.
@@ -198,6 +230,44 @@ impl Shader {
         self.loaded.codes().0
     }
 
+    /// The components of a register that the program reads, bit n component n.
+    pub(super) fn reads(&self, gpr: u8) -> u8 {
+        self.reads.0[usize::from(gpr) & 127]
+    }
+
+    /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
+    /// zeros.
+    ///
+    /// # Errors
+    /// As [`Shader::run`].
+    pub(super) fn run_fragments(
+        &self,
+        registers: &[(u8, &[Column; 4])],
+        recording: &mut Option<Recording>,
+        fragments: &Fragments,
+    ) -> Result<Outcome, Fault> {
+        let lanes = fragments.lanes;
+        if recording.is_some() {
+            let whole = |(gpr, columns): &(u8, &[Column; 4])| input(*gpr, interleaved(columns, lanes));
+            let inputs = registers.iter().map(whole).collect();
+            return self.run(lanes, inputs, recording, Some(fragments));
+        }
+        let columns = registers.iter().map(|(gpr, columns)| Columns {
+            gpr: *gpr,
+            components: [0, 1, 2, 3].map(|chan| Arc::from(&columns[chan][..])),
+        });
+        let launch = Launch::of_columns(self.loaded.environment().clone(), lanes, columns.collect());
+        let outcome = self.loaded.run_watched(launch, Observed::Nothing);
+        outcome.map_err(|error| self.fault(error))
+    }
+
+    fn fault(&self, error: RunError) -> Fault {
+        match error {
+            RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
+            other => Fault::Trap(format!("{}: {other}", self.unit.name)),
+        }
+    }
+
     /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
     ///
     /// # Errors
@@ -213,10 +283,7 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        let outcome = self.loaded.run(lanes, inputs).map_err(|error| match error {
-            RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
-            other => Fault::Trap(format!("{}: {other}", self.unit.name)),
-        })?;
+        let outcome = self.loaded.run(lanes, inputs).map_err(|error| self.fault(error))?;
         if let Some(recording) = recording {
             let exports = outcome.exports.iter().map(|export| {
                 (export.name(), Rows { width: 4, words: export.values.as_flattened().to_vec() })

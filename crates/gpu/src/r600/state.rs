@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use reconverge_r700::launch::Environment;
-use reconverge_r700::run::Loaded;
 use reconverge_simt::Options;
 
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
+use super::shader::Known;
 use super::texture::Images;
 use crate::kept::Kept;
 use crate::unknown::Unknown;
@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     pub(super) images: Images,
     /// Programs that were loaded, by their words.
-    pub(super) programs: Kept<(Vec<u32>, Environment, Options), Loaded>,
+    pub(super) programs: Kept<(Vec<u32>, Environment, Options), Known>,
 }
 
 impl State {

@@ -1,0 +1,587 @@
+//! Merging by rows of lanes: what a draw's state settles is settled once, and each step works on a whole row under a mask.
+//!
+//! A row has no pixel twice. What a step does not cover, for instance stencil or an uncommon format, goes lane by lane
+//! through [`Merge`].
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use reconverge_simt::level::{Level, Task};
+use reconverge_simt::vram::Vram;
+use reconverge_simt::wide::Wide;
+
+use crate::blend::{Blend, Equation, Factor, LogicOp};
+use crate::depth::{Compare, DepthFormat};
+use crate::format::Number;
+use crate::merge::Merge;
+use crate::state::{Column, Draw, Surface, Target};
+
+/// Lanes of a row.
+const LANES: usize = 64;
+
+/// A word of each lane.
+type Words = [u32; LANES];
+/// A float of each lane.
+type Floats = [f32; LANES];
+
+/// A surface whose elements are aligned words.
+#[derive(Debug)]
+struct Cells<'a> {
+    words: &'a [AtomicU32],
+    pitch: usize,
+    rows: usize,
+}
+
+/// What becomes of depth and stencil.
+#[derive(Debug)]
+enum Depth<'a> {
+    /// There is no buffer.
+    None,
+    /// No test is on: pixels outside of the buffer fail, all others pass.
+    Inside(Surface, usize),
+    /// The depth test.
+    Test { cells: Cells<'a>, format: DepthFormat, compare: Compare, write: bool },
+    /// Lane by lane.
+    Lanes,
+}
+
+/// What becomes of colour in a target.
+#[derive(Debug)]
+enum Color<'a> {
+    /// Four bytes, each a fraction.
+    Bytes(Cells<'a>),
+    /// Lane by lane.
+    Lanes,
+}
+
+/// The steps of a draw.
+#[derive(Debug)]
+pub(crate) struct Kernels<'a> {
+    level: Level,
+    depth: Depth<'a>,
+    colors: Vec<Color<'a>>,
+}
+
+impl<'a> Cells<'a> {
+    /// The elements of a surface in memory.
+    fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
+        let bytes = surface.end.min(memory.len()).checked_sub(surface.start)?;
+        let words = memory.units(surface.start, bytes / 4 * 4)?;
+        Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
+    }
+
+    /// The places of a group's lanes. Lanes outside of the surface leave `live`.
+    #[inline(always)]
+    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> [usize; LANES] {
+        let mut places = [0; LANES];
+        let inside = |x: i32, y: i32| {
+            let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
+            let place = y * self.pitch + x;
+            (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
+        };
+        for (number, &(x, y)) in quads.iter().enumerate() {
+            let lanes = 4 * number..4 * number + 4;
+            if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
+                let all = [first, first + 1, last - 1, last];
+                places[lanes].copy_from_slice(&all);
+                continue;
+            }
+            for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
+                match inside(at.0, at.1) {
+                    Some(place) => places[lane] = place,
+                    None => live[lane] = 0,
+                }
+            }
+        }
+        places
+    }
+
+    /// The words of lanes that are live; 0 for others.
+    #[inline(always)]
+    fn load(&self, places: &[usize; LANES], live: &Words) -> Words {
+        let mut words = [0; LANES];
+        for lane in 0..LANES {
+            if live[lane] != 0 {
+                words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
+            }
+        }
+        words
+    }
+
+    /// Stores words of lanes that are live.
+    #[inline(always)]
+    fn store(&self, places: &[usize; LANES], live: &Words, words: &Words) {
+        for lane in 0..LANES {
+            if live[lane] != 0
+                && let Some(word) = self.words.get(places[lane])
+            {
+                word.store(words[lane].to_le(), Relaxed);
+            }
+        }
+    }
+}
+
+impl<'a> Kernels<'a> {
+    /// The steps of a draw; `None` if all its lanes are to be merged one by one.
+    pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
+        let multisample = &draw.multisample;
+        let copies = draw.copies_depth || multisample.copy.is_some();
+        if samples > 1 || copies || multisample.alpha_to_coverage || !are_apart(draw) {
+            return None;
+        }
+        let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
+            let (format, tests) = (target.format, &draw.tests);
+            match (tests.stencil.filter(|_| format.has_stencil()), tests.depth, format) {
+                (None, None, _) => Depth::Inside(target.surface.clone(), format.bytes()),
+                (
+                    None,
+                    Some(compare),
+                    DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32,
+                ) => match Cells::new(&target.surface, memory) {
+                    Some(cells) => Depth::Test { cells, format, compare, write: tests.depth_write },
+                    None => Depth::Lanes,
+                },
+                _ => Depth::Lanes,
+            }
+        });
+        let color = |target: &Target| {
+            let bytes = target.format.bits == [8; 4]
+                && target.format.bytes == 4
+                && target.format.numbers == [Number::Unorm; 4]
+                && draw.logic == LogicOp::COPY;
+            let cells = bytes.then(|| Cells::new(&target.surface, memory)).flatten();
+            cells.map_or(Color::Lanes, Color::Bytes)
+        };
+        let colors = draw.targets.iter().map(color).collect();
+        Some(Kernels { level, depth, colors })
+    }
+
+    /// Merges the lanes of some rows, and returns how many passed the tests.
+    pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+        self.level.run(Band { kernels: self, merge, rows, memory })
+    }
+}
+
+/// Whether no two surfaces of a draw share memory.
+fn are_apart(draw: &Draw) -> bool {
+    let range = |surface: &Surface, bytes: usize| {
+        let end =
+            surface.start.saturating_add(surface.rows.saturating_mul(surface.pitch).saturating_mul(bytes));
+        surface.start..end.min(surface.end)
+    };
+    let depth = draw.depth.iter().map(|target| range(&target.surface, target.format.bytes()));
+    let targets = draw.targets.iter().map(|target| range(&target.surface, target.format.bytes.into()));
+    let mut all: Vec<Range<usize>> = depth.chain(targets).filter(|range| !range.is_empty()).collect();
+    all.sort_by_key(|range| range.start);
+    all.windows(2).all(|pair| pair[0].end <= pair[1].start)
+}
+
+/// The lanes of some rows.
+struct Band<'a> {
+    kernels: &'a Kernels<'a>,
+    merge: &'a Merge<'a>,
+    rows: &'a Range<i32>,
+    memory: Vram<'a>,
+}
+
+/// Lanes of one row.
+struct Group<'a> {
+    /// The first lane in the batch.
+    first: usize,
+    quads: &'a [(i32, i32)],
+}
+
+impl Task for Band<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> u64 {
+        let quads = &self.merge.batch.fragments.quads[..];
+        let mut starts = self.merge.batch.starts.iter().map(|lane| lane / 4).peekable();
+        let (mut first, mut passed) = (0, 0);
+        while first < quads.len() {
+            while starts.next_if(|start| *start <= first).is_some() {}
+            let most = (quads.len() - first).min(LANES / 4);
+            // Other primitives may cover the same pixels.
+            let others = starts.peek().map_or(most, |start| start - first).min(most);
+            let group = &quads[first..first + most];
+            let count = (others..most).find(|at| group[..*at].contains(&group[*at])).unwrap_or(most);
+            let group = Group { first: 4 * first, quads: &group[..count] };
+            if group.quads.iter().any(|(_, y)| self.rows.start < y.saturating_add(2) && *y < self.rows.end) {
+                passed += self.group(&group);
+            }
+            first += count;
+        }
+        passed
+    }
+}
+
+/// The words of a group in a column; zeros if it is empty.
+#[inline(always)]
+fn row(column: &Column, group: &Group<'_>) -> Words {
+    if let Some(words) = column.get(group.first..).and_then(|words| words.first_chunk::<LANES>())
+        && group.quads.len() == LANES / 4
+    {
+        return *words;
+    }
+    let mut row = [0; LANES];
+    let words = column.get(group.first..).unwrap_or_default();
+    let count = words.len().min(4 * group.quads.len());
+    row[..count].copy_from_slice(&words[..count]);
+    row
+}
+
+#[inline(always)]
+fn floats(words: &Words) -> Floats {
+    let mut floats = [0.; LANES];
+    for lane in 0..LANES {
+        floats[lane] = f32::from_bits(words[lane]);
+    }
+    floats
+}
+
+/// All ones where a condition holds for the values of both rows.
+#[inline(always)]
+fn holds<T: Copy>(left: &[T; LANES], right: &[T; LANES], condition: impl Fn(T, T) -> bool) -> Words {
+    let mut words = [0; LANES];
+    for lane in 0..LANES {
+        words[lane] = if condition(left[lane], right[lane]) { u32::MAX } else { 0 };
+    }
+    words
+}
+
+/// [`Compare::passes`] for rows.
+#[inline(always)]
+fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored: &[T; LANES]) -> Words {
+    match compare {
+        Compare::Never => [0; LANES],
+        Compare::Less => holds(values, stored, |value, stored| value < stored),
+        Compare::Equal => holds(values, stored, |value, stored| value == stored),
+        Compare::LessEqual => holds(values, stored, |value, stored| value <= stored),
+        Compare::Greater => holds(values, stored, |value, stored| value > stored),
+        Compare::NotEqual => holds(values, stored, |value, stored| value != stored),
+        Compare::GreaterEqual => holds(values, stored, |value, stored| value >= stored),
+        Compare::Always => [u32::MAX; LANES],
+    }
+}
+
+#[inline(always)]
+fn keep(live: &mut Words, mask: &Words) {
+    for lane in 0..LANES {
+        live[lane] &= mask[lane];
+    }
+}
+
+/// Depths as fractions of 24 bits: [`DepthFormat::code`].
+#[inline(always)]
+fn fractions(depths: &Floats) -> Words {
+    /// A sum with 1.5 * 2^52 has a whole number in its lowest bits.
+    const WHOLE: f64 = 6_755_399_441_055_744.;
+    let mut codes = [0; LANES];
+    for lane in 0..LANES {
+        // A NaN is not above zero.
+        let depth = if depths[lane] > 0. { depths[lane] } else { 0. };
+        let depth = if depth < 1. { depth } else { 1. };
+        codes[lane] = (f64::from(depth) * f64::from(0xff_ffff) + WHOLE).to_bits() as u32;
+    }
+    codes
+}
+
+impl Band<'_> {
+    /// Merges a group, and returns how many lanes passed the tests.
+    #[inline(always)]
+    fn group(&self, group: &Group<'_>) -> u64 {
+        let Merge { draw, batch, shaded, .. } = *self.merge;
+        let lanes = group.first..group.first + 4 * group.quads.len();
+        let mut live = [0; LANES];
+        for (live, covered) in live.iter_mut().zip(&batch.fragments.covered[lanes.clone()]) {
+            *live = u32::from(*covered).wrapping_neg();
+        }
+        if !shaded.killed.is_empty() {
+            for (live, killed) in live.iter_mut().zip(&shaded.killed[lanes]) {
+                *live &= u32::from(*killed).wrapping_sub(1);
+            }
+        }
+        for (number, (_, y)) in group.quads.iter().enumerate() {
+            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
+            for (lane, mask) in [has(*y), has(*y), has(y + 1), has(y + 1)].into_iter().enumerate() {
+                live[4 * number + lane] &= mask;
+            }
+        }
+        if let Some((compare, reference)) = draw.alpha_test {
+            let alpha = match shaded.colors.first() {
+                Some(Some(color)) => floats(&row(&color[3], group)),
+                _ => [0.; LANES],
+            };
+            keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
+        }
+        if let Some(masks) = &shaded.mask {
+            keep(&mut live, &holds(&row(masks, group), &[0; LANES], |mask, _| mask & 1 != 0));
+        }
+        if live == [0; LANES] {
+            return 0;
+        }
+        self.test(group, &mut live);
+        let passed = live.iter().map(|live| u64::from(live & 1)).sum();
+        if passed != 0 {
+            for (target, color) in draw.targets.iter().zip(&self.kernels.colors) {
+                self.store(group, live, target, color);
+            }
+        }
+        passed
+    }
+
+    /// Tests depth and stencil: lanes that fail leave `live`.
+    #[inline(always)]
+    fn test(&self, group: &Group<'_>, live: &mut Words) {
+        let Merge { batch, shaded, .. } = *self.merge;
+        let depths = shaded.depth.as_ref().unwrap_or(&batch.fragments.positions[2]);
+        match &self.kernels.depth {
+            Depth::None => {}
+            Depth::Inside(surface, bytes) => {
+                let end = surface.end.min(self.memory.len());
+                let is_inside =
+                    |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
+                for (number, &(x, y)) in group.quads.iter().enumerate() {
+                    if is_inside(x, y) && is_inside(x + 1, y + 1) {
+                        continue;
+                    }
+                    for lane in 0..4 {
+                        if !is_inside(x + (lane & 1), y + (lane >> 1)) {
+                            live[4 * number + lane as usize] = 0;
+                        }
+                    }
+                }
+            }
+            Depth::Test { cells, format, compare, write } => {
+                let depths = row(depths, group);
+                let places = cells.places(group.quads, live);
+                let stored = cells.load(&places, live);
+                let (shift, kept) = match format {
+                    DepthFormat::StencilUnorm24 => (8, 0xff),
+                    DepthFormat::Unorm24 => (0, 0xff00_0000),
+                    _ => (0, 0),
+                };
+                let is_float = *format == DepthFormat::Float32;
+                let codes = if is_float { depths } else { fractions(&floats(&depths)) };
+                let mut before = [0; LANES];
+                for lane in 0..LANES {
+                    before[lane] = (stored[lane] & !kept) >> shift;
+                }
+                let passes = match is_float {
+                    true => compared(*compare, &floats(&codes), &floats(&before)),
+                    false => compared(*compare, &codes, &before),
+                };
+                keep(live, &passes);
+                if *write {
+                    let mut words = [0; LANES];
+                    for lane in 0..LANES {
+                        words[lane] = codes[lane] << shift | stored[lane] & kept;
+                    }
+                    cells.store(&places, live, &words);
+                }
+            }
+            Depth::Lanes => {
+                for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0).collect::<Vec<_>>() {
+                    let (x, y) = batch.fragments.pixel(group.first + lane);
+                    let depth = depths.get(group.first + lane).map_or(0., |depth| f32::from_bits(*depth));
+                    if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
+                        live[lane] = 0;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores lanes that are live in a target.
+    #[inline(always)]
+    fn store(&self, group: &Group<'_>, mut live: Words, target: &Target, color: &Color<'_>) {
+        let Merge { batch, shaded, .. } = *self.merge;
+        let Some(Some(source)) = shaded.colors.get(target.color) else { return };
+        let Color::Bytes(cells) = color else {
+            for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0) {
+                let (x, y) = batch.fragments.pixel(group.first + lane);
+                self.merge.store(self.memory, target, (x, y, 0), group.first + lane);
+            }
+            return;
+        };
+        let places = cells.places(group.quads, &mut live);
+        let mut written = 0;
+        for (chan, place) in target.places.iter().enumerate() {
+            if let Some(place) = place {
+                written |= (u32::from(target.mask >> chan & 1) * 0xff) << (8 * place);
+            }
+        }
+        let stored = if target.blend.is_some() || written != u32::MAX {
+            cells.load(&places, &live)
+        } else {
+            [0; LANES]
+        };
+        let mut words = [0; LANES];
+        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group)));
+        let blended = target.blend.as_ref().map(|blend| {
+            let second = match shaded.colors.get(1) {
+                Some(Some(second)) if reads_second(blend) => {
+                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group)))
+                }
+                _ => [[0.; LANES]; 4],
+            };
+            Blending::new(blend, &source, &second, target, &stored)
+        });
+        for (chan, place) in target.places.iter().enumerate() {
+            let Some(place) = place.filter(|_| target.mask >> chan & 1 != 0) else { continue };
+            let bytes = match &blended {
+                Some(blending) => bytes(&blending.channel(chan)),
+                None => bytes(&source[chan]),
+            };
+            for lane in 0..LANES {
+                words[lane] |= bytes[lane] << (8 * place);
+            }
+        }
+        if written != u32::MAX {
+            for lane in 0..LANES {
+                words[lane] |= stored[lane] & !written;
+            }
+        }
+        cells.store(&places, &live, &words);
+    }
+}
+
+/// Fractions as bytes: [`Format::write`](crate::format::Format::write).
+#[inline(always)]
+fn bytes(values: &Floats) -> Words {
+    /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
+    const WHOLE: f32 = 12_582_912.;
+    let mut bytes = [0; LANES];
+    for lane in 0..LANES {
+        let value = if values[lane] > 0. { values[lane] } else { 0. };
+        let value = if value < 1. { value } else { 1. };
+        bytes[lane] = value.mul_add(255., WHOLE).to_bits() & 0xff;
+    }
+    bytes
+}
+
+/// Whether a factor is of the second colour.
+fn reads_second(blend: &Blend) -> bool {
+    let second = |factor: Factor| {
+        matches!(
+            factor,
+            Factor::Second | Factor::OneMinusSecond | Factor::SecondAlpha | Factor::OneMinusSecondAlpha
+        )
+    };
+    [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
+}
+
+/// [`Blend::apply`] for rows.
+struct Blending<'a> {
+    blend: &'a Blend,
+    source: [Floats; 4],
+    second: [Floats; 4],
+    destination: [Floats; 4],
+    constant: [f32; 4],
+}
+
+/// The range of a blend, from a value to a value; a NaN becomes the lower end.
+#[inline(always)]
+fn clamp(range: Option<(f32, f32)>, mut values: Floats) -> Floats {
+    if let Some((low, high)) = range {
+        for lane in 0..LANES {
+            let value = values[lane];
+            let below = if value < high { value } else { high };
+            values[lane] = if value > low { below } else { low };
+        }
+    }
+    values
+}
+
+/// A value of each lane.
+#[inline(always)]
+fn each(value: impl Fn(usize) -> f32) -> Floats {
+    let mut values = [0.; LANES];
+    for lane in 0..LANES {
+        values[lane] = value(lane);
+    }
+    values
+}
+
+impl<'a> Blending<'a> {
+    #[inline(always)]
+    fn new(
+        blend: &'a Blend,
+        source: &[Floats; 4],
+        second: &[Floats; 4],
+        target: &Target,
+        stored: &Words,
+    ) -> Blending<'a> {
+        let mut destination = [[0.; LANES]; 4];
+        for (chan, place) in target.places.iter().enumerate() {
+            destination[chan] = match place {
+                // A quotient of doubles that is rounded to a single is the quotient of singles.
+                Some(place) => each(|lane| (stored[lane] >> (8 * place) & 0xff) as i32 as f32 / 255.),
+                None => [if chan == 3 { 1. } else { 0. }; LANES],
+            };
+        }
+        Blending {
+            blend,
+            source: [0, 1, 2, 3].map(|chan| clamp(blend.range, source[chan])),
+            second: [0, 1, 2, 3].map(|chan| clamp(blend.range, second[chan])),
+            destination,
+            constant: blend.constant.map(|value| clamp(blend.range, [value; LANES])[0]),
+        }
+    }
+
+    /// A component of the result.
+    #[inline(always)]
+    fn channel(&self, at: usize) -> Floats {
+        let (by_source, equation, by_destination) = if at == 3 { self.blend.alpha } else { self.blend.color };
+        let (source, destination) = (&self.source[at], &self.destination[at]);
+        let products =
+            || (self.product(source, by_source, at), self.product(destination, by_destination, at));
+        let result = match equation {
+            Equation::Add => {
+                let (source, destination) = products();
+                each(|lane| source[lane] + destination[lane])
+            }
+            Equation::Subtract => {
+                let (source, destination) = products();
+                each(|lane| source[lane] - destination[lane])
+            }
+            Equation::ReverseSubtract => {
+                let (source, destination) = products();
+                each(|lane| destination[lane] - source[lane])
+            }
+            Equation::Min => each(|lane| source[lane].min(destination[lane])),
+            Equation::Max => each(|lane| source[lane].max(destination[lane])),
+        };
+        clamp(self.blend.range, result)
+    }
+
+    /// A colour times a factor. What is multiplied by nothing is nothing.
+    #[inline(always)]
+    fn product(&self, color: &Floats, factor: Factor, at: usize) -> Floats {
+        let Blending { source, second, destination, constant, .. } = self;
+        let factor = match factor {
+            Factor::Zero => return [0.; LANES],
+            Factor::One => return *color,
+            Factor::Source => source[at],
+            Factor::OneMinusSource => each(|lane| 1. - source[at][lane]),
+            Factor::SourceAlpha => source[3],
+            Factor::OneMinusSourceAlpha => each(|lane| 1. - source[3][lane]),
+            Factor::DestinationAlpha => destination[3],
+            Factor::OneMinusDestinationAlpha => each(|lane| 1. - destination[3][lane]),
+            Factor::Destination => destination[at],
+            Factor::OneMinusDestination => each(|lane| 1. - destination[at][lane]),
+            Factor::SourceAlphaSaturate if at == 3 => return *color,
+            Factor::SourceAlphaSaturate => each(|lane| source[3][lane].min(1. - destination[3][lane])),
+            Factor::Constant => [constant[at]; LANES],
+            Factor::OneMinusConstant => [1. - constant[at]; LANES],
+            Factor::ConstantAlpha => [constant[3]; LANES],
+            Factor::OneMinusConstantAlpha => [1. - constant[3]; LANES],
+            Factor::Second => second[at],
+            Factor::OneMinusSecond => each(|lane| 1. - second[at][lane]),
+            Factor::SecondAlpha => second[3],
+            Factor::OneMinusSecondAlpha => each(|lane| 1. - second[3][lane]),
+        };
+        each(|lane| if factor[lane] == 0. { 0. } else { color[lane] * factor[lane] })
+    }
+}

@@ -1,0 +1,130 @@
+//! Coverage by rows: the pixels of a convex polygon in a row are one span, whose ends its edges give.
+//!
+//! The quads are those of [`fill`](crate::setup::fill), in the same order.
+
+use crate::setup::{Corner, Edge, Quad, Rectangle, edges};
+
+/// Columns up to which a row is searched pixel by pixel: a division takes as long as some pixels.
+const NARROW: i32 = 12;
+
+/// Quads that are handed over together.
+pub(crate) const MOST: usize = 1 << 12;
+
+/// A row without pixels.
+const NOTHING: (i32, i32) = (i32::MAX, i32::MIN);
+
+/// The columns of a row that all edges have on their inside, from the first to behind the last.
+#[inline]
+fn span(edges: &[Edge], y: i32, (x0, x1): (i32, i32)) -> (i32, i32) {
+    if x1 - x0 <= NARROW {
+        let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
+        let Some(low) = (x0..x1).find(inside) else { return NOTHING };
+        let high = (low + 1..x1).find(|x| !inside(x));
+        return (low, high.unwrap_or(x1));
+    }
+    let (mut low, mut high) = (i64::from(x0), i64::from(x1));
+    for edge in edges {
+        let [step, _] = edge.step;
+        let value = edge.at(0, y);
+        match step {
+            0 if value < 0 => return NOTHING,
+            0 => {}
+            1.. => low = low.max(-value.div_euclid(step)),
+            _ => high = high.min(value.div_euclid(-step) + 1),
+        }
+    }
+    if low < high { (low as i32, high as i32) } else { NOTHING }
+}
+
+/// Hands over the quads with pixels inside of a convex polygon and of a rectangle, row by row, [`MOST`] at a time.
+///
+/// # Errors
+/// That of `each`, which is not called again.
+pub(crate) fn quads<E>(
+    corners: &[Corner],
+    within: Rectangle,
+    found: &mut Vec<Quad>,
+    mut each: impl FnMut(&[Quad]) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((edges, (x0, x1), (y0, y1))) = edges(corners, within, [0, 0]) else { return Ok(()) };
+    found.clear();
+    for y in ((y0 & !1)..y1).step_by(2) {
+        let row = |y: i32| if (y0..y1).contains(&y) { span(&edges, y, (x0, x1)) } else { NOTHING };
+        let [(low, high), (lower, higher)] = [row(y), row(y + 1)];
+        let mut x = low.min(lower) & !1;
+        let end = high.max(higher);
+        // Quads between are covered as a whole.
+        let whole = (low.max(lower), high.min(higher));
+        while x < end {
+            if x >= whole.0 && x + 2 <= whole.1 {
+                let last = (whole.1 - x) / 2;
+                let room = (MOST - found.len()) as i32;
+                let count = last.min(room);
+                found.extend((0..count).map(|at| Quad { x: x + 2 * at, y, covered: 0xf }));
+                x += 2 * count;
+            } else {
+                let has = |x: i32, (low, high): (i32, i32)| u8::from(low <= x && x < high);
+                let (upper, under) = ((low, high), (lower, higher));
+                let covered =
+                    has(x, upper) | has(x + 1, upper) << 1 | has(x, under) << 2 | has(x + 1, under) << 3;
+                if covered != 0 {
+                    found.push(Quad { x, y, covered });
+                }
+                x += 2;
+            }
+            if found.len() >= MOST {
+                each(found)?;
+                found.clear();
+            }
+        }
+    }
+    if found.is_empty() { Ok(()) } else { each(found) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+    use crate::setup::{PIXEL, fill};
+
+    /// Random polygons of all sizes, with corners at coarse places, so that centres lie on edges.
+    #[test]
+    fn the_quads_are_those_that_each_pixel_by_itself_gives() {
+        let mut random = 11u32;
+        let mut next = |most: u32| {
+            random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            i64::from((random >> 8) % most)
+        };
+        let within = Rectangle { x0: 3, y0: 1, x1: 90, y1: 77 };
+        for number in 0..3_000 {
+            let size = [4, 20, 100, 3_000][number % 4];
+            let step = if number % 3 == 0 { PIXEL / 2 } else { 1 };
+            let mut at = || [0; 2].map(|_| (next(size as u32 * 512) - size * 100) / step * step);
+            let (a, b, c) = (at(), at(), at());
+            let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
+            for corners in [&[a, b, c][..], &[a, b, fourth, c]] {
+                let (mut expected, mut found) = (Vec::new(), Vec::new());
+                fill(corners, within, |quad| expected.push(quad));
+                let Ok(()) = quads(corners, within, &mut Vec::new(), |quads| {
+                    found.extend_from_slice(quads);
+                    Ok::<(), Infallible>(())
+                });
+                assert_eq!(found, expected, "{corners:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn quads_come_in_lists_of_a_bounded_length() {
+        let far = 1_000 * PIXEL;
+        let within = Rectangle { x0: 0, y0: 0, x1: 301, y1: 203 };
+        let mut lengths = Vec::new();
+        let Ok(()) =
+            quads(&[[-far, -far], [3 * far, -far], [-far, 3 * far]], within, &mut Vec::new(), |quads| {
+                lengths.push(quads.len());
+                Ok::<(), Infallible>(())
+            });
+        assert_eq!(lengths, [MOST, MOST, MOST, 151 * 102 - 3 * MOST]);
+    }
+}

@@ -1,0 +1,402 @@
+//! Random draws, by columns and pixel by pixel: the same fragments, the same bytes, the same counts.
+
+use std::convert::Infallible;
+use std::slice::from_ref;
+
+use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
+use reconverge_raster::clip::Clip;
+use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
+use reconverge_raster::draw::{
+    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
+    ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range, draw_with,
+};
+use reconverge_raster::format::{Format, Number};
+use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::reference;
+use reconverge_raster::setup::Rectangle;
+use reconverge_raster::vertex::Vertex;
+use reconverge_simt::vram::Vram;
+
+const WIDTH: usize = 72;
+const HEIGHT: usize = 50;
+/// Bytes of a surface, with room for four samples of eight bytes.
+const SURFACE: usize = WIDTH * HEIGHT * 4 * 8;
+
+struct Random(u64);
+
+impl Random {
+    fn bits(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as u32
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        self.bits() as usize % most
+    }
+
+    /// Once in so many times.
+    fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+
+    fn of<T: Copy>(&mut self, all: &[T]) -> T {
+        all[self.below(all.len())]
+    }
+
+    fn float(&mut self, low: f32, high: f32) -> f32 {
+        low + (high - low) * (self.bits() & 0xffff) as f32 / 65_536.
+    }
+
+    /// A component of a colour, rarely an odd one.
+    fn component(&mut self) -> f32 {
+        match self.below(40) {
+            0 => f32::NAN,
+            1 => f32::INFINITY,
+            2 => -0.,
+            3 => 0.,
+            4 => 1.,
+            5 => f32::MIN_POSITIVE / 2.,
+            _ => self.float(-0.2, 1.2),
+        }
+    }
+}
+
+const FACTORS: [Factor; 19] = [
+    Factor::Zero,
+    Factor::One,
+    Factor::Source,
+    Factor::OneMinusSource,
+    Factor::SourceAlpha,
+    Factor::OneMinusSourceAlpha,
+    Factor::DestinationAlpha,
+    Factor::OneMinusDestinationAlpha,
+    Factor::Destination,
+    Factor::OneMinusDestination,
+    Factor::SourceAlphaSaturate,
+    Factor::Constant,
+    Factor::OneMinusConstant,
+    Factor::ConstantAlpha,
+    Factor::OneMinusConstantAlpha,
+    Factor::Second,
+    Factor::OneMinusSecond,
+    Factor::SecondAlpha,
+    Factor::OneMinusSecondAlpha,
+];
+const EQUATIONS: [Equation; 5] =
+    [Equation::Add, Equation::Subtract, Equation::Min, Equation::Max, Equation::ReverseSubtract];
+const OPS: [StencilOp; 8] = [
+    StencilOp::Keep,
+    StencilOp::Zero,
+    StencilOp::Replace,
+    StencilOp::IncrementClamp,
+    StencilOp::DecrementClamp,
+    StencilOp::Invert,
+    StencilOp::IncrementWrap,
+    StencilOp::DecrementWrap,
+];
+const TOPOLOGIES: [Topology; 8] = [
+    Topology::Triangles,
+    Topology::Triangles,
+    Topology::TriangleStrip,
+    Topology::TriangleFan,
+    Topology::Rectangles,
+    Topology::Quads,
+    Topology::Lines,
+    Topology::Points,
+];
+const DEPTHS: [DepthFormat; 5] = [
+    DepthFormat::Unorm24,
+    DepthFormat::StencilUnorm24,
+    DepthFormat::Float32,
+    DepthFormat::Unorm16,
+    DepthFormat::Float32Stencil,
+];
+
+fn formats() -> [Format; 6] {
+    [
+        Format::new([8; 4], Number::Unorm),
+        Format::new([8; 4], Number::Unorm),
+        Format::new([8; 4], Number::Srgb),
+        Format::new([16; 4], Number::Float),
+        Format::new([5, 6, 5, 0], Number::Unorm),
+        Format::new([8; 4], Number::Snorm),
+    ]
+}
+
+fn blend(random: &mut Random, number: Number) -> Blend {
+    let mut part = || -> Part { (random.of(&FACTORS), random.of(&EQUATIONS), random.of(&FACTORS)) };
+    let (color, alpha) = (part(), part());
+    let constant = [0; 4].map(|_| random.component());
+    Blend { color, alpha, constant, range: blend_range(number) }
+}
+
+fn surface(random: &mut Random, number: usize) -> Surface {
+    // Rarely two in one place, an odd place, or fewer rows than are drawn to.
+    let start =
+        if random.once_in(30) { 0 } else { number * SURFACE } + if random.once_in(30) { 2 } else { 0 };
+    let rows = if random.once_in(10) { HEIGHT - 13 } else { HEIGHT };
+    let pitch = if random.once_in(10) { WIDTH - 17 } else { WIDTH };
+    Surface { start, end: start + SURFACE - 64, pitch, rows }
+}
+
+fn state(random: &mut Random) -> Draw {
+    let samples = if random.once_in(6) { 4 } else { 1 };
+    let topology = random.of(&TOPOLOGIES);
+    let divides = random.once_in(2);
+    let target = |random: &mut Random, number: usize| {
+        let format = random.of(&formats());
+        let places = match random.below(4) {
+            _ if format.bits[3] == 0 => [Some(2), Some(1), Some(0), None],
+            0 => [Some(2), Some(1), Some(0), Some(3)],
+            1 => [Some(0), Some(1), Some(2), None],
+            _ => [Some(0), Some(1), Some(2), Some(3)],
+        };
+        Target {
+            surface: surface(random, number),
+            format,
+            places,
+            mask: if random.once_in(3) { random.below(16) as u8 } else { 0xf },
+            blend: random.once_in(2).then(|| blend(random, format.numbers[0])),
+            color: random.below(3),
+        }
+    };
+    let targets = (0..1 + random.below(2)).map(|number| target(random, number)).collect();
+    let side = |random: &mut Random| Stencil {
+        compare: random.of(&Compare::ALL),
+        reference: random.bits() as u8,
+        mask: 0x3,
+        write_mask: 0x7,
+        fail: random.of(&OPS),
+        depth_fail: random.of(&OPS),
+        pass: random.of(&OPS),
+    };
+    let how = |random: &mut Random| random.of(&[How::Perspective, How::Linear, How::Flat, How::Perspective]);
+    let inputs = vec![
+        Input::Attribute { index: 0, how: how(random) },
+        Input::Attribute { index: 1, how: how(random) },
+        random.of(&[
+            Input::Constant([1, 2, 0x3f00_0000, 4]),
+            Input::Sprite { otherwise: Some(1), top_is_one: true },
+            Input::Sprite { otherwise: None, top_is_one: false },
+            Input::Stretched { low: [0., 1.], high: [1., 0.] },
+        ]),
+    ];
+    let offset = Offset { slope: 1.5, constant: 1e-4, of_float: random.once_in(2), clamp: 0. };
+    let sides = [0; 2].map(|_| Side {
+        culled: random.once_in(12),
+        fill: if random.once_in(12) { Fill::Lines } else { Fill::Solid },
+        offset: random.once_in(5).then_some(offset),
+    });
+    let compare = random.of(&Compare::ALL);
+    let tested = random.once_in(2);
+    Draw {
+        topology,
+        last_provokes: random.once_in(2),
+        viewport: Viewport {
+            scale: if divides { [WIDTH as f32 / 2., HEIGHT as f32 / 2., 0.5] } else { [1.; 3] },
+            offset: if divides { [WIDTH as f32 / 2., HEIGHT as f32 / 2., 0.5] } else { [0.; 3] },
+            depth: random.once_in(2).then_some((0.1, 0.9)),
+            divides,
+        },
+        clip: (divides && topology != Topology::Rectangles && random.once_in(2)).then_some(Clip {
+            near: Some(false),
+            far: true,
+            distances: 0,
+            culls: 0,
+            band: [4.; 2],
+            linear: 0,
+        }),
+        scissor: Rectangle {
+            x0: random.below(9) as i32,
+            y0: random.below(9) as i32,
+            x1: (WIDTH - random.below(9)) as i32,
+            y1: (HEIGHT - random.below(9)) as i32,
+        },
+        front_is_clockwise: random.once_in(2),
+        sides,
+        points: Points { size: [9.5, 7.], from_vertex: false, range: [0., 64.] },
+        line_width: 2.5,
+        stipple: random.once_in(4).then_some(Stipple { pattern: 0xf0c5, factor: 2, restarts: true }),
+        inputs,
+        depth: tested.then(|| DepthTarget { surface: surface(random, 2), format: random.of(&DEPTHS) }),
+        tests: Tests {
+            depth: (!random.once_in(4)).then_some(compare),
+            depth_write: random.once_in(2),
+            stencil: random.once_in(4).then(|| [side(random), side(random)]),
+        },
+        alpha_test: random.once_in(6).then(|| (random.of(&Compare::ALL), 0.5)),
+        targets,
+        logic: if random.once_in(12) { LogicOp(random.below(16) as u8) } else { LogicOp::COPY },
+        copies_depth: false,
+        multisample: match samples {
+            1 => Multisample::default(),
+            _ => Multisample {
+                places: vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
+                by_sample: random.once_in(2),
+                mask: 0xd,
+                alpha_to_coverage: random.once_in(4),
+                shades_samples: random.once_in(4),
+                ..Multisample::default()
+            },
+        },
+    }
+}
+
+fn vertices(random: &mut Random, draw: &Draw) -> Vec<Vertex> {
+    let count = 3 + random.below(24);
+    let size = random.of(&[0.1, 0.4, 1., 3.]);
+    let centre = [0; 2].map(|_| random.float(-0.8, 0.8));
+    let same_w = random.once_in(2);
+    let constant = random.once_in(4);
+    let mut vertex = || {
+        let [x, y] = centre.map(|at| at + random.float(-size, size));
+        let z = random.float(-1.1, 1.1);
+        let w = if same_w { 1. } else { random.float(0.2, 3.) };
+        let position = match draw.viewport.divides {
+            true => [x * w, y * w, z * w, w],
+            false => [(x + 1.) * WIDTH as f32 / 2., (y + 1.) * HEIGHT as f32 / 2., z * 0.5 + 0.5, 1.],
+        };
+        let attribute = |random: &mut Random| [0; 4].map(|_| random.component().to_bits());
+        let fixed = [0.25, 0.5, -0., 1.].map(f32::to_bits);
+        let attributes = vec![attribute(random), if constant { fixed } else { attribute(random) }];
+        Vertex { position, attributes, ..Vertex::default() }
+    };
+    (0..count).map(|_| vertex()).collect()
+}
+
+/// Stores its inputs as colours, and remembers its fragments.
+#[derive(Default)]
+struct Program {
+    kills: bool,
+    computes_depth: bool,
+    masks: bool,
+    seen: Vec<Fragments>,
+}
+
+impl FragmentProgram for Program {
+    type Error = Infallible;
+
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+        // Which NaN a sum is, the compiler chooses.
+        let own = |number: usize| Some(fragments.inputs[number].clone().map(|column| plain(&column)));
+        let red = &fragments.inputs[0][0];
+        let column =
+            |of: &dyn Fn(u32) -> u32| -> Column { plain(red).iter().map(|word| of(*word)).collect() };
+        // A column of the second colour is missing, which reads as zeros.
+        let mut second = own(1).unwrap_or_default();
+        second[1].clear();
+        let shaded = Shaded {
+            colors: vec![own(0), Some(second)],
+            depth: self.computes_depth.then(|| column(&|word| word & 0x7fff_ffff)),
+            stencil: None,
+            killed: if self.kills {
+                plain(red).iter().map(|word| word & 4 != 0).collect()
+            } else {
+                Vec::new()
+            },
+            mask: self.masks.then(|| column(&|word| word >> 3)),
+        };
+        self.seen.push(fragments.clone());
+        Ok(shaded)
+    }
+}
+
+/// A column with one NaN for all.
+fn plain(column: &[u32]) -> Column {
+    column
+        .iter()
+        .map(|word| if f32::from_bits(*word).is_nan() { f32::NAN.to_bits() } else { *word })
+        .collect()
+}
+
+/// Where two lists of columns first differ.
+fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, usize, u32, u32)> {
+    found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
+        assert_eq!(found.len(), known.len(), "column {column}");
+        let mut lanes = plain(found).into_iter().zip(plain(known)).enumerate();
+        lanes
+            .find(|(_, (found, known))| found != known)
+            .map(|(lane, (found, known))| (column, lane, found, known))
+    })
+}
+
+#[test]
+fn draws_by_columns_are_those_of_the_reference() {
+    let rounds = 250;
+    for number in 0..rounds {
+        let mut random = Random(number);
+        let draw = state(&mut random);
+        let runs: Vec<Vec<Vertex>> = (0..1 + random.below(2)).map(|_| vertices(&mut random, &draw)).collect();
+        let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
+        let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
+        let program = || Program {
+            kills: number % 3 == 0,
+            computes_depth: number % 5 == 0,
+            masks: number % 7 == 0,
+            seen: Vec::new(),
+        };
+        let (mut memory, mut expected) = (background.clone(), background);
+        let (mut found, mut known) = (program(), program());
+        let Ok(counts) = draw_with(&draw, coordinates, &runs, Vram::new(&mut memory), &mut found);
+        let Ok(right) = reference::draw_with(&draw, coordinates, &runs, Vram::new(&mut expected), &mut known);
+        assert_eq!(counts, right, "draw {number}");
+        assert_eq!(found.seen.len(), known.seen.len(), "draw {number}");
+        for (found, known) in found.seen.iter().zip(&known.seen) {
+            assert_eq!(
+                difference(from_ref(&found.positions), from_ref(&known.positions)),
+                None,
+                "draw {number}"
+            );
+            assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
+            let others = |of: &Fragments| Fragments {
+                inputs: Vec::new(),
+                positions: Default::default(),
+                ..of.clone()
+            };
+            assert!(others(found) == others(known), "draw {number}: fragments differ");
+        }
+        let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
+        assert_eq!(differs, None, "draw {number}: {draw:?}");
+    }
+}
+
+/// A program that names what it reads gets the same words there, and no others.
+#[test]
+fn columns_that_are_not_read_are_not_made() {
+    struct Sparse(Option<Fragments>);
+    impl FragmentProgram for Sparse {
+        type Error = Infallible;
+        fn reads(&self) -> ReadColumns {
+            ReadColumns { inputs: vec![0b0101, 0], position: 0b1000 }
+        }
+        fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+            self.0 = Some(fragments.clone());
+            Ok(Shaded::default())
+        }
+    }
+    let mut random = Random(4);
+    let mut draw = state(&mut random);
+    draw.topology = Topology::Rectangles;
+    (draw.depth, draw.multisample) = (None, Multisample::default());
+    let runs = [vec![[8., 8.], [60., 8.], [8., 60.]]
+        .into_iter()
+        .map(|[x, y]| Vertex {
+            position: [x, y, 0.5, 1.],
+            attributes: vec![[x.to_bits(); 4]; 2],
+            ..Vertex::default()
+        })
+        .collect::<Vec<_>>()];
+    draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false };
+    let (mut sparse, mut all) = (Sparse(None), Program::default());
+    let mut memory = vec![0; 3 * SURFACE + 8];
+    let Ok(_) = draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut sparse);
+    let Ok(_) = reference::draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut all);
+    let (sparse, all) = (sparse.0.unwrap(), &all.seen[0]);
+    for (chan, column) in sparse.inputs[0].iter().enumerate() {
+        let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
+        assert_eq!(column, expected);
+    }
+    assert!(sparse.inputs[1].iter().all(Vec::is_empty) && sparse.inputs[2] == all.inputs[2]);
+    assert!(sparse.positions[..3].iter().all(Vec::is_empty) && sparse.positions[3] == all.positions[3]);
+}
