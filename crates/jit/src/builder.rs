@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use reconverge_simt::compiling::Extent;
 
 use crate::called::Callee;
-use crate::compiled::{Machine, callee};
+use crate::machine::{Machine, callee};
 use crate::pass::{Back, Plan, Segment, Step};
 use crate::rows::Rows;
 use crate::slice::Value;

@@ -29,6 +29,7 @@ mod compiled;
 mod emit;
 mod fault;
 mod level;
+mod machine;
 mod pages;
 mod pass;
 mod rows;
@@ -38,9 +39,10 @@ mod verify;
 
 pub use builder::{Builder, Found, Path};
 pub use called::{Callee, LANES, Rescuer};
-pub use compiled::{Compiled, Machine, Ran, Region};
+pub use compiled::{Compiled, Ran, Region};
 pub use fault::Fault;
 pub use level::Level;
+pub use machine::Machine;
 pub use pass::{
     Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
 };
