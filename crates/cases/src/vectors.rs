@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::memory::{Buffer, Memory};
-use reconverge_simt::{Engine, Lane, Machine, Options, Silent, Step};
+use reconverge_simt::{Engine, Lane, Options, Silent, Step};
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::inst::{Base, Chip, Dst, Inst, Operand, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, Setup};

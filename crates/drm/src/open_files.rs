@@ -22,8 +22,8 @@ use crate::real;
 
 /// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
 #[derive(Debug)]
-struct Place {
-    next: *mut Place,
+struct FileSlot {
+    next: *mut FileSlot,
     /// Inode of the pipe, [`FREE`] or [`TAKEN`].
     inode: AtomicU64,
     watch: AtomicI32,
@@ -36,9 +36,9 @@ const TAKEN: u64 = u64::MAX;
 /// Number of a watch that does not exist.
 const NONE: c_int = -1;
 
-static FIRST: AtomicPtr<Place> = AtomicPtr::new(null_mut());
+static FIRST: AtomicPtr<FileSlot> = AtomicPtr::new(null_mut());
 
-fn places() -> impl Iterator<Item = &'static Place> {
+fn places() -> impl Iterator<Item = &'static FileSlot> {
     let mut next = FIRST.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         // SAFETY: null, or an entry, which lasts until the process ends.
@@ -98,7 +98,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
     };
     PIPES.store(st_dev, Ordering::Relaxed);
     let watch = moved_away(watch);
-    let free = |place: &&Place| {
+    let free = |place: &&FileSlot| {
         place.inode.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
     if let Some(place) = places().find(free) {
@@ -107,7 +107,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
         return Ok(descriptor);
     }
     let (inode, watch) = (AtomicU64::new(inode), AtomicI32::new(watch));
-    let place = Box::into_raw(Box::new(Place { next: null_mut(), inode, watch }));
+    let place = Box::into_raw(Box::new(FileSlot { next: null_mut(), inode, watch }));
     let mut first = FIRST.load(Ordering::Acquire);
     loop {
         // SAFETY: the entry is not yet in the list.
@@ -137,7 +137,7 @@ fn moved_away(descriptor: c_int) -> c_int {
     high
 }
 
-impl Place {
+impl FileSlot {
     /// Returns the watch, if its number still means this pipe.
     fn watch(&self) -> Option<c_int> {
         let watch = self.watch.load(Ordering::Acquire);
@@ -244,7 +244,7 @@ mod tests {
         ALONE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn place(file: FileId) -> &'static Place {
+    fn place(file: FileId) -> &'static FileSlot {
         places().find(|place| place.inode.load(Ordering::Acquire) == file.0).unwrap()
     }
 

@@ -6,10 +6,10 @@ use reconverge_simt::compiling::Extent;
 
 use crate::called::Callee;
 use crate::machine::{Machine, callee};
-use crate::pass::{Back, Plan, Segment, Step};
+use crate::region::{Back, Plan, Segment, Step};
 use crate::rows::Rows;
-use crate::slice::Value;
 use crate::state::{BRANCHES, LEAVES, WORDS};
+use crate::strip::Value;
 
 /// The maximum of instructions in a region: an iteration must fit into what a group may run at once.
 const MOST_INSTRUCTIONS: u32 = 400;
@@ -213,7 +213,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
     pub fn finish(mut self, back: Back, pc: u32, next: u32, own: M::Region) -> Option<Found<M>> {
         let (fast, slow) = self.paths();
         // Where a segment bails out, everything is the machine's own.
-        let lazy = back == Back::Always && self.segments.is_empty() && !slow.slice.has_spans();
+        let lazy = back == Back::Always && self.segments.is_empty() && !slow.strip.has_spans();
         let mut dropped = BTreeSet::new();
         if lazy {
             dropped.extend(fast.covered().intersection(slow.covered()).copied());

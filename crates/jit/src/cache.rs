@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::CompileError;
 use crate::level::Level;
-use crate::pass::{Passes, Plan};
+use crate::region::{Plan, Regions};
 
 /// Bytes of code that are kept, at most. The code of a program has some thousand.
 const MOST_BYTES: usize = 16 << 20;
@@ -28,38 +28,38 @@ struct Kept {
     level: Level,
     lanes: usize,
     mode: u32,
-    passes: Arc<Passes>,
+    regions: Arc<Regions>,
 }
 
-impl Passes {
-    /// [`Passes::compile`], or what it gave for the same plans before.
+impl Regions {
+    /// [`Regions::compile`], or what it gave for the same plans before.
     ///
     /// # Errors
-    /// As [`Passes::compile`].
+    /// As [`Regions::compile`].
     pub fn shared(
         plans: Vec<Plan>,
         level: Level,
         lanes: usize,
         mode: u32,
-    ) -> Result<Arc<Passes>, CompileError> {
+    ) -> Result<Arc<Regions>, CompileError> {
         let same =
             |kept: &Kept| (kept.level, kept.lanes, kept.mode) == (level, lanes, mode) && kept.plans == plans;
         let Some(mut cache) = lock() else {
-            return Ok(Arc::new(Passes::compile(&plans, level, lanes, mode)?));
+            return Ok(Arc::new(Regions::compile(&plans, level, lanes, mode)?));
         };
         if let Some(kept) = cache.iter().position(same).and_then(|place| cache.remove(place)) {
-            let passes = kept.passes.clone();
+            let regions = kept.regions.clone();
             cache.push_back(kept);
-            return Ok(passes);
+            return Ok(regions);
         }
         // Others wait meanwhile: they mostly want the same.
-        let passes = Arc::new(Passes::compile(&plans, level, lanes, mode)?);
-        cache.push_back(Kept { plans, level, lanes, mode, passes: passes.clone() });
-        let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.passes.size()).sum::<usize>();
+        let regions = Arc::new(Regions::compile(&plans, level, lanes, mode)?);
+        cache.push_back(Kept { plans, level, lanes, mode, regions: regions.clone() });
+        let bytes = |cache: &VecDeque<Kept>| cache.iter().map(|kept| kept.regions.size()).sum::<usize>();
         while cache.len() > MOST_PROGRAMS || bytes(&cache) > MOST_BYTES {
             cache.pop_front();
         }
-        Ok(passes)
+        Ok(regions)
     }
 }
 
@@ -84,15 +84,15 @@ fn lock() -> Option<MutexGuard<'static, VecDeque<Kept>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pass::{Back, FLUSH, Segment, Step};
-    use crate::slice::{Row, Slice};
+    use crate::region::{Back, FLUSH, Segment, Step};
+    use crate::strip::{Row, Strip};
 
     fn plan(word: u32) -> Plan {
-        let mut slice = Slice::new();
-        let value = slice.constant(word);
-        slice.store(Row::Group(0), value);
+        let mut strip = Strip::new();
+        let value = strip.constant(word);
+        strip.store(Row::Group(0), value);
         Plan {
-            segments: vec![Segment::new(None, slice, None)],
+            segments: vec![Segment::new(None, strip, None)],
             steps: vec![Step::Run(1)],
             back: Back::Never,
             mask: Row::Own(0),
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn the_same_plans_give_the_same_code_until_others_have_come() {
         let at = |word: u32, level: Level, mode: u32| {
-            Passes::shared(vec![plan(word)], level, 32, mode).expect("code")
+            Regions::shared(vec![plan(word)], level, 32, mode).expect("code")
         };
         let of = |word: u32, mode: u32| at(word, Level::Avx2, mode);
         let first = of(1, FLUSH);

@@ -24,13 +24,13 @@ pub(crate) use convention;
 /// The state is that of the region, and its context has the type that the function expects.
 pub type Callee = convention!(fn(*mut State, u32, u64) -> u32);
 
-/// Lanes of a [`Rescue`]. The width of a group is a multiple of it.
+/// Lanes of a [`PerLaneFrame`]. The width of a group is a multiple of it.
 pub const LANES: usize = 8;
 
 /// What a per-lane slow path works on.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(32))]
-pub(crate) struct Rescue {
+pub(crate) struct PerLaneFrame {
     /// Its operands.
     sources: [[u32; LANES]; 3],
     /// The sign of each lane that it computes.
@@ -41,13 +41,13 @@ pub(crate) struct Rescue {
 
 /// A per-lane slow path: computes the lanes of a mask one by one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Rescuer(usize);
+pub struct PerLane(usize);
 
-impl Rescuer {
+impl PerLane {
     /// Calls a function for each lane. The function captures nothing.
-    pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> Rescuer {
+    pub fn of<F: Fn([u32; 3]) -> u32>(_: F) -> PerLane {
         const { assert!(size_of::<F>() == 0, "the function captures nothing") };
-        Rescuer(rescue::<F> as *const () as usize)
+        PerLane(per_lane::<F> as *const () as usize)
     }
 
     /// The address that code calls.
@@ -57,11 +57,11 @@ impl Rescuer {
 }
 
 convention! {
-    fn rescue<F: Fn([u32; 3]) -> u32>(rescue: *mut Rescue) {
-        // SAFETY: a function without captures has no bytes, and the caller of `Rescuer::of` had one.
+    fn per_lane<F: Fn([u32; 3]) -> u32>(per_lane: *mut PerLaneFrame) {
+        // SAFETY: a function without captures has no bytes, and the caller of `PerLane::of` had one.
         let lane = unsafe { NonNull::<F>::dangling().as_ref() };
         // SAFETY: code passes a part of its frame.
-        let Rescue { sources, mask, value } = unsafe { &mut *rescue };
+        let PerLaneFrame { sources, mask, value } = unsafe { &mut *per_lane };
         for number in (0..LANES).filter(|number| mask[*number] >> 31 != 0) {
             value[number] = lane(sources.map(|source| source[number]));
         }

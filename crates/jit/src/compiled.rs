@@ -14,7 +14,7 @@ use crate::asm;
 use crate::builder::{Found, ran};
 use crate::level::Level;
 use crate::machine::{Calls, Machine};
-use crate::pass::{Back, Count, Ended, Passes};
+use crate::region::{Back, Count, Ended, Regions};
 use crate::state::State;
 
 /// No region.
@@ -43,7 +43,7 @@ pub struct Region<M: Machine> {
 /// The compiled regions of a program.
 #[derive(Debug)]
 pub struct Compiled<M: Machine> {
-    passes: Arc<Passes>,
+    code: Arc<Regions>,
     regions: Vec<Region<M>>,
     /// By place in the program, the region that begins there, or [`NONE`].
     starts: Vec<u32>,
@@ -91,9 +91,9 @@ impl<M: Machine> Compiled<M> {
                 plans.push(plan);
             }
             once(asm::prepare);
-            let passes = Passes::shared(plans, level.min(M::LEVEL), lanes, M::MODE)?;
-            let size = passes.size();
-            Ok::<_, crate::CompileError>(Some((Compiled { passes, regions, starts }, size)))
+            let code = Regions::shared(plans, level.min(M::LEVEL), lanes, M::MODE)?;
+            let size = code.size();
+            Ok::<_, crate::CompileError>(Some((Compiled { code, regions, starts }, size)))
         })
     }
 
@@ -139,7 +139,7 @@ impl<M: Machine> Compiled<M> {
         let left = |step: usize, lanes: u64| left(region.at[step], lanes);
         let active = state.active;
         // SAFETY: as the caller says; the context is what the callee expects.
-        let ended = unsafe { self.passes.run(number as usize, state, rows, active, counted, left) };
+        let ended = unsafe { self.code.run(number as usize, state, rows, active, counted, left) };
         state.context = null_mut();
         ended.unwrap_or_else(|fault| {
             state.reset();

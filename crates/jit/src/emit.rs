@@ -1,4 +1,4 @@
-//! From a slice to instructions: which value is in which register, and when.
+//! From a strip to instructions: which value is in which register, and when.
 //!
 //! Values live in registers until their last use. Where none is free, the value that is needed last goes: rows and
 //! constants are read again, others are kept on the stack.
@@ -8,19 +8,19 @@ use std::collections::{HashMap, HashSet};
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use crate::asm::{Assembler, Label, Rm, at, at_base};
-use crate::called::{Rescue, Rescuer};
+use crate::called::{PerLane, PerLaneFrame};
 use crate::level::Level;
-use crate::slice::{Effect, Node, One, Row, Slice, Two, Value};
 use crate::state::place;
+use crate::strip::{Effect, Node, One, Row, Strip, Two, Value};
 
-/// The [`State`](crate::State), the group's rows, the place of the slice in a row in bytes, that in a bit for each lane, and
+/// The [`State`](crate::State), the group's rows, the place of the strip in a row in bytes, that in a bit for each lane, and
 /// the constants.
 pub(crate) const STATE: Register = Register::RBX;
 pub(crate) const ROWS: Register = Register::R12;
 pub(crate) const PLACE: Register = Register::R13;
 pub(crate) const NUMBER: Register = Register::R14;
 pub(crate) const POOL: Register = Register::RBP;
-/// The number of the slice's first lane.
+/// The number of the strip's first lane.
 pub(crate) const SHIFT: Register = Register::R11;
 
 /// Registers in which bits of lanes are gathered. Storing a word in parts would stall the load of the whole word.
@@ -34,10 +34,10 @@ const SIGNS: Register = Register::K1;
 const ANY_BITS: Register = Register::K0;
 const ANY_SIGNS: Register = Register::K7;
 
-/// What a rescuer sees, in bytes from the start of the frame.
-const RESCUE: i32 = 0;
+/// What a per-lane function sees, in bytes from the start of the frame.
+const PER_LANE: i32 = 0;
 
-/// Places in the frame, in bytes, behind what rescuers see: registers that are kept around a rescuer, the caller's frame, then values.
+/// Places in the frame, in bytes, behind what per-lane functions see: registers that are kept around a per-lane function, the caller's frame, then values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
     kept: i32,
@@ -49,7 +49,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     pub(crate) fn of(level: Level) -> Frame {
-        let kept = size_of::<Rescue>() as i32 * level.bits();
+        let kept = size_of::<PerLaneFrame>() as i32 * level.bits();
         let numbers = kept + level.registers() as i32 * level.vector();
         let caller = numbers + 2 * level.vector();
         Frame { kept, numbers, caller, values: caller + level.vector() }
@@ -108,8 +108,8 @@ pub(crate) struct Cold {
 
 #[derive(Debug)]
 enum Rare {
-    /// A call of a rescuer. Sources and mask, where they are; the register of the value, before and after.
-    Rescue { with: Rescuer, given: [Rm; 4], value: Register },
+    /// A call of a per-lane function. Sources and mask, where they are; the register of the value, before and after.
+    PerLane { with: PerLane, given: [Rm; 4], value: Register },
     /// A load of words that do not lie in a row; with the place of their order in the frame, where that is known.
     Load { to: Register, free: Register, access: Lanes, order: Option<i32> },
     /// A store of such words.
@@ -127,8 +127,8 @@ struct Lanes {
 
 /// Where code goes on elsewhere.
 pub(crate) struct Exits<'a> {
-    /// Where the slice is given up.
-    pub(crate) doubt: Option<Label>,
+    /// Where the strip is given up.
+    pub(crate) guard: Option<Label>,
     /// Words that are gathered in the registers [`GATHERED`].
     pub(crate) words: &'a [u32],
     pub(crate) cold: &'a mut Vec<Cold>,
@@ -174,17 +174,17 @@ impl Bank {
         !self.uses[number].is_empty()
     }
 
-    /// The next use behind a position.
+    /// The next use after a position.
     fn next_use(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
     }
 
-    /// The next use at a position or behind it.
+    /// The next use at a position or after it.
     fn next_use_from(&self, value: Value, position: usize) -> Option<usize> {
         self.uses[value.0 as usize].iter().rev().find(|used| **used >= position).copied()
     }
 
-    /// Frees the registers of values that nothing behind the position uses.
+    /// Frees the registers of values that nothing after the position uses.
     fn release(&mut self, position: usize) {
         for number in 0..self.registers.len() {
             if let Some(value) = self.registers[number]
@@ -201,7 +201,7 @@ struct Emitter<'a> {
     level: Level,
     asm: &'a mut Assembler,
     pool: &'a mut Pool,
-    slice: &'a Slice,
+    strip: &'a Strip,
     /// Bytes of a row.
     stride: u32,
     words: Bank,
@@ -217,22 +217,22 @@ struct Emitter<'a> {
     orders: HashMap<(Value, Value), i32>,
 }
 
-/// Emits a slice. Gives the bytes of the frame that it needs.
+/// Emits a strip. Gives the bytes of the frame that it needs.
 pub(crate) fn emit(
     asm: &mut Assembler,
     pool: &mut Pool,
-    slice: &Slice,
+    strip: &Strip,
     stride: u32,
     mask: Row,
     exits: Exits<'_>,
 ) -> i32 {
-    let count = slice.nodes.len();
+    let count = strip.nodes.len();
     let level = pool.level;
     let mut emitter = Emitter {
         level,
         asm,
         pool,
-        slice,
+        strip,
         stride,
         words: Bank::new(level.registers(), count),
         signs: Bank::new(level.signs(), count),
@@ -242,21 +242,21 @@ pub(crate) fn emit(
         loads: HashMap::new(),
         orders: HashMap::new(),
     };
-    // Behind the nodes come the check of the doubt, then the effects.
-    for (number, effect) in slice.effects.iter().enumerate().rev() {
+    // After the nodes come the check of the guard, then the effects.
+    for (number, effect) in strip.effects.iter().enumerate().rev() {
         for (value, form) in effect.demands() {
             emitter.used(value, form, count + 1 + number);
         }
     }
-    let doubt = slice.doubt.filter(|value| slice.is_constant(*value) != Some(0));
-    if let Some(value) = doubt {
+    let guard = strip.guard.filter(|value| strip.is_constant(*value) != Some(0));
+    if let Some(value) = guard {
         emitter.used(value, Form::Signs, count);
     }
     emitter.demand();
     for number in (0..count).filter(|number| emitter.is_live(*number)).collect::<Vec<_>>() {
         emitter.node(number, exits.cold);
     }
-    if let (Some(value), Some(label)) = (doubt, exits.doubt) {
+    if let (Some(value), Some(label)) = (guard, exits.guard) {
         let register = emitter.truth(value, count, &[]);
         let mask = emitter.home(mask);
         match level {
@@ -309,10 +309,10 @@ impl Emitter<'_> {
 
     /// What nodes ask of what they are made of, the last first, and in which form they are made.
     fn demand(&mut self) {
-        let slice = self.slice;
-        let mut truths = vec![false; slice.nodes.len()];
+        let strip = self.strip;
+        let mut truths = vec![false; strip.nodes.len()];
         if self.level.signs() > 0 {
-            for (number, node) in slice.nodes.iter().enumerate() {
+            for (number, node) in strip.nodes.iter().enumerate() {
                 truths[number] = match node {
                     Node::Constant(word) => matches!(word, 0 | &u32::MAX),
                     Node::Two(op, of) if Level::logic(*op).is_some() => {
@@ -324,11 +324,11 @@ impl Emitter<'_> {
                 };
             }
         }
-        for number in (0..slice.nodes.len()).rev() {
+        for number in (0..strip.nodes.len()).rev() {
             if !self.is_live(number) {
                 continue;
             }
-            let node = &slice.nodes[number];
+            let node = &strip.nodes[number];
             let only_signs = self.level.signs() > 0 && !self.words.is_used(number);
             self.made_as_signs[number] = match node {
                 Node::Two(op, _) if Level::logic(*op).is_some() => truths[number] || only_signs,
@@ -347,12 +347,12 @@ impl Emitter<'_> {
                 Node::Load { .. } => {
                     [Form::Words, Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words]
                 }
-                Node::Rescue { .. } => {
+                Node::PerLane { .. } => {
                     [Form::Words, Form::Signs, Form::Signs, Form::Words, Form::Words, Form::Words]
                 }
                 _ => [Form::Words; 6],
             };
-            for (source, form) in Slice::sources(node).zip(forms) {
+            for (source, form) in Strip::sources(node).zip(forms) {
                 self.used(source, form, number);
             }
             if let Node::Load { place, lanes, .. } = node {
@@ -374,10 +374,10 @@ impl Emitter<'_> {
         if let Some(place) = self.words.kept[value.0 as usize] {
             return Some(at_base(Register::RSP, place));
         }
-        match self.slice.nodes[value.0 as usize] {
+        match self.strip.nodes[value.0 as usize] {
             Node::Row(row) if !self.homeless.contains(&value) => Some(self.home(row)),
             node => {
-                let word = self.slice.constant_word(&node)?;
+                let word = self.strip.constant_word(&node)?;
                 Some(at_base(POOL, self.pool.place(word)))
             }
         }
@@ -490,7 +490,7 @@ impl Emitter<'_> {
         if let Some(number) = self.words.held[value.0 as usize] {
             return Rm::Register(self.level.register(number));
         }
-        let constant = self.slice.constant_word(&self.slice.nodes[value.0 as usize]).is_some();
+        let constant = self.strip.constant_word(&self.strip.nodes[value.0 as usize]).is_some();
         if (constant || self.words.next_use(value, position).is_none())
             && let Some(memory) = self.memory(value)
         {
@@ -499,7 +499,7 @@ impl Emitter<'_> {
         Rm::Register(self.register(value, position, locked))
     }
 
-    /// Frees the registers of values that nothing behind the position uses.
+    /// Frees the registers of values that nothing after the position uses.
     fn release(&mut self, position: usize) {
         self.words.release(position);
         self.signs.release(position);
@@ -508,10 +508,10 @@ impl Emitter<'_> {
     /// A node that is made as signs, and its words where they are asked for.
     fn make_signs(&mut self, position: usize) {
         let value = Value(position as u32);
-        let node = self.slice.nodes[position];
+        let node = self.strip.nodes[position];
         // Its destination is known when its sources are.
         let made = match node {
-            Node::Two(Two::Xor, [a, b]) if self.slice.is_constant(b) == Some(u32::MAX) => {
+            Node::Two(Two::Xor, [a, b]) if self.strip.is_constant(b) == Some(u32::MAX) => {
                 let a = self.truth(a, position, &[a]);
                 Instruction::with2(Code::VEX_Knotw_kr_kr, ANY_BITS, a)
             }
@@ -564,7 +564,7 @@ impl Emitter<'_> {
         if self.made_as_signs[position] {
             return self.make_signs(position);
         }
-        match self.slice.nodes[position] {
+        match self.strip.nodes[position] {
             // Read where they are needed.
             Node::Row(_) | Node::Constant(_) | Node::Least(_) | Node::Limit(_) => {}
             Node::Two(op, [a, b]) => {
@@ -628,7 +628,7 @@ impl Emitter<'_> {
                 self.release(position);
                 self.hold(Form::Words, value, to);
             }
-            Node::Rescue { with, value: from, test, mask, sources: [a, b, c] } => {
+            Node::PerLane { with, value: from, test, mask, sources: [a, b, c] } => {
                 let locked = [test, from, mask, a, b, c];
                 let test = self.truth(test, position, &locked);
                 let to = self.copy(from, position, &locked);
@@ -649,7 +649,7 @@ impl Emitter<'_> {
                 cold.push(Cold {
                     enter,
                     back,
-                    does: Rare::Rescue { with, given, value: self.level.register(to) },
+                    does: Rare::PerLane { with, given, value: self.level.register(to) },
                 });
             }
             Node::Word(place) => {
@@ -697,7 +697,7 @@ impl Emitter<'_> {
 
     /// The distance of a word from the first of its span.
     fn beyond(&self, span: u32, distance: i32) -> i32 {
-        self.slice.spans.get(span as usize).map_or(0, |span| distance.wrapping_sub(span.least))
+        self.strip.spans.get(span as usize).map_or(0, |span| distance.wrapping_sub(span.least))
     }
 
     /// The place in the frame of how the words of several loads lie, which the first of them finds out.
@@ -764,8 +764,8 @@ impl Emitter<'_> {
     }
 
     fn effects(&mut self, start: usize, words: &[u32], cold: &mut Vec<Cold>) {
-        let slice = self.slice;
-        let stored: HashSet<Row> = slice
+        let strip = self.strip;
+        let stored: HashSet<Row> = strip
             .effects
             .iter()
             .filter_map(|effect| match effect {
@@ -774,8 +774,8 @@ impl Emitter<'_> {
             })
             .collect();
         // Rows that are to be written while their old words are still needed are read first.
-        for (value, form) in slice.effects.iter().flat_map(|effect| effect.demands()) {
-            if let Node::Row(row) = slice.nodes[value.0 as usize]
+        for (value, form) in strip.effects.iter().flat_map(|effect| effect.demands()) {
+            if let Node::Row(row) = strip.nodes[value.0 as usize]
                 && stored.contains(&row)
             {
                 match form {
@@ -785,7 +785,7 @@ impl Emitter<'_> {
                 self.homeless.insert(value);
             }
         }
-        for (number, effect) in slice.effects.iter().enumerate() {
+        for (number, effect) in strip.effects.iter().enumerate() {
             let position = start + 1 + number;
             match *effect {
                 Effect::Scatter { span, distance, place, lanes, value } => {
@@ -906,7 +906,7 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
     for Cold { enter, back, does } in cold {
         asm.bind(*enter);
         match does {
-            Rare::Rescue { with, given, value } => emit_rescue(level, asm, shared, *with, given, *value),
+            Rare::PerLane { with, given, value } => emit_rescue(level, asm, shared, *with, given, *value),
             Rare::Load { to, free, access, order } => {
                 emit_load(level, asm, [*to, *free], *access, *order, *back);
             }
@@ -914,7 +914,7 @@ pub(crate) fn emit_cold(level: Level, asm: &mut Assembler, cold: &[Cold]) {
         }
         asm.branch(Code::Jmp_rel32_64, *back);
     }
-    if cold.iter().any(|cold| matches!(cold.does, Rare::Rescue { .. })) {
+    if cold.iter().any(|cold| matches!(cold.does, Rare::PerLane { .. })) {
         emit_shared(level, asm, shared);
     }
 }
@@ -969,7 +969,7 @@ fn emit_load(
 fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, back: Label) {
     let Lanes { address, distance, mask } = access;
     let lane = asm.label();
-    let (addresses, values) = (RESCUE, RESCUE + level.vector());
+    let (addresses, values) = (PER_LANE, PER_LANE + level.vector());
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
@@ -988,9 +988,9 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
-/// A part of a [`Rescue`], by number: of the lower eight lanes, or of the upper ones, which have one of their own behind it.
+/// A part of a [`PerLaneFrame`], by number: of the lower eight lanes, or of the upper ones, which have one of their own behind it.
 fn part(half: i32, number: i32) -> MemoryOperand {
-    at_base(Register::RSP, RESCUE + size_of::<Rescue>() as i32 * half + Level::Avx2.vector() * number)
+    at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }
 
 /// The lower half of a register.
@@ -998,7 +998,7 @@ fn lower(register: Register) -> Register {
     Register::YMM0 + (register as u32 - Register::ZMM0 as u32)
 }
 
-/// Gives a rescuer a part.
+/// Gives a per-lane function a part.
 fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
     match level {
         Level::Avx2 => asm.store(level.store(), part(0, number), from),
@@ -1010,12 +1010,12 @@ fn give(level: Level, asm: &mut Assembler, number: i32, from: Register) {
     }
 }
 
-/// The call of a rescuer.
+/// The call of a per-lane function.
 fn emit_rescue(
     level: Level,
     asm: &mut Assembler,
     shared: Label,
-    with: Rescuer,
+    with: PerLane,
     given: &[Rm; 4],
     value: Register,
 ) {
@@ -1048,7 +1048,7 @@ fn emit_rescue(
     }
 }
 
-/// What the calls of rescuers share.
+/// What the calls of per-lane functions share.
 fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     let frame = Frame::of(level);
     asm.bind(shared);
@@ -1077,14 +1077,14 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     if level.bits() > 1 {
         asm.store(Code::Mov_rm64_r64, place(called), Register::RAX);
     }
-    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(RESCUE)));
+    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(PER_LANE)));
     asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
     leave_mode(asm, true);
     asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     for half in 1..level.bits() {
-        let rescue = 8 + RESCUE + size_of::<Rescue>() as i32 * half;
+        let per_lane = 8 + PER_LANE + size_of::<PerLaneFrame>() as i32 * half;
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(place(8 + called)));
-        asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(rescue)));
+        asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(per_lane)));
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     }
     enter_mode(asm, true);

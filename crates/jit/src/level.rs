@@ -5,7 +5,7 @@
 
 use iced_x86::{Code, Register};
 
-use crate::slice::{One, Two};
+use crate::strip::{One, Two};
 
 /// The instructions of a processor that code is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -2,13 +2,13 @@
 //!
 //! | read | for |
 //! |---|---|
-//! | `slice` | what happens to the lanes of a vector, as values |
-//! | `rows` | what rows are in the middle of a slice |
+//! | `strip` | what happens to the lanes of a vector, as values |
+//! | `rows` | what rows are in the middle of a strip |
 //! | `emit` | which value is in which register |
 //! | `level` | which vector instructions there are |
 //! | `compiled` | the regions of a program, and how a group runs one: what the machines share |
 //! | `builder` | a region while a machine traces it |
-//! | `pass` | slice after slice, turn after turn; what is counted |
+//! | `region` | strip after strip, iteration after iteration; what is counted |
 //! | `state` | what code and engine share |
 //! | `verify` | proof that code reaches its rows and the window alone |
 //! | `cache` | code that was made before |
@@ -17,8 +17,8 @@
 //! | `asm`, `pages` | instructions, and memory that may be executed |
 //!
 //! A machine traces its control flow with a [`Builder`] and states the meaning of its instructions on [`Rows`]. The result is a
-//! [`Plan`] for each region: [`Segment`]s of [`Slice`]s, and the [`Step`]s of the flow. [`Passes::compile`] generates code for
-//! plans, and [`Passes::run`] runs it. [`Compiled`] does both for a [`Machine`]. The crate contains nothing of any machine, and
+//! [`Plan`] for each region: [`Segment`]s of [`Strip`]s, and the [`Step`]s of the flow. [`Regions::compile`] generates code for
+//! plans, and [`Regions::run`] runs it. [`Compiled`] does both for a [`Machine`]. The crate contains nothing of any machine, and
 //! builds for every target: only x86-64 has code.
 
 mod asm;
@@ -31,24 +31,24 @@ mod fault;
 mod level;
 mod machine;
 mod pages;
-mod pass;
+mod region;
 mod rows;
-mod slice;
 mod state;
+mod strip;
 mod verify;
 
 pub use builder::{Builder, Found, Path};
-pub use called::{Callee, LANES, Rescuer};
+pub use called::{Callee, LANES, PerLane};
 pub use compiled::{Compiled, Ran, Region};
 pub use fault::Fault;
 pub use level::Level;
 pub use machine::Machine;
-pub use pass::{
-    Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Pass, Passes, Plan, Segment, Step,
+pub use region::{
+    Back, Count, Ended, FLUSH, FLUSH_OPERANDS, KEEP_DENORMALS, Plan, RegionCode, Regions, Segment, Step,
 };
 pub use rows::Rows;
-pub use slice::{Inside, One, Row, Slice, Two, Value, predicate};
 pub use state::{Held, MASK, OWN, State, StateBox};
+pub use strip::{Inside, One, Row, Strip, Two, Value, predicate};
 pub use verify::Rejected;
 
 /// Why there is no code.
@@ -63,8 +63,8 @@ pub enum CompileError {
     /// A label without a place.
     #[error("no place for label {0}")]
     Label(usize),
-    /// The verifier rejects a slice.
-    #[error("the verifier rejects a slice: {0}")]
+    /// The verifier rejects a strip.
+    #[error("the verifier rejects a strip: {0}")]
     Rejected(#[from] Rejected),
     /// No memory that may be executed.
     #[error("no memory for code: {0}")]

@@ -1,6 +1,6 @@
-//! What rows are in the middle of a slice: instruction after instruction, also where a branch is open.
+//! What rows are in the middle of a strip: instruction after instruction, also where a branch is open.
 //!
-//! [`Rows`] is a slice while a machine makes it of its instructions. A row that is written is a value until the end, where it
+//! [`Rows`] is a strip while a machine makes it of its instructions. A row that is written is a value until the end, where it
 //! is stored for the lanes that are active; in a branch it changes for the lanes that take it.
 //!
 //! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the machine's. Such
@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::slice::{One, Row, Slice, Two, Value, predicate};
+use crate::strip::{One, Row, Strip, Two, Value, predicate};
 
 /// The words of a row, or one of its bits.
 type Part = (Row, Option<u8>);
@@ -29,11 +29,11 @@ struct Scope {
     start: Now,
 }
 
-/// A slice while it is made, for the fast or the slow path.
+/// A strip while it is made, for the fast or the slow path.
 #[derive(Clone, Debug)]
 pub struct Rows {
-    /// The slice. Rows are read and written here, and truth values are kept in it.
-    pub slice: Slice,
+    /// The strip. Rows are read and written here, and truth values are kept in it.
+    pub strip: Strip,
     /// Whether it is the slow path: for strips in which lanes exit or guards fail.
     pub exact: bool,
     mask: Row,
@@ -55,14 +55,14 @@ pub struct Rows {
 impl Rows {
     /// Returns unchanged rows. `mask` is the row of the active lanes. The code leaves denormals as results.
     pub fn new(mask: Row, exact: bool) -> Rows {
-        Rows::on(Slice::new(), mask, exact, true)
+        Rows::on(Strip::new(), mask, exact, true)
     }
 
-    /// Returns unchanged rows on an empty slice. `denormals`: the code leaves denormals as results.
-    pub fn on(mut slice: Slice, mask: Row, exact: bool, denormals: bool) -> Rows {
-        let entry = slice.row(mask);
+    /// Returns unchanged rows on an empty strip. `denormals`: the code leaves denormals as results.
+    pub fn on(mut strip: Strip, mask: Row, exact: bool, denormals: bool) -> Rows {
+        let entry = strip.row(mask);
         Rows {
-            slice,
+            strip,
             exact,
             mask,
             entry,
@@ -79,27 +79,27 @@ impl Rows {
 
     /// Computes an operation of two values.
     pub fn two(&mut self, op: Two, a: Value, b: Value) -> Value {
-        self.slice.two(op, a, b)
+        self.strip.two(op, a, b)
     }
 
     /// Computes an operation of one value.
     pub fn one(&mut self, op: One, a: Value) -> Value {
-        self.slice.one(op, a)
+        self.strip.one(op, a)
     }
 
     /// Returns a constant.
     pub fn word(&mut self, word: u32) -> Value {
-        self.slice.constant(word)
+        self.strip.constant(word)
     }
 
     /// Inverts the bits of a value.
     pub fn not(&mut self, a: Value) -> Value {
-        self.slice.not(a)
+        self.strip.not(a)
     }
 
     /// Compares floats.
     pub fn compare(&mut self, predicate: u8, a: Value, b: Value) -> Value {
-        self.slice.two(Two::FCompare(predicate), a, b)
+        self.strip.two(Two::FCompare(predicate), a, b)
     }
 
     /// The row of the lanes that are active at entry.
@@ -144,8 +144,8 @@ impl Rows {
         if !self.covered.contains(&row) {
             self.needed.insert(row);
         }
-        let value = self.slice.row(row);
-        bit.map_or(value, |bit| self.slice.one(One::Shl(31 - bit), value))
+        let value = self.strip.row(row);
+        bit.map_or(value, |bit| self.strip.one(One::Shl(31 - bit), value))
     }
 
     /// Writes a row for the active lanes, or those of them for which the predicate holds.
@@ -186,7 +186,7 @@ impl Rows {
 
     /// The value is raw.
     pub fn raw(&mut self, value: Value) -> Value {
-        if self.slice.is_constant(value).is_none() {
+        if self.strip.is_constant(value).is_none() {
             self.raw.insert(value);
         }
         value
@@ -203,38 +203,38 @@ impl Rows {
             return value;
         }
         if !self.exact && self.guarded.insert(value) {
-            let nan = self.slice.two(Two::FCompare(predicate::UNORD), value, value);
-            self.slice.doubt(nan);
+            let nan = self.strip.two(Two::FCompare(predicate::UNORD), value, value);
+            self.strip.guard(nan);
         }
         if !self.denormals {
             self.raw.remove(&value);
             return value;
         }
-        let minus_zero = self.slice.constant(1 << 31);
-        self.slice.two(Two::FAdd, value, minus_zero)
+        let minus_zero = self.strip.constant(1 << 31);
+        self.strip.two(Two::FAdd, value, minus_zero)
     }
 
-    /// [`Slice::select`] of values that may be raw. The result is settled if raw values are other bits than the machine's.
+    /// [`Strip::select`] of values that may be raw. The result is settled if raw values are other bits than the machine's.
     pub fn choose(&mut self, condition: Value, other: Value, then: Value) -> Value {
         if other == then {
             return then;
         }
         if !self.denormals {
             // The guard for a NaN can wait.
-            let value = self.slice.select(condition, other, then);
+            let value = self.strip.select(condition, other, then);
             return if self.is_raw(other) || self.is_raw(then) { self.raw(value) } else { value };
         }
         let (other, then) = (self.settle(other), self.settle(then));
-        self.slice.select(condition, other, then)
+        self.strip.select(condition, other, then)
     }
 
     // Flow.
 
     /// Opens a branch: the lanes of `held` run. Its bits of lanes that are not active mean nothing.
     pub fn open(&mut self, word: u32, held: Value) {
-        self.slice.gather(word, held);
+        self.strip.gather(word, held);
         let active = self.mask();
-        let mask = self.slice.two(Two::And, held, active);
+        let mask = self.strip.two(Two::And, held, active);
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: self.now.clone() });
     }
 
@@ -242,9 +242,9 @@ impl Rows {
     pub fn other(&mut self) {
         let Some(mut scope) = self.scopes.pop() else { return };
         let active = self.mask();
-        let mask = self.slice.two(Two::AndNot, scope.mask, active);
+        let mask = self.strip.two(Two::AndNot, scope.mask, active);
         scope.before = std::mem::replace(&mut self.now, scope.start.clone());
-        let held = self.slice.not(scope.held);
+        let held = self.strip.not(scope.held);
         self.scopes.push(Scope { mask, held, ..scope });
     }
 
@@ -274,26 +274,26 @@ impl Rows {
     /// The active lanes of `held` exit. No branch is open.
     pub fn leave(&mut self, word: u32, held: Value) {
         if !self.exact {
-            self.slice.doubt(held);
+            self.strip.guard(held);
             // Later writes do not count as covering: the slow path still needs the old values.
             self.left = true;
             return;
         }
         let active = self.mask();
-        let leaving = self.slice.two(Two::And, held, active);
-        self.slice.leave(word, leaving);
-        let (mask, held) = (self.slice.two(Two::AndNot, held, active), self.slice.not(held));
+        let leaving = self.strip.two(Two::And, held, active);
+        self.strip.leave(word, leaving);
+        let (mask, held) = (self.strip.two(Two::AndNot, held, active), self.strip.not(held));
         self.scopes.push(Scope { mask, held, before: self.now.clone(), start: Now::new() });
     }
 
     /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes that are
     /// still active.
-    pub fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Slice {
+    pub fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {
             self.merge(scope);
         }
-        let zero = self.slice.constant(0);
+        let zero = self.strip.constant(0);
         let mut packed = zero;
         let now = std::mem::take(&mut self.now).into_iter();
         let mut parts = now.filter(|((row, _), _)| !dropped.contains(row)).peekable();
@@ -301,26 +301,26 @@ impl Rows {
             let value = match bit {
                 None => self.settle(value),
                 Some(bit) => {
-                    let value = self.slice.one(One::Shr(31), value);
-                    let value = self.slice.one(One::Shl(bit), value);
-                    packed = self.slice.two(Two::Or, packed, value);
+                    let value = self.strip.one(One::Shr(31), value);
+                    let value = self.strip.one(One::Shl(bit), value);
+                    packed = self.strip.two(Two::Or, packed, value);
                     if parts.peek().is_some_and(|((next, _), _)| *next == row) {
                         continue;
                     }
                     std::mem::replace(&mut packed, zero)
                 }
             };
-            let old = self.slice.row(row);
+            let old = self.strip.row(row);
             let value = self.choose(self.entry, old, value);
-            self.slice.store(row, value);
+            self.strip.store(row, value);
         }
         if let Some(word) = lanes {
-            self.slice.gather(word, mask);
+            self.strip.gather(word, mask);
         }
         if mask != self.entry {
-            let words = self.slice.one(One::Sar(31), mask);
-            self.slice.store(self.mask, words);
+            let words = self.strip.one(One::Sar(31), mask);
+            self.strip.store(self.mask, words);
         }
-        self.slice
+        self.strip
     }
 }

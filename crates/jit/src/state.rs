@@ -12,16 +12,16 @@ pub const OWN: usize = 16;
 /// The own row of the lanes that take part: all ones, or zero.
 pub const MASK: u32 = 0;
 
-/// Words that slices gather bits for.
+/// Words that strips gather bits for.
 pub(crate) const WORDS: usize = 64;
 
-/// Branches of a pass that may divide the lanes.
+/// Branches of a region that may divide the lanes.
 pub(crate) const BRANCHES: usize = 16;
 
-/// Steps of a pass with which lanes leave, for the code to count them itself.
+/// Steps of a region with which lanes leave, for the code to count them itself.
 pub(crate) const LEAVES: usize = 16;
 
-/// What code and the engine share. Numbers of lanes and instructions count up from what they are when a pass is called.
+/// What code and the engine share. Numbers of lanes and instructions count up from what they are when a region is called.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub struct State {
@@ -29,16 +29,16 @@ pub struct State {
     pub(crate) rows: *mut u8,
     /// Instructions that may still be tried.
     pub budget: i32,
-    /// Turns that may still begin in a pass that comes back to its beginning; `u32::MAX` for any number.
+    /// Iterations that may still begin in a region that comes back to its beginning; `u32::MAX` for any number.
     pub rounds: u32,
-    /// Some lane has left in this turn of a pass.
+    /// Some lane has left in this iteration of a region.
     pub(crate) left: u32,
-    /// The lanes that take part when a turn begins.
+    /// The lanes that take part when an iteration begins.
     pub active: u64,
     /// How many these are.
     pub(crate) population: u64,
-    /// Turns that the code has counted.
-    pub(crate) turns: u64,
+    /// Iterations that the code has counted.
+    pub(crate) iterations: u64,
     /// The lanes of those, summed.
     pub(crate) lanes: u64,
     /// The host's floating point modes, and the code's.
@@ -50,21 +50,21 @@ pub struct State {
     pub(crate) pool: *const u8,
     /// The call that did not go on.
     pub(crate) stopped: u32,
-    /// The segment that refused, counted from 1.
+    /// The segment that bailed out, counted from 1.
     pub(crate) refused: u32,
-    /// The window, which slices load from and store to, and its size in bytes.
+    /// The window, which strips load from and store to, and its size in bytes.
     pub(crate) window: *mut u8,
     pub(crate) window_bytes: usize,
     /// Branches that divided the lanes.
     pub divergent: u64,
-    /// Bits of lanes that slices give.
+    /// Bits of lanes that strips give.
     pub words: [u64; WORDS],
-    /// By branch and outcome, how often in turns that the code has counted: all took it, none came, both, none took it.
+    /// By branch and outcome, how often in iterations that the code has counted: all took it, none came, both, none took it.
     pub(crate) outcomes: [[u64; 4]; BRANCHES],
     /// By branch, the lanes that took it, summed.
     pub(crate) taken: [u64; BRANCHES],
-    /// By step with which lanes leave, in turns that the code has counted: which, and how many of each turn, summed.
-    pub(crate) gone: [u64; LEAVES],
+    /// By step with which lanes leave, in iterations that the code has counted: which, and how many of each iteration, summed.
+    pub(crate) exits: [u64; LEAVES],
     pub(crate) gone_lanes: [u64; LEAVES],
     own: Rows,
 }
@@ -82,7 +82,7 @@ impl Plain for State {
         left: 0,
         active: 0,
         population: 0,
-        turns: 0,
+        iterations: 0,
         lanes: 0,
         host_mode: 0,
         mode: 0,
@@ -96,7 +96,7 @@ impl Plain for State {
         words: [0; WORDS],
         outcomes: [[0; 4]; BRANCHES],
         taken: [0; BRANCHES],
-        gone: [0; LEAVES],
+        exits: [0; LEAVES],
         gone_lanes: [0; LEAVES],
         own: Rows([0; 64 * OWN]),
     };
@@ -167,7 +167,7 @@ impl State {
         *self = State { rounds: u32::MAX, ..State::ZERO };
     }
 
-    /// Sets the window: the bytes that slices load from and store to while a pass runs.
+    /// Sets the window: the bytes that strips load from and store to while a region runs.
     pub fn set_window(&mut self, bytes: &mut [u8]) {
         (self.window, self.window_bytes) = (bytes.as_mut_ptr(), bytes.len());
     }
@@ -202,7 +202,7 @@ pub(crate) mod place {
     pub(crate) const LEFT: i32 = offset_of!(State, left) as i32;
     pub(crate) const ACTIVE: i32 = offset_of!(State, active) as i32;
     pub(crate) const POPULATION: i32 = offset_of!(State, population) as i32;
-    pub(crate) const TURNS: i32 = offset_of!(State, turns) as i32;
+    pub(crate) const ITERATIONS: i32 = offset_of!(State, iterations) as i32;
     pub(crate) const LANES: i32 = offset_of!(State, lanes) as i32;
     pub(crate) const HOST_MODE: i32 = offset_of!(State, host_mode) as i32;
     pub(crate) const MODE: i32 = offset_of!(State, mode) as i32;
@@ -214,7 +214,7 @@ pub(crate) mod place {
     pub(crate) const OUTCOMES: i32 = offset_of!(State, outcomes) as i32;
     pub(crate) const TAKEN: i32 = offset_of!(State, taken) as i32;
     pub(crate) const DIVERGENT: i32 = offset_of!(State, divergent) as i32;
-    pub(crate) const GONE: i32 = offset_of!(State, gone) as i32;
+    pub(crate) const EXITS: i32 = offset_of!(State, exits) as i32;
     pub(crate) const GONE_LANES: i32 = offset_of!(State, gone_lanes) as i32;
     pub(crate) const OWN: i32 = offset_of!(State, own) as i32;
 }

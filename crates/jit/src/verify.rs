@@ -1,16 +1,16 @@
 //! Proves, before code is emitted, that the code of a plan accesses only its rows, its own words and the window.
 //!
-//! The verifier reads the finished slices and does not rely on the functions that created them. It rejects the whole plan if
+//! The verifier reads the finished strips and does not rely on the functions that created them. It rejects the whole plan if
 //! an access lacks a check of the same base and mask, or if the check does not cover the distance of the access.
 
-use crate::pass::{Plan, Segment, Step};
-use crate::slice::{Effect, Node, Row, Slice, Span, Two, Value};
+use crate::region::{Plan, Segment, Step};
 use crate::state::{OWN, WORDS};
+use crate::strip::{Effect, Node, Row, Span, Strip, Two, Value};
 
 /// Distances of rows and bytes of a window are displacements of 32 bits with a sign, and a row may follow.
 const FARTHEST: u32 = i32::MAX as u32 - 4 * 64;
 
-/// The rule that a slice breaks, and where.
+/// The rule that a strip breaks, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejected {
@@ -53,12 +53,14 @@ impl Plan {
     /// Proves that the plan's code reaches its rows, the state and the window alone.
     ///
     /// # Errors
-    /// The first rule that a slice breaks.
+    /// The first rule that a strip breaks.
     pub fn verify(&self) -> Result<(), Rejected> {
         row(self.mask)?;
         self.segments.iter().try_for_each(segment)?;
         self.steps.iter().try_for_each(|step| match step {
-            Step::If(number) | Step::Leave { word: number, .. } | Step::LeaveInTurn(number) => word(*number),
+            Step::If(number) | Step::Leave { word: number, .. } | Step::LeaveInIteration(number) => {
+                word(*number)
+            }
             Step::Run(_) | Step::Meanwhile(_) | Step::Else | Step::End | Step::Call | Step::Begin(_) => {
                 Ok(())
             }
@@ -67,7 +69,7 @@ impl Plan {
 }
 
 fn segment(segment: &Segment) -> Result<(), Rejected> {
-    segment.slices().try_for_each(slice)?;
+    segment.strips().try_for_each(strip)?;
     exits(&segment.exact, segment.check.as_ref())?;
     segment.call.map_or(Ok(()), |(_, _, number)| word(number))
 }
@@ -84,57 +86,57 @@ fn word(number: u32) -> Result<(), Rejected> {
     if (number as usize) < WORDS { Ok(()) } else { Err(Rejected::Word(number)) }
 }
 
-fn slice(slice: &Slice) -> Result<(), Rejected> {
-    let made = |value: Value| (value.0 as usize) < slice.nodes.len();
-    for (number, node) in slice.nodes.iter().enumerate() {
-        if Slice::sources(node).any(|source| source.0 as usize >= number) {
+fn strip(strip: &Strip) -> Result<(), Rejected> {
+    let made = |value: Value| (value.0 as usize) < strip.nodes.len();
+    for (number, node) in strip.nodes.iter().enumerate() {
+        if Strip::sources(node).any(|source| source.0 as usize >= number) {
             return Err(Rejected::Order(number));
         }
         match *node {
             Node::Row(named) => row(named)?,
             Node::Word(offset) => {
-                if offset & 3 != 0 || offset.checked_add(4).is_none_or(|end| end > slice.window) {
+                if offset & 3 != 0 || offset.checked_add(4).is_none_or(|end| end > strip.window) {
                     return Err(Rejected::Offset(offset));
                 }
             }
             Node::Least(span) | Node::Limit(span) => {
-                slice.spans.get(span as usize).ok_or(Rejected::Span(span))?;
+                strip.spans.get(span as usize).ok_or(Rejected::Span(span))?;
             }
-            Node::Load { span, distance, place, lanes } => access(slice, span, distance, [place, lanes])?,
+            Node::Load { span, distance, place, lanes } => access(strip, span, distance, [place, lanes])?,
             Node::Constant(_)
             | Node::Two(..)
             | Node::One(..)
             | Node::Select(_)
             | Node::Fused { .. }
-            | Node::Rescue { .. } => {}
+            | Node::PerLane { .. } => {}
         }
     }
-    for (number, span) in slice.spans.iter().enumerate() {
+    for (number, span) in strip.spans.iter().enumerate() {
         let Span { base, mask, place, lanes, outside, .. } = *span;
         if ![base, mask, place, lanes, outside].into_iter().all(made) {
             return Err(Rejected::Span(number as u32));
         }
-        check_span(slice, number as u32, span)?;
+        check_span(strip, number as u32, span)?;
     }
-    for effect in &slice.effects {
+    for effect in &strip.effects {
         match *effect {
             Effect::Store(to, value) if made(value) => row(to)?,
             Effect::Gather(number, value) | Effect::Leave(number, value) if made(value) => word(number)?,
             Effect::Scatter { span, distance, place, lanes, value } if made(value) => {
-                access(slice, span, distance, [place, lanes])?;
+                access(strip, span, distance, [place, lanes])?;
             }
-            _ => return Err(Rejected::Order(slice.nodes.len())),
+            _ => return Err(Rejected::Order(strip.nodes.len())),
         }
     }
-    if slice.doubt.is_some_and(|value| !made(value)) {
-        return Err(Rejected::Order(slice.nodes.len()));
+    if strip.guard.is_some_and(|value| !made(value)) {
+        return Err(Rejected::Order(strip.nodes.len()));
     }
     Ok(())
 }
 
 /// Checks that an access uses the place and the lanes of its span, at a distance that the span covers.
-fn access(slice: &Slice, number: u32, distance: i32, of: [Value; 2]) -> Result<(), Rejected> {
-    let span = slice.spans.get(number as usize).ok_or(Rejected::Span(number))?;
+fn access(strip: &Strip, number: u32, distance: i32, of: [Value; 2]) -> Result<(), Rejected> {
+    let span = strip.spans.get(number as usize).ok_or(Rejected::Span(number))?;
     if of != [span.place, span.lanes] {
         return Err(Rejected::Unchecked(number));
     }
@@ -145,18 +147,18 @@ fn access(slice: &Slice, number: u32, distance: i32, of: [Value; 2]) -> Result<(
 }
 
 /// Checks that a span fits into the window, that its place is compared with the limit, and that its lanes pass the comparison.
-fn check_span(slice: &Slice, number: u32, span: &Span) -> Result<(), Rejected> {
+fn check_span(strip: &Strip, number: u32, span: &Span) -> Result<(), Rejected> {
     let fits = span.least <= span.greatest
         && span.least & 3 == 0
-        && slice.window & 3 == 0
-        && slice.window <= FARTHEST
-        && slice.window.checked_sub(4).is_some_and(|last| span.bytes() <= last);
+        && strip.window & 3 == 0
+        && strip.window <= FARTHEST
+        && strip.window.checked_sub(4).is_some_and(|last| span.bytes() <= last);
     if !fits {
         return Err(Rejected::Span(number));
     }
-    let is_sum = match slice.nodes[span.place.0 as usize] {
+    let is_sum = match strip.nodes[span.place.0 as usize] {
         Node::Two(Two::Add, [a, b]) => {
-            let least = |value: Value| slice.nodes[value.0 as usize] == Node::Least(number);
+            let least = |value: Value| strip.nodes[value.0 as usize] == Node::Least(number);
             a == span.base && least(b) || b == span.base && least(a)
         }
         _ => false,
@@ -164,15 +166,15 @@ fn check_span(slice: &Slice, number: u32, span: &Span) -> Result<(), Rejected> {
     if !is_sum {
         return Err(Rejected::Place(number));
     }
-    if slice.is_constant(span.lanes) != Some(0) && !implies(slice, span.lanes, number, span.place) {
+    if strip.is_constant(span.lanes) != Some(0) && !implies(strip, span.lanes, number, span.place) {
         return Err(Rejected::Lanes(number));
     }
     Ok(())
 }
 
 /// Returns whether a truth value implies that the place of a span does not exceed its limit.
-fn implies(slice: &Slice, truth: Value, number: u32, place: Value) -> bool {
-    let node = |value: Value| slice.nodes[value.0 as usize];
+fn implies(strip: &Strip, truth: Value, number: u32, place: Value) -> bool {
+    let node = |value: Value| strip.nodes[value.0 as usize];
     let limited = |value: Value| match node(value) {
         Node::Two(Two::MinUnsigned, [a, b]) => {
             a == place && node(b) == Node::Limit(number) || b == place && node(a) == Node::Limit(number)
@@ -181,21 +183,21 @@ fn implies(slice: &Slice, truth: Value, number: u32, place: Value) -> bool {
     };
     match node(truth) {
         Node::Two(Two::Equal, [a, b]) => a == place && limited(b) || b == place && limited(a),
-        Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(slice, part, number, place)),
-        Node::Two(Two::AndNot, [_, b]) => implies(slice, b, number, place),
+        Node::Two(Two::And, [a, b]) => [a, b].into_iter().any(|part| implies(strip, part, number, place)),
+        Node::Two(Two::AndNot, [_, b]) => implies(strip, b, number, place),
         _ => false,
     }
 }
 
-/// Checks that the check of a segment has the values of the exact slice, no effects, and fails if a lane is outside a span.
-fn exits(exact: &Slice, check: Option<&Slice>) -> Result<(), Rejected> {
+/// Checks that the check of a segment has the values of the exact strip, no effects, and fails if a lane is outside a span.
+fn exits(exact: &Strip, check: Option<&Strip>) -> Result<(), Rejected> {
     for (number, span) in exact.spans.iter().enumerate() {
         let exit = Rejected::Exit(number as u32);
         let check = check.ok_or(exit)?;
         let same = check.nodes.get(..exact.nodes.len()) == Some(&exact.nodes[..])
             && (&check.spans, check.window) == (&exact.spans, exact.window);
-        let leaves = |doubt| is_among(check, doubt, span.outside);
-        if !same || !check.doubt.is_some_and(leaves) || !is_outside(exact, number as u32, span) {
+        let leaves = |guard| is_among(check, guard, span.outside);
+        if !same || !check.guard.is_some_and(leaves) || !is_outside(exact, number as u32, span) {
             return Err(exit);
         }
     }
@@ -206,22 +208,22 @@ fn exits(exact: &Slice, check: Option<&Slice>) -> Result<(), Rejected> {
 }
 
 /// Returns whether each lane of a span's mask is inside the window or in the span's `outside`.
-fn is_outside(slice: &Slice, number: u32, span: &Span) -> bool {
-    match slice.nodes[span.outside.0 as usize] {
-        Node::Constant(0) => slice.is_constant(span.mask) == Some(0),
+fn is_outside(strip: &Strip, number: u32, span: &Span) -> bool {
+    match strip.nodes[span.outside.0 as usize] {
+        Node::Constant(0) => strip.is_constant(span.mask) == Some(0),
         Node::Two(Two::AndNot, [inside, mask]) => {
-            mask == span.mask && implies(slice, inside, number, span.place)
+            mask == span.mask && implies(strip, inside, number, span.place)
         }
         _ => false,
     }
 }
 
 /// Returns whether a value is a part of a disjunction of truth values.
-fn is_among(slice: &Slice, truth: Value, part: Value) -> bool {
+fn is_among(strip: &Strip, truth: Value, part: Value) -> bool {
     truth == part
-        || slice.is_constant(part) == Some(0)
-        || match slice.nodes[truth.0 as usize] {
-            Node::Two(Two::Or, of) => of.into_iter().any(|truth| is_among(slice, truth, part)),
+        || strip.is_constant(part) == Some(0)
+        || match strip.nodes[truth.0 as usize] {
+            Node::Two(Two::Or, of) => of.into_iter().any(|truth| is_among(strip, truth, part)),
             _ => false,
         }
 }

@@ -10,7 +10,7 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, pro
 use reconverge_guarded::Guarded;
 use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
-    Back, Callee, Ended, FLUSH, Level, OWN, One, Passes, Plan, Rescuer, Row, Segment, Slice, State, Step,
+    Back, Callee, Ended, FLUSH, Level, OWN, One, PerLane, Plan, Regions, Row, Segment, State, Step, Strip,
     Two, predicate,
 };
 
@@ -28,21 +28,21 @@ fn row(number: u32) -> Row {
 }
 
 /// Row 2 = the word at the address and 4 bytes, row 3 = that at the address; or, with `stores`, these become row 1.
-fn body(stores: bool) -> Slice {
-    let mut slice = Slice::with_window(BYTES);
-    let (address, value, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
-    let [first, second] = [0, 4].map(|distance| slice.inside(address, distance, mask).expect("a window"));
+fn body(stores: bool) -> Strip {
+    let mut strip = Strip::with_window(BYTES);
+    let (address, value, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(0)));
+    let [first, second] = [0, 4].map(|distance| strip.inside(address, distance, mask).expect("a window"));
     if stores {
-        slice.window_store(second, value);
-        return slice;
+        strip.window_store(second, value);
+        return strip;
     }
     for (to, inside) in [(2, second), (3, first)] {
-        let old = slice.row(row(to));
-        let loaded = slice.window_load(inside);
-        let loaded = slice.select(mask, old, loaded);
-        slice.store(row(to), loaded);
+        let old = strip.row(row(to));
+        let loaded = strip.window_load(inside);
+        let loaded = strip.select(mask, old, loaded);
+        strip.store(row(to), loaded);
     }
-    slice
+    strip
 }
 
 fn plan(stores: bool) -> Plan {
@@ -57,8 +57,8 @@ fn plan(stores: bool) -> Plan {
 }
 
 fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: u64, stores: bool) -> Ended {
-    let passes = Passes::compile(&[plan(stores)], level, N, FLUSH).expect("code");
-    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[], stores);
+    let regions = Regions::compile(&[plan(stores)], level, N, FLUSH).expect("code");
+    audit::audit(level, regions.bytes(0), size_of::<Rows>(), &[], stores);
     let mut state = State::new();
     state.budget = 10;
     let (mut own_rows, mut own_window) =
@@ -67,7 +67,7 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: 
     *state.own_mut::<N>(0) = std::array::from_fn(|lane| 0u32.wrapping_sub((lanes >> lane) as u32 & 1));
     // SAFETY: the processor was asked, and nothing else uses the rows and the window.
     let ended = unsafe {
-        passes.run(
+        regions.run(
             0,
             &mut state,
             std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..])),
@@ -82,20 +82,20 @@ fn run(level: Level, rows: &mut Rows, window: &mut [u8; BYTES as usize], lanes: 
     ended
 }
 
-/// Addresses of slices: in a row, all one, or each its own; some beyond the end or between words.
+/// Addresses of strips: in a row, all one, or each its own; some beyond the end or between words.
 fn addresses() -> impl Strategy<Value = [u32; N]> {
     let within = 0..WORDS as u32 - 1;
     let row = (0..WORDS as u32 - 8).prop_map(|first| std::array::from_fn(|lane| 4 * (first + lane as u32)));
     let one = within.clone().prop_map(|word| [4 * word; 8]);
     let each =
         proptest::collection::vec(within, 8).prop_map(|words| std::array::from_fn(|lane| 4 * words[lane]));
-    let slice = prop_oneof![row, one, each];
+    let strip = prop_oneof![row, one, each];
     let odd = prop_oneof![
         6 => Just(None),
         1 => (0..N, prop_oneof![Just(4 * WORDS as u32 - 4), Just(u32::MAX - 3), Just(2), any::<u32>()]).prop_map(Some),
     ];
-    (proptest::collection::vec(slice, N / 8), odd).prop_map(|(slices, odd): (Vec<[u32; 8]>, _)| {
-        let mut all: [u32; N] = std::array::from_fn(|lane| slices[lane / 8][lane % 8]);
+    (proptest::collection::vec(strip, N / 8), odd).prop_map(|(strips, odd): (Vec<[u32; 8]>, _)| {
+        let mut all: [u32; N] = std::array::from_fn(|lane| strips[lane / 8][lane % 8]);
         if let Some((lane, address)) = odd {
             all[lane] = address;
         }
@@ -135,7 +135,7 @@ proptest! {
         let mut bytes: [u8; BYTES as usize] = std::array::from_fn(|at| window[at / 4].to_le_bytes()[at % 4]);
         let ended = run(level, &mut rows, &mut bytes, lanes, stores);
         window = std::array::from_fn(|word| u32::from_le_bytes(std::array::from_fn(|byte| bytes[4 * word + byte])));
-        prop_assert_eq!(ended, if done { Ended::Turn } else { Ended::Refused(0) });
+        prop_assert_eq!(ended, if done { Ended::Exit } else { Ended::Bailed(0) });
         prop_assert_eq!(rows, expected);
         prop_assert_eq!(window, left);
         }
@@ -146,14 +146,14 @@ unsafe extern "sysv64" fn callee(_: *mut State, _: u32, _: u64) -> u32 {
     0
 }
 
-/// Every kind of step and of value, in one pass that is only read.
+/// Every kind of step and of value, in one region that is only read.
 #[test]
 fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may() {
-    let rescuer = Rescuer::of(|[a, ..]| a);
-    let slice = |exact: bool| {
-        let mut slice = Slice::with_window(BYTES);
-        let (a, b, mask) = (slice.row(row(0)), slice.row(row(1)), slice.row(Row::Own(0)));
-        let mut all = vec![a, b, slice.window_word(8).expect("a word"), slice.constant(77)];
+    let per_lane = PerLane::of(|[a, ..]| a);
+    let strip = |exact: bool| {
+        let mut strip = Strip::with_window(BYTES);
+        let (a, b, mask) = (strip.row(row(0)), strip.row(row(1)), strip.row(Row::Own(0)));
+        let mut all = vec![a, b, strip.window_word(8).expect("a word"), strip.constant(77)];
         for op in [
             Two::Add,
             Two::Sub,
@@ -179,7 +179,7 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
             Two::FDiv,
             Two::FCompare(predicate::LT),
         ] {
-            all.push(slice.two(op, a, b));
+            all.push(strip.two(op, a, b));
         }
         for op in [
             One::Float,
@@ -191,31 +191,31 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
             One::Shr(3),
             One::Sar(3),
         ] {
-            all.push(slice.one(op, b));
+            all.push(strip.one(op, b));
         }
-        all.push(slice.select(a, b, mask));
-        all.push(slice.fused(false, a, b, mask));
-        all.push(slice.fused(true, a, b, mask));
-        let [first, second] = [12, -4].map(|distance| slice.inside(a, distance, mask).expect("a window"));
-        all.push(slice.window_load(first));
-        all.push(slice.rescue(rescuer, b, a, mask, [a, b, mask]));
-        let sum = all.into_iter().reduce(|sum, value| slice.two(Two::Xor, sum, value)).expect("some");
-        slice.store(row(2), sum);
-        slice.store(Row::Own(OWN as u32 / 2), sum);
-        slice.gather(1, sum);
+        all.push(strip.select(a, b, mask));
+        all.push(strip.fused(false, a, b, mask));
+        all.push(strip.fused(true, a, b, mask));
+        let [first, second] = [12, -4].map(|distance| strip.inside(a, distance, mask).expect("a window"));
+        all.push(strip.window_load(first));
+        all.push(strip.per_lane(per_lane, b, a, mask, [a, b, mask]));
+        let sum = all.into_iter().reduce(|sum, value| strip.two(Two::Xor, sum, value)).expect("some");
+        strip.store(row(2), sum);
+        strip.store(Row::Own(OWN as u32 / 2), sum);
+        strip.gather(1, sum);
         for word in 5..10 {
-            slice.gather(word, a);
+            strip.gather(word, a);
         }
         if exact {
-            slice.leave(60, b);
+            strip.leave(60, b);
         } else {
-            slice.doubt(b);
+            strip.guard(b);
         }
-        slice.window_store(second, sum);
-        slice
+        strip.window_store(second, sum);
+        strip
     };
     let call: (Callee, u32, u32) = (callee, 3, 1);
-    let segment = |call| Segment::new(Some(slice(false)), slice(true), call);
+    let segment = |call| Segment::new(Some(strip(false)), strip(true), call);
     let steps = vec![
         Step::Begin(0),
         Step::Call,
@@ -232,15 +232,15 @@ fn a_pass_of_everything_is_made_of_listed_instructions_and_stores_where_it_may()
         Step::End,
         Step::Begin(1),
     ];
-    let functions = [rescuer.address(), callee as *const () as usize];
+    let functions = [per_lane.address(), callee as *const () as usize];
     for (back, joins) in [(Back::Never, true), (Back::Always, false), (Back::All(6), true)] {
         let segments = vec![segment(Some(call)), segment(None)];
         let plan = Plan { segments, steps: steps.clone(), back, mask: Row::Own(0), lazy: true, joins };
         // Nothing runs: the processor need not have the levels.
         for level in [Level::Avx2, Level::Avx512] {
-            let passes = Passes::compile(&[plan.clone(), plan.clone()], level, N, FLUSH).expect("code");
+            let regions = Regions::compile(&[plan.clone(), plan.clone()], level, N, FLUSH).expect("code");
             for number in 0..2 {
-                audit::audit(level, passes.bytes(number), size_of::<Rows>(), &functions, true);
+                audit::audit(level, regions.bytes(number), size_of::<Rows>(), &functions, true);
             }
         }
     }

@@ -24,7 +24,7 @@ struct Results {
 
 /// A source with its address, which is one for all lanes, since aL belongs to the group.
 #[derive(Clone, Copy)]
-enum Place {
+enum SourceValue {
     Temp(usize),
     Value([f32; 4]),
 }
@@ -130,8 +130,8 @@ impl Group {
         &self,
         common: &CmnInst,
         alu: &Alu,
-        rgb: &[Place; 3],
-        alpha: &[Place; 3],
+        rgb: &[SourceValue; 3],
+        alpha: &[SourceValue; 3],
         lane: Lane,
     ) -> Results {
         let read = Reader { group: self, alu, rgb, alpha, lane };
@@ -413,17 +413,17 @@ impl Group {
         }
     }
 
-    fn places(&self, sources: &Sources, used: [bool; 3]) -> Result<[Place; 3], Cause> {
-        let mut places = [Place::Value([0.0; 4]); 3];
+    fn places(&self, sources: &Sources, used: [bool; 3]) -> Result<[SourceValue; 3], Cause> {
+        let mut places = [SourceValue::Value([0.0; 4]); 3];
         for ((place, source), used) in places.iter_mut().zip(sources.src).zip(used) {
             if used {
                 *place = match source {
-                    Source::Temp { addr, rel } => Place::Temp(self.temp_address(addr, rel)?),
+                    Source::Temp { addr, rel } => SourceValue::Temp(self.temp_address(addr, rel)?),
                     Source::Const { addr, rel } => {
                         let number = self.relative("const", addr, rel, CONSTANTS)?;
-                        Place::Value(self.constants[number].map(f32::from_bits))
+                        SourceValue::Value(self.constants[number].map(f32::from_bits))
                     }
-                    Source::Inline { code } => Place::Value([inline_constant(code); 4]),
+                    Source::Inline { code } => SourceValue::Value([inline_constant(code); 4]),
                 };
             }
         }
@@ -478,8 +478,8 @@ impl Group {
 struct Reader<'a> {
     group: &'a Group,
     alu: &'a Alu,
-    rgb: &'a [Place; 3],
-    alpha: &'a [Place; 3],
+    rgb: &'a [SourceValue; 3],
+    alpha: &'a [SourceValue; 3],
     lane: Lane,
 }
 
@@ -508,9 +508,9 @@ impl Reader<'_> {
             3 => (self.alpha, self.alu.alpha_sources.srcp_op),
             _ => (self.rgb, self.alu.rgb_sources.srcp_op),
         };
-        let fetch = |place: Place| match place {
-            Place::Temp(register) => self.group.temp_value(register, channel, lane),
-            Place::Value(value) => value[channel],
+        let fetch = |place: SourceValue| match place {
+            SourceValue::Temp(register) => self.group.temp_value(register, channel, lane),
+            SourceValue::Value(value) => value[channel],
         };
         match sel {
             Sel::SRC0 => fetch(places[0]),

@@ -12,7 +12,7 @@ use crate::words::CfInst;
 
 /// What is known of a stack entry without running the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Place {
+pub(crate) struct StackEntry {
     pub(crate) cost: Cost,
     /// Of a call where its RETURN goes, of a loop the first instruction of its body.
     pub(crate) to: u32,
@@ -22,9 +22,10 @@ pub(crate) struct Place {
     calls: u8,
 }
 
-impl Place {
+impl StackEntry {
     /// The call of a program that others call.
-    pub(crate) const CALLER: Place = Place { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
+    pub(crate) const CALLER: StackEntry =
+        StackEntry { cost: Cost::Call, to: u32::MAX, indexed: false, calls: 0 };
 
     pub(crate) fn is_branch(&self) -> bool {
         matches!(self.cost, Cost::Push | Cost::WholeQuadPush)
@@ -40,17 +41,17 @@ impl Place {
 }
 
 /// A place in the program with the stack there.
-type At = (u32, Vec<Place>);
+type At = (u32, Vec<StackEntry>);
 
 /// What a walk comes across.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Met<'a> {
     /// An instruction, with the stack before it.
-    Instruction(&'a [Place]),
+    Instruction(&'a [StackEntry]),
     /// An effect that the stack does not allow: the way ends.
-    Fault(Effect, &'a [Place]),
+    Fault(Effect, &'a [StackEntry]),
     /// The end of the program, with the stack behind it.
-    End(&'a [Place]),
+    End(&'a [StackEntry]),
 }
 
 /// Why a walk has not followed all paths.
@@ -80,7 +81,7 @@ pub fn stack_needed(code: &Code, start: u32) -> Option<StackUse> {
 pub(crate) fn walk(
     code: &Code,
     start: u32,
-    stack: Vec<Place>,
+    stack: Vec<StackEntry>,
     watch: &mut dyn FnMut(u32, Met<'_>),
 ) -> Result<(StackUse, u32), Unfinished> {
     let mut search = Search { code, open: vec![(start, stack)], most: StackUse::default(), most_at: start };
@@ -136,7 +137,7 @@ impl Search<'_> {
         way: &Way,
         pc: u32,
         indexed: bool,
-        stack: &mut Vec<Place>,
+        stack: &mut Vec<StackEntry>,
     ) -> Result<Option<u32>, Effect> {
         let mut to = way.to;
         for effect in &way.effects {
@@ -144,11 +145,11 @@ impl Search<'_> {
             match *effect {
                 Effect::Push(cost) => {
                     let to = if cost == Cost::Loop { pc + 1 } else { 0 };
-                    self.push(pc, stack, Place { cost, to, indexed, calls: 0 });
+                    self.push(pc, stack, StackEntry { cost, to, indexed, calls: 0 });
                 }
                 Effect::Pop(count) => {
                     for _ in 0..count {
-                        if !stack.last().is_some_and(Place::is_branch) {
+                        if !stack.last().is_some_and(StackEntry::is_branch) {
                             return fault;
                         }
                         stack.pop();
@@ -160,7 +161,7 @@ impl Search<'_> {
                     Some(place) => stack.truncate(place + 1),
                     None => return fault,
                 },
-                Effect::LoopOnTop | Effect::EndLoop if !stack.last().is_some_and(Place::is_loop) => {
+                Effect::LoopOnTop | Effect::EndLoop if !stack.last().is_some_and(StackEntry::is_loop) => {
                     return fault;
                 }
                 Effect::LoopOnTop => {}
@@ -170,10 +171,10 @@ impl Search<'_> {
                     if depth + u32::from(calls) > FlowSetup::CALL_LIMIT {
                         return Ok(None);
                     }
-                    self.push(pc, stack, Place { cost: Cost::Call, to: pc + 1, indexed: false, calls });
+                    self.push(pc, stack, StackEntry { cost: Cost::Call, to: pc + 1, indexed: false, calls });
                 }
                 Effect::Return => match stack.pop_if(|place| place.is_call()) {
-                    Some(call) => to = to.or((call != Place::CALLER).then_some(call.to)),
+                    Some(call) => to = to.or((call != StackEntry::CALLER).then_some(call.to)),
                     None => return fault,
                 },
             }
@@ -181,7 +182,7 @@ impl Search<'_> {
         Ok(to)
     }
 
-    fn push(&mut self, pc: u32, stack: &mut Vec<Place>, place: Place) {
+    fn push(&mut self, pc: u32, stack: &mut Vec<StackEntry>, place: StackEntry) {
         stack.push(place);
         let width = self.code.chip().wave_width;
         let used = StackUse::of(stack.iter().map(|place| place.cost), width);
@@ -193,7 +194,7 @@ impl Search<'_> {
 }
 
 /// The place on the stack of the innermost loop, if it began in this subroutine.
-pub(crate) fn innermost_loop(stack: &[Place]) -> Option<usize> {
+pub(crate) fn innermost_loop(stack: &[StackEntry]) -> Option<usize> {
     let top = stack.iter().rposition(|place| !place.is_branch())?;
     stack[top].is_loop().then_some(top)
 }

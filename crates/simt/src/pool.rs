@@ -33,7 +33,7 @@ fn process() -> u32 {
 }
 
 /// Pool in which a thread starts parallel work.
-enum Place {
+enum Caller {
     /// The thread belongs to a pool of this process and uses that.
     Here,
     /// The thread uses the pool of the process.
@@ -43,15 +43,15 @@ enum Place {
     Orphan,
 }
 
-fn place() -> Place {
+fn place() -> Caller {
     if rayon::current_thread_index().is_none() {
-        return Place::Elsewhere;
+        return Caller::Elsewhere;
     }
     let process = process();
     if HOME.get() == 0 {
         HOME.set(process);
     }
-    if HOME.get() == process { Place::Here } else { Place::Orphan }
+    if HOME.get() == process { Caller::Here } else { Caller::Orphan }
 }
 
 /// The pool of this process, or `None` if the host does not create threads.
@@ -102,12 +102,12 @@ pub fn set_threads(threads: usize) {
 /// ```
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match place() {
-        Place::Here => work(),
-        Place::Elsewhere => match own() {
+        Caller::Here => work(),
+        Caller::Elsewhere => match own() {
             Some(pool) => pool.install(work),
             None => work(),
         },
-        Place::Orphan => std::thread::scope(|scope| {
+        Caller::Orphan => std::thread::scope(|scope| {
             let done = scope.spawn(|| install(work)).join();
             done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         }),
@@ -117,7 +117,7 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// Returns the number of threads of the pool in which [`install`] does work.
 pub fn threads() -> usize {
     match place() {
-        Place::Here => rayon::current_num_threads(),
-        Place::Elsewhere | Place::Orphan => own().map_or(1, ThreadPool::current_num_threads),
+        Caller::Here => rayon::current_num_threads(),
+        Caller::Elsewhere | Caller::Orphan => own().map_or(1, ThreadPool::current_num_threads),
     }
 }

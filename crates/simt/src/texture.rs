@@ -292,7 +292,7 @@ impl Face {
 }
 
 /// A position on one level: coordinates in texels, and the slice that an array or cube fixes.
-struct Place {
+struct LevelPosition {
     texels: [f32; 3],
     /// Texels along each axis.
     size: [f32; 3],
@@ -302,7 +302,7 @@ struct Place {
     slice: Option<i64>,
 }
 
-impl Place {
+impl LevelPosition {
     /// Texel to the lower side of an axis' coordinate, moved by `offset`, and the weight of the one above it.
     fn neighbours(&self, axis: usize, offset: i32) -> (i64, f32) {
         let (texels, size, moved) = (self.texels[axis], self.size[axis], offset as f32);
@@ -322,7 +322,7 @@ impl Place {
     }
 }
 
-fn resolve(image: &Image, sampler: &Sampler, at: &Position, level: usize) -> Place {
+fn resolve(image: &Image, sampler: &Sampler, at: &Position, level: usize) -> LevelPosition {
     let Level { width, height, depth, .. } = image.levels[level];
     let clean = at.coordinates.map(|x| if x.is_nan() { 0.0 } else { x });
     let size = [width, height, depth].map(|size| size as f32);
@@ -337,25 +337,26 @@ fn resolve(image: &Image, sampler: &Sampler, at: &Position, level: usize) -> Pla
         let face = Face::of(clean);
         let [s, t] = face.project(clean).map(|x| if x.is_nan() { 0.0 } else { x });
         (
-            Place { texels: [s * size[0], t * size[1], 0.0], size, wrap: edge, axes: 2, slice: None },
+            LevelPosition { texels: [s * size[0], t * size[1], 0.0], size, wrap: edge, axes: 2, slice: None },
             element * 6 + i64::from(face.0),
         )
     };
     let scaled = [scale(0, clean[0]), scale(1, clean[1]), scale(2, clean[2])];
-    let plain = |axes, slice| Place { texels: scaled, size, wrap: sampler.wrap, axes, slice: Some(slice) };
+    let plain =
+        |axes, slice| LevelPosition { texels: scaled, size, wrap: sampler.wrap, axes, slice: Some(slice) };
     match image.shape {
         Shape::D1 => plain(1, 0),
         Shape::D2 => plain(2, 0),
-        Shape::D3 => Place { texels: scaled, size, wrap: sampler.wrap, axes: 3, slice: None },
+        Shape::D3 => LevelPosition { texels: scaled, size, wrap: sampler.wrap, axes: 3, slice: None },
         Shape::D1Array => plain(1, layers(depth)),
         Shape::D2Array => plain(2, layers(depth)),
         Shape::Cube => {
             let (place, slice) = cube(0);
-            Place { slice: Some(slice), ..place }
+            LevelPosition { slice: Some(slice), ..place }
         }
         Shape::CubeArray => {
             let (place, slice) = cube(layers(depth / 6));
-            Place { slice: Some(slice), ..place }
+            LevelPosition { slice: Some(slice), ..place }
         }
     }
 }
@@ -444,13 +445,13 @@ fn filter_level(
 fn nearest<T>(
     level: &Level,
     sampler: &Sampler,
-    place: Place,
+    place: LevelPosition,
     offset: [i32; 3],
     value: impl Fn([u32; 4]) -> T,
 ) -> T {
     let wrap = place.wrap.map(wrap_of_nearest);
     let texel = [0, 1, 2].map(|axis| floor(place.texels[axis]) + i64::from(offset[axis]));
-    fetch(level, sampler, &Place { wrap, ..place }, texel, value)
+    fetch(level, sampler, &LevelPosition { wrap, ..place }, texel, value)
 }
 
 /// How nearest filtering wraps: a coordinate that stops at the edge of the image falls into its last texel.
@@ -499,7 +500,7 @@ fn mix(weight: f32, low: impl Fn() -> [f32; 4], high: impl Fn() -> [f32; 4]) -> 
 fn fetch<T>(
     level: &Level,
     sampler: &Sampler,
-    place: &Place,
+    place: &LevelPosition,
     texel: [i64; 3],
     value: impl Fn([u32; 4]) -> T,
 ) -> T {
@@ -528,7 +529,7 @@ fn wrapped(wrap: Wrap, index: i64, size: i64) -> Option<i64> {
             Some(if index < size { index } else { 2 * size - 1 - index })
         }
         Wrap::ClampToEdge => Some(index.clamp(0, size - 1)),
-        // A coordinate that stops at the edge reaches the border by half a texel: `Place::neighbours`.
+        // A coordinate that stops at the edge reaches the border by half a texel: `LevelPosition::neighbours`.
         Wrap::Clamp | Wrap::ClampToBorder => inside(index),
         Wrap::MirrorOnceToEdge => Some(mirror(index).min(size - 1)),
         Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => inside(mirror(index)),

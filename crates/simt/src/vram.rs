@@ -260,14 +260,14 @@ impl<'a> Vram<'a> {
 
     /// Returns the parts of a range in head, words and tail, or `None` if the range is not in memory.
     #[inline]
-    fn place(self, at: usize, length: usize) -> Option<Place> {
+    fn place(self, at: usize, length: usize) -> Option<Covered> {
         let end = at.checked_add(length).filter(|end| *end <= self.len())?;
         let part = |start: usize, length: usize| {
             let inside = |at: usize| at.saturating_sub(start).min(length);
             inside(at)..inside(end)
         };
         let (head, words) = (self.head.len(), self.words.len() * WORD);
-        Some(Place {
+        Some(Covered {
             head: part(0, head),
             words: part(head, words),
             tail: part(head + words, self.tail.len()),
@@ -276,7 +276,7 @@ impl<'a> Vram<'a> {
 }
 
 /// A range of memory: the bytes of each part that it covers.
-struct Place {
+struct Covered {
     head: Range<usize>,
     words: Range<usize>,
     tail: Range<usize>,

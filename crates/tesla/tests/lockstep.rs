@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rayon::prelude::*;
 use reconverge_simt::texture::{Compare, Shape};
-use reconverge_simt::{Engine, Lane, Level, Machine, Mode, Options, Silent};
+use reconverge_simt::{Engine, Lane, Level, Mode, Options, Silent};
 use reconverge_tesla::inst::{Chip, Control, Group, Op, Stage};
 use reconverge_tesla::table::TABLE;
 use reconverge_tesla::texture::{Texture, TextureSampler, Textures};

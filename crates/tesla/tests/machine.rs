@@ -8,9 +8,7 @@ use reconverge_isa::program::{ConstantBlock, Module, Place, Slot, Variable};
 use reconverge_simt::limits::LANES;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
-use reconverge_simt::{
-    Event, GroupId, GroupTrap, Lane, Machine, Mode, Options, Recorder, Silent, Step, Watch,
-};
+use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
     Compute, Fragment, Geometry, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,

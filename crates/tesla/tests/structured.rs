@@ -5,7 +5,7 @@
 use reconverge_isa::Program as Words;
 use reconverge_isa::graph::Graph;
 use reconverge_isa::program::ConstantBlock;
-use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Level, Machine, Options, Step, Why};
+use reconverge_simt::{Engine, FlowView, Lane as LaneNumber, Level, Options, Step, Why};
 use reconverge_tesla::code::Code;
 use reconverge_tesla::graph::graph;
 use reconverge_tesla::inst::{Chip, Stage};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use reconverge_simt::{Engine, Event, Lane, Machine, Mode, Options, Recorder};
+use reconverge_simt::{Engine, Event, Lane, Mode, Options, Recorder};
 use reconverge_tesla::code::Code;
 use reconverge_tesla::graph::graph;
 use reconverge_tesla::inst::{Chip, Stage};

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Place of a module in its crate: the names from the root on.
-type Place = Vec<String>;
+/// ModulePath of a module in its crate: the names from the root on.
+type ModulePath = Vec<String>;
 
 /// The imports that climb: each module of `src` may name only modules that come earlier in `order`.
 ///
@@ -51,7 +51,7 @@ pub fn climbing_imports(src: &Path, order: &[&str]) -> Vec<String> {
 pub fn circles(src: &Path) -> Vec<String> {
     let modules = Modules::read(src);
     // By folder and module, the modules of the folder that it imports.
-    let mut graphs: BTreeMap<Place, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    let mut graphs: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for place in modules.0.keys() {
         for to in modules.imports(place) {
             let same = place.iter().zip(&to).take_while(|(one, other)| one == other).count();
@@ -88,7 +88,7 @@ fn reached<'a>(graph: &'a BTreeMap<String, BTreeSet<String>>, from: &'a String) 
 /// A name that a module has from elsewhere.
 #[derive(Debug, PartialEq, Eq)]
 struct Use {
-    path: Place,
+    path: ModulePath,
     name: String,
     public: bool,
 }
@@ -99,17 +99,17 @@ struct Module {
     file: PathBuf,
     uses: Vec<Use>,
     /// Paths of two names or more in the code.
-    paths: Vec<Place>,
+    paths: Vec<ModulePath>,
 }
 
-struct Modules(BTreeMap<Place, Module>);
+struct Modules(BTreeMap<ModulePath, Module>);
 
 impl Modules {
     fn read(src: &Path) -> Modules {
-        let mut modules: BTreeMap<Place, Module> = BTreeMap::new();
+        let mut modules: BTreeMap<ModulePath, Module> = BTreeMap::new();
         for file in sources(src) {
             let inside = file.strip_prefix(src).expect("it lies in the folder").to_path_buf();
-            let mut place: Place = inside
+            let mut place: ModulePath = inside
                 .with_extension("")
                 .components()
                 .map(|part| part.as_os_str().to_string_lossy().into_owned())
@@ -132,28 +132,28 @@ impl Modules {
     }
 
     /// The modules whose items a module names, except for those around and inside it.
-    fn imports(&self, place: &Place) -> BTreeSet<Place> {
+    fn imports(&self, place: &ModulePath) -> BTreeSet<ModulePath> {
         let module = &self.0[place];
         let used = module.uses.iter().filter(|used| !used.public).map(|used| &used.path);
         let found = used.chain(&module.paths).filter(|path| self.is_own(place, path));
         let found = found.filter_map(|path| self.owner(place, path, 0));
-        let related = |to: &Place| to.starts_with(place) || (!to.is_empty() && place.starts_with(to));
+        let related = |to: &ModulePath| to.starts_with(place) || (!to.is_empty() && place.starts_with(to));
         found.filter(|to| !related(to)).collect()
     }
 
     /// Whether a path begins in this crate.
-    fn is_own(&self, place: &Place, path: &[String]) -> bool {
+    fn is_own(&self, place: &ModulePath, path: &[String]) -> bool {
         let [first, ..] = path else { return false };
         matches!(first.as_str(), "crate" | "self" | "super") || self.child(place, first).is_some()
     }
 
-    fn child(&self, place: &[String], name: &str) -> Option<Place> {
+    fn child(&self, place: &[String], name: &str) -> Option<ModulePath> {
         let child = [place, &[name.to_owned()]].concat();
         self.0.contains_key(&child).then_some(child)
     }
 
     /// The module that defines what a path names.
-    fn owner(&self, place: &Place, path: &[String], depth: usize) -> Option<Place> {
+    fn owner(&self, place: &ModulePath, path: &[String], depth: usize) -> Option<ModulePath> {
         let mut here = place.clone();
         let mut rest = path;
         while let [first, more @ ..] = rest {
@@ -200,7 +200,7 @@ pub fn sources(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// What a source names outside comments and tests: by `use`, and by paths in the code.
-fn named(text: &str) -> (Vec<Use>, Vec<Place>) {
+fn named(text: &str) -> (Vec<Use>, Vec<ModulePath>) {
     let end = text.lines().take_while(|line| line.trim() != "#[cfg(test)]").map(|line| line.len() + 1).sum();
     let tokens = tokens(&text[..text.len().min(end)]);
     let (mut uses, mut paths) = (Vec::new(), Vec::new());
@@ -231,7 +231,7 @@ fn named(text: &str) -> (Vec<Use>, Vec<Place>) {
 }
 
 /// The names at the start of tokens that `::` joins.
-fn path(tokens: &[&str]) -> Place {
+fn path(tokens: &[&str]) -> ModulePath {
     let is_name = |token: &&&str| token.starts_with(|first: char| first.is_alphabetic() || first == '_');
     let joined = tokens.chunks(2).take_while(|pair| is_name(&&pair[0]));
     let count = joined.clone().take_while(|pair| pair.get(1) == Some(&"::")).count();

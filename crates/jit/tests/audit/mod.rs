@@ -1,4 +1,4 @@
-//! Reads the bytes of a pass back: only instructions of a list, which store only into the state, the group's rows, the frame
+//! Reads the bytes of a region back: only instructions of a list, which store only into the state, the group's rows, the frame
 //! and, where a plan says so, the window.
 
 use std::collections::BTreeSet;
@@ -108,7 +108,7 @@ const AVX512: &[Mnemonic] = &[
     Mnemonic::Vrndscaleps,
 ];
 
-/// Reads the code of a pass of a level back. `rows`: bytes of the group's rows. `functions`: what it may call. `window`: it may store there.
+/// Reads the code of a region of a level back. `rows`: bytes of the group's rows. `functions`: what it may call. `window`: it may store there.
 ///
 /// # Panics
 /// The code does something else.

@@ -38,7 +38,7 @@ use crate::group::{Group, OUTPUTS, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
-use compiled::Passer;
+use compiled::Regions;
 use lower::Lowered;
 
 /// A program lowered for a launch.
@@ -100,12 +100,12 @@ impl Fast {
 
     /// Whether some of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.passer().is_some()
+        self.regions().is_some()
     }
 
-    /// What runs passes of the program; `None` where it is not compiled.
-    fn passer(&self) -> Option<Passer<'_>> {
-        self.compiled.as_deref().map(Passer::new)
+    /// The compiled regions of the program, if there are any.
+    fn regions(&self) -> Option<Regions<'_>> {
+        self.compiled.as_deref().map(Regions::new)
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-use super::compiled::{Passed, Passer, Work};
+use super::compiled::{Exit, Regions, Work};
 use super::lanes::{Lanes, Set, State, choose};
 use super::lower::{Block, Last, Lowered, NONE};
 use crate::cause::Cause;
@@ -115,7 +115,7 @@ impl Fast {
         let mut cursor = Cursor {
             lowered,
             level: self.level,
-            passes: self.passer(),
+            regions: self.regions(),
             strict,
             lanes,
             flow: &mut *flow,
@@ -149,7 +149,7 @@ impl Fast {
 struct Cursor<'a> {
     lowered: &'a Lowered,
     level: Level,
-    passes: Option<Passer<'a>>,
+    regions: Option<Regions<'a>>,
     strict: bool,
     lanes: Lanes<'a>,
     flow: &'a mut Flow,
@@ -183,10 +183,10 @@ impl<'a> Cursor<'a> {
         let mut ran = false;
         if !O::ENABLED
             && inside == 0
-            && let Some(passes) = self.passes
-            && let Some(pass) = passes.pass(self.number, self.budget, self.flow)
+            && let Some(regions) = self.regions
+            && let Some(region) = regions.region(self.number, self.budget, self.flow)
         {
-            ran = self.pass(passes, pass, observer)?;
+            ran = self.region(regions, region, observer)?;
             if !ran {
                 return ControlFlow::Continue(());
             }
@@ -234,15 +234,15 @@ impl<'a> Cursor<'a> {
 
     /// Runs a compiled region. Returns whether it ends after the operations of a block, which is the next then.
     #[inline(always)]
-    fn pass<O: Observer>(
+    fn region<O: Observer>(
         &mut self,
-        passes: Passer<'a>,
-        pass: u32,
+        regions: Regions<'a>,
+        region: u32,
         observer: &mut O,
     ) -> ControlFlow<Stop, bool> {
         let left = self.budget;
-        let passed = passes.run(
-            pass,
+        let exit = regions.run(
+            region,
             Work {
                 lowered: self.lowered,
                 level: self.level,
@@ -255,16 +255,16 @@ impl<'a> Cursor<'a> {
             },
         );
         announce_path(observer, Path::Compiled, left - self.budget);
-        match passed {
-            Passed::On => self.number = NONE,
-            Passed::Behind(block) => {
+        match exit {
+            Exit::Here => self.number = NONE,
+            Exit::Behind(block) => {
                 self.number = block;
                 return ControlFlow::Continue(true);
             }
-            Passed::Left(at) => {
+            Exit::Left(at) => {
                 let block = &self.lowered.blocks[at as usize];
                 let Last::Flow(place) = block.last else { return ControlFlow::Break(Stop::Reference) };
-                // All that are active leave, whose row the pass has made.
+                // All that are active leave, whose row the region has computed.
                 let want = self.flow.active();
                 (self.active, self.number) = (want, NONE);
                 if let Err(undefined) = self.flow.execute(&self.lowered.flows[place as usize], want) {

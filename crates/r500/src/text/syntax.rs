@@ -96,13 +96,13 @@ pub(super) fn inline_code(value: f32) -> Option<u32> {
 }
 
 /// A word and a field of it.
-type Place = (usize, &'static Field);
+type FieldPosition = (usize, &'static Field);
 
 /// The names of the fields of an instruction type.
 struct Names {
     /// Every field by its name, and by its word's name and its own. The standard library's hash took 5 % of writing and reading a
     /// program.
-    places: HashMap<String, Place, RandomState>,
+    places: HashMap<String, FieldPosition, RandomState>,
     /// The fields of each word, as they are written between braces.
     in_braces: [Vec<(String, &'static Field)>; WORDS],
 }
@@ -132,7 +132,7 @@ impl Names {
 
 /// The word and field of a name. A name that occurs in several words needs the
 /// word's name before it: `US_ALU_RGB_INST.OMOD`.
-pub(super) fn field(kind: InstType, name: &str) -> Option<Place> {
+pub(super) fn field(kind: InstType, name: &str) -> Option<FieldPosition> {
     let places = &Names::of(kind).places;
     // Names are mostly written as the manual has them.
     places.get(name).or_else(|| places.get(&name.to_ascii_uppercase())).copied()

@@ -46,7 +46,7 @@ use crate::code::{CfOp, Code, FetchOp};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, PREVIOUS, Wave};
-use compiled::Passer;
+use compiled::Regions;
 use lower::Lowered;
 use run::{Counts, Runner};
 
@@ -75,12 +75,12 @@ impl Fast {
 
     /// Whether some of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.passer().is_some()
+        self.regions().is_some()
     }
 
-    /// What runs passes of the program; `None` where it is not compiled.
-    fn passer(&self) -> Option<Passer<'_>> {
-        self.compiled.as_deref().map(Passer::new)
+    /// The compiled regions of the program, if there are any.
+    fn regions(&self) -> Option<Regions<'_>> {
+        self.compiled.as_deref().map(Regions::new)
     }
 
     /// The rows that operations need after a wavefront's registers.

@@ -25,7 +25,7 @@ pub(super) const BATCH: usize = 16;
 pub(super) const FIRST: usize = 4;
 
 /// The place of a batch among all lanes.
-struct Place<'a> {
+struct BatchOutputs<'a> {
     killed: &'a mut [bool],
     exports: Vec<Part<'a>>,
 }
@@ -70,10 +70,10 @@ pub(super) fn run(
         written.reserve_exact(total - start);
     }
     let lanes = BATCH * origin.width();
-    let mut batches: Vec<(&[usize], Place<'_>)> = places
+    let mut batches: Vec<(&[usize], BatchOutputs<'_>)> = places
         .chunks(BATCH)
         .zip(killed[start..].chunks_mut(lanes))
-        .map(|(places, killed)| (places, Place { killed, exports: Vec::with_capacity(exports.len()) }))
+        .map(|(places, killed)| (places, BatchOutputs { killed, exports: Vec::with_capacity(exports.len()) }))
         .collect();
     for Exported { kind, base, values, written } in &mut exports {
         let values = values.spare_capacity_mut()[..total - start].chunks_mut(lanes);
@@ -117,8 +117,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Runs a batch and gives the results that have no place.
-    fn batch(&mut self, starts: &[usize], mut place: Place<'_>) -> Result<Outcome, GroupTrap<Cause>> {
-        let Place { killed, exports } = &mut place;
+    fn batch(&mut self, starts: &[usize], mut place: BatchOutputs<'_>) -> Result<Outcome, GroupTrap<Cause>> {
+        let BatchOutputs { killed, exports } = &mut place;
         let mut rest = Outcome::default();
         for start in starts {
             self.wave.restart(*start);

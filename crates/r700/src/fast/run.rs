@@ -10,7 +10,7 @@ use reconverge_simt::wide::{Set, Wide};
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
-use super::compiled::{Passer, Work as Passing};
+use super::compiled::{Regions, Work as RegionWork};
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Node, Work};
 use crate::cause::Cause;
@@ -28,7 +28,7 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     counts: Counts,
-    passes: Option<Passer<'a>>,
+    regions: Option<Regions<'a>>,
 }
 
 /// Instructions of a wavefront that its statistics do not have yet, and their sum over lanes. Kept apart, so that the loop
@@ -179,7 +179,7 @@ impl<'a> Runner<'a> {
             tables: &fast.lowered.tables,
         };
         let counts = Counts::new(&fast.lowered);
-        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, passes: fast.passer() }
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.regions() }
     }
 
     pub(super) fn reset_counts(&mut self) {
@@ -255,15 +255,17 @@ impl<'a> Runner<'a> {
         while !wave.flow.done() {
             let pc = wave.flow.pc() as usize;
             if !O::ENABLED
-                && let Some(passes) = self.passes
+                && let Some(regions) = self.regions
                 && let Some(left) = limit.checked_sub(issued.instructions)
-                && let Some(pass) = passes.pass(first + pc, left, &wave.flow)
+                && let Some(region) = regions.region(first + pc, left, &wave.flow)
             {
                 let before = issued.instructions;
                 let Runner { level, lanes, counts, .. } = self;
                 let issued = &mut issued;
-                passes
-                    .run(pass, Passing { lowered, level: *level, lanes, wave, counts, issued, budget: left });
+                regions.run(
+                    region,
+                    RegionWork { lowered, level: *level, lanes, wave, counts, issued, budget: left },
+                );
                 if O::PATHS {
                     observer.path(Path::Compiled, issued.instructions - before);
                 }

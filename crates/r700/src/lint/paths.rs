@@ -16,12 +16,12 @@ use crate::code::{Cf, CfOp, Code};
 use crate::flow::{AluForm, Cost, StackUse};
 use crate::graph::{Effect, Ways};
 use crate::meaning::Meaning;
-use crate::stack::{Met, Place, Unfinished, innermost_loop, walk};
+use crate::stack::{Met, StackEntry, Unfinished, innermost_loop, walk};
 use crate::words::CfInst;
 
 pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let start = lint.known.start;
-    let first = if called(lint, code, ways) { vec![Place::CALLER] } else { Vec::new() };
+    let first = if called(lint, code, ways) { vec![StackEntry::CALLER] } else { Vec::new() };
     let by_loop = by_loop(lint, code);
     let mut watch =
         Watch { code, by_loop, frames: BTreeMap::new(), merged: BTreeMap::new(), found: BTreeMap::new() };
@@ -97,7 +97,7 @@ struct Watch<'a> {
     code: &'a Code,
     by_loop: BTreeSet<u32>,
     /// The entries of the subroutine before each instruction, as first met.
-    frames: BTreeMap<u32, Vec<Place>>,
+    frames: BTreeMap<u32, Vec<StackEntry>>,
     merged: BTreeMap<u32, String>,
     found: BTreeMap<(u32, &'static str), (&'static Rule, String)>,
 }
@@ -112,8 +112,8 @@ impl Watch<'_> {
             Met::Instruction(stack) => self.instruction(pc, stack),
             Met::Fault(effect, stack) => self.fault(pc, effect, stack),
             Met::End(stack) => {
-                let left = stack.strip_prefix(&[Place::CALLER]).unwrap_or(stack);
-                if left.iter().any(Place::is_call) {
+                let left = stack.strip_prefix(&[StackEntry::CALLER]).unwrap_or(stack);
+                if left.iter().any(StackEntry::is_call) {
                     self.find(&END_IN_CALL, pc, format!("{} on the stack", entries(left)));
                 } else if !left.is_empty() {
                     self.find(&STACK_LEFT, pc, format!("{} on the stack", entries(left)));
@@ -122,8 +122,8 @@ impl Watch<'_> {
         }
     }
 
-    fn instruction(&mut self, pc: u32, stack: &[Place]) {
-        let frame = stack.rsplit(Place::is_call).next().unwrap_or_default();
+    fn instruction(&mut self, pc: u32, stack: &[StackEntry]) {
+        let frame = stack.rsplit(StackEntry::is_call).next().unwrap_or_default();
         match self.frames.get(&pc) {
             None => drop(self.frames.insert(pc, frame.to_vec())),
             Some(other) if *other != frame => {
@@ -162,13 +162,13 @@ impl Watch<'_> {
         }
     }
 
-    fn branch(&mut self, pc: u32, frame: &[Place]) {
-        if !frame.last().is_some_and(Place::is_branch) {
+    fn branch(&mut self, pc: u32, frame: &[StackEntry]) {
+        if !frame.last().is_some_and(StackEntry::is_branch) {
             self.find(&ELSE, pc, format!("{} on the stack", entries(frame)));
         }
     }
 
-    fn fault(&mut self, pc: u32, effect: Effect, stack: &[Place]) {
+    fn fault(&mut self, pc: u32, effect: Effect, stack: &[StackEntry]) {
         let top = stack.last().map_or("nothing", kind);
         let found = format!("{top} is on top of the stack");
         match effect {
@@ -184,7 +184,7 @@ impl Watch<'_> {
     }
 }
 
-fn kind(place: &Place) -> &'static str {
+fn kind(place: &StackEntry) -> &'static str {
     match place.cost {
         Cost::Push | Cost::WholeQuadPush => "PUSH",
         Cost::Loop => "LOOP",
@@ -193,7 +193,7 @@ fn kind(place: &Place) -> &'static str {
 }
 
 /// The entries in words, outermost first.
-fn entries(stack: &[Place]) -> String {
+fn entries(stack: &[StackEntry]) -> String {
     match stack {
         [] => "nothing".to_owned(),
         _ => stack.iter().map(kind).collect::<Vec<_>>().join(", "),

@@ -114,7 +114,7 @@ struct Cf {
 
 /// What a label names.
 #[derive(Clone, Copy)]
-enum Place {
+enum LabelTarget {
     /// A control-flow instruction, by its address.
     Control(usize),
     /// A line of a clause: its control-flow instruction, and the 64-bit words of the clause before it.
@@ -142,7 +142,7 @@ struct Asm<'a> {
     at: usize,
     /// `.start` with a label.
     start: Option<(String, Span)>,
-    labels: HashMap<String, (Place, Span)>,
+    labels: HashMap<String, (LabelTarget, Span)>,
     pending_labels: Vec<(String, Span)>,
     group: Group,
     faults: Vec<Diagnostic>,
@@ -249,7 +249,7 @@ impl<'a> Asm<'a> {
                     Some(_) => return Err(wrong(first, "the address is beyond any program")),
                     None => self.cf.last().map_or(0, |cf| cf.addr + 1),
                 };
-                self.name_place(Place::Control(addr));
+                self.name_place(LabelTarget::Control(addr));
                 // Kept even when wrong, so that what follows is judged in its place.
                 self.cf.push(Cf {
                     addr,
@@ -272,7 +272,7 @@ impl<'a> Asm<'a> {
     }
 
     /// Gives the labels that wait for something to name this place.
-    fn name_place(&mut self, place: Place) {
+    fn name_place(&mut self, place: LabelTarget) {
         for (name, span) in std::mem::take(&mut self.pending_labels) {
             match self.labels.get(&name) {
                 Some((_, first)) => {
@@ -287,7 +287,7 @@ impl<'a> Asm<'a> {
     /// The labels that wait name the line of a clause that comes next.
     fn name_clause_line(&mut self) {
         if let Some((cf, before)) = self.cf.split_last() {
-            self.name_place(Place::Clause(before.len(), cf.body.len() / 2));
+            self.name_place(LabelTarget::Clause(before.len(), cf.body.len() / 2));
         }
     }
 
@@ -386,15 +386,17 @@ impl<'a> Asm<'a> {
             };
             let launches = self.cf[number].is_alu() || is_fetch_clause(self.cf[number].words[1]);
             match place {
-                Place::Control(addr) if !launches => self.cf[number].words[0] |= addr as u32,
-                Place::Clause(owner, offset) if launches => self.share_clause(number, owner, offset, span),
-                Place::Control(_) => {
+                LabelTarget::Control(addr) if !launches => self.cf[number].words[0] |= addr as u32,
+                LabelTarget::Clause(owner, offset) if launches => {
+                    self.share_clause(number, owner, offset, span)
+                }
+                LabelTarget::Control(_) => {
                     let message = format!("`@{label}` names control flow, but this launches a clause");
                     self.faults.push(
                         Diagnostic::error(span, message).help("put the label before a line of a clause"),
                     );
                 }
-                Place::Clause(..) => {
+                LabelTarget::Clause(..) => {
                     let message =
                         format!("`@{label}` names a line of a clause, but this goes on in control flow");
                     let help = "put the label before a control-flow instruction";
@@ -404,8 +406,10 @@ impl<'a> Asm<'a> {
         }
         if let Some((label, span)) = self.start.take() {
             match self.labels.get(&label) {
-                Some((Place::Control(addr), _)) => self.state.push(("start".to_owned(), vec![*addr as u32])),
-                Some((Place::Clause(..), _)) => {
+                Some((LabelTarget::Control(addr), _)) => {
+                    self.state.push(("start".to_owned(), vec![*addr as u32]))
+                }
+                Some((LabelTarget::Clause(..), _)) => {
                     let message =
                         format!("`@{label}` names a line of a clause; a program starts in control flow");
                     self.faults.push(Diagnostic::error(span, message));

@@ -20,7 +20,7 @@ use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
 use super::Fast;
 use super::announce::{Key, announce_issues};
-use super::compiled::{Passed, Runner, Work};
+use super::compiled::{Exit, Runner, Work};
 use super::lanes::{ACTIVE, Lanes};
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, Transfer, place};
@@ -247,7 +247,7 @@ impl<O: Observer> Task for Chain<'_, '_, '_, '_, O> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Halt {
         // Not a copy of the cursor: a turn between two barriers is so short that reading back what was only just written is a
-        // sixth of it (scan; on the fast engine a long chain, collatz, loses a twelfth, which passes have made up for).
+        // sixth of it (scan; on the fast engine a long chain, collatz, loses a twelfth, which compiled regions have made up for).
         let cursor = self.0;
         (cursor.announced, cursor.chained) = (cursor.budget, 0);
         let halt = cursor.run_chain(wide);
@@ -263,13 +263,13 @@ enum Halt {
     /// No block has an instruction at the program counter.
     Unknown,
     /// The next block cannot run in a chain.
-    At(Place),
+    At(Position),
     /// The flow cannot go on: the address of the instruction, and the lanes that came to it.
     Fault { pc: u32, lanes: Mask, fault: Fault },
 }
 
 /// An instruction of a block.
-struct Place {
+struct Position {
     block: u32,
     /// Its number in the block.
     first: u32,
@@ -317,26 +317,26 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             let (block, diamond, taken) = loop {
                 // SAFETY: lowering numbers only blocks that it makes.
                 let mut block = unsafe { self.lowered.blocks.get_unchecked(self.block as usize) };
-                let passed = match self.pass() {
-                    Some(pass) => self.run_pass(pass, block),
-                    None => Passed::Apart(self.block),
+                let exit = match self.region() {
+                    Some(region) => self.run_region(region, block),
+                    None => Exit::Apart(self.block),
                 };
-                match passed {
-                    Passed::Before(next) => {
+                match exit {
+                    Exit::Before(next) => {
                         self.block = next;
                         continue;
                     }
-                    Passed::Behind(number) => {
+                    Exit::Behind(number) => {
                         self.block = number;
                         // SAFETY: as above.
                         block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
                     }
-                    Passed::Refused(block) => {
-                        // A pass does no joins but those of conditionals, whose blocks load and store nothing.
+                    Exit::Refused(block) => {
+                        // A region does no joins but those of conditionals, whose blocks load and store nothing.
                         let joined = self.lowered.blocks[block as usize].join.then_some(self.arrived);
-                        return Halt::At(Place { block, first: 0, joined, refused: true });
+                        return Halt::At(Position { block, first: 0, joined, refused: true });
                     }
-                    Passed::Apart(number) => {
+                    Exit::Apart(number) => {
                         self.block = number;
                         // SAFETY: as above.
                         block = unsafe { self.lowered.blocks.get_unchecked(number as usize) };
@@ -344,7 +344,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                         if !covered || !self.run_block(number, block) {
                             self.count_chain(block);
                             let joined = block.join.then_some(self.arrived);
-                            return Halt::At(Place { block: number, first: 0, joined, refused: covered });
+                            return Halt::At(Position { block: number, first: 0, joined, refused: covered });
                         }
                     }
                 }
@@ -383,7 +383,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
                 return Err(Halt::Unknown);
             };
             self.lanes.choose(wide, ACTIVE, self.arrived.0 as u32);
-            return Err(Halt::At(Place { block, first, joined: None, refused: false }));
+            return Err(Halt::At(Position { block, first, joined: None, refused: false }));
         }
         if self.lowered.blocks[self.block as usize].join {
             match self.flow.join(self.observer) {
@@ -422,18 +422,18 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
         true
     }
 
-    /// The pass that runs in the place of the block, if there is one.
+    /// The region that runs instead of the block, if there is one.
     #[inline(always)]
-    fn pass(&self) -> Option<u32> {
+    fn region(&self) -> Option<u32> {
         match &self.runner {
-            Some(runner) if !O::ENABLED => runner.pass(self.block, self.budget, self.flow),
+            Some(runner) if !O::ENABLED => runner.region(self.block, self.budget, self.flow),
             _ => None,
         }
     }
 
-    /// Runs a pass in the place of a block. What ran before is counted, and the pass itself too.
+    /// Runs a region instead of a block. What ran before is counted, and the region itself too.
     #[inline(always)]
-    fn run_pass(&mut self, pass: u32, block: &Block) -> Passed {
+    fn run_region(&mut self, region: u32, block: &Block) -> Exit {
         self.count_chain(block);
         let work = Work {
             lowered: self.lowered,
@@ -445,13 +445,13 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             budget: &mut self.budget,
             active: &mut self.active,
         };
-        let passed = match &mut self.runner {
-            Some(runner) => runner.run(pass, work),
-            None => Passed::Before(self.block),
+        let exit = match &mut self.runner {
+            Some(runner) => runner.run(region, work),
+            None => Exit::Before(self.block),
         };
         self.counted = self.budget;
         self.announce_path(Path::Compiled);
-        passed
+        exit
     }
 
     /// What comes behind a block that has run.
@@ -638,7 +638,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     fn run_apart<W: Wide>(
         &mut self,
         wide: W,
-        Place { block: number, first, joined, refused }: Place,
+        Position { block: number, first, joined, refused }: Position,
         issued: &mut [u64],
     ) -> Option<Stop> {
         let lowered = self.lowered;

@@ -196,7 +196,7 @@ fn push_body(
 
 /// What a word of the code is.
 #[derive(Clone, Copy, Default)]
-struct Place {
+struct WordMarks {
     /// An instruction, or a `.word`, starts here.
     start: bool,
     /// Something branches here.
@@ -220,7 +220,7 @@ struct Disassembler<'a> {
 
 /// Labels are named after their address.
 struct Places<'a> {
-    places: &'a [Place],
+    places: &'a [WordMarks],
     base: u32,
 }
 
@@ -353,8 +353,8 @@ impl Disassembler<'_> {
     }
 
     /// By word: starts of instructions, targets, nesting.
-    fn places(&self) -> Vec<Place> {
-        let mut places = vec![Place::default(); self.words.len() + 1];
+    fn places(&self) -> Vec<WordMarks> {
+        let mut places = vec![WordMarks::default(); self.words.len() + 1];
         let mut uses = Vec::new();
         let mut index = 0;
         while index < self.words.len() {

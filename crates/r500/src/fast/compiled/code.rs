@@ -1,6 +1,6 @@
 //! From operations to values: the templates.
 //!
-//! A [`Way`] is a segment while it is made, in its quick or its exact way: [`Way::operation`] gives the effect of an operation
+//! A [`Way`] is a segment while it is made, on its fast or its slow path: [`Way::operation`] gives the effect of an operation
 //! of the fast engine in the words of [`mod@crate::lane`], eight lanes at once.
 //!
 //! The code takes denormal operands as zeros, and rounds results gradually, as profile R does; that a denormal result is a
@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 
-use reconverge_jit::{One, Path, Rescuer, Row, Rows, Two, Value, predicate};
+use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
 use super::{ACTIVE_ROW, ROW};
 use crate::fast::lanes::{Channel, Operation, Place, Set};
@@ -130,7 +130,7 @@ impl<'a> Way<'a> {
         }
         let made = self.rows.compare(predicate::UNORD, value, value);
         let nan = self.rows.word(NAN.to_bits());
-        let value = self.rows.slice.select(made, value, nan);
+        let value = self.rows.strip.select(made, value, nan);
         self.rows.raw(value)
     }
 
@@ -145,7 +145,7 @@ impl<'a> Way<'a> {
             return self.float(value);
         }
         if self.rows.is_raw(value) {
-            // A raw result's NaN is the machine's own in the exact way, but for a sign modifier since.
+            // A raw result's NaN is the machine's own on the slow path, but for a sign modifier since.
             return if self.rows.exact { self.float(value) } else { value };
         }
         let minus_zero = self.rows.word(SIGN);
@@ -157,7 +157,7 @@ impl<'a> Way<'a> {
     fn sum(&mut self, channel: &Channel) -> Value {
         let [mut a, mut b, c] = [0, 1, 2].map(|number| self.source(channel, number));
         let zero_wins = self.program.zero_wins;
-        let known = [a, b, c].map(|value| self.rows.slice.is_constant(value).map(f32::from_bits));
+        let known = [a, b, c].map(|value| self.rows.strip.is_constant(value).map(f32::from_bits));
         if let [Some(x), Some(y), Some(z)] = known {
             let terms = [Term::product(x, y, zero_wins), Term::value(z)];
             return self.rows.word(lane::sum(&terms, channel.omod).to_bits());
@@ -168,18 +168,18 @@ impl<'a> Way<'a> {
             let (no_a, no_b) =
                 (self.rows.compare(predicate::EQ, a, zero), self.rows.compare(predicate::EQ, b, zero));
             let (sign_a, sign_b) = (self.rows.two(Two::And, a, sign), self.rows.two(Two::And, b, sign));
-            (a, b) = (self.rows.slice.select(no_b, a, sign_a), self.rows.slice.select(no_a, b, sign_b));
+            (a, b) = (self.rows.strip.select(no_b, a, sign_a), self.rows.strip.select(no_a, b, sign_b));
         }
         let sum = match known {
             // Times one, and what is added to nothing.
             [_, Some(1.0), _] => self.rows.two(Two::FAdd, a, c),
             [Some(1.0), ..] => self.rows.two(Two::FAdd, b, c),
-            _ => self.rows.slice.fused(false, a, b, c),
+            _ => self.rows.strip.fused(false, a, b, c),
         };
         if zero_wins && !self.rows.exact {
-            // It may be a number in the exact way, which not everything asks about that takes it.
+            // It may be a number on the slow path, which not everything asks about that takes it.
             let nan = self.rows.compare(predicate::UNORD, sum, sum);
-            self.rows.slice.doubt(nan);
+            self.rows.strip.guard(nan);
         }
         if channel.scale == 1.0 {
             return self.float(sum);
@@ -201,13 +201,13 @@ impl<'a> Way<'a> {
             test = self.rows.two(Two::Or, test, beyond);
         }
         if !self.rows.exact {
-            self.rows.slice.doubt(test);
+            self.rows.strip.guard(test);
             return self.float(value);
         }
         let value = self.float(value);
         let mask = self.rows.mask();
         let with = exact_sum(channel.omod, zero_wins);
-        let value = self.rows.slice.rescue(with, value, test, mask, sources);
+        let value = self.rows.strip.per_lane(with, value, test, mask, sources);
         self.rows.raw(value)
     }
 
@@ -221,7 +221,7 @@ impl<'a> Way<'a> {
                 return Some(self.scaled(value, operation));
             }
             AlphaOp::FRC => {
-                let floor = self.rows.slice.one(One::Round(1), a);
+                let floor = self.rows.strip.one(One::Round(1), a);
                 let value = self.rows.two(Two::FSub, a, floor);
                 if operation.scale == 1.0 {
                     return Some(self.float(value));
@@ -266,8 +266,8 @@ impl Path for Way<'_> {
 }
 
 /// The sum to which an OMOD applies before rounding, for lanes in which the rounded sum does not decide the result.
-fn exact_sum(omod: Omod, zero_wins: bool) -> Rescuer {
-    fn of<const OMOD: usize>(zero_wins: bool) -> Rescuer {
+fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
+    fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
         const OMODS: [Omod; 7] =
             [Omod::MUL_1, Omod::MUL_2, Omod::MUL_4, Omod::MUL_8, Omod::DIV_2, Omod::DIV_4, Omod::DIV_8];
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
@@ -275,8 +275,8 @@ fn exact_sum(omod: Omod, zero_wins: bool) -> Rescuer {
             lane::sum(&[Term::product(a, b, zero_wins), Term::value(c)], omod).to_bits()
         }
         match zero_wins {
-            false => Rescuer::of(|sources| sum(OMODS[OMOD], false, sources)),
-            true => Rescuer::of(|sources| sum(OMODS[OMOD], true, sources)),
+            false => PerLane::of(|sources| sum(OMODS[OMOD], false, sources)),
+            true => PerLane::of(|sources| sum(OMODS[OMOD], true, sources)),
         }
     }
     let of = match omod {

@@ -20,7 +20,7 @@ use super::Fast;
 use super::lanes::Set;
 use crate::group::WIDEST;
 
-pub(super) use run::{Passed, Passer, Work};
+pub(super) use run::{Exit, Regions, Work};
 
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::R500>;

@@ -16,7 +16,7 @@ use crate::group::after_fc;
 
 /// Runs regions.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Passer<'a> {
+pub(in crate::fast) struct Regions<'a> {
     compiled: &'a Compiled,
 }
 
@@ -34,9 +34,9 @@ pub(in crate::fast) struct Work<'a, 'w> {
 }
 
 /// Position of the group after a region.
-pub(in crate::fast) enum Passed {
+pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
-    On,
+    Here,
     /// The operations of this block have run; it has not been counted, and its flow has not been executed.
     Behind(u32),
     /// At the flow instruction of this block, with which all active lanes exit the loop. It has been counted.
@@ -81,14 +81,14 @@ impl Machine for R500 {
     }
 }
 
-impl<'a> Passer<'a> {
+impl<'a> Regions<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Passer { compiled }
+        Regions { compiled }
     }
 
     /// Returns the region that begins at a block, if it may run now.
     #[inline(always)]
-    pub(in crate::fast) fn pass(&self, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
+    pub(in crate::fast) fn region(&self, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
         let number = self.compiled.starting_at(block)?;
         let region = self.compiled.region(number);
         let in_place = match region.own.in_loop {
@@ -101,9 +101,9 @@ impl<'a> Passer<'a> {
 
     /// Runs a region for the active lanes.
     #[inline(never)]
-    pub(in crate::fast) fn run(&self, pass: u32, work: Work<'_, '_>) -> Passed {
+    pub(in crate::fast) fn run(&self, number: u32, work: Work<'_, '_>) -> Exit {
         let Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions } = work;
-        let region = self.compiled.region(pass);
+        let region = self.compiled.region(number);
         let Own { after, in_loop, .. } = region.own;
         let mut held = Held::take();
         let state = held.state();
@@ -127,7 +127,7 @@ impl<'a> Passer<'a> {
         let left = |_, lanes| broke |= lanes;
         // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
         // contain the mask.
-        let ended = unsafe { self.compiled.run(pass, state, rows, &mut calls, count, left) };
+        let ended = unsafe { self.compiled.run(number, state, rows, &mut calls, count, left) };
         *divergent_branches += std::mem::take(&mut state.divergent);
         let done = rounds.wrapping_sub(state.rounds);
         let active = Mask(state.active);
@@ -139,20 +139,20 @@ impl<'a> Passer<'a> {
             after_fc(alu_result, alu_result_valid);
         }
         let first = |block: u32| lowered.blocks[block as usize].first;
-        let (pc, passed) = match ended {
-            Ended::Budget => (region.pc as u16, Passed::On),
-            Ended::Turn => match after {
-                After::Before(slot) => (slot, Passed::On),
-                After::Behind(block) => (first(block), Passed::Behind(block)),
+        let (pc, exit) = match ended {
+            Ended::Budget => (region.pc as u16, Exit::Here),
+            Ended::Exit => match after {
+                After::Before(slot) => (slot, Exit::Here),
+                After::Behind(block) => (first(block), Exit::Behind(block)),
             },
-            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Refused(step) => {
+            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
                 let block = region.at(step);
                 // The code has cleared these lanes in the row.
                 choose(level, lanes, Set::ACTIVE, active);
-                (first(block) + lowered.blocks[block as usize].size - 1, Passed::Left(block))
+                (first(block) + lowered.blocks[block as usize].size - 1, Exit::Left(block))
             }
         };
         flow.stay(pc, active, Mask(broke), (done, in_loop.map_or(0, |it| it.step)));
-        passed
+        exit
     }
 }

@@ -146,8 +146,8 @@ impl<'a> Tracer<'a> {
         let holds = flow.wants[2] != 0;
         let step = |word| Step::Leave { word, arrives: false };
         self.builder.leave(number, step, |way| {
-            let result = way.alu_result.take().unwrap_or_else(|| way.rows.slice.constant(0));
-            if holds { result } else { way.rows.slice.not(result) }
+            let result = way.alu_result.take().unwrap_or_else(|| way.rows.strip.constant(0));
+            if holds { result } else { way.rows.strip.not(result) }
         });
     }
 

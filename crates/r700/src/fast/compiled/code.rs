@@ -1,6 +1,6 @@
 //! From operations to values: the templates.
 //!
-//! A [`Way`] is a segment while it is made, in its quick or its exact way: [`Way::operation`] gives the effect of an operation
+//! A [`Way`] is a segment while it is made, on its fast or its slow path: [`Way::operation`] gives the effect of an operation
 //! of the fast engine in the words of [`crate::lane`], eight lanes at once.
 //!
 //! The code takes denormal operands as zeros, and rounds results gradually, as the lane functions do; that a denormal result
@@ -121,7 +121,7 @@ impl<'a> Way<'a> {
                 Some(running) => {
                     let all = self.rows.word(u32::MAX);
                     let before = self.predicate.unwrap_or(all);
-                    self.rows.slice.select(running, before, holds)
+                    self.rows.strip.select(running, before, holds)
                 }
                 None => holds,
             };
@@ -192,7 +192,7 @@ impl<'a> Way<'a> {
             made = self.rows.two(Two::And, made, numbers);
         }
         let nan = self.rows.word(lane::NAN);
-        let value = self.rows.slice.select(made, value, nan);
+        let value = self.rows.strip.select(made, value, nan);
         self.rows.raw(value)
     }
 
@@ -210,7 +210,7 @@ impl<'a> Way<'a> {
     fn legacy(&mut self, a: Value, b: Value) -> Value {
         let product = self.multiply(a, b);
         let zero = self.rows.word(0);
-        let is_zero = |way: &mut Self, factor: Value| match way.rows.slice.is_constant(factor) {
+        let is_zero = |way: &mut Self, factor: Value| match way.rows.strip.is_constant(factor) {
             Some(word) => way.rows.word(if lane::flush(word) << 1 == 0 { u32::MAX } else { 0 }),
             None => way.rows.compare(predicate::EQ, factor, zero),
         };
@@ -260,18 +260,18 @@ impl<'a> Way<'a> {
             let (above, below) =
                 (self.rows.two(Two::Greater, value, zero), self.rows.two(Two::Greater, normal, value));
             let denormal = self.rows.two(Two::And, above, below);
-            clamped = self.rows.slice.select(denormal, clamped, value);
+            clamped = self.rows.strip.select(denormal, clamped, value);
         }
         if operation.dx10_clamp {
             return clamped;
         }
         let nan = self.rows.compare(predicate::UNORD, value, value);
-        let kept = self.rows.slice.select(nan, clamped, value);
+        let kept = self.rows.strip.select(nan, clamped, value);
         // The NaN may not be the machine's yet; what is a number is settled, and settling it again would change denormals.
         if chosen || self.rows.exact {
             return kept;
         }
-        self.rows.slice.doubt(nan);
+        self.rows.strip.guard(nan);
         kept
     }
 
@@ -332,7 +332,7 @@ impl<'a> Way<'a> {
 
     /// A shift by the low five bits of a count.
     fn shift(&mut self, by: Two, known: fn(u8) -> One, a: Value, count: Value) -> Value {
-        if let Some(count) = self.rows.slice.is_constant(count) {
+        if let Some(count) = self.rows.strip.is_constant(count) {
             return self.rows.one(known((count & 31) as u8), a);
         }
         let low = self.rows.word(31);
@@ -441,7 +441,7 @@ impl<'a> Way<'a> {
                     let nan = self.rows.compare(predicate::UNORD, b, b);
                     first = self.rows.two(Two::Or, first, nan);
                 }
-                Some(self.rows.slice.select(first, b, a))
+                Some(self.rows.strip.select(first, b, a))
             }
             _ => None,
         };

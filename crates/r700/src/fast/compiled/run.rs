@@ -20,7 +20,7 @@ use crate::wave::{At as Position, Wave};
 
 /// Runs regions.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Passer<'a> {
+pub(in crate::fast) struct Regions<'a> {
     compiled: &'a Compiled,
 }
 
@@ -67,14 +67,14 @@ impl Machine for R700 {
     }
 }
 
-impl<'a> Passer<'a> {
+impl<'a> Regions<'a> {
     pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Passer { compiled }
+        Regions { compiled }
     }
 
     /// Returns the region that begins at a control-flow instruction, if it may run now.
     #[inline(always)]
-    pub(in crate::fast) fn pass(&self, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
+    pub(in crate::fast) fn region(&self, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
         let number = self.compiled.starting_at(node as u32)?;
         let region = self.compiled.region(number);
         let Own { pushes, in_loop, .. } = region.own;
@@ -88,9 +88,9 @@ impl<'a> Passer<'a> {
 
     /// Runs a region for the active lanes.
     #[inline(never)]
-    pub(in crate::fast) fn run(&self, pass: u32, work: Work<'_, '_>) {
+    pub(in crate::fast) fn run(&self, number: u32, work: Work<'_, '_>) {
         let Work { lowered, level, lanes, wave, counts, issued, budget } = work;
-        let region = self.compiled.region(pass);
+        let region = self.compiled.region(number);
         let mut held = Held::take();
         let state = held.state();
         let active = wave.flow.active();
@@ -120,15 +120,15 @@ impl<'a> Passer<'a> {
         let left = |_, lanes| broke |= lanes;
         // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the own
         // row of the mask holds the active lanes.
-        let ended = unsafe { self.compiled.run(pass, state, rows, &mut calls, count, left) };
+        let ended = unsafe { self.compiled.run(number, state, rows, &mut calls, count, left) };
         wave.statistics.divergent_branches += std::mem::take(&mut state.divergent);
         let done = rounds.wrapping_sub(state.rounds);
         let mut active = state.active;
         drop(held);
         let pc = match ended {
             Ended::Budget => region.pc,
-            Ended::Turn => region.own.after,
-            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Refused(step) => {
+            Ended::Exit => region.own.after,
+            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
                 broke |= std::mem::take(&mut active);
                 match region.at(step) {
                     At::After(address) => address + 1,

@@ -275,7 +275,7 @@ impl<'a> Tracer<'a> {
         let at = self.after(push);
         self.builder.open(at, |way| {
             let skip = way.end();
-            way.rows.slice.not(skip)
+            way.rows.strip.not(skip)
         });
         self.node(push + 1, true);
         self.parts(&conditional.taken);

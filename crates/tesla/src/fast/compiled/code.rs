@@ -4,9 +4,9 @@
 //! the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the machine's until an
 //! operation reads their bits; on the slow path every result is the machine's own.
 
-use reconverge_jit::{Inside, One, Path, Rescuer, Row, Rows, Slice, Two, Value, predicate};
+use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
-use super::rescue;
+use super::per_lane;
 use crate::context::Context;
 use crate::inst::{Access, Arith, Base, Condition, Dst, Guard, Inst, Mem, Memory, Op, Operand, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
@@ -61,7 +61,7 @@ impl Path for Way<'_> {
 
 impl<'a> Way<'a> {
     pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let rows = Rows::on(Slice::with_window(program.shared), program.mask, exact, false);
+        let rows = Rows::on(Strip::with_window(program.shared), program.mask, exact, false);
         Way { program, rows, loads: false }
     }
 
@@ -130,7 +130,7 @@ impl<'a> Way<'a> {
             return self.rows.two(Two::Xor, flag, other);
         }
         let (without, with) = (self.table(without, count - 1, flags), self.table(with, count - 1, flags));
-        let is = |way: &Self, value: Value, word: u32| way.rows.slice.is_constant(value) == Some(word);
+        let is = |way: &Self, value: Value, word: u32| way.rows.strip.is_constant(value) == Some(word);
         if is(self, without, 0) {
             return self.rows.two(Two::And, flag, with);
         }
@@ -140,7 +140,7 @@ impl<'a> Way<'a> {
         if is(self, with, u32::MAX) {
             return self.rows.two(Two::Or, flag, without);
         }
-        self.rows.slice.select(flag, without, with)
+        self.rows.strip.select(flag, without, with)
     }
 
     /// The flags of a result of integers: Z and S.
@@ -162,19 +162,19 @@ impl<'a> Way<'a> {
         self.rows.settle(value);
     }
 
-    /// A result of floats whose NaN may be another; in the exact way the function computes it where the test or a NaN
+    /// A result of floats whose NaN may be another; on the slow path the function computes it where the test or a NaN
     /// says so.
     fn float(
         &mut self,
         value: Value,
         test: Option<Value>,
-        with: Rescuer,
+        with: PerLane,
         sources: [Value; 3],
         mask: Value,
     ) -> Value {
         if !self.rows.exact {
             if let Some(test) = test {
-                self.rows.slice.doubt(test);
+                self.rows.strip.guard(test);
             }
             return self.rows.raw(value);
         }
@@ -183,7 +183,7 @@ impl<'a> Way<'a> {
             Some(test) => self.rows.two(Two::Or, test, nan),
             None => nan,
         };
-        self.rows.slice.rescue(with, value, test, mask, sources)
+        self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
     /// A result that is right where the test's sign is not set.
@@ -191,15 +191,15 @@ impl<'a> Way<'a> {
         &mut self,
         value: Value,
         test: Value,
-        with: Rescuer,
+        with: PerLane,
         sources: [Value; 3],
         mask: Value,
     ) -> Value {
         if !self.rows.exact {
-            self.rows.slice.doubt(test);
+            self.rows.strip.guard(test);
             return value;
         }
-        self.rows.slice.rescue(with, value, test, mask, sources)
+        self.rows.strip.per_lane(with, value, test, mask, sources)
     }
 
     fn modified(&mut self, value: Value, abs: bool, neg: bool) -> Value {
@@ -227,7 +227,7 @@ impl<'a> Way<'a> {
         let (zero, sign) = (self.rows.word(0), self.rows.word(SIGN));
         let product = self.rows.two(Two::FMul, a, b);
         // What rounding left: of the other sign where it went away from zero, and then one unit too much.
-        let rest = self.rows.slice.fused(true, a, b, product);
+        let rest = self.rows.strip.fused(true, a, b, product);
         let sign_of = self.rows.two(Two::And, product, sign);
         let against = self.rows.two(Two::Xor, rest, sign_of);
         let away = self.rows.compare(predicate::LT, against, zero);
@@ -247,16 +247,16 @@ impl<'a> Way<'a> {
         if !self.rows.exact {
             let sum = self.rows.two(Two::FAdd, cut, c);
             let test = self.rows.two(Two::Or, beyond, no_addend);
-            return self.float(sum, Some(test), rescue::mad(), [a, b, c], mask);
+            return self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask);
         }
         // The product is not cut where the addend is zero, and it is exact where a factor is.
-        let term = self.rows.slice.select(no_addend, cut, product);
+        let term = self.rows.strip.select(no_addend, cut, product);
         let sum = self.rows.two(Two::FAdd, term, c);
         let (no_a, no_b) =
             (self.rows.compare(predicate::EQ, a, zero), self.rows.compare(predicate::EQ, b, zero));
         let no_factor = self.rows.two(Two::Or, no_a, no_b);
         let test = self.rows.two(Two::AndNot, no_factor, beyond);
-        self.float(sum, Some(test), rescue::mad(), [a, b, c], mask)
+        self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask)
     }
 
     // Instructions.
@@ -312,14 +312,14 @@ impl<'a> Way<'a> {
     /// The check of an access of s[] by lanes of a mask.
     fn inside(&mut self, mem: &Mem, mask: Value) -> Option<Inside> {
         let base = self.base(mem)?;
-        self.rows.slice.inside(base, i32::from(mem.offset as i16), mask)
+        self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)
     }
 
     /// Each lane's word of s[].
     fn load(&mut self, mem: &Mem, mask: Value) -> Option<Value> {
         let inside = self.inside(mem, mask)?;
         self.loads = true;
-        Some(self.rows.slice.window_load(inside))
+        Some(self.rows.strip.window_load(inside))
     }
 
     /// A word or less of s[] at an address that is the same for all lanes, and is there. Lower bits of an address count as
@@ -331,7 +331,7 @@ impl<'a> Way<'a> {
         if !fixed {
             return None;
         }
-        let word = self.rows.slice.window_word(at & !3)?;
+        let word = self.rows.strip.window_word(at & !3)?;
         self.loads = true;
         let word = self.rows.one(One::Shr(8 * (at & 3) as u8), word);
         Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
@@ -346,7 +346,7 @@ impl<'a> Way<'a> {
         self.settle(value);
         let mask = self.mask_of(inst.guard);
         let inside = self.inside(&mem, mask)?;
-        self.rows.slice.window_store(inside, value);
+        self.rows.strip.window_store(inside, value);
         Some(())
     }
 
@@ -529,7 +529,7 @@ impl<'a> Way<'a> {
             Arith::Shl { width } => {
                 let x = self.extended(a, width.bits() as u8, false);
                 let count = self.extended(b, width.bits() as u8, false);
-                let result = match self.rows.slice.is_constant(count) {
+                let result = match self.rows.strip.is_constant(count) {
                     Some(count) => self.rows.one(One::Shl(count.min(32) as u8), x),
                     None => self.rows.two(Two::Shl, x, count),
                 };
@@ -541,7 +541,7 @@ impl<'a> Way<'a> {
                 let x = self.extended(a, bits, false);
                 let count = self.extended(b, bits, false);
                 let wide = self.extended(x, bits, signed);
-                let result = match (self.rows.slice.is_constant(count), signed) {
+                let result = match (self.rows.strip.is_constant(count), signed) {
                     (Some(count), false) => self.rows.one(One::Shr(count.min(32) as u8), wide),
                     (Some(count), true) => self.rows.one(One::Sar(count.min(31) as u8), wide),
                     (None, false) => self.rows.two(Two::Shr, wide, count),
@@ -553,9 +553,9 @@ impl<'a> Way<'a> {
             Arith::FAdd { .. } | Arith::FMul { .. } => {
                 let a = self.modified(a, first.abs, first.neg);
                 let b = self.modified(b, second.abs, second.neg);
-                let (code, with): (_, Rescuer) = match op {
-                    Arith::FAdd { .. } => (Two::FAdd, rescue::add()),
-                    _ => (Two::FMul, rescue::mul()),
+                let (code, with): (_, PerLane) = match op {
+                    Arith::FAdd { .. } => (Two::FAdd, per_lane::add()),
+                    _ => (Two::FMul, per_lane::mul()),
                 };
                 let value = self.rows.two(code, a, b);
                 let result = self.float(value, None, with, [a, b, zero], mask);
@@ -575,14 +575,14 @@ impl<'a> Way<'a> {
                 let (x, y) =
                     (self.rows.two(Two::FAdd, a, minus_zero), self.rows.two(Two::FAdd, b, minus_zero));
                 let nan = self.rows.compare(predicate::UNORD, x, y);
-                let (value, with): (_, Rescuer) = match op {
+                let (value, with): (_, PerLane) = match op {
                     Arith::FMin => {
                         let (one, other) = (self.rows.two(Two::FMin, x, y), self.rows.two(Two::FMin, y, x));
-                        (self.rows.two(Two::Or, one, other), rescue::min())
+                        (self.rows.two(Two::Or, one, other), per_lane::min())
                     }
                     _ => {
                         let (one, other) = (self.rows.two(Two::FMax, x, y), self.rows.two(Two::FMax, y, x));
-                        (self.rows.two(Two::And, one, other), rescue::max())
+                        (self.rows.two(Two::And, one, other), per_lane::max())
                     }
                 };
                 let result = self.unless(value, nan, with, [a, b, zero], mask);
@@ -609,18 +609,18 @@ impl<'a> Way<'a> {
                 let value = self.rows.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
-                        (self.unless(value, x, rescue::from_unsigned(), [x, zero, zero], mask), None)
+                        (self.unless(value, x, per_lane::from_unsigned(), [x, zero, zero], mask), None)
                     }
                     _ => (value, None),
                 }
             }
             Arith::F2I { signed, rounding, .. } => {
                 let a = self.modified(a, first.abs, first.neg);
-                let (code, with): (_, Rescuer) = match (rounding, signed) {
-                    (Rounding::Zero, true) => (One::Truncate, rescue::to_signed_zero()),
-                    (Rounding::Zero, false) => (One::Truncate, rescue::to_unsigned_zero()),
-                    (_, true) => (One::Nearest, rescue::to_signed_nearest()),
-                    (_, false) => (One::Nearest, rescue::to_unsigned_nearest()),
+                let (code, with): (_, PerLane) = match (rounding, signed) {
+                    (Rounding::Zero, true) => (One::Truncate, per_lane::to_signed_zero()),
+                    (Rounding::Zero, false) => (One::Truncate, per_lane::to_unsigned_zero()),
+                    (_, true) => (One::Nearest, per_lane::to_signed_nearest()),
+                    (_, false) => (One::Nearest, per_lane::to_unsigned_nearest()),
                 };
                 let value = self.rows.one(code, a);
                 let none = self.rows.word(SIGN);
@@ -686,7 +686,7 @@ impl<'a> Way<'a> {
         result: Value,
         count: Value,
     ) -> Option<Flags> {
-        let (count, bits) = (self.rows.slice.is_constant(count)?, width.bits());
+        let (count, bits) = (self.rows.strip.is_constant(count)?, width.bits());
         let [z, s, zero, _] = self.plain(width, result);
         let carry = match count {
             count if !(1..bits).contains(&count) => zero,

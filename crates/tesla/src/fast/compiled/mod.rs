@@ -4,14 +4,14 @@
 //! |---|---|
 //! | `trace` | from blocks to regions |
 //! | `code` | from instructions to values |
-//! | `rescue` | per-lane slow paths |
+//! | `per_lane` | per-lane slow paths |
 //! | `run` | entry and exit of a region |
 //!
 //! At its exits a region leaves registers, flags, flow and counts as the fast engine does, which continues there. An instruction
 //! without a template is a call of an operation of the fast engine. The fast engine runs the code that no region contains.
 
 mod code;
-mod rescue;
+mod per_lane;
 mod run;
 mod trace;
 
@@ -28,7 +28,7 @@ use crate::flow::WARP;
 use crate::inst::{Base, Mem, Space};
 
 use code::Program;
-pub(super) use run::{Passed, Runner, Work};
+pub(super) use run::{Exit, Runner, Work};
 
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::Tesla>;

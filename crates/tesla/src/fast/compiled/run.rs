@@ -34,7 +34,7 @@ pub(in crate::fast) struct Work<'a, 'w> {
 }
 
 /// Position of the warp after a region.
-pub(in crate::fast) enum Passed {
+pub(in crate::fast) enum Exit {
     /// Before this block.
     Before(u32),
     /// At the flow of this block, which has not been executed.
@@ -103,7 +103,7 @@ impl<'a> Runner<'a> {
 
     /// Returns the region that begins at a block, if it may run now.
     #[inline(always)]
-    pub(in crate::fast) fn pass(&self, block: u32, budget: u32, flow: &Flow) -> Option<u32> {
+    pub(in crate::fast) fn region(&self, block: u32, budget: u32, flow: &Flow) -> Option<u32> {
         let number = self.compiled.starting_at(block)?;
         let region = self.compiled.region(number);
         let each = if region.own.branches { flow.active().count() as usize } else { 0 };
@@ -112,10 +112,10 @@ impl<'a> Runner<'a> {
 
     /// Runs a region for the active lanes.
     #[inline(never)]
-    pub(in crate::fast) fn run(&mut self, pass: u32, work: Work<'_, '_>) -> Passed {
+    pub(in crate::fast) fn run(&mut self, number: u32, work: Work<'_, '_>) -> Exit {
         let Runner { compiled, held } = self;
         let Work { lowered, lanes, memory, flow, statistics, runs, budget, active } = work;
-        let (region, state) = (compiled.region(pass), held.state());
+        let (region, state) = (compiled.region(number), held.state());
         let Own { after, registers, .. } = region.own;
         // If a whole warp writes a register first, its value at entry does not matter.
         let unknown = if *active == u32::MAX { registers.fresh } else { 0 };
@@ -140,10 +140,10 @@ impl<'a> Runner<'a> {
         };
         // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
         // contain the mask, and for a window of these bytes.
-        let ended = unsafe { compiled.run(pass, state, rows, &mut calls, count, left) };
+        let ended = unsafe { compiled.run(number, state, rows, &mut calls, count, left) };
         let Calls { lanes, .. } = calls;
         // Before anything has run, the registers whose values do not matter have any.
-        if state.budget as u32 != *budget || ended != Ended::Refused(0) {
+        if state.budget as u32 != *budget || ended != Ended::Bailed(0) {
             give_registers(state, lanes, registers.written);
         }
         *budget = state.budget as u32;
@@ -159,16 +159,16 @@ impl<'a> Runner<'a> {
             flow.stay(Mask(state.active), Mask(broke), Mask(returned));
         }
         match ended {
-            Ended::Budget => Passed::Before(region.at(0).block),
-            Ended::Turn => match after {
-                After::Before(block) => Passed::Before(block),
-                After::Behind(block) => Passed::Behind(block),
+            Ended::Budget => Exit::Before(region.at(0).block),
+            Ended::Exit => match after {
+                After::Before(block) => Exit::Before(block),
+                After::Behind(block) => Exit::Behind(block),
             },
-            Ended::Left(step) => Passed::Behind(region.at(step).block),
-            Ended::Stopped(_, step) => Passed::Refused(region.at(step).block),
-            Ended::Refused(step) => match region.at(step) {
-                At { block, is: Is::Access } => Passed::Refused(block),
-                At { block, .. } => Passed::Apart(block),
+            Ended::Left(step) => Exit::Behind(region.at(step).block),
+            Ended::Stopped(_, step) => Exit::Refused(region.at(step).block),
+            Ended::Bailed(step) => match region.at(step) {
+                At { block, is: Is::Access } => Exit::Refused(block),
+                At { block, .. } => Exit::Apart(block),
             },
         }
     }

@@ -182,7 +182,7 @@ impl<'a> Tracer<'a> {
     fn leave(&mut self, number: u32, (guard, holds): (Guard, bool), gone: Gone, arrives: bool) {
         // The entries of the stack come in the order of iterations.
         let branches = matches!(gone, Gone::Branches { .. });
-        let step = |word| if branches { Step::LeaveInTurn(word) } else { Step::Leave { word, arrives } };
+        let step = |word| if branches { Step::LeaveInIteration(word) } else { Step::Leave { word, arrives } };
         self.builder.leave(At { block: number, is: Is::Exit(gone) }, step, |way| way.lanes(guard, holds));
         self.entries = self.entries.max(usize::from(arrives));
         self.branches |= branches;

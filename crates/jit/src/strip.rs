@@ -1,14 +1,14 @@
 //! What happens to a few lanes: values, each made once, and what is kept of them at the end.
 //!
-//! A [`Slice`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and at its end writes rows: no
-//! row changes before everything is computed, so that a slice may be given up and computed again in another way.
+//! A [`Strip`] is straight-line code for the lanes of a vector, a part of a group. It reads rows, computes, and at its end writes rows: no
+//! row changes before everything is computed, so that a strip may be given up and computed again in another way.
 //!
 //! A truth value is the sign bit of each lane's word. Comparisons give words of all ones or all zeros.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::called::Rescuer;
+use crate::called::PerLane;
 
 /// A row in memory, found from one of two addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -138,8 +138,8 @@ pub(crate) enum Node {
     },
     /// The first value, or what the function makes of the sources in lanes of the mask, where the test's sign is set for
     /// a lane of the mask.
-    Rescue {
-        with: Rescuer,
+    PerLane {
+        with: PerLane,
         value: Value,
         test: Value,
         mask: Value,
@@ -147,12 +147,12 @@ pub(crate) enum Node {
     },
 }
 
-/// Something that a slice leaves behind.
+/// Something that a strip leaves behind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// The row becomes the value.
     Store(Row, Value),
-    /// The signs become this slice's bits of a word of the [`State`](crate::State), by number.
+    /// The signs become this strip's bits of a word of the [`State`](crate::State), by number.
     Gather(u32, Value),
     /// As [`Effect::Gather`], of lanes that leave.
     Leave(u32, Value),
@@ -191,9 +191,9 @@ impl Span {
     }
 }
 
-/// An access of the window whose address is checked: only [`Slice::inside`] makes one, for a base, a distance and a mask.
+/// An access of the window whose address is checked: only [`Strip::inside`] makes one, for a base, a distance and a mask.
 ///
-/// It is valid for its slice alone. The verifier rejects it in any other.
+/// It is valid for its strip alone. The verifier rejects it in any other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inside {
     span: u32,
@@ -242,36 +242,36 @@ impl Hasher for Mix {
     }
 }
 
-/// The code of one slice while it is made.
+/// The code of one strip while it is made.
 #[derive(Clone, Debug, Default)]
-pub struct Slice {
+pub struct Strip {
     pub(crate) nodes: Vec<Node>,
     known: HashMap<Node, Value, BuildHasherDefault<Mix>>,
     pub(crate) effects: Vec<Effect>,
     /// Bytes of the window, a multiple of 4.
     pub(crate) window: u32,
     pub(crate) spans: Vec<Span>,
-    /// Where the sign of this value is set for a lane that takes part, the slice is given up.
-    pub(crate) doubt: Option<Value>,
+    /// Where the sign of this value is set for a lane that takes part, the strip is given up.
+    pub(crate) guard: Option<Value>,
 }
 
-impl PartialEq for Slice {
-    fn eq(&self, other: &Slice) -> bool {
+impl PartialEq for Strip {
+    fn eq(&self, other: &Strip) -> bool {
         // What is known follows from the nodes.
-        (&self.nodes, &self.effects, self.doubt) == (&other.nodes, &other.effects, other.doubt)
+        (&self.nodes, &self.effects, self.guard) == (&other.nodes, &other.effects, other.guard)
             && (self.window, &self.spans) == (other.window, &other.spans)
     }
 }
 
-impl Slice {
-    /// An empty slice that accesses no window.
-    pub fn new() -> Slice {
-        Slice::default()
+impl Strip {
+    /// An empty strip that accesses no window.
+    pub fn new() -> Strip {
+        Strip::default()
     }
 
-    /// An empty slice. It accesses the whole words of a window of `bytes` bytes.
-    pub fn with_window(bytes: u32) -> Slice {
-        Slice { window: bytes & !3, ..Slice::default() }
+    /// An empty strip. It accesses the whole words of a window of `bytes` bytes.
+    pub fn with_window(bytes: u32) -> Strip {
+        Strip { window: bytes & !3, ..Strip::default() }
     }
 
     fn node(&mut self, node: Node) -> Value {
@@ -292,7 +292,7 @@ impl Slice {
         }
     }
 
-    /// The row as it was when the slice began.
+    /// The row as it was when the strip began.
     pub fn row(&mut self, row: Row) -> Value {
         self.node(Node::Row(row))
     }
@@ -400,9 +400,9 @@ impl Slice {
     }
 
     /// The value, computed again by the function in lanes of the mask, if the sign of the test is set for one of them.
-    pub fn rescue(
+    pub fn per_lane(
         &mut self,
-        with: Rescuer,
+        with: PerLane,
         value: Value,
         test: Value,
         mask: Value,
@@ -411,7 +411,7 @@ impl Slice {
         if self.is_constant(test).is_some_and(|word| word >> 31 == 0) {
             return value;
         }
-        self.node(Node::Rescue { with, value, test, mask, sources })
+        self.node(Node::PerLane { with, value, test, mask, sources })
     }
 
     /// Returns the word at an offset of the window, in all lanes, or `None` if the window does not have the word. `offset`
@@ -424,7 +424,7 @@ impl Slice {
     /// Checks the addresses of an access: the words at `base` plus `distance` bytes, for the lanes of `mask`.
     ///
     /// The access reaches the lanes of the mask whose word lies in the window, and no other lane. The segment bails out
-    /// before any effect if a lane of the mask of the exact slice is outside: see [`Segment`](crate::Segment).
+    /// before any effect if a lane of the mask of the exact strip is outside: see [`Segment`](crate::Segment).
     ///
     /// Returns `None` if the distance is not a multiple of 4, or the window does not have a word.
     pub fn inside(&mut self, base: Value, distance: i32, mask: Value) -> Option<Inside> {
@@ -476,7 +476,7 @@ impl Slice {
 
     /// At the end, the words of the window become the value, for lanes inside it, the lowest lane first.
     ///
-    /// Slices run one after another: a segment that stores to the window must not load from it.
+    /// Strips run one after another: a segment that stores to the window must not load from it.
     pub fn window_store(&mut self, Inside { span, distance }: Inside, value: Value) {
         let Some(Span { place, lanes, .. }) = self.spans.get(span as usize).copied() else { return };
         self.effects.push(Effect::Scatter { span, distance, place, lanes, value });
@@ -487,11 +487,11 @@ impl Slice {
         !self.spans.is_empty()
     }
 
-    /// The slice that fails where a lane is outside a span of this slice, and has no effects. `None` if there is no span.
-    pub(crate) fn check(&self) -> Option<Slice> {
-        let mut check = Slice { effects: Vec::new(), doubt: None, ..self.clone() };
+    /// The strip that fails where a lane is outside a span of this strip, and has no effects. `None` if there is no span.
+    pub(crate) fn check(&self) -> Option<Strip> {
+        let mut check = Strip { effects: Vec::new(), guard: None, ..self.clone() };
         for span in &self.spans {
-            check.doubt(span.outside);
+            check.guard(span.outside);
         }
         self.has_spans().then_some(check)
     }
@@ -509,11 +509,11 @@ impl Slice {
         }
     }
 
-    /// The slice is given up where the sign of the test is set for a lane that takes part.
-    pub fn doubt(&mut self, test: Value) {
+    /// The strip is given up where the sign of the test is set for a lane that takes part.
+    pub fn guard(&mut self, test: Value) {
         let zero = self.constant(0);
-        let doubt = self.doubt.unwrap_or(zero);
-        self.doubt = Some(self.two(Two::Or, doubt, test));
+        let guard = self.guard.unwrap_or(zero);
+        self.guard = Some(self.two(Two::Or, guard, test));
     }
 
     /// At the end the row becomes the value. Once a row.
@@ -566,7 +566,7 @@ impl Slice {
             Node::Select(_) | Node::Word(_) | Node::Load { .. } => false,
             Node::Two(op, _) => op.is_float(),
             Node::One(op, _) => !matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_)),
-            Node::Fused { .. } | Node::Rescue { .. } => true,
+            Node::Fused { .. } | Node::PerLane { .. } => true,
         })
     }
 
@@ -579,7 +579,7 @@ impl Slice {
             Node::Two(_, [a, b]) | Node::Load { place: a, lanes: b, .. } => (2, [a, b, a, a, a, a]),
             Node::One(_, a) => (1, [a; 6]),
             Node::Select([a, b, c]) | Node::Fused { of: [a, b, c], .. } => (3, [a, b, c, a, a, a]),
-            Node::Rescue { value, test, mask, sources: [a, b, c], .. } => (6, [value, test, mask, a, b, c]),
+            Node::PerLane { value, test, mask, sources: [a, b, c], .. } => (6, [value, test, mask, a, b, c]),
         };
         all.into_iter().take(count)
     }

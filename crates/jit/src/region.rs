@@ -1,14 +1,14 @@
-//! A pass: what a group does between two places where its flow is asked, as often as it comes back to the first.
+//! A region: the code that a group executes between two evaluations of its flow, repeated while control returns to its entry.
 //!
 //! ```text
-//! turn --> segment: slice after slice --> call --> segment ... --> the flow
-//!  ^                                                                 |
-//!  +----------------- all lanes come back, none has left ------------+
+//! iteration --> segment: strip after strip --> call --> segment ... --> the flow
+//!  ^                                                                      |
+//!  +----------------- all lanes return, none has exited -----------------+
 //! ```
-//! A [`Segment`] is made twice. The quick way is for slices in which no lane leaves and no number needs care; it is given up
-//! before anything is stored where that turns out wrong, and the exact way does it all again. What the flow does in a
-//! turn is a list of [`Step`]s. The code itself counts turns in which no lane left, or lanes left outside branches and others
-//! go on; of all others [`Passes::run`] counts the steps one by one.
+//! A [`Segment`] has a fast path and a slow path. The fast path is for strips in which no lane exits and no number needs care.
+//! It bails out before anything is stored if a guard fails, and the slow path computes the strip again. The flow of an
+//! iteration is a list of [`Step`]s. The code itself counts iterations in which no lane exits, or lanes exit outside branches
+//! and others continue. For all others, [`Regions::run`] counts the steps one by one.
 
 // Code is called here: the only place that does.
 #![allow(unsafe_code)]
@@ -25,39 +25,39 @@ use crate::emit::{self, Cold, Exits, Frame, GATHERED, NUMBER, PLACE, POOL, Pool,
 use crate::fault::{self, Fault};
 use crate::level::Level;
 use crate::pages::Pages;
-use crate::slice::{Row, Slice};
 use crate::state::{BRANCHES, LEAVES, State, place};
+use crate::strip::{Row, Strip};
 
-/// Straight-line code for all slices of a group, then a call.
+/// Straight-line code for all strips of a group, then a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segment {
-    /// Runs for all slices before anything is done: the segment refuses if a lane of the exact way is outside the window.
-    pub(crate) check: Option<Slice>,
-    /// For slices that no lane leaves and whose numbers need no care.
-    pub(crate) quick: Option<Slice>,
+    /// Runs for all strips before anything is done: the segment bails out if a lane on the slow path is outside the window.
+    pub(crate) check: Option<Strip>,
+    /// For strips that no lane leaves and whose numbers need no care.
+    pub(crate) fast: Option<Strip>,
     /// For all others.
-    pub(crate) exact: Slice,
+    pub(crate) exact: Strip,
     /// What follows: the function, its number, and the word of the lanes for which it is called.
     pub(crate) call: Option<(Callee, u32, u32)>,
 }
 
 impl Segment {
-    /// A segment of a quick way, if there is one, and an exact way, then a call of a function with a number for the lanes of
+    /// A segment of a fast path, if there is one, and a slow path, then a call of a function with a number for the lanes of
     /// a word.
     ///
-    /// The segment refuses before any effect if a lane accesses a word outside the window in the exact way. The quick way may
-    /// have more lanes, which the exact way has let go: their accesses do not reach memory unless they are inside.
-    pub fn new(quick: Option<Slice>, exact: Slice, call: Option<(Callee, u32, u32)>) -> Segment {
-        Segment { check: exact.check(), quick, exact, call }
+    /// The segment bails out before any effect if a lane accesses a word outside the window on the slow path. The fast path may
+    /// have more lanes, which the slow path has let go: their accesses do not reach memory unless they are inside.
+    pub fn new(fast: Option<Strip>, exact: Strip, call: Option<(Callee, u32, u32)>) -> Segment {
+        Segment { check: exact.check(), fast, exact, call }
     }
 
-    /// The slices of the segment.
-    pub(crate) fn slices(&self) -> impl Iterator<Item = &Slice> {
-        self.check.iter().chain(&self.quick).chain([&self.exact])
+    /// The strips of the segment.
+    pub(crate) fn strips(&self) -> impl Iterator<Item = &Strip> {
+        self.check.iter().chain(&self.fast).chain([&self.exact])
     }
 }
 
-/// What the flow does in a turn, in order.
+/// What the flow does in an iteration, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// So many instructions, for the lanes that are active there.
@@ -77,15 +77,15 @@ pub enum Step {
         /// See above.
         arrives: bool,
     },
-    /// As `Leave`, where it counts which lanes leave in the same turn.
-    LeaveInTurn(u32),
-    /// The call behind a segment.
+    /// As `Leave`, where it counts which lanes leave in the same iteration.
+    LeaveInIteration(u32),
+    /// The call after a segment.
     Call,
-    /// The segment of this number begins, which may refuse.
+    /// The segment of this number begins, which may bail out.
     Begin(u32),
 }
 
-/// Whether the flow comes back to where the pass begins.
+/// Whether the flow comes back to where the region begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Back {
     /// It does not.
@@ -96,7 +96,7 @@ pub enum Back {
     All(u32),
 }
 
-/// A pass, ready to be compiled.
+/// A region, ready to be compiled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
     /// Its code.
@@ -107,7 +107,7 @@ pub struct Plan {
     pub back: Back,
     /// The row of the lanes that take part.
     pub mask: Row,
-    /// In the quick way not all is stored in the last segment: the last turn before the budget ends is exact.
+    /// In the fast path not all is stored in the last segment: the last iteration before the budget ends is exact.
     pub lazy: bool,
     /// Where a branch divides the lanes, those that take it arrive at a join, which takes one instruction.
     pub joins: bool,
@@ -141,9 +141,9 @@ struct Branch {
     sizes: [u32; 3],
 }
 
-/// A compiled pass.
+/// A compiled region.
 #[derive(Debug)]
-pub struct Pass {
+pub struct RegionCode {
     start: usize,
     steps: Vec<Step>,
     /// What settling does, step by step.
@@ -151,16 +151,16 @@ pub struct Pass {
     branches: Vec<Branch>,
     back: Back,
     joins: bool,
-    /// Instructions that a turn tries at most.
+    /// Instructions that an iteration tries at most.
     pub most: u32,
 }
 
-/// Compiled passes.
+/// Compiled regions.
 #[derive(Debug)]
-pub struct Passes {
+pub struct Regions {
     pages: Pages,
     pool: Guarded<Constants>,
-    passes: Vec<Pass>,
+    regions: Vec<RegionCode>,
     mode: u32,
     /// Bytes of a group's rows and of the window that the code reaches, at least.
     rows: usize,
@@ -175,25 +175,25 @@ impl Plain for Constants {
     const ZERO: Self = Constants([0; 16]);
 }
 
-/// How a pass ended.
+/// How a region ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// At its beginning: the budget does not cover another turn, or all turns have been made.
+    /// At its entry: the budget does not cover another iteration, or all iterations have been made.
     Budget,
-    /// At its end.
-    Turn,
+    /// At its exit.
+    Exit,
     /// All lanes that remained left at this step. They count as active.
     Left(usize),
     /// At the call of this number, which is the call of this step.
     Stopped(u32, usize),
-    /// At this step, with which a segment begins that has refused.
-    Refused(usize),
+    /// At this step, with which a segment begins that has bailed out.
+    Bailed(usize),
 }
 
-/// Something that ran in a pass.
+/// Something that ran in a region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Count {
-    /// [`Step::Run`]s and [`Step::Meanwhile`]s, by their number among those of the pass.
+    /// [`Step::Run`]s and [`Step::Meanwhile`]s, by their number among those of the region.
     pub runs: Range<usize>,
     /// How often.
     pub times: u64,
@@ -203,7 +203,7 @@ pub struct Count {
 
 const BUDGET: u32 = 0;
 const DONE: u32 = 1;
-const TURN: u32 = 2;
+const ITERATION: u32 = 2;
 /// By a call or a segment.
 const STOPPED: u32 = 3;
 
@@ -218,7 +218,7 @@ impl Step {
     /// The word of the lanes that leave with it.
     fn leaves(&self) -> Option<u32> {
         match *self {
-            Step::Leave { word, .. } | Step::LeaveInTurn(word) => Some(word),
+            Step::Leave { word, .. } | Step::LeaveInIteration(word) => Some(word),
             _ => None,
         }
     }
@@ -247,7 +247,7 @@ impl Plan {
                     Side::All => {}
                     Side::Taken(branch) | Side::Not(branch) => branches[branch].sizes[2] += size,
                 },
-                Step::Leave { .. } | Step::LeaveInTurn(_) | Step::Call | Step::Begin(_) => {}
+                Step::Leave { .. } | Step::LeaveInIteration(_) | Step::Call | Step::Begin(_) => {}
             }
             sides.push(side);
         }
@@ -255,9 +255,9 @@ impl Plan {
     }
 
     fn has_floats(&self) -> bool {
-        self.segments.iter().any(|segment| {
-            segment.exact.has_floats() || segment.quick.as_ref().is_some_and(Slice::has_floats)
-        })
+        self.segments
+            .iter()
+            .any(|segment| segment.exact.has_floats() || segment.fast.as_ref().is_some_and(Strip::has_floats))
     }
 
     /// Whether it can be compiled: branches have their limit.
@@ -265,7 +265,7 @@ impl Plan {
         self.steps.iter().filter(|step| matches!(step, Step::If(_))).count() <= BRANCHES
     }
 
-    /// Instructions that a turn tries at most: an arrival at a join is one as well.
+    /// Instructions that an iteration tries at most: an arrival at a join is one as well.
     pub fn most(&self) -> u32 {
         let of = |step: &Step| match step {
             Step::Run(size) | Step::Meanwhile(size) => *size,
@@ -277,18 +277,18 @@ impl Plan {
     }
 }
 
-impl Passes {
-    /// Compiles passes for groups of so many lanes, a multiple of [`LANES`](crate::LANES) and 64 at most; for those that the
+impl Regions {
+    /// Compiles regions for groups of so many lanes, a multiple of [`LANES`](crate::LANES) and 64 at most; for those that the
     /// vectors of the level do not divide, of [`Level::Avx2`].
     ///
     /// # Errors
-    /// There is no memory for code, or no code for a pass, or the [verifier](Plan::verify) rejects one.
-    pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Passes, CompileError> {
+    /// There is no memory for code, or no code for a region, or the [verifier](Plan::verify) rejects one.
+    pub fn compile(plans: &[Plan], level: Level, lanes: usize, mode: u32) -> Result<Regions, CompileError> {
         if cfg!(not(target_arch = "x86_64")) {
             return Err(CompileError::Target);
         }
         let level = level.dividing(lanes);
-        let (mut pool, mut bytes, mut passes) = (Pool::new(level), Vec::new(), Vec::new());
+        let (mut pool, mut bytes, mut regions) = (Pool::new(level), Vec::new(), Vec::new());
         for plan in plans {
             plan.verify()?;
             bytes.resize(bytes.len().next_multiple_of(64), 0xcc);
@@ -305,27 +305,27 @@ impl Passes {
                 lanes: lanes as i32,
                 frame: 0,
             };
-            bytes.extend(compiler.pass()?);
+            bytes.extend(compiler.region()?);
             let (steps, back, joins, most) = (plan.steps.clone(), plan.back, plan.joins, plan.most());
             let settling = settling(&steps, &sides);
-            passes.push(Pass { start, steps, settling, branches, back, joins, most });
+            regions.push(RegionCode { start, steps, settling, branches, back, joins, most });
         }
         let constants =
             |words: &[u32]| Constants(std::array::from_fn(|number| words.get(number).copied().unwrap_or(0)));
         let pool = pool.words.chunks(16).map(constants).collect();
-        let slices = || plans.iter().flat_map(|plan| &plan.segments).flat_map(Segment::slices);
-        let rows = slices().flat_map(Slice::rows).chain(plans.iter().map(|plan| plan.mask));
+        let strips = || plans.iter().flat_map(|plan| &plan.segments).flat_map(Segment::strips);
+        let rows = strips().flat_map(Strip::rows).chain(plans.iter().map(|plan| plan.mask));
         let rows = rows.filter_map(|row| match row {
             Row::Group(distance) => Some(distance as usize + 4 * lanes),
             Row::Own(_) => None,
         });
-        let (rows, window) = (rows.max().unwrap_or(0), slices().map(Slice::reached).max().unwrap_or(0));
-        Ok(Passes { pages: Pages::new(&bytes)?, pool, passes, mode, rows, window })
+        let (rows, window) = (rows.max().unwrap_or(0), strips().map(Strip::reached).max().unwrap_or(0));
+        Ok(Regions { pages: Pages::new(&bytes)?, pool, regions, mode, rows, window })
     }
 
-    /// A pass by its number.
-    pub fn get(&self, number: usize) -> &Pass {
-        &self.passes[number]
+    /// A region by its number.
+    pub fn get(&self, number: usize) -> &RegionCode {
+        &self.regions[number]
     }
 
     /// Bytes of code.
@@ -333,15 +333,15 @@ impl Passes {
         self.pages.bytes().len()
     }
 
-    /// The code of a pass, up to the next one's.
+    /// The code of a region, up to the next one's.
     pub fn bytes(&self, number: usize) -> &[u8] {
-        let end = self.passes.get(number + 1).map_or(self.size(), |pass| pass.start);
-        &self.pages.bytes()[self.passes[number].start..end]
+        let end = self.regions.get(number + 1).map_or(self.size(), |region| region.start);
+        &self.pages.bytes()[self.regions[number].start..end]
     }
 
-    /// Runs a pass for lanes of a group, until it ends, and says what was counted. The budget covers a turn. The lanes that
-    /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `gone` is told with which
-    /// step which lanes left while others stayed: for each turn, or of [`Step::Leave`] also for many.
+    /// Runs a region for lanes of a group, until it ends, and says what was counted. The budget covers an iteration. The lanes that
+    /// remain are the state's [`active`](State::active) ones then, and the row of the mask has them. `exits` is told with which
+    /// step which lanes left while others stayed: for each iteration, or of [`Step::Leave`] also for many.
     ///
     /// # Panics
     /// There are fewer rows than the code reaches, or the window has fewer bytes.
@@ -352,7 +352,7 @@ impl Passes {
     ///
     /// # Safety
     /// The processor has the level. The rows and the state's window are memory that nothing else uses meanwhile except for
-    /// the functions of the pass. The rows are aligned to 32 bytes, and the row of the mask has the lanes. The state's
+    /// the functions of the region. The rows are aligned to 32 bytes, and the row of the mask has the lanes. The state's
     /// context is what these functions take it for.
     #[inline]
     pub unsafe fn run(
@@ -362,34 +362,34 @@ impl Passes {
         rows: *mut [u8],
         lanes: u64,
         mut count: impl FnMut(Count),
-        mut gone: impl FnMut(usize, u64),
+        mut exits: impl FnMut(usize, u64),
     ) -> Result<Ended, Fault> {
-        let pass = &self.passes[number];
+        let region = &self.regions[number];
         assert!(rows.len() >= self.rows, "the group has the rows that the code reaches");
         assert!(state.window_bytes >= self.window, "the window has the bytes that the code reaches");
         state.rows = fault::rows(rows.cast());
         state.pool = self.pool.as_ptr().cast();
         (state.host_mode, state.mode) = (KEEP_DENORMALS, self.mode);
         (state.active, state.population) = (lanes, lanes.count_ones().into());
-        // SAFETY: the code of a pass takes a state and gives a number.
-        let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(pass.start)) };
+        // SAFETY: the code of a region takes a state and gives a number.
+        let code: fault::Entry = unsafe { std::mem::transmute(self.pages.address(region.start)) };
         let ended = loop {
             // SAFETY: as the caller says.
             match unsafe { fault::call(code, state) }? {
                 BUDGET => break Ended::Budget,
-                DONE => break Ended::Turn,
-                TURN => match pass.turn(state, &mut count, &mut gone) {
-                    None if state.budget < pass.most as i32 || state.rounds == 0 => break Ended::Budget,
+                DONE => break Ended::Exit,
+                ITERATION => match region.iteration(state, &mut count, &mut exits) {
+                    None if state.budget < region.most as i32 || state.rounds == 0 => break Ended::Budget,
                     None => {}
                     Some(ended) => break ended,
                 },
-                _ => match pass.turn(state, &mut count, &mut gone) {
+                _ => match region.iteration(state, &mut count, &mut exits) {
                     Some(ended) => break ended,
                     None => break Ended::Budget,
                 },
             }
         };
-        pass.settle(state, &mut count, &mut gone);
+        region.settle(state, &mut count, &mut exits);
         Ok(ended)
     }
 }
@@ -421,21 +421,21 @@ fn settling(steps: &[Step], sides: &[Side]) -> Vec<Settling> {
     all
 }
 
-impl Pass {
-    /// Counts a turn in which lanes left, or whose lanes do not all come back, or that a call has stopped. `None`: the next
+impl RegionCode {
+    /// Counts an iteration in which lanes left, or whose lanes do not all come back, or that a call has stopped. `None`: the next
     /// one may begin.
     #[inline(never)]
-    fn turn(
+    fn iteration(
         &self,
         state: &mut State,
         count: &mut impl FnMut(Count),
-        gone: &mut impl FnMut(usize, u64),
+        exits: &mut impl FnMut(usize, u64),
     ) -> Option<Ended> {
         let (mut tried, mut runs) = (0, 0);
         let mut active = state.active;
         // Of the open branches: the lanes that take the other side, and those that have come to the end.
         let (mut open, mut depth) = ([(0, 0, false); BRANCHES], 0);
-        // Whether lanes have come to each of them, and to the pass.
+        // Whether lanes have come to each of them, and to the region.
         let mut comes = [true; BRANCHES + 1];
         let mut calls = 0;
         let mut ended = None;
@@ -475,7 +475,7 @@ impl Pass {
                     depth = depth.saturating_sub(1);
                     active |= open[depth].1;
                 }
-                Step::Leave { .. } | Step::LeaveInTurn(_) => {
+                Step::Leave { .. } | Step::LeaveInIteration(_) => {
                     let arrives = matches!(step, Step::Leave { arrives: true, .. });
                     let word = step.leaves().unwrap_or(0);
                     let leaving = state.words[word as usize] & active;
@@ -490,7 +490,7 @@ impl Pass {
                     state.divergent += u64::from(divides);
                     tried += u32::from(arrives && divides);
                     if leaving != 0 {
-                        gone(number, leaving);
+                        exits(number, leaving);
                     }
                     active = staying;
                 }
@@ -503,9 +503,9 @@ impl Pass {
                     calls += 1;
                 }
                 Step::Begin(segment) => {
-                    // Nothing is refused for no lanes.
+                    // Nothing bails out for no lanes.
                     if active != 0 && state.refused == segment + 1 {
-                        ended = Some(Ended::Refused(number));
+                        ended = Some(Ended::Bailed(number));
                         break;
                     }
                 }
@@ -519,9 +519,9 @@ impl Pass {
         (state.stopped, state.refused) = (0, 0);
         (state.active, state.population) = (active, active.count_ones().into());
         let ended = ended.or_else(|| match self.back {
-            Back::Never => Some(Ended::Turn),
+            Back::Never => Some(Ended::Exit),
             Back::Always => None,
-            Back::All(word) => (state.words[word as usize] & active != active).then_some(Ended::Turn),
+            Back::All(word) => (state.words[word as usize] & active != active).then_some(Ended::Exit),
         });
         if ended.is_none() {
             state.rounds = state.rounds.wrapping_sub(1);
@@ -530,8 +530,8 @@ impl Pass {
     }
 
     /// Gives what the code itself has counted.
-    fn settle(&self, state: &mut State, count: &mut impl FnMut(Count), gone: &mut impl FnMut(usize, u64)) {
-        if state.turns == 0 {
+    fn settle(&self, state: &mut State, count: &mut impl FnMut(Count), exits: &mut impl FnMut(usize, u64)) {
+        if state.iterations == 0 {
             return;
         }
         let (mut lanes, mut times) = ([[0; 2]; BRANCHES], [[0; 2]; BRANCHES]);
@@ -555,7 +555,7 @@ impl Pass {
                     branch += 1;
                 }
                 Settling::Runs(side, runs) => {
-                    let times = of(&times, state.turns, *side);
+                    let times = of(&times, state.iterations, *side);
                     if times > 0 {
                         count(Count { runs: runs.clone(), times, lanes: of(&lanes, all, *side) });
                     }
@@ -565,22 +565,22 @@ impl Pass {
                         Side::All => Side::All,
                         Side::Taken(branch) | Side::Not(branch) => self.branches[*branch].parent,
                     };
-                    let times = of(&times, state.turns, parent);
+                    let times = of(&times, state.iterations, parent);
                     if times > 0 {
                         count(Count { runs: *run..run + 1, times, lanes: of(&lanes, all, *side) });
                     }
                 }
                 Settling::Leave(number) => {
                     all -= std::mem::take(&mut state.gone_lanes[leave]);
-                    match std::mem::take(&mut state.gone[leave]) {
+                    match std::mem::take(&mut state.exits[leave]) {
                         0 => {}
-                        lanes => gone(*number, lanes),
+                        lanes => exits(*number, lanes),
                     }
                     leave += 1;
                 }
             }
         }
-        (state.turns, state.lanes) = (0, 0);
+        (state.iterations, state.lanes) = (0, 0);
     }
 }
 
@@ -601,15 +601,15 @@ struct Compiler<'a> {
 const SAVED: [Register; 6] =
     [Register::RBX, Register::RBP, Register::R12, Register::R13, Register::R14, Register::R15];
 
-/// Not 0: slices take the exact way.
+/// Not 0: strips take the slow path.
 const EXACT: Register = Register::R15D;
 
 impl Compiler<'_> {
-    fn pass(mut self) -> Result<Vec<u8>, CompileError> {
+    fn region(mut self) -> Result<Vec<u8>, CompileError> {
         // The size of the frame is known at the end: the segments come first here, and their prologue is made then.
-        let (turn, leave) = (self.asm.label(), self.asm.label());
+        let (iteration, leave) = (self.asm.label(), self.asm.label());
         self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
-        self.asm.bind(turn);
+        self.asm.bind(iteration);
         let most = self.plan.most() as i32;
         let budget = at_base(STATE, place::BUDGET);
         self.asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(budget));
@@ -632,7 +632,7 @@ impl Compiler<'_> {
         for number in 0..self.plan.segments.len() {
             self.segment(number, leave);
         }
-        self.flow(turn, leave);
+        self.flow(iteration, leave);
         let mut asm = Assembler::default();
         std::mem::swap(&mut asm, &mut self.asm);
         emit::emit_cold(self.level, &mut asm, &self.cold);
@@ -655,19 +655,19 @@ impl Compiler<'_> {
     fn segment(&mut self, number: usize, leave: Label) {
         let plan = self.plan;
         let segment = &plan.segments[number];
-        let is_empty = |slice: &Slice| slice.effects.is_empty();
+        let is_empty = |strip: &Strip| strip.effects.is_empty();
         if let Some(check) = &segment.check {
             self.check(number, check, leave);
         }
-        if !is_empty(&segment.exact) || segment.quick.as_ref().is_some_and(|quick| !is_empty(quick)) {
+        if !is_empty(&segment.exact) || segment.fast.as_ref().is_some_and(|fast| !is_empty(fast)) {
             let (level, asm) = (self.level, &mut self.asm);
             let mut words: Vec<u32> =
-                segment.quick.iter().chain([&segment.exact]).flat_map(Slice::words).collect();
+                segment.fast.iter().chain([&segment.exact]).flat_map(Strip::words).collect();
             words.sort_unstable();
             words.dedup();
             words.truncate(GATHERED.len());
             let gathered = || words.iter().zip(GATHERED);
-            let [slice, next, exact, done] = [(); 4].map(|()| asm.label());
+            let [strip, next, exact, done] = [(); 4].map(|()| asm.label());
             asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
             asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
             if !words.is_empty() {
@@ -676,22 +676,22 @@ impl Compiler<'_> {
             for (_, register) in gathered() {
                 asm.three_of(Code::Xor_r64_rm64, register, register);
             }
-            asm.bind(slice);
+            asm.bind(strip);
             skip_empty(level, asm, next);
-            if let Some(quick) = &segment.quick {
+            if let Some(fast) = &segment.fast {
                 if plan.lazy || plan.steps.iter().any(|step| step.leaves().is_some()) {
                     asm.push(Instruction::with2(Code::Test_rm32_r32, EXACT, EXACT));
                     asm.branch(Code::Jne_rel32_64, exact);
                 }
-                self.slice(quick, Some(exact), &words);
-                self.end_of_slice(slice, next, done, &words);
+                self.strip(fast, Some(exact), &words);
+                self.end_of_strip(strip, next, done, &words);
                 self.asm.bind(exact);
-                self.slice(&segment.exact, None, &words);
+                self.strip(&segment.exact, None, &words);
                 self.asm.branch(Code::Jmp_rel32_64, next);
             } else {
                 self.asm.bind(exact);
-                self.slice(&segment.exact, None, &words);
-                self.end_of_slice(slice, next, done, &words);
+                self.strip(&segment.exact, None, &words);
+                self.end_of_strip(strip, next, done, &words);
             }
             self.asm.bind(done);
             for (word, register) in gathered() {
@@ -704,7 +704,7 @@ impl Compiler<'_> {
         let skip = asm.label();
         let lanes = at_base(STATE, place::WORDS + 8 * word as i32);
         asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(lanes));
-        // Slices without lanes have left what was there.
+        // Strips without lanes have left what was there.
         asm.two(Code::And_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
         asm.branch(Code::Je_rel32_64, skip);
         asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
@@ -721,15 +721,15 @@ impl Compiler<'_> {
         self.asm.bind(skip);
     }
 
-    /// Returns if the slice doubts for some lanes.
-    fn check(&mut self, number: usize, check: &Slice, leave: Label) {
-        let [slice, next, refused, done] = [(); 4].map(|()| self.asm.label());
+    /// Returns if a guard of the strip fails for some lanes.
+    fn check(&mut self, number: usize, check: &Strip, leave: Label) {
+        let [strip, next, refused, done] = [(); 4].map(|()| self.asm.label());
         self.asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
         self.asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
-        self.asm.bind(slice);
+        self.asm.bind(strip);
         skip_empty(self.level, &mut self.asm, next);
-        self.slice(check, Some(refused), &[]);
-        self.end_of_slice(slice, next, done, &[]);
+        self.strip(check, Some(refused), &[]);
+        self.end_of_strip(strip, next, done, &[]);
         self.asm.bind(refused);
         let segment = at_base(STATE, place::REFUSED);
         self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(segment), number as i32 + 1);
@@ -738,15 +738,15 @@ impl Compiler<'_> {
         self.asm.bind(done);
     }
 
-    fn slice(&mut self, slice: &Slice, doubt: Option<Label>, words: &[u32]) {
-        let exits = Exits { doubt, words, cold: &mut self.cold };
+    fn strip(&mut self, strip: &Strip, guard: Option<Label>, words: &[u32]) {
+        let exits = Exits { guard, words, cold: &mut self.cold };
         let stride = 4 * self.lanes as u32;
-        let frame = emit::emit(&mut self.asm, self.pool, slice, stride, self.plan.mask, exits);
+        let frame = emit::emit(&mut self.asm, self.pool, strip, stride, self.plan.mask, exits);
         self.frame = self.frame.max(frame);
     }
 
-    /// The next slice, if there is one.
-    fn end_of_slice(&mut self, slice: Label, next: Label, done: Label, words: &[u32]) {
+    /// The next strip, if there is one.
+    fn end_of_strip(&mut self, strip: Label, next: Label, done: Label, words: &[u32]) {
         let (level, asm) = (self.level, &mut self.asm);
         asm.bind(next);
         asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), level.vector());
@@ -755,30 +755,32 @@ impl Compiler<'_> {
             asm.number(Code::Add_rm64_imm8, Rm::Register(SHIFT), level.lanes() as i32);
         }
         asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::R13D), 4 * self.lanes);
-        asm.branch(Code::Jb_rel32_64, slice);
+        asm.branch(Code::Jb_rel32_64, strip);
         asm.branch(Code::Jmp_rel32_64, done);
     }
 
-    /// What the flow does behind the last segment.
-    fn flow(&mut self, turn: Label, leave: Label) {
+    /// What the flow does after the last segment.
+    fn flow(&mut self, iteration: Label, leave: Label) {
         let (sides, _) = self.plan.branches();
         let leaves: Vec<_> =
             self.plan.steps.iter().zip(&sides).filter(|(step, _)| step.leaves().is_some()).collect();
         let counts_leaves = leaves.len() <= LEAVES
-            && leaves.iter().all(|(step, side)| **side == Side::All || matches!(step, Step::LeaveInTurn(_)));
+            && leaves
+                .iter()
+                .all(|(step, side)| **side == Side::All || matches!(step, Step::LeaveInIteration(_)));
         let left = self.asm.label();
         if !leaves.is_empty() {
             self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);
             match counts_leaves {
                 true => self.asm.branch(Code::Jne_rel32_64, left),
-                false => self.returns_if(Code::Jne_rel32_64, TURN, leave),
+                false => self.returns_if(Code::Jne_rel32_64, ITERATION, leave),
             }
         }
         self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
         self.come_back(leave);
         self.count(false);
         self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
-        self.end_of_turn(turn, leave);
+        self.end_of_iteration(iteration, leave);
         if leaves.is_empty() || !counts_leaves {
             return;
         }
@@ -789,27 +791,27 @@ impl Compiler<'_> {
             let Some(word) = step.leaves() else { continue };
             let word = at_base(STATE, place::WORDS + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
-            if let Step::LeaveInTurn(_) = step {
+            if let Step::LeaveInIteration(_) = step {
                 self.asm.store(Code::Test_rm64_r64, at_base(STATE, place::ACTIVE), Register::RAX);
-                self.returns_if(Code::Jne_rel32_64, TURN, leave);
+                self.returns_if(Code::Jne_rel32_64, ITERATION, leave);
             }
             let rest = Rm::Register(Register::RDX);
             self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RDX, Register::RAX, rest);
         }
         self.asm.push(Instruction::with2(Code::Test_rm64_r64, Register::RDX, Register::RDX));
-        self.returns_if(Code::Je_rel32_64, TURN, leave);
+        self.returns_if(Code::Je_rel32_64, ITERATION, leave);
         self.come_back(leave);
         self.count(true);
         self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::LEFT)), 0);
-        // Where lanes have left, others soon do: the next turn does not try the quick way.
+        // Where lanes have left, others soon do: the next iteration does not try the fast path.
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
-        self.end_of_turn(turn, leave);
+        self.end_of_iteration(iteration, leave);
     }
 
     /// Returns where the lanes in RDX do not all come back.
     fn come_back(&mut self, leave: Label) {
         if let Back::All(word) = self.plan.back {
-            // Slices without lanes have left what was there.
+            // Strips without lanes have left what was there.
             let back = at_base(STATE, place::WORDS + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(back));
             self.asm.three(
@@ -818,20 +820,20 @@ impl Compiler<'_> {
                 Register::RAX,
                 Rm::Register(Register::RDX),
             );
-            self.returns_if(Code::Jne_rel32_64, TURN, leave);
+            self.returns_if(Code::Jne_rel32_64, ITERATION, leave);
         }
     }
 
-    fn end_of_turn(&mut self, turn: Label, leave: Label) {
+    fn end_of_iteration(&mut self, iteration: Label, leave: Label) {
         if self.plan.back == Back::Never {
             self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, DONE));
             self.asm.branch(Code::Jmp_rel32_64, leave);
         } else {
-            self.asm.branch(Code::Jmp_rel32_64, turn);
+            self.asm.branch(Code::Jmp_rel32_64, iteration);
         }
     }
 
-    /// Counts a turn.
+    /// Counts an iteration.
     fn count(&mut self, leaves: bool) {
         let (sides, _) = self.plan.branches();
         let runs = self.plan.steps.iter().zip(&sides).map(|(step, side)| match (step, side) {
@@ -840,7 +842,7 @@ impl Compiler<'_> {
         });
         let always: u32 = runs.sum();
         let asm = &mut self.asm;
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::TURNS)), 1);
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::ITERATIONS)), 1);
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
         asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
         asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
@@ -873,7 +875,7 @@ impl Compiler<'_> {
         asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(active));
         asm.branch(Code::Je_rel32_64, none);
         asm.store(Code::Xor_rm64_r64, active, Register::RAX);
-        asm.store(Code::Or_rm64_r64, at_base(STATE, place::GONE + 8 * number), Register::RAX);
+        asm.store(Code::Or_rm64_r64, at_base(STATE, place::EXITS + 8 * number), Register::RAX);
         asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
         asm.store(Code::Add_rm64_r64, at_base(STATE, place::GONE_LANES + 8 * number), Register::RDX);
         asm.store(Code::Sub_rm64_r64, at_base(STATE, place::POPULATION), Register::RDX);
@@ -900,7 +902,7 @@ impl Compiler<'_> {
         let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
         let parent = lanes_of(branch.parent, branches);
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
-        // Slices without lanes have left what was there.
+        // Strips without lanes have left what was there.
         asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(parent));
         if branches.iter().any(|other| other.parent == Side::Taken(number)) {
             asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
@@ -929,7 +931,7 @@ impl Compiler<'_> {
     }
 }
 
-/// Goes on with the next slice where no lane of one is active.
+/// Goes on with the next strip where no lane of one is active.
 fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
     let code = level.code(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
     asm.number(code, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);

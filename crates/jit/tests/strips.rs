@@ -1,4 +1,4 @@
-//! Slices and passes against a plain computation of the same.
+//! Strips and regions against a plain computation of the same.
 
 #![cfg(target_arch = "x86_64")]
 // Code is run, on a processor that is asked first, with rows that are there.
@@ -10,8 +10,8 @@ use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_assert_eq, pro
 use reconverge_guarded::Guarded;
 use reconverge_guarded::Placement::AtEnd;
 use reconverge_jit::{
-    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, Passes, Plan, Rescuer, Row, Segment, Slice, State,
-    StateBox, Step, Two, Value, predicate,
+    Back, Count, Ended, FLUSH, KEEP_DENORMALS, Level, One, PerLane, Plan, Regions, Row, Segment, State,
+    StateBox, Step, Strip, Two, Value, predicate,
 };
 
 const N: usize = 32;
@@ -26,17 +26,17 @@ fn row(number: usize) -> Row {
     Row::Group((number * 4 * N) as u32)
 }
 
-/// Runs the only pass of a plan at a level for all lanes.
+/// Runs the only region of a plan at a level for all lanes.
 fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (Ended, Vec<Count>, StateBox) {
-    let passes = Passes::compile(&[plan], level, N, mode).expect("code");
-    audit::audit(level, passes.bytes(0), size_of::<Rows>(), &[rescuer().address()], false);
+    let regions = Regions::compile(&[plan], level, N, mode).expect("code");
+    audit::audit(level, regions.bytes(0), size_of::<Rows>(), &[per_lane().address()], false);
     let mut state = State::new();
     (state.budget, *state.own_mut::<N>(0)) = (budget, [u32::MAX; N]);
     let mut own_rows = Guarded::copied(rows.0.as_flattened(), AtEnd);
     let mut counts = Vec::new();
     // SAFETY: the processor was asked, and the rows are those that the tests name.
     let ended = unsafe {
-        passes.run(
+        regions.run(
             0,
             &mut state,
             std::ptr::slice_from_raw_parts_mut(own_rows.as_mut_ptr().cast(), size_of_val(&own_rows[..])),
@@ -49,9 +49,9 @@ fn run(level: Level, plan: Plan, rows: &mut Rows, budget: i32, mode: u32) -> (En
     (ended.expect("no fault"), counts, state)
 }
 
-fn straight(slice: Slice) -> Plan {
+fn straight(strip: Strip) -> Plan {
     Plan {
-        segments: vec![Segment::new(None, slice, None)],
+        segments: vec![Segment::new(None, strip, None)],
         steps: vec![Step::Run(1)],
         back: Back::Never,
         mask: Row::Own(0),
@@ -69,7 +69,7 @@ enum Make {
     One(One, usize),
     Select(usize, usize, usize),
     Fused(bool, usize, usize, usize),
-    Rescue(usize, usize, usize),
+    PerLane(usize, usize, usize),
 }
 
 fn float(word: u32) -> f32 {
@@ -141,13 +141,13 @@ fn one(op: One, a: u32) -> u32 {
     }
 }
 
-/// What the rescuer of the tests makes of a lane.
+/// What the per-lane function of the tests makes of a lane.
 fn rescued(a: u32, b: u32, c: u32) -> u32 {
     a.wrapping_mul(3) ^ b.rotate_left(7) ^ c
 }
 
-fn rescuer() -> Rescuer {
-    Rescuer::of(|[a, b, c]| rescued(a, b, c))
+fn per_lane() -> PerLane {
+    PerLane::of(|[a, b, c]| rescued(a, b, c))
 }
 
 /// NaN are equal whatever their bits: which of two an operation gives is not asked here.
@@ -187,7 +187,7 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
         8 => (integer, made.clone(), made.clone()).prop_map(|(op, a, b)| Make::Two(op, a, b)),
         3 => (lone, made.clone()).prop_map(|(op, a)| Make::One(op, a)),
         2 => (made.clone(), made.clone(), made.clone()).prop_map(|(a, b, c)| Make::Select(a, b, c)),
-        1 => (made.clone(), made.clone(), made).prop_map(|(a, b, c)| Make::Rescue(a, b, c)),
+        1 => (made.clone(), made.clone(), made).prop_map(|(a, b, c)| Make::PerLane(a, b, c)),
     ];
     proptest::collection::vec(make, 1..90)
 }
@@ -195,7 +195,7 @@ fn makes() -> impl Strategy<Value = Vec<Make>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
-    /// Rows, constants, operations of integers and calls of a rescuer, more values than there are registers; then rows that
+    /// Rows, constants, operations of integers and calls of a per-lane function, more values than there are registers; then rows that
     /// become values, also each other's.
     #[test]
     fn a_slice_gives_what_its_operations_say(
@@ -207,38 +207,38 @@ proptest! {
         let mut rows = Rows([[0; N]; ROWS]);
         rows.0.as_flattened_mut().copy_from_slice(&words);
         let before = rows.clone();
-        let mut slice = Slice::new();
+        let mut strip = Strip::new();
         let mut values: Vec<(Value, [u32; N])> = Vec::new();
-        let first = slice.row(row(0));
-        let mask = slice.row(Row::Own(0));
+        let first = strip.row(row(0));
+        let mask = strip.row(Row::Own(0));
         values.push((first, before.0[0]));
         for make in &makes {
             let at = |number: usize| values[values.len() - 1 - number % values.len().min(40)];
             let made = match make.clone() {
-                Make::Row(number) => (slice.row(row(number)), before.0[number]),
-                Make::Constant(word) => (slice.constant(word), [word; N]),
+                Make::Row(number) => (strip.row(row(number)), before.0[number]),
+                Make::Constant(word) => (strip.constant(word), [word; N]),
                 Make::Two(op, a, b) => {
                     let ((a, x), (b, y)) = (at(a), at(b));
-                    (slice.two(op, a, b), std::array::from_fn(|lane| two(op, x[lane], y[lane])))
+                    (strip.two(op, a, b), std::array::from_fn(|lane| two(op, x[lane], y[lane])))
                 }
                 Make::One(op, a) => {
                     let (a, x) = at(a);
-                    (slice.one(op, a), x.map(|word| one(op, word)))
+                    (strip.one(op, a), x.map(|word| one(op, word)))
                 }
                 Make::Select(a, b, c) => {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
                     let of = |lane: usize| if x[lane] >> 31 != 0 { z[lane] } else { y[lane] };
-                    (slice.select(a, b, c), std::array::from_fn(of))
+                    (strip.select(a, b, c), std::array::from_fn(of))
                 }
-                Make::Rescue(a, b, c) => {
+                Make::PerLane(a, b, c) => {
                     let ((a, x), (b, y), (c, z)) = (at(a), at(b), at(c));
-                    // All lanes of a slice are computed again where one must be.
+                    // All lanes of a strip are computed again where one must be.
                     let of = |lane: usize| {
                         let first = lane & !(level.lanes() - 1);
                         let rare = (first..first + level.lanes()).any(|lane| x[lane] >> 31 != 0);
                         if rare { rescued(x[lane], y[lane], z[lane]) } else { y[lane] }
                     };
-                    (slice.rescue(rescuer(), b, a, mask, [a, b, c]), std::array::from_fn(of))
+                    (strip.per_lane(per_lane(), b, a, mask, [a, b, c]), std::array::from_fn(of))
                 }
                 Make::Fused(..) => unreachable!("floats only"),
             };
@@ -247,10 +247,10 @@ proptest! {
         let mut expected = before.clone();
         for (number, value) in &stores {
             let (value, words) = values[value % values.len()];
-            slice.store(row(*number), value);
+            strip.store(row(*number), value);
             expected.0[*number] = words;
         }
-        run(level, straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        run(level, straight(strip), &mut rows, 1, KEEP_DENORMALS);
         prop_assert_eq!(rows, expected);
         }
     }
@@ -275,32 +275,32 @@ proptest! {
         let mut rows = Rows([[0; N]; ROWS]);
         rows.0.as_flattened_mut().copy_from_slice(&words);
         let mut expected = rows.clone();
-        let mut slice = Slice::new();
-        let at = |slice: &mut Slice, number: usize| slice.row(row(number));
+        let mut strip = Strip::new();
+        let at = |strip: &mut Strip, number: usize| strip.row(row(number));
         for make in &makes {
             let all = expected.0;
             let (value, words): (Value, [u32; N]) = match make.clone() {
                 Make::Two(op, a, b) => {
-                    let (x, y) = (at(&mut slice, a), at(&mut slice, b));
-                    (slice.two(op, x, y), std::array::from_fn(|lane| two(op, all[a][lane], all[b][lane])))
+                    let (x, y) = (at(&mut strip, a), at(&mut strip, b));
+                    (strip.two(op, x, y), std::array::from_fn(|lane| two(op, all[a][lane], all[b][lane])))
                 }
                 Make::One(op, a) => {
-                    let x = at(&mut slice, a);
-                    (slice.one(op, x), all[a].map(|word| one(op, word)))
+                    let x = at(&mut strip, a);
+                    (strip.one(op, x), all[a].map(|word| one(op, word)))
                 }
                 Make::Fused(minus, a, b, c) => {
-                    let (x, y, z) = (at(&mut slice, a), at(&mut slice, b), at(&mut slice, c));
-                    (slice.fused(minus, x, y, z), std::array::from_fn(|lane| {
+                    let (x, y, z) = (at(&mut strip, a), at(&mut strip, b), at(&mut strip, c));
+                    (strip.fused(minus, x, y, z), std::array::from_fn(|lane| {
                         let c = float(all[c][lane]);
                         float(all[a][lane]).mul_add(float(all[b][lane]), if minus { -c } else { c }).to_bits()
                     }))
                 }
                 other => panic!("{other:?}"),
             };
-            slice.store(row(ROWS - 1), value);
+            strip.store(row(ROWS - 1), value);
             expected.0[ROWS - 1] = words;
         }
-        run(level, straight(slice), &mut rows, 1, KEEP_DENORMALS);
+        run(level, straight(strip), &mut rows, 1, KEEP_DENORMALS);
         for number in 0..ROWS {
             prop_assert_eq!(rows.0[number].map(settled), expected.0[number].map(settled));
         }
@@ -317,32 +317,32 @@ fn a_loop_counts_as_a_group_would() {
 fn a_loop_counts_at(level: Level) {
     // Row 0 counts down; odd numbers add 5 to row 1, even ones add 1; lanes at zero leave first.
     let body = |exact: bool| {
-        let mut slice = Slice::new();
-        let (left, sum) = (slice.row(row(0)), slice.row(row(1)));
-        let mask = slice.row(Row::Own(0));
-        let [zero, one, five] = [0, 1, 5].map(|word| slice.constant(word));
-        let gone = slice.two(Two::Equal, left, zero);
+        let mut strip = Strip::new();
+        let (left, sum) = (strip.row(row(0)), strip.row(row(1)));
+        let mask = strip.row(Row::Own(0));
+        let [zero, one, five] = [0, 1, 5].map(|word| strip.constant(word));
+        let exits = strip.two(Two::Equal, left, zero);
         let mut active = mask;
         if exact {
-            let leaves = slice.two(Two::And, gone, mask);
-            slice.leave(0, leaves);
-            active = slice.two(Two::AndNot, gone, mask);
+            let leaves = strip.two(Two::And, exits, mask);
+            strip.leave(0, leaves);
+            active = strip.two(Two::AndNot, exits, mask);
         } else {
-            slice.doubt(gone);
+            strip.guard(exits);
         }
-        let odd = slice.one(One::Shl(31), left);
-        let taken = slice.two(Two::And, odd, active);
-        slice.gather(1, taken);
-        let step = slice.select(odd, one, five);
-        let next = [slice.two(Two::Sub, left, one), slice.two(Two::Add, sum, step)];
+        let odd = strip.one(One::Shl(31), left);
+        let taken = strip.two(Two::And, odd, active);
+        strip.gather(1, taken);
+        let step = strip.select(odd, one, five);
+        let next = [strip.two(Two::Sub, left, one), strip.two(Two::Add, sum, step)];
         for (number, (value, old)) in next.into_iter().zip([left, sum]).enumerate() {
-            let value = slice.select(active, old, value);
-            slice.store(row(number), value);
+            let value = strip.select(active, old, value);
+            strip.store(row(number), value);
         }
         if exact {
-            slice.store(Row::Own(0), active);
+            strip.store(Row::Own(0), active);
         }
-        slice
+        strip
     };
     let plan = Plan {
         segments: vec![Segment::new(Some(body(false)), body(true), None)],

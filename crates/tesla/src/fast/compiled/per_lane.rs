@@ -1,20 +1,20 @@
 //! Per-lane slow paths: the functions of [`crate::lane`].
 
-use reconverge_jit::Rescuer;
+use reconverge_jit::PerLane;
 
 use crate::lane::float::{self, Saturate};
 use crate::lane::{Modifiers, Rounding, Width, convert};
 
-macro_rules! rescuers {
+macro_rules! per_lane {
     ($($(#[$doc:meta])* $name:ident($a:ident, $b:ident, $c:ident) $lane:expr;)*) => { $(
         $(#[$doc])*
-        pub(super) fn $name() -> Rescuer {
-            Rescuer::of(|[$a, $b, $c]| $lane)
+        pub(super) fn $name() -> PerLane {
+            PerLane::of(|[$a, $b, $c]| $lane)
         }
     )* };
 }
 
-rescuers! {
+per_lane! {
     /// add f32
     add(a, b, _c) float::add(a, b, Rounding::Nearest, Saturate::No).0;
     /// mul f32

@@ -1,0 +1,90 @@
+//! Names of types: one noun for one thing.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A name may be defined in this many places without being listed.
+const UNLISTED: usize = 3;
+
+/// Names that are defined in more places, with their number.
+#[rustfmt::skip]
+const LISTED: &[(&str, usize)] = &[
+    ("Access", 7), ("Array", 4), ("Assembled", 4), ("Assembler", 4), ("At", 6), ("Before", 4),
+    ("Beside", 5), ("Block", 6), ("Body", 4), ("Call", 5), ("Calls", 5), ("Cause", 5), ("Chip", 4),
+    ("Code", 7), ("Compare", 5), ("Compiled", 4), ("Component", 4), ("Condition", 5), ("Constants", 7),
+    ("Counts", 6), ("Cursor", 4), ("End", 4), ("Environment", 4), ("Error", 5), ("Failure", 6),
+    ("Fast", 4), ("Fetch", 4), ("File", 5), ("Flow", 5), ("Form", 4), ("Format", 4), ("Found", 9),
+    ("Frame", 5), ("Group", 5), ("Input", 6), ("Kept", 4), ("Kernel", 4), ("Kind", 12), ("Known", 6),
+    ("Lane", 4), ("Lanes", 9), ("Launch", 10), ("LaunchError", 4), ("Layout", 8), ("Level", 5),
+    ("Line", 6), ("Listing", 4), ("Loaded", 6), ("Machine", 5), ("Memory", 4), ("Mode", 4), ("Named", 4),
+    ("Node", 4), ("Number", 4), ("Open", 6), ("Operand", 5), ("Operation", 6), ("Outcome", 11),
+    ("Outputs", 5), ("Own", 4), ("Packet", 4), ("Pair", 4), ("Part", 13), ("Place", 13), ("Plan", 5),
+    ("Program", 6), ("Read", 5), ("Reader", 7), ("Record", 5), ("Recording", 4), ("Refused", 5),
+    ("Row", 13), ("Rows", 7), ("Run", 9), ("RunError", 6), ("Segment", 4), ("Setup", 5), ("Shader", 4),
+    ("Shape", 6), ("Side", 7), ("Slot", 5), ("Source", 8), ("Sources", 4), ("Space", 5), ("Stage", 5),
+    ("State", 12), ("Step", 5), ("Stop", 5), ("Surface", 4), ("Symbol", 4), ("Target", 8), ("Test", 4),
+    ("Token", 7), ("Totals", 4), ("Unit", 5), ("Value", 5), ("Watch", 5), ("Way", 9), ("Word", 4),
+    ("Words", 10), ("Work", 8), ("Worker", 4), ("Written", 6),
+];
+
+/// Returns the name of the type that a line defines. Associated types of implementations are not definitions.
+fn defined(line: &str) -> Option<&str> {
+    let item = line.trim_start();
+    let item = match item.strip_prefix("pub(") {
+        Some(rest) => rest.split_once(") ")?.1,
+        None => item.strip_prefix("pub ").unwrap_or(item),
+    };
+    let (kind, rest) = item.split_once(' ')?;
+    let is_type =
+        matches!(kind, "struct" | "enum" | "union" | "trait") || kind == "type" && !line.starts_with(' ');
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    (is_type && rest.starts_with(|c: char| c.is_ascii_uppercase())).then_some(&rest[..end])
+}
+
+fn count(folder: &Path, names: &mut BTreeMap<String, usize>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            count(&path, names);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("a source file");
+            for name in text.lines().filter_map(defined) {
+                *names.entry(name.to_owned()).or_default() += 1;
+            }
+        }
+    }
+}
+
+#[test]
+fn no_other_type_name_is_defined_in_more_than_three_places() {
+    let mut names = BTreeMap::new();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    for entry in std::fs::read_dir(crates).expect("the crates") {
+        let src = entry.expect("a crate").path().join("src");
+        if src.is_dir() {
+            count(&src, &mut names);
+        }
+    }
+    let many: Vec<String> = names
+        .iter()
+        .filter(|(_, count)| **count > UNLISTED)
+        .map(|(name, count)| format!("{name} {count}"))
+        .collect();
+    let listed: Vec<String> = LISTED.iter().map(|(name, count)| format!("{name} {count}")).collect();
+    assert_eq!(many, listed, "give a new type the name of what it is, or change the list");
+}
+
+#[test]
+fn definitions_are_found_in_front_of_generics_and_behind_visibilities() {
+    for (line, name) in [
+        ("pub struct Place<const N: usize>(u32);", Some("Place")),
+        ("    pub(in crate::fast) enum Exit {", Some("Exit")),
+        ("type Calls = Vec<Call>;", Some("Calls")),
+        ("trait Body: Copy {", Some("Body")),
+        ("    type Region = Own;", None),
+        ("// struct Place", None),
+        ("let enum_of = 3;", None),
+    ] {
+        assert_eq!(defined(line), name, "{line}");
+    }
+}
