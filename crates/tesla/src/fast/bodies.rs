@@ -3,7 +3,8 @@
 
 use reconverge_simt::wide::{Table, Wide};
 
-use super::lanes::{ACTIVE, Body, GeneralOperands, Lanes, Operation, PREDICATED, inserted, operands};
+use super::lanes::{ACTIVE, Body, Lanes, PREDICATED, inserted, operands};
+use super::operands::{GeneralOperands, Operation};
 use crate::access::extended;
 use crate::flow::WARP;
 use crate::inst::{Access, Condition};

@@ -9,14 +9,14 @@ use std::marker::PhantomData;
 
 use reconverge_simt::handlers;
 use reconverge_simt::level::Task;
-use reconverge_simt::place::{self, Frame, Layout};
+use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 
-use super::texture::{Quad, Tex};
+use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
 use crate::flow::WARP;
-use crate::inst::{Arith, Chip};
-use crate::lane::{Flags, Modifiers};
+use crate::inst::Chip;
+use crate::lane::Flags;
 use crate::meaning::Modes;
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
@@ -26,9 +26,6 @@ pub(super) const ACTIVE: usize = 0;
 
 /// The lanes for which the latest predicate holds.
 pub(super) const PREDICATED: usize = 1;
-
-/// A row: registers come first, then the room.
-pub(super) type Place = place::Place<WARP>;
 
 /// What all operations of a program share.
 #[derive(Clone, Debug)]
@@ -183,45 +180,6 @@ impl<'a> Lanes<'a> {
             *row = new;
         }
     }
-}
-
-/// Operands of an operation. The body defines which of them count.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Operation {
-    /// Sources.
-    pub(super) src: [Place; 3],
-    /// Where the result goes.
-    pub(super) dst: Place,
-    /// The lanes that execute, as the row of their words and by number.
-    pub(super) set: Place,
-    pub(super) set_number: u8,
-    /// The `$c` that is read, as carry or as predicate.
-    pub(super) c: u8,
-    /// The `$c` that is written.
-    pub(super) cdst: u8,
-    /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
-    pub(super) shift: [u8; 3],
-    pub(super) narrow: [bool; 3],
-    /// Half of the result: how far it is moved up.
-    pub(super) dst_shift: u8,
-    pub(super) dst_narrow: bool,
-    /// A number of the body's own: an instruction, an address.
-    pub(super) number: u32,
-    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
-    pub(super) keep: [u32; 3],
-    pub(super) flip: [u32; 3],
-}
-
-/// Operands that do not fit into [`Operation`].
-#[derive(Clone, Debug)]
-pub(super) struct GeneralOperands {
-    pub(super) op: Arith,
-    pub(super) modifiers: [Modifiers; 3],
-    pub(super) writes_flags: bool,
-    /// The upper rows of 64-bit sources.
-    pub(super) src_high: [Place; 3],
-    /// The upper row of a 64-bit result.
-    pub(super) dst_high: Place,
 }
 
 /// 16 bits or all of them.

@@ -21,9 +21,9 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Table;
 
 use super::bodies::{CONDITIONS, Predicate};
-use super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, PREDICATED, Place, Tables, handler};
-use super::memory::{Kind, Transfer};
-use super::texture::{Quad, Tex};
+use super::lanes::{ACTIVE, Handler, PREDICATED, Tables, handler};
+use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
+use super::words::{Kind, Transfer};
 use crate::barrier::Count;
 use crate::context::Context;
 use crate::flow::WARP;

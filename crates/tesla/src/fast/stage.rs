@@ -3,7 +3,8 @@
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 
-use super::lanes::{Body, Lanes, Operation};
+use super::lanes::{Body, Lanes};
+use super::operands::Operation;
 use crate::flow::WARP;
 use crate::lane::interpolate::Position;
 

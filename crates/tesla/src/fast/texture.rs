@@ -1,74 +1,15 @@
 //! Texture reads and quad operations of a warp: what [`crate::texture::read`] and [`crate::lane::quad`] do for a lane, on
 //! rows.
 
-use std::sync::Arc;
-
-use reconverge_simt::texture::rows::{Plan, Positions, Read, lods_of_quads};
-use reconverge_simt::texture::{Compare, Image, Sampler};
+use reconverge_simt::texture::rows::{Positions, Read, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
 use super::bodies::members;
-use super::lanes::{Body, Lanes, Operation, Place, operands};
+use super::lanes::{Body, Lanes, operands};
+use super::operands::{Kind, Lod, Operation, Quad, Sample, Tex, Work};
 use crate::flow::WARP;
-use crate::lane::Flags;
-use crate::lane::quad::{self, QuadOp, QuadSource};
-use crate::texture::{Compared, LAST_LAYER, fetch};
-
-/// A texture instruction with all that does not change in a launch.
-#[derive(Clone, Debug)]
-pub(super) struct Tex {
-    pub(super) image: Arc<Image>,
-    pub(super) work: Work,
-    /// By component, where it goes.
-    pub(super) dst: [Option<Place>; 4],
-    pub(super) offset: [i32; 3],
-    /// Lanes whose dead bit is set are skipped.
-    pub(super) live: bool,
-}
-
-/// What a texture instruction does.
-#[derive(Clone, Debug)]
-pub(super) enum Work {
-    /// `texauto`, `texbias`, `texlod`, `texgather`
-    Sample(Box<Sample>),
-    /// `texfetch`: the sources, and how many of them the instruction names.
-    Fetch([Place; 4], usize),
-}
-
-/// What a sample reads, and how.
-#[derive(Clone, Debug)]
-pub(super) struct Sample {
-    pub(super) plan: Plan,
-    pub(super) sampler: Sampler,
-    pub(super) kind: Kind,
-    pub(super) coordinates: [Place; 3],
-    pub(super) layer: Option<Place>,
-    pub(super) last: Place,
-    pub(super) lod: Lod,
-}
-
-/// What comes back.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    Floats,
-    Bits,
-    /// With the reference value, and what comes of it.
-    Compare(Compare, Place, Compared),
-    Gather,
-}
-
-/// Where the level of detail comes from.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Lod {
-    /// The quad.
-    Quad,
-    /// The quad, and the last source is added.
-    Bias,
-    /// The last source.
-    Last,
-    /// Neighbours give no derivatives.
-    Still,
-}
+use crate::lane::quad;
+use crate::texture::{LAST_LAYER, fetch};
 
 /// Texture instruction `number`.
 pub(super) struct Textured;
@@ -166,15 +107,6 @@ fn sampled<W: Wide>(
             (0..4).for_each(|component| values[component][lane] = components[component]);
         }
     }
-}
-
-/// A `quadop` with what does not change.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Quad {
-    pub(super) ops: [QuadOp; 4],
-    pub(super) from: QuadSource,
-    /// The result of every lane, where the stage has no derivatives.
-    pub(super) fixed: Option<(u32, Flags)>,
 }
 
 /// `quadop` number `number`. `FLAGS`: it writes a `$c`.

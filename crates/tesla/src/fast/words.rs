@@ -9,11 +9,51 @@ use reconverge_simt::level::{Level, Task};
 use reconverge_simt::memory::Picked;
 use reconverge_simt::wide::Wide;
 
+use super::bodies::members;
 use super::lanes::Lanes;
-use super::memory::{Kind, Transfer, gather, scatter};
+use super::operands::Place;
 use crate::flow::WARP;
-use crate::inst::{Access, Base, Space};
+use crate::inst::{Access, Base, Mem, Space};
+use crate::lane::atomic::{Atomic, Atomic64};
+use crate::lane::interpolate::Position;
 use crate::spaces::Shared;
+
+type Row = [u32; WARP];
+
+/// What moves between rows and memory.
+#[derive(Clone, Debug)]
+pub(super) struct Transfer {
+    pub(super) kind: Kind,
+    /// The memory operand, without post-increment.
+    pub(super) mem: Mem,
+    /// The row of its base, when that is a `$r`.
+    pub(super) base: Option<Place>,
+    /// As many as the access has words; for atomic operations the old word's, then those of the two sources.
+    pub(super) rows: [Place; 4],
+    /// Of 64-bit atomic operations: the upper words of the first three.
+    pub(super) upper: [Place; 3],
+    /// Which lanes, by number of the set.
+    pub(super) set: u8,
+    /// Its code, which takes the commonest shapes and gives all others to [`Move`](super::memory::Move).
+    pub(super) mover: Mover,
+}
+
+/// Which way it moves.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    /// From memory to rows; of a[] and v[] what there is at a position.
+    Load { position: Position },
+    /// From rows to memory; of half a register: how far it is moved down.
+    Store { shift: u8 },
+    /// A word of g[] becomes another, and what it was goes to a row.
+    Atomic { atomic: Atomic, signed: bool },
+    /// The same with two words; their upper ones are in the [`Transfer::upper`] rows.
+    Atomic64(Atomic64),
+    /// From a word of s[], whose lock is taken where it is free; the flags go to the second row.
+    LoadLock,
+    /// To a word of s[], whose lock is released.
+    StoreUnlock { shift: u8 },
+}
 
 /// What loads and stores reach besides rows and s[]. Behind a pointer, so that a chain is compiled once for all kinds of
 /// memory.
@@ -384,4 +424,59 @@ fn all(members: &[u32; WARP], word: impl Fn(usize) -> u32) -> bool {
         elsewhere |= word(lane) & members[lane];
     }
     elsewhere == 0
+}
+
+#[inline(always)]
+pub(super) fn greatest(offsets: &[u32; WARP]) -> u32 {
+    let mut greatest = 0;
+    for lane in 0..WARP {
+        greatest = greatest.max(offsets[lane]);
+    }
+    greatest
+}
+
+/// One element for each lane, from its offset.
+///
+/// # Panics
+/// An offset reaches beyond the bytes.
+#[inline(always)]
+fn gather<const SIZE: usize>(bytes: &[u8], offsets: &Row, value: impl Fn([u8; SIZE]) -> u32) -> Row {
+    let reach = greatest(offsets);
+    assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+    let element = |offset: u64| unsafe { bytes.as_ptr().add(offset as usize).cast::<[u8; SIZE]>().read() };
+    let mut values = [0; WARP];
+    for lane in (0..WARP).step_by(2) {
+        // Two offsets leave their vector at once.
+        let two = u64::from(offsets[lane]) | u64::from(offsets[lane + 1]) << 32;
+        values[lane] = value(element(two & 0xffff_ffff));
+        values[lane + 1] = value(element(two >> 32));
+    }
+    values
+}
+
+/// Writes one element for each lane of the set to its offset, in ascending order.
+///
+/// # Panics
+/// An offset reaches beyond the bytes.
+#[inline(always)]
+fn scatter<const SIZE: usize>(
+    bytes: &mut [u8],
+    offsets: &Row,
+    bits: u32,
+    value: impl Fn(usize) -> [u8; SIZE],
+) {
+    let reach = greatest(offsets);
+    assert!(reach as usize + SIZE <= bytes.len(), "the elements of a warp lie in their bytes");
+    if bits == u32::MAX {
+        for lane in 0..WARP {
+            // SAFETY: no offset reaches beyond the bytes, as the assertion has seen.
+            unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
+        }
+        return;
+    }
+    for lane in members(bits) {
+        // SAFETY: as above.
+        unsafe { bytes.as_mut_ptr().add(offsets[lane] as usize).cast::<[u8; SIZE]>().write(value(lane)) };
+    }
 }

@@ -40,7 +40,8 @@ macro_rules! kernels {
         use reconverge_simt::handlers;
 
         use super::Shape;
-        use crate::fast::lanes::{Body, Handler, Kernel, Lanes, Lanewise, Operation};
+        use crate::fast::lanes::{Body, Handler, Kernel, Lanes, Lanewise};
+        use crate::fast::operands::Operation;
         use crate::inst::Arith;
         use crate::lane::Flags;
 

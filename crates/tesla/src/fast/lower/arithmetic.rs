@@ -2,8 +2,9 @@
 
 use super::super::bodies::{FromA, FromC, General, SharedWord, ToA, ToC, Vote};
 use super::super::kernels::{self, Shape};
-use super::super::lanes::{ACTIVE, GeneralOperands, Handler, Operation, Place, handler};
-use super::super::memory::Transfer;
+use super::super::lanes::{ACTIVE, Handler, handler};
+use super::super::operands::{GeneralOperands, Operation, Place};
+use super::super::words::Transfer;
 use super::{Lower, Lowering};
 use crate::access::extended;
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};

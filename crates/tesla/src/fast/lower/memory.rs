@@ -3,9 +3,10 @@
 use std::ops::Range;
 
 use super::super::bodies::ToC;
-use super::super::lanes::{Place, handler};
-use super::super::memory::{Kind, Transfer};
+use super::super::lanes::handler;
+use super::super::operands::Place;
 use super::super::words::mover;
+use super::super::words::{Kind, Transfer};
 use super::{Access, Last, Lower, Lowering};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
 use crate::lane::Width;

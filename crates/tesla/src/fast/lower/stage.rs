@@ -2,9 +2,10 @@
 
 use reconverge_simt::Mode;
 
-use super::super::lanes::{ACTIVE, Handler, Operation, Place, handler};
-use super::super::memory::Kind;
+use super::super::lanes::{ACTIVE, Handler, handler};
+use super::super::operands::{Operation, Place};
 use super::super::stage::{FromInput, FromOutput, ToOutput, code};
+use super::super::words::Kind;
 use super::arithmetic::place_of;
 use super::{Lower, Lowering};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};

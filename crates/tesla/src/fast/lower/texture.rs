@@ -5,8 +5,9 @@
 
 use reconverge_simt::texture::rows::Plan;
 
-use super::super::lanes::{Place, handler};
-use super::super::texture::{Kind, Lod, Quad, Quadop, Sample, Tex, Textured, Work};
+use super::super::lanes::handler;
+use super::super::operands::{Kind, Lod, Place, Quad, Sample, Tex, Work};
+use super::super::texture::{Quadop, Textured};
 use super::{Lower, Lowering};
 use crate::inst::{self, Dst, Inst, Stage, TexOp};
 use crate::lane::quad::{QuadOp, QuadSource, derivative_outside_fragment};

@@ -1,0 +1,120 @@
+//! Operands of operations: the fields that do not change while a program runs.
+
+use std::sync::Arc;
+
+use reconverge_simt::place;
+use reconverge_simt::texture::rows::Plan;
+use reconverge_simt::texture::{Compare, Image, Sampler};
+
+use crate::flow::WARP;
+use crate::inst::Arith;
+use crate::lane::quad::{QuadOp, QuadSource};
+use crate::lane::{Flags, Modifiers};
+use crate::texture::Compared;
+
+/// A row: registers come first, then the room.
+pub(super) type Place = place::Place<WARP>;
+
+/// Operands of an operation. The body defines which of them count.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    /// Sources.
+    pub(super) src: [Place; 3],
+    /// Where the result goes.
+    pub(super) dst: Place,
+    /// The lanes that execute, as the row of their words and by number.
+    pub(super) set: Place,
+    pub(super) set_number: u8,
+    /// The `$c` that is read, as carry or as predicate.
+    pub(super) c: u8,
+    /// The `$c` that is written.
+    pub(super) cdst: u8,
+    /// Halves: for each source how far it is moved down, 0 or 16, and whether only 16 bits count then.
+    pub(super) shift: [u8; 3],
+    pub(super) narrow: [bool; 3],
+    /// Half of the result: how far it is moved up.
+    pub(super) dst_shift: u8,
+    pub(super) dst_narrow: bool,
+    /// A number of the body's own: an instruction, an address.
+    pub(super) number: u32,
+    /// f32 modifiers: the bits of a source that stay, and those that are flipped then.
+    pub(super) keep: [u32; 3],
+    pub(super) flip: [u32; 3],
+}
+
+/// Operands that do not fit into [`Operation`].
+#[derive(Clone, Debug)]
+pub(super) struct GeneralOperands {
+    pub(super) op: Arith,
+    pub(super) modifiers: [Modifiers; 3],
+    pub(super) writes_flags: bool,
+    /// The upper rows of 64-bit sources.
+    pub(super) src_high: [Place; 3],
+    /// The upper row of a 64-bit result.
+    pub(super) dst_high: Place,
+}
+
+/// A texture instruction with all that does not change in a launch.
+#[derive(Clone, Debug)]
+pub(super) struct Tex {
+    pub(super) image: Arc<Image>,
+    pub(super) work: Work,
+    /// By component, where it goes.
+    pub(super) dst: [Option<Place>; 4],
+    pub(super) offset: [i32; 3],
+    /// Lanes whose dead bit is set are skipped.
+    pub(super) live: bool,
+}
+
+/// What a texture instruction does.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// `texauto`, `texbias`, `texlod`, `texgather`
+    Sample(Box<Sample>),
+    /// `texfetch`: the sources, and how many of them the instruction names.
+    Fetch([Place; 4], usize),
+}
+
+/// What a sample reads, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Sample {
+    pub(super) plan: Plan,
+    pub(super) sampler: Sampler,
+    pub(super) kind: Kind,
+    pub(super) coordinates: [Place; 3],
+    pub(super) layer: Option<Place>,
+    pub(super) last: Place,
+    pub(super) lod: Lod,
+}
+
+/// What comes back.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Kind {
+    Floats,
+    Bits,
+    /// With the reference value, and what comes of it.
+    Compare(Compare, Place, Compared),
+    Gather,
+}
+
+/// Where the level of detail comes from.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Lod {
+    /// The quad.
+    Quad,
+    /// The quad, and the last source is added.
+    Bias,
+    /// The last source.
+    Last,
+    /// Neighbours give no derivatives.
+    Still,
+}
+
+/// A `quadop` with what does not change.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quad {
+    pub(super) ops: [QuadOp; 4],
+    pub(super) from: QuadSource,
+    /// The result of every lane, where the stage has no derivatives.
+    pub(super) fixed: Option<(u32, Flags)>,
+}
