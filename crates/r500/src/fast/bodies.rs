@@ -7,7 +7,8 @@ use reconverge_simt::Mask;
 use reconverge_simt::wide::Wide;
 
 use super::kernels::{Kernel, sources};
-use super::lanes::{Body, CHUNK, Lanes, Operation, Set, Words};
+use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
+use super::operands::Set;
 use crate::words::AluResultOp;
 
 /// A set = the lanes of [`Set::ACTIVE`] or [`Set::ALL`], by `number[1]`, whose predicate bit `number[0]` holds.

@@ -3,8 +3,9 @@
 use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
-use super::lanes::{Body, CHUNK, Lanes, Operation, Place};
-use super::lower::{Fetch, Written};
+use super::lanes::{Body, CHUNK, Lanes, Operation};
+use super::operands::Place;
+use super::operands::{Fetch, Written};
 use crate::group::WIDEST;
 use crate::words::TexOp;
 

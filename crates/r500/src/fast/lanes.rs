@@ -9,13 +9,12 @@ use std::hint::assert_unchecked;
 use std::ops::{Deref, DerefMut, Range};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::place::{self, Frame, Layout};
+use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Mask, handlers};
 
-use super::lower::Fetch;
-use super::memory::{Load, Scatter};
+use super::operands::{Fetch, Load, Place, Scatter, Set};
 use crate::group::{ROWS, WIDEST, Written};
 use crate::inst::{CONSTANTS, TEMPORARIES};
 use crate::memory::Bound;
@@ -26,29 +25,6 @@ pub(super) const CHUNK: usize = 16;
 
 /// A chunk of a row.
 pub(super) type Words = [u32; CHUNK];
-
-/// A row of the lowered program.
-pub(super) type Place = place::Place<WIDEST>;
-
-/// A set of lanes that operations write, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Set(pub(super) u8);
-
-impl Set {
-    /// The active lanes.
-    pub(super) const ACTIVE: Set = Set(0);
-    /// All lanes of the group.
-    pub(super) const ALL: Set = Set(1);
-    /// How many there are, a power of two. From 2 on: those that a predicate leaves, two a channel.
-    pub(super) const COUNT: usize = 16;
-
-    /// The row of its words: all ones for a lane of the set.
-    #[inline(always)]
-    pub(super) const fn place(self) -> Place {
-        const LAYOUT: Layout<WIDEST> = Layout::new(ROWS + Set::COUNT);
-        LAYOUT.place(ROWS + self.0 as usize % Set::COUNT)
-    }
-}
 
 /// What operations work on.
 pub(super) struct Lanes<'a> {

@@ -6,35 +6,11 @@
 use reconverge_simt::wide::Wide;
 
 use super::fetch::put;
-use super::lanes::{Body, CHUNK, Lanes, Operation, Place, Set, Words};
-use super::lower::Written;
+use super::lanes::{Body, CHUNK, Lanes, Operation, Words};
+use super::operands::{Load, Scatter};
 use crate::group::WIDEST;
 use crate::memory::Surface;
 use crate::words::{Format, Tiling};
-
-/// A scattered output.
-#[derive(Clone, Debug)]
-pub(super) struct Scatter {
-    /// The value, the position, and the alpha channel, by channel of the instruction.
-    pub(super) src: [Place; 4],
-    /// The lanes whose predicate lets a channel be written.
-    pub(super) sets: [Set; 4],
-    /// Strict mode: alpha is zero, and with the second, all lanes name one element.
-    pub(super) strict: bool,
-    pub(super) same_index: bool,
-}
-
-/// An unscaled LD from a surface.
-#[derive(Clone, Debug)]
-pub(super) struct Load {
-    pub(super) unit: u8,
-    /// X and Y.
-    pub(super) src: [Place; 2],
-    /// By channel, what is written.
-    pub(super) dst: [Option<Written>; 4],
-    /// Uncovered lanes fetch nothing.
-    pub(super) ignore_uncovered: bool,
-}
 
 /// The elements of a surface, if it is linear and lies in memory.
 fn elements(surface: &Surface, size: usize) -> Option<std::ops::Range<usize>> {

@@ -26,6 +26,7 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
+mod operands;
 pub(crate) mod parallel;
 mod run;
 

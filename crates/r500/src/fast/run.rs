@@ -6,8 +6,9 @@ use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Pat
 
 use super::Fast;
 use super::compiled::{Exit, Regions, Work};
-use super::lanes::{Lanes, Set, State, choose};
+use super::lanes::{Lanes, State, choose};
 use super::lower::{Block, Last, Lowered, NONE};
+use super::operands::Set;
 use crate::cause::Cause;
 use crate::flow::{self, Flow, LoopStep};
 use crate::group::{Group, after_fc};

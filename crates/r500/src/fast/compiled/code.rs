@@ -11,8 +11,9 @@ use std::collections::HashMap;
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
 use super::{ACTIVE_ROW, ROW};
-use crate::fast::lanes::{Channel, Operation, Place, Set};
+use crate::fast::lanes::{Channel, Operation};
 use crate::fast::lower::{Computes, Template};
+use crate::fast::operands::{Place, Set};
 use crate::group::ROWS;
 use crate::lane::{self, NAN, Term};
 use crate::words::{AlphaOp, AluResultOp, Omod};

@@ -17,7 +17,7 @@ use reconverge_jit::{LANES, Row};
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
-use super::lanes::Set;
+use super::operands::Set;
 use crate::group::WIDEST;
 
 pub(super) use run::{Exit, Regions, Work};

@@ -9,8 +9,9 @@ use reconverge_jit::{Ended, FLUSH_OPERANDS, Held, Machine, Ran, State};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, Own};
-use crate::fast::lanes::{Lanes, Set, State as Lent, choose};
+use crate::fast::lanes::{Lanes, State as Lent, choose};
 use crate::fast::lower::Lowered;
+use crate::fast::operands::Set;
 use crate::flow::Flow;
 use crate::group::after_fc;
 

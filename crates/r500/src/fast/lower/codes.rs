@@ -4,7 +4,8 @@ use reconverge_simt::Level;
 
 use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
 use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, Kernel, Mad};
-use super::super::lanes::{Body, Handler, Set, handler};
+use super::super::lanes::{Body, Handler, handler};
+use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
 use crate::words::AlphaOp;
 

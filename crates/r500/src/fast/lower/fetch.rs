@@ -3,47 +3,19 @@
 //! Left to the reference interpreter: textures that are not bound or of a shape that the machine does not have, and what
 //! the surfaces of the CTM model do not do.
 
-use std::sync::Arc;
-
 use reconverge_simt::texture::rows::Plan;
-use reconverge_simt::texture::{Image, Sampler, Shape};
+use reconverge_simt::texture::{Sampler, Shape};
 
 use super::super::bodies::{Killed, Predicated, TempByAl};
 use super::super::fetch::Fetched;
-use super::super::lanes::{Body, Operation, Place, Set};
-use super::super::memory::{Load, Loaded};
+use super::super::lanes::{Body, Operation};
+use super::super::memory::Loaded;
+use super::super::operands::{Fetch, Load, Written};
+use super::super::operands::{Place, Set};
 use super::Lowering;
 use crate::inst::{Inst, Tex};
 use crate::memory::Surface;
 use crate::words::{TexAddr, TexOp, TexSwiz, Tiling};
-
-/// A fetch with all that does not change in a launch.
-#[derive(Clone, Debug)]
-pub(in crate::fast) struct Fetch {
-    pub(in crate::fast) op: TexOp,
-    pub(in crate::fast) image: Arc<Image>,
-    pub(in crate::fast) plan: Plan,
-    pub(in crate::fast) sampler: Sampler,
-    /// S, T, R, Q.
-    pub(in crate::fast) src: [Place; 4],
-    /// S, T, R of the derivatives by x and y, for DXDY.
-    pub(in crate::fast) derivatives: [[Place; 3]; 2],
-    /// By channel, what is written.
-    pub(in crate::fast) dst: [Option<Written>; 4],
-    /// Uncovered lanes fetch nothing.
-    pub(in crate::fast) ignore_uncovered: bool,
-}
-
-/// A channel of the result.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Written {
-    pub(in crate::fast) place: Place,
-    /// The temporary and its channel, where it is relative to aL.
-    pub(in crate::fast) by_al: Option<[u8; 2]>,
-    pub(in crate::fast) component: usize,
-    /// The predicate bit, and whether it is inverted.
-    pub(in crate::fast) predicate: Option<(usize, bool)>,
-}
 
 impl Lowering<'_> {
     /// Lowers a texture fetch; `false` when the reference interpreter has to execute it.

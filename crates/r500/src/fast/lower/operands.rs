@@ -1,7 +1,7 @@
 //! Operands: fetch, presubtract, select, swizzle, modify. (CTM guide pp. 26-27)
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
-use super::super::lanes::{Place, Set};
+use super::super::operands::{Place, Set};
 use super::Template;
 use super::codes::Code;
 use super::schedule::{Computed, Instruction};

@@ -6,8 +6,10 @@ use super::super::bodies::{
     ToTempByAl,
 };
 use super::super::kernels::{self, AnyMad, Mad};
-use super::super::lanes::{Channel, Operation, Place, Set};
-use super::super::memory::{Scatter, Scattered};
+use super::super::lanes::{Channel, Operation};
+use super::super::memory::Scattered;
+use super::super::operands::Scatter;
+use super::super::operands::{Place, Set};
 use super::codes::{self, Code, Shape};
 use super::operands::{Operand, Value};
 use super::{Lowering, Template};
