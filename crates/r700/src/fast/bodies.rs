@@ -4,10 +4,10 @@
 use reconverge_simt::mask::members;
 use reconverge_simt::wide::Wide;
 
-use super::kernels::{finish, legacy_product, product as usual_product};
+use super::kernels::{legacy_product, product as usual_product};
 #[cfg(doc)]
 use super::lanes::Tables;
-use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE};
+use super::lanes::{ACTIVE, Across, Body, FALSE, Lanes, Operation, TRUE, finish};
 use crate::chip::LANES;
 use crate::lane;
 use crate::meaning::Meaning;

@@ -11,8 +11,7 @@ use std::marker::PhantomData;
 use reconverge_simt::mask::members;
 use reconverge_simt::wide::Wide;
 
-use super::kernels::finish;
-use super::lanes::{Body, Lanes, Operation};
+use super::lanes::{Body, Lanes, Operation, finish};
 use crate::chip::LANES;
 use crate::lane::{self, number};
 

@@ -6,9 +6,10 @@ use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
+use super::counts::Issued;
 use super::lanes::{ACTIVE, Place};
 use super::lower::{Bound, Chosen, FetchWork, Fetches, Fetching, Register, Sample};
-use super::run::{Issued, Runner};
+use super::run::Runner;
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::flow::{Before, Changes};

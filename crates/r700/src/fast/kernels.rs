@@ -9,7 +9,7 @@ use reconverge_simt::Level;
 use reconverge_simt::wide::Wide;
 
 use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, Sin};
-use super::lanes::{Body, Handler, Lanes, Operation, handler};
+use super::lanes::{Body, Handler, Lanes, Operation, finish, handler};
 use crate::chip::{Family, LANES};
 use crate::lane::{self, is_nan, number};
 use crate::meaning::AluCode;
@@ -225,13 +225,6 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
         }
         lanes.write(wide, operation.dst, operation.set, &result);
     }
-}
-
-/// OMOD or the factor of a MULADD, then CLAMP.
-#[inline(always)]
-pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
-    let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };
-    if operation.clamp { lane::clamp(scaled, operation.dx10_clamp) } else { scaled }
 }
 
 /// A comparison that decides for lanes.

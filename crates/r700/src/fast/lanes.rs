@@ -10,6 +10,7 @@ use reconverge_simt::registers::Row;
 use reconverge_simt::wide::{Set, Wide};
 
 use crate::chip::LANES;
+use crate::lane;
 use crate::meaning::Meaning;
 
 /// The lanes that run the group, among the [`Lanes::sets`].
@@ -151,3 +152,10 @@ pub(super) trait Body {
 }
 
 handlers!(pub(super) fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
+
+/// OMOD or the factor of a MULADD, then CLAMP.
+#[inline(always)]
+pub(super) fn finish(value: u32, operation: &Operation) -> u32 {
+    let scaled = if operation.factor == 1.0 { value } else { lane::scale(value, operation.factor) };
+    if operation.clamp { lane::clamp(scaled, operation.dx10_clamp) } else { scaled }
+}

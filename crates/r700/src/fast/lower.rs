@@ -26,8 +26,10 @@ use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Level, Mode, Options};
 
-pub(super) use self::fetch::{Bound, Chosen, FetchInfo, FetchWork, Fetches, Fetching, Register, Sample};
-pub(super) use self::memory::{Conversion, Exported, Exports, MemoryReads, Stores, Vertex};
+pub(super) use self::fetch::{
+    Bound, Chosen, Conversion, FetchInfo, FetchWork, Fetches, Fetching, MemoryReads, Register, Sample, Vertex,
+};
+pub(super) use self::memory::{Exported, Exports, Stores};
 use self::plan::{Index, Way, addresses, by_loop, index};
 use super::indexed::Check;
 use super::kernels::choose_both;

@@ -22,6 +22,7 @@
 
 mod bodies;
 mod compiled;
+mod counts;
 mod curves;
 mod fetch;
 mod indexed;
@@ -47,8 +48,9 @@ use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, PREVIOUS, Wave};
 use compiled::Regions;
+use counts::Counts;
 use lower::Lowered;
-use run::{Counts, Runner};
+use run::Runner;
 
 /// A program lowered for an environment.
 #[derive(Clone, Debug)]

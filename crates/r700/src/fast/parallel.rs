@@ -11,7 +11,8 @@ use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{GroupTrap, Silent};
 
 use super::Fast;
-use super::run::{Counts, Runner};
+use super::counts::Counts;
+use super::run::Runner;
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::ExportKind;

@@ -12,9 +12,9 @@ use reconverge_simt::{Level, Mask};
 
 use super::{At, Compiled, Own};
 use crate::chip::LANES;
+use crate::fast::counts::{Counts, Issued};
 use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Lowered;
-use crate::fast::run::{Counts, Issued};
 use crate::flow::Flow;
 use crate::wave::{At as Position, Wave};
 

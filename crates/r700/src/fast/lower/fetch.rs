@@ -11,12 +11,13 @@ use reconverge_simt::texture::{Sampler, Shape};
 
 use super::super::lanes::Place;
 use super::Lowering;
-use super::memory::{MemoryReads, Vertex};
 use crate::chip::LANES;
 use crate::code::{Fetch, FetchOp, Select};
 use crate::control::{self, CfWork};
 use crate::flow::Control;
+use crate::format::{self, Number, Swap};
 use crate::lane;
+use crate::memory::Space;
 use crate::reference::texture::{Lod, SampleKind, exactness, lod_bias, offsets, sample_kind};
 use crate::rules::Rule;
 use crate::texture::TextureSampler;
@@ -24,6 +25,39 @@ use crate::wave::Wave;
 use crate::words::{
     CfInst, CoordType, MemDsrDword1, MemDswDword1, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst,
 };
+
+/// How the words of an element become numbers.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Conversion {
+    pub(in crate::fast) layout: format::Layout,
+    pub(in crate::fast) numbers: Number,
+    pub(in crate::fast) swap: Swap,
+}
+
+/// A vertex fetch.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct Vertex {
+    pub(in crate::fast) bound: Bound,
+    /// What is added to the index.
+    pub(in crate::fast) base: u32,
+    /// Bytes from one element to the next, and from the start of an element to what is fetched.
+    pub(in crate::fast) stride: usize,
+    pub(in crate::fast) offset: usize,
+    pub(in crate::fast) conversion: Conversion,
+}
+
+/// A memory read.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::fast) struct MemoryReads {
+    pub(in crate::fast) space: Space,
+    /// Whether x of the source is added to the element.
+    pub(in crate::fast) indexed: bool,
+    pub(in crate::fast) base: u64,
+    /// ARRAY_SIZE: the last element.
+    pub(in crate::fast) last: u64,
+    pub(in crate::fast) elem_dwords: usize,
+    pub(in crate::fast) conversion: Conversion,
+}
 
 /// A fetch clause.
 #[derive(Clone, Debug)]

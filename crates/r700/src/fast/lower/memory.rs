@@ -7,11 +7,11 @@
 use reconverge_simt::Fidelity;
 
 use super::super::lanes::Place;
-use super::fetch::{Bound, FetchWork, Fetching, Register};
+use super::fetch::{Bound, Conversion, FetchWork, Fetching, MemoryReads, Register, Vertex};
 use super::{Lowering, Work};
 use crate::code::{Export, ExportKind, Fetch, MemoryExport, MemoryRead, Select, VertexFormat};
 use crate::flow::Control;
-use crate::format::{self, Number, Swap};
+use crate::format;
 use crate::lane;
 use crate::memory::Space;
 use crate::reference::export::space;
@@ -21,39 +21,6 @@ use crate::words::{
     MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1, MemRdDword2, VtxDword0,
     VtxDword2R700, VtxFetchType,
 };
-
-/// How the words of an element become numbers.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Conversion {
-    pub(in crate::fast) layout: format::Layout,
-    pub(in crate::fast) numbers: Number,
-    pub(in crate::fast) swap: Swap,
-}
-
-/// A vertex fetch.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Vertex {
-    pub(in crate::fast) bound: Bound,
-    /// What is added to the index.
-    pub(in crate::fast) base: u32,
-    /// Bytes from one element to the next, and from the start of an element to what is fetched.
-    pub(in crate::fast) stride: usize,
-    pub(in crate::fast) offset: usize,
-    pub(in crate::fast) conversion: Conversion,
-}
-
-/// A memory read.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct MemoryReads {
-    pub(in crate::fast) space: Space,
-    /// Whether x of the source is added to the element.
-    pub(in crate::fast) indexed: bool,
-    pub(in crate::fast) base: u64,
-    /// ARRAY_SIZE: the last element.
-    pub(in crate::fast) last: u64,
-    pub(in crate::fast) elem_dwords: usize,
-    pub(in crate::fast) conversion: Conversion,
-}
 
 /// What an export writes to a component.
 #[derive(Clone, Copy, Debug)]

@@ -1,0 +1,105 @@
+//! Counts of a run that are kept apart from the wavefront while operations run.
+
+use reconverge_simt::{Event, Mask, Observer, Path};
+
+use super::Fast;
+use super::lower::Lowered;
+use crate::outcome::Executed;
+use crate::rules::Rule;
+use crate::wave::Wave;
+
+/// Instructions of a wavefront that its statistics do not have yet, and their sum over lanes. Kept apart, so that the loop
+/// over operations does not wait for memory.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Issued {
+    pub(super) instructions: u64,
+    pub(super) lane_instructions: u64,
+}
+
+impl Issued {
+    /// Counts instructions that were issued for some lanes.
+    #[inline(always)]
+    pub(super) fn count(&mut self, instructions: u64, lanes: Mask) {
+        self.instructions += instructions;
+        self.lane_instructions += instructions * u64::from(lanes.count());
+    }
+
+    /// Counts an instruction that is a block of its own, and announces it.
+    #[inline(always)]
+    pub(super) fn alone<O: Observer>(&mut self, pc: u32, lanes: Mask, observer: &mut O) {
+        self.count(1, lanes);
+        if O::PATHS {
+            observer.path(Path::Block, 1);
+        }
+        if O::ENABLED {
+            observer.event(Event::Issue { pc, mask: lanes });
+        }
+    }
+
+    /// Adds the counts to the wavefront's.
+    pub(super) fn settle(&mut self, wave: &mut Wave) {
+        wave.statistics.instructions += self.instructions;
+        wave.statistics.lane_instructions += self.lane_instructions;
+        *self = Issued::default();
+    }
+}
+
+/// What wavefronts have executed, by run and control-flow instruction of the program.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// How often each run.
+    pub(super) runs: Vec<u64>,
+    /// How often each instruction of a fetch clause.
+    pub(super) fetches: Vec<u64>,
+    /// Whether each control-flow instruction at all.
+    pub(super) nodes: Vec<bool>,
+    /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
+    pub(super) empty_push: bool,
+}
+
+impl Counts {
+    pub(super) fn new(lowered: &Lowered) -> Counts {
+        Counts {
+            runs: vec![0; lowered.runs.len()],
+            fetches: vec![0; lowered.fetches.len()],
+            nodes: vec![false; lowered.nodes.len()],
+            empty_push: false,
+        }
+    }
+
+    /// Adds those of other wavefronts of the same program.
+    pub(crate) fn add(&mut self, other: &Counts) {
+        let counts = self.runs.iter_mut().chain(&mut self.fetches);
+        for (count, other) in counts.zip(other.runs.iter().chain(&other.fetches)) {
+            *count += other;
+        }
+        for (node, other) in self.nodes.iter_mut().zip(&other.nodes) {
+            *node |= other;
+        }
+        self.empty_push |= other.empty_push;
+    }
+
+    /// Adds the counts by instruction and rule.
+    pub(crate) fn settle(&self, fast: &Fast, executed: &mut Executed) {
+        for (run, &count) in fast.lowered.runs.iter().zip(&self.runs).filter(|(_, count)| **count > 0) {
+            for group in &fast.lowered.groups[run.first as usize..][..run.count as usize] {
+                for opcode in &group.opcodes {
+                    executed.report.count(opcode.name, opcode.exactness, count);
+                }
+                executed.rules.extend(&group.rules);
+            }
+        }
+        let fetches = fast.lowered.fetches.iter().zip(&self.fetches).filter(|(_, count)| **count > 0);
+        for (fetching, &count) in fetches.filter_map(|(info, count)| Some((info.fetching.as_ref()?, count))) {
+            if let Some(name) = fetching.name {
+                executed.report.count(name, fetching.exactness, count);
+            }
+            executed.rules.extend(&fetching.rules);
+        }
+        let nodes = fast.lowered.nodes.iter().zip(&self.nodes);
+        executed.rules.extend(nodes.filter(|(_, seen)| **seen).flat_map(|(node, _)| &node.rules));
+        if self.empty_push {
+            executed.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
+        }
+    }
+}
