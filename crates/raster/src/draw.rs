@@ -42,17 +42,26 @@ pub struct Coordinates {
     pub steps: Option<u16>,
 }
 
+/// The vertices of a draw: each once, and the runs that primitives are made of, by their places.
+#[derive(Clone, Copy, Debug)]
+pub struct Vertices<'a> {
+    /// The vertices.
+    pub all: &'a [Vertex],
+    /// Runs without a restart, one after another.
+    pub runs: &'a [Vec<usize>],
+}
+
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
 /// The fragment program's; what was merged before stays.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    draw_with(draw, Coordinates::default(), runs, memory, program)
+    draw_with(draw, Coordinates::default(), vertices, memory, program)
 }
 
 /// [`draw()`], with positions as a chip takes them.
@@ -62,19 +71,19 @@ pub fn draw<P: FragmentProgram>(
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
     // Without code for this processor everything goes pixel by pixel.
-    run(draw, coordinates, runs, memory, program, Level::any().then(Level::best))
+    run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
 }
 
 /// [`draw_with`] by columns as code for a level, where draw and primitive allow it.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
     level: Option<Level>,
@@ -105,15 +114,31 @@ pub(crate) fn run<P: FragmentProgram>(
         quads: Vec::new(),
         merge,
     };
-    for vertices in runs {
+    let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| pipeline.placed(vertex)).collect();
+    for run in vertices.runs {
         pipeline.stippled = 0;
-        for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
+        for primitive in assemble(draw.topology, run.len(), draw.last_provokes) {
             pipeline.counts.primitives += 1;
-            pipeline.primitive(vertices, &primitive)?;
+            pipeline.primitive(&placed, run, &primitive)?;
         }
     }
     pipeline.flush()?;
     Ok(pipeline.counts)
+}
+
+/// A vertex of the draw.
+#[derive(Clone, Copy)]
+struct Placed<'a> {
+    vertex: &'a Vertex,
+    window: Window,
+    /// Whether it is inside of all planes that cut.
+    inside: bool,
+    /// Whether nothing is cut of a primitive of such vertices.
+    whole: bool,
+}
+
+fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
+    placed.iter().map(|placed| placed.vertex).collect()
 }
 
 struct Pipeline<'a, P> {
@@ -140,27 +165,40 @@ struct Pipeline<'a, P> {
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
-    fn primitive(&mut self, vertices: &[Vertex], primitive: &Primitive) -> Result<(), P::Error> {
+    fn primitive(
+        &mut self,
+        vertices: &[Placed<'_>],
+        run: &[usize],
+        primitive: &Primitive,
+    ) -> Result<(), P::Error> {
         let draw = self.draw;
-        let corners: Vec<&Vertex> =
-            primitive.vertices[..usize::from(primitive.count)].iter().map(|at| &vertices[*at]).collect();
-        let provoking = &vertices[primitive.provoking];
-        if draw.clip.is_some_and(|clip| clip.drops(&corners)) {
+        let places = &primitive.vertices[..usize::from(primitive.count)];
+        let provoking = vertices[run[primitive.provoking]].vertex;
+        let mut corners = [vertices[run[places[0]]]; 3];
+        corners.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
+        let corners = &corners[..places.len()];
+        let culls = draw.clip.is_some_and(|clip| clip.culls != 0);
+        if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
             return Ok(());
         }
         if draw.topology == Topology::Rectangles {
-            return self.rectangle(&corners, provoking);
+            return self.rectangle(corners, provoking);
         }
-        if let [point] = corners[..] {
-            return match draw.clip.is_none_or(|clip| clip.holds(point)) {
-                true => self.point(point, provoking, true, 0.),
-                false => Ok(()),
-            };
+        if let [point] = corners {
+            return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
-        let mut polygon: Vec<Vertex> = corners.into_iter().cloned().collect();
-        if let Some(clip) = &draw.clip {
-            polygon = clip.cut(polygon);
-        }
+        // Rarely anything is cut.
+        let cut = match &draw.clip {
+            Some(clip) if corners.iter().any(|corner| !corner.whole) => {
+                clip.cut(corners.iter().map(|corner| corner.vertex.clone()).collect())
+            }
+            _ => Vec::new(),
+        };
+        let placed: Vec<Placed<'_>> = cut.iter().map(|vertex| self.placed(vertex)).collect();
+        let polygon = match corners.iter().all(|corner| corner.whole) {
+            true => corners,
+            false => &placed,
+        };
         if polygon.len() < 2 {
             return Ok(());
         }
@@ -170,7 +208,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             }
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
-        self.polygon(&polygon, provoking)
+        self.polygon(polygon, provoking)
+    }
+
+    /// A vertex in the window.
+    fn placed<'v>(&self, vertex: &'v Vertex) -> Placed<'v> {
+        let inside = self.draw.clip.is_none_or(|clip| clip.holds(vertex));
+        let finite = || vertex.position.iter().all(|value| value.is_finite());
+        let whole = self.draw.clip.is_none() || inside && finite();
+        Placed { vertex, window: self.window(vertex), inside, whole }
     }
 
     fn window(&self, vertex: &Vertex) -> Window {
@@ -196,13 +242,13 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
-    fn rectangle(&mut self, corners: &[&Vertex], provoking: &Vertex) -> Result<(), P::Error> {
-        let windows: Vec<Window> = corners.iter().map(|vertex| self.window(vertex)).collect();
+    fn rectangle(&mut self, corners: &[Placed<'_>], provoking: &Vertex) -> Result<(), P::Error> {
+        let windows: Vec<Window> = corners.iter().map(|corner| corner.window).collect();
         let [a, b, c] = [0, 1, 2].map(|at| windows[at].corner);
         let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
         let shape = Shape {
             kind: Kind::Triangle,
-            vertices: corners.to_vec(),
+            vertices: vertices_of(corners),
             windows,
             provoking,
             front: true,
@@ -214,10 +260,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
-    fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
-        let windows: Vec<Window> = polygon.iter().map(|vertex| self.window(vertex)).collect();
-        let areas = (2..polygon.len())
-            .map(|at| area([windows[0].corner, windows[at - 1].corner, windows[at].corner]));
+    fn polygon(&mut self, polygon: &[Placed<'_>], provoking: &Vertex) -> Result<(), P::Error> {
+        let window = |at: usize| polygon[at].window;
+        let areas =
+            (2..polygon.len()).map(|at| area([window(0).corner, window(at - 1).corner, window(at).corner]));
         let doubled: i64 = areas.sum();
         if doubled == 0 {
             return Ok(());
@@ -227,7 +273,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if side.culled {
             return Ok(());
         }
-        let offset = side.offset.map_or(0., |offset| offset_of(&offset, &windows));
+        let offset = side.offset.map_or(0., |offset| {
+            let windows: Vec<Window> = polygon.iter().map(|corner| corner.window).collect();
+            offset_of(&offset, &windows)
+        });
         match side.fill {
             Fill::Points => {
                 polygon.iter().try_for_each(|vertex| self.point(vertex, provoking, front, offset))
@@ -237,24 +286,28 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
             }),
             Fill::Solid => (2..polygon.len()).try_for_each(|at| {
-                let corners = [0, at - 1, at];
-                let windows: Vec<Window> = corners.iter().map(|at| windows[*at]).collect();
-                let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
-                let vertices = corners.iter().map(|at| &polygon[*at]).collect();
-                let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, [0.; 2], None)
+                let corners = [0, at - 1, at].map(|at| polygon[at]);
+                let shape = Shape {
+                    kind: Kind::Triangle,
+                    vertices: vertices_of(&corners),
+                    windows: corners.iter().map(|corner| corner.window).collect(),
+                    provoking,
+                    front,
+                    offset,
+                };
+                self.fill(&shape, &corners.map(|corner| corner.window.corner), [0.; 2], None)
             }),
         }
     }
 
     fn line(
         &mut self,
-        ends: [&Vertex; 2],
+        ends: [&Placed<'_>; 2],
         provoking: &Vertex,
         front: bool,
         offset: f64,
     ) -> Result<(), P::Error> {
-        let windows = ends.map(|vertex| self.window(vertex));
+        let windows = ends.map(|end| end.window);
         let [a, b] = windows.map(|window| window.corner);
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
         let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.);
@@ -277,7 +330,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         ];
         let shape = Shape {
             kind: Kind::Line,
-            vertices: ends.to_vec(),
+            vertices: ends.map(|end| end.vertex).to_vec(),
             windows: windows.to_vec(),
             provoking,
             front,
@@ -295,7 +348,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
 
     fn point(
         &mut self,
-        vertex: &Vertex,
+        Placed { vertex, window, .. }: &Placed<'_>,
         provoking: &Vertex,
         front: bool,
         offset: f64,
@@ -305,7 +358,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
             false => size,
         };
-        let window = self.window(vertex);
+        let window = *window;
         let half = size.map(|size| bounded(f64::from(size) * PIXEL as f64 / 2.));
         let [x, y] = window.corner;
         let corners = [
@@ -314,7 +367,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             [x + half[0], y + half[1]],
             [x - half[0], y + half[1]],
         ];
-        let vertices = vec![vertex];
+        let vertices = vec![*vertex];
         let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
         self.fill(&shape, &corners, size.map(f64::from), None)
     }

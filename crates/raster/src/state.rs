@@ -1,5 +1,7 @@
 //! The state of a draw: surfaces, tests, and what passes between the stages.
 
+use std::ops::Range;
+
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
@@ -264,6 +266,15 @@ pub struct Draw {
     pub copies_depth: bool,
     /// Samples of pixels.
     pub multisample: Multisample,
+}
+
+impl Draw {
+    /// The memory that the draw may write to.
+    pub fn written(&self) -> impl Iterator<Item = Range<usize>> {
+        let targets = self.targets.iter().map(|target| &target.surface);
+        let all = targets.chain(self.depth.as_ref().map(|depth| &depth.surface));
+        all.map(|surface| surface.start..surface.end)
+    }
 }
 
 /// A word of each lane.

@@ -8,7 +8,7 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
     Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range, draw_with,
+    ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -327,7 +327,10 @@ fn draws_by_columns_are_those_of_the_reference() {
     for number in 0..rounds {
         let mut random = Random(number);
         let draw = state(&mut random);
-        let runs: Vec<Vec<Vertex>> = (0..1 + random.below(2)).map(|_| vertices(&mut random, &draw)).collect();
+        let all = vertices(&mut random, &draw);
+        let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
+        let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
+        let vertices = Vertices { all: &all, runs: &runs };
         let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
         let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
         let program = || Program {
@@ -338,8 +341,9 @@ fn draws_by_columns_are_those_of_the_reference() {
         };
         let (mut memory, mut expected) = (background.clone(), background);
         let (mut found, mut known) = (program(), program());
-        let Ok(counts) = draw_with(&draw, coordinates, &runs, Vram::new(&mut memory), &mut found);
-        let Ok(right) = reference::draw_with(&draw, coordinates, &runs, Vram::new(&mut expected), &mut known);
+        let Ok(counts) = draw_with(&draw, coordinates, vertices, Vram::new(&mut memory), &mut found);
+        let Ok(right) =
+            reference::draw_with(&draw, coordinates, vertices, Vram::new(&mut expected), &mut known);
         assert_eq!(counts, right, "draw {number}");
         assert_eq!(found.seen.len(), known.seen.len(), "draw {number}");
         for (found, known) in found.seen.iter().zip(&known.seen) {
@@ -379,20 +383,22 @@ fn columns_that_are_not_read_are_not_made() {
     let mut draw = state(&mut random);
     draw.topology = Topology::Rectangles;
     (draw.depth, draw.multisample) = (None, Multisample::default());
-    let runs = [vec![[8., 8.], [60., 8.], [8., 60.]]
-        .into_iter()
+    let corners = [[8., 8.], [60., 8.], [8., 60.]].into_iter();
+    let all = corners
         .map(|[x, y]| Vertex {
             position: [x, y, 0.5, 1.],
             attributes: vec![[x.to_bits(); 4]; 2],
             ..Vertex::default()
         })
-        .collect::<Vec<_>>()];
+        .collect::<Vec<_>>();
+    let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
     draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false };
-    let (mut sparse, mut all) = (Sparse(None), Program::default());
+    let (mut sparse, mut whole) = (Sparse(None), Program::default());
     let mut memory = vec![0; 3 * SURFACE + 8];
-    let Ok(_) = draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut sparse);
-    let Ok(_) = reference::draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut all);
-    let (sparse, all) = (sparse.0.unwrap(), &all.seen[0]);
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut sparse);
+    let Ok(_) =
+        reference::draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut whole);
+    let (sparse, all) = (sparse.0.unwrap(), &whole.seen[0]);
     for (chan, column) in sparse.inputs[0].iter().enumerate() {
         let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
         assert_eq!(column, expected);

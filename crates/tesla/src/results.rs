@@ -113,6 +113,18 @@ impl LaneResults {
         column
     }
 
+    /// The words of o\[\] of each lane.
+    pub fn outputs(&self) -> Vec<Vec<u32>> {
+        let words = |lane: usize| {
+            let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
+            match warp.finalised.get(&lane) {
+                Some(result) => result.outputs.clone(),
+                None => warp.outputs.iter().map(|row| row.0[lane.index()]).collect(),
+            }
+        };
+        (0..self.lanes).map(words).collect()
+    }
+
     /// By lane, whether it was killed; empty if none was.
     pub fn dead(&self) -> Vec<bool> {
         if self.warps.iter().all(|warp| warp.dead.is_empty() && warp.finalised.is_empty()) {
