@@ -15,7 +15,7 @@ use reconverge_simt::vram::Vram;
 use crate::columns::{Append, Triangle};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, LANES as ROW};
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::reference::Lanes;
@@ -32,6 +32,9 @@ const BATCH: usize = 1 << 14;
 /// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
+
+/// Quads from which on a triangle whose lanes are all alike is shaded by itself.
+const UNIFORM: usize = 1 << 8;
 
 /// How a chip takes the positions of vertices on their way to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +106,7 @@ pub(crate) fn run<P: FragmentProgram>(
         coordinates,
         memory,
         reads: program.reads(),
+        is_uniform: program.is_uniform() && merge.as_ref().is_some_and(Kernels::is_complete),
         program,
         batch: Batch::new(draw),
         counts: Counts::default(),
@@ -147,6 +151,8 @@ struct Pipeline<'a, P> {
     memory: Vram<'a>,
     program: &'a mut P,
     reads: ReadColumns,
+    /// Whether lanes with the same inputs have the same results, which rows can merge.
+    is_uniform: bool,
     batch: Batch,
     counts: Counts,
     /// Samples a pixel of the surfaces.
@@ -423,30 +429,61 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     ) -> Result<(), P::Error> {
         let mut triangle = take(&mut self.triangle);
         let mut found = take(&mut self.quads);
-        let mut is_set = false;
-        let (scissor, draw, reads) = (self.draw.scissor, self.draw, self.reads.position);
+        let (mut is_set, mut uniform) = (false, None);
+        let scissor = self.draw.scissor;
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if !is_set {
-                triangle.set(shape, draw, &self.reads);
                 is_set = true;
+                triangle.set(shape, self.draw, &self.reads);
+                if self.is_uniform && quads.len() >= UNIFORM && triangle.is_constant() {
+                    uniform = Some(self.shade_once(level, &triangle, quads)?);
+                }
             }
-            let triangle = &triangle;
-            self.batch.starts.push(self.batch.fragments.lanes);
-            if quads.len() < MANY || pool::threads() == 1 {
-                level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads });
-            } else {
-                let piece = |quads: &[Quad]| {
-                    let mut piece = Batch::new(draw);
-                    level.run(Append { batch: &mut piece, triangle, quads, draw, reads });
-                    piece
-                };
-                let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
-                pieces.iter().for_each(|piece| self.batch.append(piece));
+            self.append(level, &triangle, quads, uniform.is_none());
+            match &uniform {
+                Some(shaded) => self.merge(shaded, true),
+                None if self.batch.fragments.lanes >= BATCH => self.flush()?,
+                None => {}
             }
-            if self.batch.fragments.lanes >= BATCH { self.flush() } else { Ok(()) }
+            Ok(())
         });
         (self.triangle, self.quads) = (triangle, found);
         done
+    }
+
+    /// Adds the quads of a triangle to the batch.
+    fn append(&mut self, level: Level, triangle: &Triangle, quads: &[Quad], inputs: bool) {
+        let (draw, reads) = (self.draw, self.reads.position);
+        self.batch.starts.push(self.batch.fragments.lanes);
+        if quads.len() < MANY || pool::threads() == 1 {
+            level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads, inputs });
+            return;
+        }
+        let piece = |quads: &[Quad]| {
+            let mut piece = Batch::new(draw);
+            level.run(Append { batch: &mut piece, triangle, quads, draw, reads, inputs });
+            piece
+        };
+        let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
+        pieces.iter().for_each(|piece| self.batch.append(piece));
+    }
+
+    /// Shades the first quads of a triangle whose lanes are all alike, and returns the result of one as that of a row.
+    fn shade_once(&mut self, level: Level, triangle: &Triangle, quads: &[Quad]) -> Result<Shaded, P::Error> {
+        self.flush()?;
+        self.append(level, triangle, &quads[..ROW / 4], true);
+        let shaded = self.program.run(&self.batch.fragments);
+        self.batch.clear();
+        let shaded = shaded?;
+        let row = |column: &Column| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
+        let colors = shaded.colors.iter();
+        Ok(Shaded {
+            colors: colors.map(|color| Some(color.as_ref()?.each_ref().map(row))).collect(),
+            depth: shaded.depth.as_ref().map(row),
+            stencil: shaded.stencil.as_ref().map(row),
+            killed: shaded.killed.first().map_or(Vec::new(), |killed| vec![*killed; ROW]),
+            mask: shaded.mask.as_ref().map(row),
+        })
     }
 
     /// Shades and merges what is in the batch.
@@ -455,11 +492,16 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             return Ok(());
         }
         let shaded = self.program.run(&self.batch.fragments)?;
+        self.merge(&shaded, false);
+        Ok(())
+    }
+
+    /// Merges what is in the batch; `uniform`: with the results of one row for all.
+    fn merge(&mut self, shaded: &Shaded, uniform: bool) {
         let Pipeline { draw, samples, batch, merge, .. } = self;
-        let merge = Merge { draw, samples: *samples, batch, shaded: &shaded, kernels: merge.as_ref() };
+        let merge = Merge { draw, samples: *samples, batch, shaded, uniform, kernels: merge.as_ref() };
         self.counts.passed += merge.run(self.memory);
         self.batch.clear();
-        Ok(())
     }
 }
 

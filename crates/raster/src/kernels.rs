@@ -17,7 +17,7 @@ use crate::merge::Merge;
 use crate::state::{Column, Draw, Surface, Target};
 
 /// Lanes of a row.
-const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 
 /// A word of each lane.
 type Words = [u32; LANES];
@@ -50,6 +50,8 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Four bytes, each a fraction.
     Bytes(Cells<'a>),
+    /// A word that is the component of the colour with this number, as it is.
+    Word(Cells<'a>, usize),
     /// Lane by lane.
     Lanes,
 }
@@ -145,6 +147,17 @@ impl<'a> Kernels<'a> {
             }
         });
         let color = |target: &Target| {
+            let chan = target.places.iter().position(|place| *place == Some(0));
+            let plain = target.format.bits == [32, 0, 0, 0]
+                && matches!(target.format.numbers[0], Number::Uint | Number::Float)
+                && target.blend.is_none()
+                && draw.logic == LogicOp::COPY;
+            if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
+                && target.places.iter().flatten().count() == 1
+                && let Some(cells) = Cells::new(&target.surface, memory)
+            {
+                return Color::Word(cells, chan);
+            }
             let bytes = target.format.bits == [8; 4]
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
@@ -154,6 +167,12 @@ impl<'a> Kernels<'a> {
         };
         let colors = draw.targets.iter().map(color).collect();
         Some(Kernels { level, depth, colors })
+    }
+
+    /// Whether no step goes lane by lane.
+    pub(crate) fn is_complete(&self) -> bool {
+        let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
+        !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
@@ -188,6 +207,8 @@ struct Band<'a> {
 struct Group<'a> {
     /// The first lane in the batch.
     first: usize,
+    /// The first lane in the results of the program.
+    shaded: usize,
     quads: &'a [(i32, i32)],
 }
 
@@ -206,7 +227,8 @@ impl Task for Band<'_> {
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let count = (others..most).find(|at| group[..*at].contains(&group[*at])).unwrap_or(most);
-            let group = Group { first: 4 * first, quads: &group[..count] };
+            let shaded = if self.merge.uniform { 0 } else { 4 * first };
+            let group = Group { first: 4 * first, shaded, quads: &group[..count] };
             if group.quads.iter().any(|(_, y)| self.rows.start < y.saturating_add(2) && *y < self.rows.end) {
                 passed += self.group(&group);
             }
@@ -216,16 +238,16 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column; zeros if it is empty.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty.
 #[inline(always)]
-fn row(column: &Column, group: &Group<'_>) -> Words {
-    if let Some(words) = column.get(group.first..).and_then(|words| words.first_chunk::<LANES>())
+fn row(column: &Column, first: usize, group: &Group<'_>) -> Words {
+    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {
         return *words;
     }
     let mut row = [0; LANES];
-    let words = column.get(group.first..).unwrap_or_default();
+    let words = column.get(first..).unwrap_or_default();
     let count = words.len().min(4 * group.quads.len());
     row[..count].copy_from_slice(&words[..count]);
     row
@@ -298,7 +320,7 @@ impl Band<'_> {
             *live = u32::from(*covered).wrapping_neg();
         }
         if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[lanes]) {
+            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..lanes.len()]) {
                 *live &= u32::from(*killed).wrapping_sub(1);
             }
         }
@@ -310,13 +332,13 @@ impl Band<'_> {
         }
         if let Some((compare, reference)) = draw.alpha_test {
             let alpha = match shaded.colors.first() {
-                Some(Some(color)) => floats(&row(&color[3], group)),
+                Some(Some(color)) => floats(&row(&color[3], group.shaded, group)),
                 _ => [0.; LANES],
             };
             keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
         }
         if let Some(masks) = &shaded.mask {
-            keep(&mut live, &holds(&row(masks, group), &[0; LANES], |mask, _| mask & 1 != 0));
+            keep(&mut live, &holds(&row(masks, group.shaded, group), &[0; LANES], |mask, _| mask & 1 != 0));
         }
         if live == [0; LANES] {
             return 0;
@@ -335,7 +357,10 @@ impl Band<'_> {
     #[inline(always)]
     fn test(&self, group: &Group<'_>, live: &mut Words) {
         let Merge { batch, shaded, .. } = *self.merge;
-        let depths = shaded.depth.as_ref().unwrap_or(&batch.fragments.positions[2]);
+        let (depths, first) = match &shaded.depth {
+            Some(depths) => (depths, group.shaded),
+            None => (&batch.fragments.positions[2], group.first),
+        };
         match &self.kernels.depth {
             Depth::None => {}
             Depth::Inside(surface, bytes) => {
@@ -354,7 +379,7 @@ impl Band<'_> {
                 }
             }
             Depth::Test { cells, format, compare, write } => {
-                let depths = row(depths, group);
+                let depths = row(depths, first, group);
                 let places = cells.places(group.quads, live);
                 let stored = cells.load(&places, live);
                 let (shift, kept) = match format {
@@ -384,7 +409,7 @@ impl Band<'_> {
             Depth::Lanes => {
                 for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0).collect::<Vec<_>>() {
                     let (x, y) = batch.fragments.pixel(group.first + lane);
-                    let depth = depths.get(group.first + lane).map_or(0., |depth| f32::from_bits(*depth));
+                    let depth = depths.get(first + lane).map_or(0., |depth| f32::from_bits(*depth));
                     if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
                         live[lane] = 0;
                     }
@@ -398,6 +423,11 @@ impl Band<'_> {
     fn store(&self, group: &Group<'_>, mut live: Words, target: &Target, color: &Color<'_>) {
         let Merge { batch, shaded, .. } = *self.merge;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
+        if let Color::Word(cells, chan) = color {
+            let places = cells.places(group.quads, &mut live);
+            cells.store(&places, &live, &row(&source[*chan], group.shaded, group));
+            return;
+        }
         let Color::Bytes(cells) = color else {
             for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
@@ -418,11 +448,11 @@ impl Band<'_> {
             [0; LANES]
         };
         let mut words = [0; LANES];
-        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group)));
+        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group.shaded, group)));
         let blended = target.blend.as_ref().map(|blend| {
             let second = match shaded.colors.get(1) {
                 Some(Some(second)) if reads_second(blend) => {
-                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group)))
+                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group.shaded, group)))
                 }
                 _ => [[0.; LANES]; 4],
             };

@@ -611,6 +611,12 @@ impl FragmentProgram for PixelProgram<'_> {
         }
     }
 
+    fn is_uniform(&self) -> bool {
+        let own = self.control.position_ena || self.side.front_face_ena || self.side.fixed_pt_position_ena;
+        // What is captured is whole.
+        self.recording.is_none() && !own && self.shader.is_uniform()
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
         let mut own: Vec<(u8, [Column; 4])> = Vec::new();

@@ -155,14 +155,23 @@ pub(super) struct Shader {
     options: Options,
 }
 
-/// Components of each register, bit n component n.
+/// Components of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
+/// that it has computed, and export.
 #[derive(Debug)]
-pub(super) struct Components([u8; 128]);
+pub(super) struct Components([u8; 128], bool);
 
 impl Components {
     /// The components that a program may read as they are at its start.
     fn read(code: &Code) -> Components {
-        let mut all = Components([0; 128]);
+        let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
+            CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
+            CfOp::Fetch(_, _, fetches) => {
+                let plain = |op: &FetchOp| matches!(op, FetchOp::Vertex(..) | FetchOp::Texture(..));
+                fetches.iter().all(|fetch| plain(&fetch.op))
+            }
+            CfOp::Memory(..) => false,
+        });
+        let mut all = Components([0; 128], is_plain && code.faults().next().is_none());
         // A register outside of the allocation reads as R0.
         all.0[0] = 0xf;
         for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
@@ -170,7 +179,7 @@ impl Components {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     all.0[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return Components([0xf; 128]),
+                Slot { file: R, number: None } => return Components([0xf; 128], all.1),
                 _ => {}
             }
         }
@@ -286,6 +295,11 @@ impl Shader {
     /// The components of a register that the program reads, bit n component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.0[usize::from(gpr) & 127]
+    }
+
+    /// Whether lanes that start alike end alike.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.reads.1
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
