@@ -180,15 +180,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let draw = self.draw;
         let places = &primitive.vertices[..usize::from(primitive.count)];
         let provoking = vertices[run[primitive.provoking]].vertex;
-        let mut corners = [vertices[run[places[0]]]; 3];
-        corners.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
-        let corners = &corners[..places.len()];
+        let mut all = [vertices[run[places[0]]]; 3];
+        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
+        let corners = &all[..places.len()];
         let culls = draw.clip.is_some_and(|clip| clip.culls != 0);
         if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
             return Ok(());
         }
         if draw.topology == Topology::Rectangles {
-            return self.rectangle(corners, provoking);
+            return self.rectangle(all, provoking);
         }
         if let [point] = corners {
             return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
@@ -248,13 +248,13 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
-    fn rectangle(&mut self, corners: &[Placed<'_>], provoking: &Vertex) -> Result<(), P::Error> {
-        let windows: Vec<Window> = corners.iter().map(|corner| corner.window).collect();
-        let [a, b, c] = [0, 1, 2].map(|at| windows[at].corner);
+    fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), P::Error> {
+        let windows = corners.map(|corner| corner.window);
+        let [a, b, c] = windows.map(|window| window.corner);
         let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
         let shape = Shape {
             kind: Kind::Triangle,
-            vertices: vertices_of(corners),
+            vertices: corners.map(|corner| corner.vertex),
             windows,
             provoking,
             front: true,
@@ -295,8 +295,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 let corners = [0, at - 1, at].map(|at| polygon[at]);
                 let shape = Shape {
                     kind: Kind::Triangle,
-                    vertices: vertices_of(&corners),
-                    windows: corners.iter().map(|corner| corner.window).collect(),
+                    vertices: corners.map(|corner| corner.vertex),
+                    windows: corners.map(|corner| corner.window),
                     provoking,
                     front,
                     offset,
@@ -336,8 +336,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         ];
         let shape = Shape {
             kind: Kind::Line,
-            vertices: ends.map(|end| end.vertex).to_vec(),
-            windows: windows.to_vec(),
+            vertices: [ends[0], ends[1], ends[1]].map(|end| end.vertex),
+            windows: [windows[0], windows[1], windows[1]],
             provoking,
             front,
             offset,
@@ -373,15 +373,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             [x + half[0], y + half[1]],
             [x - half[0], y + half[1]],
         ];
-        let vertices = vec![*vertex];
-        let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
+        let (vertices, windows) = ([*vertex; 3], [window; 3]);
+        let shape = Shape { kind: Kind::Point, vertices, windows, provoking, front, offset };
         self.fill(&shape, &corners, size.map(f64::from), None)
     }
 
-    fn fill(
+    fn fill<const N: usize>(
         &mut self,
         shape: &Shape<'_>,
-        corners: &[Corner],
+        corners: &[Corner; N],
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), P::Error> {
@@ -421,11 +421,11 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// [`Pipeline::fill`] for triangles and rectangles.
-    fn fill_by_columns(
+    fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
         shape: &Shape<'_>,
-        corners: &[Corner],
+        corners: &[Corner; N],
     ) -> Result<(), P::Error> {
         let mut triangle = take(&mut self.triangle);
         let mut found = take(&mut self.quads);

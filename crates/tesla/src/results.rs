@@ -39,7 +39,8 @@ impl LaneResults {
         self.warps.push(WarpResult {
             outputs: warp.outputs.clone(),
             dead: warp.flow.dead(),
-            emitted: warp.emitted.clone(),
+            // Only geometry programs emit anything.
+            emitted: if warp.emitted.iter().all(Vec::is_empty) { Vec::new() } else { warp.emitted.clone() },
             finalised: warp.finalised().clone(),
         });
         self.lanes += count;
