@@ -64,6 +64,16 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
 }
 
+/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+enum Places {
+    /// Two rows, from these words on.
+    Rows(usize, usize),
+    /// Anywhere.
+    Each([usize; LANES]),
+}
+
 impl<'a> Cells<'a> {
     /// The elements of a surface in memory.
     fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
@@ -74,13 +84,20 @@ impl<'a> Cells<'a> {
 
     /// The places of a group's lanes. Lanes outside of the surface leave `live`.
     #[inline(always)]
-    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> [usize; LANES] {
+    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> Places {
         let mut places = [0; LANES];
         let inside = |x: i32, y: i32| {
             let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
             let place = y * self.pitch + x;
             (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
         };
+        if let [(x, y), ..] = *quads
+            && quads.len() == LANES / 4
+            && (x..).step_by(2).zip(quads).all(|(x, quad)| *quad == (x, y))
+            && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
+        {
+            return Places::Rows(upper, upper + self.pitch);
+        }
         for (number, &(x, y)) in quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
             if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
@@ -95,13 +112,31 @@ impl<'a> Cells<'a> {
                 }
             }
         }
-        places
+        Places::Each(places)
+    }
+
+    /// The words of both rows of a group.
+    #[inline(always)]
+    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
+        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
     /// The words of lanes that are live; 0 for others.
     #[inline(always)]
-    fn load(&self, places: &[usize; LANES], live: &Words) -> Words {
+    fn load(&self, places: &Places, live: &Words) -> Words {
         let mut words = [0; LANES];
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Rows(upper, lower) => {
+                let Some([upper, lower]) = self.halves(*upper, *lower) else { return words };
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    words[lane] = u32::from_le(upper[at].load(Relaxed));
+                    words[lane + 2] = u32::from_le(lower[at].load(Relaxed));
+                }
+                return words;
+            }
+        };
         for lane in 0..LANES {
             if live[lane] != 0 {
                 words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
@@ -112,7 +147,24 @@ impl<'a> Cells<'a> {
 
     /// Stores words of lanes that are live.
     #[inline(always)]
-    fn store(&self, places: &[usize; LANES], live: &Words, words: &Words) {
+    fn store(&self, places: &Places, live: &Words, words: &Words) {
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Rows(upper, lower) => {
+                let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
+                let all = *live == [u32::MAX; LANES];
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    if all || live[lane] != 0 {
+                        upper[at].store(words[lane].to_le(), Relaxed);
+                    }
+                    if all || live[lane + 2] != 0 {
+                        lower[at].store(words[lane + 2].to_le(), Relaxed);
+                    }
+                }
+                return;
+            }
+        };
         for lane in 0..LANES {
             if live[lane] != 0
                 && let Some(word) = self.words.get(places[lane])
