@@ -18,6 +18,11 @@ impl Watch {
         Watch(Some(observer))
     }
 
+    /// Whether anything looks.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// A program as the observer gives it back.
     pub(crate) fn program(&mut self, mut program: ChipProgram) -> ChipProgram {
         if let Some(observer) = &mut self.0 {

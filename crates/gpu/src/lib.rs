@@ -11,8 +11,10 @@
 
 mod capture;
 pub mod device;
+mod images;
 mod kept;
 pub mod launch_file;
+mod numbers;
 pub mod nv50;
 pub mod observe;
 pub mod r300;

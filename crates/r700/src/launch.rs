@@ -126,6 +126,9 @@ pub struct Launch {
     pub inputs: Vec<Input>,
     /// More registers at the start.
     pub columns: Vec<Columns>,
+    /// Whether exports are given by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
+    /// [`Outcome::exports`](crate::outcome::Outcome::exports).
+    pub by_column: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
     /// Global registers, which all wavefronts share: x to w for each lane position.
@@ -264,13 +267,22 @@ impl Launch {
 
     /// Lanes with these registers in an environment.
     pub fn of(environment: Arc<Environment>, lanes: usize, inputs: Vec<Input>) -> Launch {
-        let (columns, scatter, global) = (Vec::new(), Vec::new(), Vec::new());
-        Launch { environment, lanes, first_lane: 0, covered: None, inputs, columns, scatter, global }
+        Launch {
+            environment,
+            lanes,
+            first_lane: 0,
+            covered: None,
+            inputs,
+            columns: Vec::new(),
+            by_column: false,
+            scatter: Vec::new(),
+            global: Vec::new(),
+        }
     }
 
-    /// Lanes with these registers by column in an environment.
+    /// Lanes with these registers by column in an environment, with exports by column.
     pub fn of_columns(environment: Arc<Environment>, lanes: usize, columns: Vec<Columns>) -> Launch {
-        Launch { columns, ..Launch::of(environment, lanes, Vec::new()) }
+        Launch { columns, by_column: true, ..Launch::of(environment, lanes, Vec::new()) }
     }
 
     /// The environment, for changing.

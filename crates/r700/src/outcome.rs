@@ -60,6 +60,19 @@ impl Exported {
     }
 }
 
+/// Values of one export target by column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportedColumns {
+    /// Pixel, position or parameter.
+    pub kind: ExportKind,
+    /// As in [`Exported`].
+    pub base: u16,
+    /// x, y, z, w: a word a lane, 0 where nothing was written.
+    pub components: [Vec<u32>; 4],
+    /// Whether any lane wrote.
+    pub written: bool,
+}
+
 /// What a geometry program emitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Emission {
@@ -96,6 +109,8 @@ pub struct MemoryOutcome {
 pub struct Outcome {
     /// Export targets, in the order of kind and base.
     pub exports: Vec<Exported>,
+    /// The same by column, if the launch asks for that.
+    pub columns: Vec<ExportedColumns>,
     /// Lanes that a KILL removed or that were not covered.
     pub killed: Vec<bool>,
     /// Memory.
@@ -128,6 +143,17 @@ impl Outcome {
             place
         });
         &mut self.exports[place]
+    }
+
+    /// The columns of an export target, added with zeros for `lanes` lanes if they are not there.
+    pub(crate) fn columns_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut ExportedColumns {
+        let place = self.columns.iter().position(|columns| (columns.kind, columns.base) == (kind, base));
+        let place = place.unwrap_or_else(|| {
+            let components = [(); 4].map(|()| vec![0; lanes]);
+            self.columns.push(ExportedColumns { kind, base, components, written: false });
+            self.columns.len() - 1
+        });
+        &mut self.columns[place]
     }
 
     /// Adds the counts of later lanes.

@@ -6,7 +6,7 @@ use reconverge_isa::Program;
 use reconverge_r700::cause::Cause;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::Open;
-use reconverge_r700::launch::{Input, Launch, LaunchError, Stage};
+use reconverge_r700::launch::{Columns, Input, Launch, LaunchError, Stage};
 use reconverge_r700::outcome::{Exported, Outcome};
 use reconverge_r700::run::{RunError, run, run_in_pieces};
 use reconverge_r700::text::assemble;
@@ -71,6 +71,33 @@ fn with(engine: Engine) -> Options {
 }
 
 type Ended = Result<Outcome, RunError>;
+
+/// Registers and exports by column are those by lane, with lanes that are killed and parts of wavefronts that export.
+#[test]
+fn columns_are_the_same_words_as_lanes() {
+    let program = program(EVERYTHING);
+    let lanes = 3_017;
+    let by_lane = launch(lanes, 64, |lane| lane % 3 == 0 && lane > 1_500, |lane| lane.is_multiple_of(5), &[]);
+    let columns = by_lane.inputs.iter().map(|input| Columns {
+        gpr: input.gpr,
+        components: [0, 1, 2, 3].map(|chan| input.values.iter().map(|value| value[chan]).collect()),
+    });
+    let by_column = Launch::of_columns(by_lane.environment.clone(), lanes, columns.collect());
+    for (engine, threads) in [(Engine::Reference, 1), (Engine::Fast, 1), (Engine::Fast, 3)] {
+        let [expected, found] = [&by_lane, &by_column]
+            .map(|launch| on(threads, || run(&program, launch, &with(engine))).expect("it ends"));
+        assert!(found.exports.is_empty() && found.killed == expected.killed);
+        assert_eq!(found.columns.len(), expected.exports.len());
+        for Exported { kind, base, values, written } in &expected.exports {
+            let columns = found.columns.iter().find(|columns| (columns.kind, columns.base) == (*kind, *base));
+            let columns = columns.expect("the target is there");
+            assert_eq!(columns.written, written.iter().any(|mask| *mask != 0));
+            for (chan, column) in columns.components.iter().enumerate() {
+                assert!(column.iter().eq(values.iter().map(|value| &value[chan])), "{kind:?} {base} {chan}");
+            }
+        }
+    }
+}
 
 #[test]
 fn what_is_left_does_not_depend_on_the_number_of_threads() {

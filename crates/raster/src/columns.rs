@@ -76,6 +76,11 @@ impl Triangle {
         }
     }
 
+    /// Whether all inputs that are read are the same at all pixels.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.filled.iter().all(|filled| matches!(filled.change, Change::Constant(_)))
+    }
+
     fn change(&self, shape: &Shape<'_>, input: &Input, chan: usize) -> Change {
         let one = 1f32.to_bits();
         let (index, how) = match *input {
@@ -92,8 +97,9 @@ impl Triangle {
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
         if how == How::Linear || self.flat {
-            // Weights in the window are finite. A sum of zeros may be 0 or -0, which changes 0 and -0 only.
-            if second == 0. && third == 0. && first != 0. && self.area != 0. {
+            // Weights in the window are finite. A sum of zeros may be 0 or -0, which changes -0 only.
+            let changes = first == 0. && first.is_sign_negative();
+            if second == 0. && third == 0. && !changes && self.area != 0. {
                 return Change::Constant((first as f32).to_bits());
             }
             return Change::Linear([first, second, third]);
@@ -110,6 +116,8 @@ pub(crate) struct Append<'a> {
     pub(crate) draw: &'a Draw,
     /// Of the position.
     pub(crate) reads: u8,
+    /// Whether inputs are made.
+    pub(crate) inputs: bool,
 }
 
 /// Makes room for `lanes` more words, and returns it by quads.
@@ -136,7 +144,7 @@ impl Task for Append<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
-        let Append { batch, triangle, quads, draw, reads } = self;
+        let Append { batch, triangle, quads, draw, reads, inputs } = self;
         let all = &mut batch.fragments;
         all.lanes += 4 * quads.len();
         all.front.resize(all.lanes, triangle.front);
@@ -148,7 +156,7 @@ impl Task for Append<'_> {
             all.quads.push((quad.x, quad.y));
         }
         for quads in quads.chunks(QUADS) {
-            triangle.add(all, quads, draw, reads);
+            triangle.add(all, quads, (draw, reads), inputs);
         }
     }
 }
@@ -156,7 +164,7 @@ impl Task for Append<'_> {
 impl Triangle {
     /// Adds the columns of at most [`QUADS`] quads.
     #[inline(always)]
-    fn add(&self, all: &mut Fragments, quads: &[Quad], draw: &Draw, reads: u8) {
+    fn add(&self, all: &mut Fragments, quads: &[Quad], (draw, reads): (&Draw, u8), inputs: bool) {
         let Triangle { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
         let (count, lanes) = (quads.len(), 4 * quads.len());
         // Weights of the second and third vertex, and of all three in the window.
@@ -186,12 +194,16 @@ impl Triangle {
                 .to_bits();
             }
         }
+        let reads = if inputs { reads } else { 0 };
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
             let to = more(&mut all.positions[axis], lanes);
             for (to, quad) in to.iter_mut().zip(quads) {
                 let at = [quad.x, quad.y][axis];
                 *to = [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits);
             }
+        }
+        if !inputs {
+            return;
         }
         let mut space = [[[0.; 4]; 2]; QUADS];
         let has_w = reads & 8 != 0;

@@ -15,7 +15,7 @@ use reconverge_simt::vram::Vram;
 use crate::columns::{Append, Triangle};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
-use crate::kernels::Kernels;
+use crate::kernels::{Kernels, LANES as ROW};
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::reference::Lanes;
@@ -33,6 +33,9 @@ const BATCH: usize = 1 << 14;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
+/// Quads from which on a triangle whose lanes are all alike is shaded by itself.
+const UNIFORM: usize = 1 << 8;
+
 /// How a chip takes the positions of vertices on their way to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Coordinates {
@@ -42,17 +45,26 @@ pub struct Coordinates {
     pub steps: Option<u16>,
 }
 
+/// The vertices of a draw: each once, and the runs that primitives are made of, by their places.
+#[derive(Clone, Copy, Debug)]
+pub struct Vertices<'a> {
+    /// The vertices.
+    pub all: &'a [Vertex],
+    /// Runs without a restart, one after another.
+    pub runs: &'a [Vec<usize>],
+}
+
 /// Draws runs of vertices, one after another.
 ///
 /// # Errors
 /// The fragment program's; what was merged before stays.
 pub fn draw<P: FragmentProgram>(
     draw: &Draw,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    draw_with(draw, Coordinates::default(), runs, memory, program)
+    draw_with(draw, Coordinates::default(), vertices, memory, program)
 }
 
 /// [`draw()`], with positions as a chip takes them.
@@ -62,19 +74,19 @@ pub fn draw<P: FragmentProgram>(
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
     // Without code for this processor everything goes pixel by pixel.
-    run(draw, coordinates, runs, memory, program, Level::any().then(Level::best))
+    run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
 }
 
 /// [`draw_with`] by columns as code for a level, where draw and primitive allow it.
 pub(crate) fn run<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
     level: Option<Level>,
@@ -94,6 +106,7 @@ pub(crate) fn run<P: FragmentProgram>(
         coordinates,
         memory,
         reads: program.reads(),
+        is_uniform: program.is_uniform() && merge.as_ref().is_some_and(Kernels::is_complete),
         program,
         batch: Batch::new(draw),
         counts: Counts::default(),
@@ -105,15 +118,31 @@ pub(crate) fn run<P: FragmentProgram>(
         quads: Vec::new(),
         merge,
     };
-    for vertices in runs {
+    let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| pipeline.placed(vertex)).collect();
+    for run in vertices.runs {
         pipeline.stippled = 0;
-        for primitive in assemble(draw.topology, vertices.len(), draw.last_provokes) {
+        for primitive in assemble(draw.topology, run.len(), draw.last_provokes) {
             pipeline.counts.primitives += 1;
-            pipeline.primitive(vertices, &primitive)?;
+            pipeline.primitive(&placed, run, &primitive)?;
         }
     }
     pipeline.flush()?;
     Ok(pipeline.counts)
+}
+
+/// A vertex of the draw.
+#[derive(Clone, Copy)]
+struct Placed<'a> {
+    vertex: &'a Vertex,
+    window: Window,
+    /// Whether it is inside of all planes that cut.
+    inside: bool,
+    /// Whether nothing is cut of a primitive of such vertices.
+    whole: bool,
+}
+
+fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
+    placed.iter().map(|placed| placed.vertex).collect()
 }
 
 struct Pipeline<'a, P> {
@@ -122,6 +151,8 @@ struct Pipeline<'a, P> {
     memory: Vram<'a>,
     program: &'a mut P,
     reads: ReadColumns,
+    /// Whether lanes with the same inputs have the same results, which rows can merge.
+    is_uniform: bool,
     batch: Batch,
     counts: Counts,
     /// Samples a pixel of the surfaces.
@@ -140,27 +171,40 @@ struct Pipeline<'a, P> {
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
-    fn primitive(&mut self, vertices: &[Vertex], primitive: &Primitive) -> Result<(), P::Error> {
+    fn primitive(
+        &mut self,
+        vertices: &[Placed<'_>],
+        run: &[usize],
+        primitive: &Primitive,
+    ) -> Result<(), P::Error> {
         let draw = self.draw;
-        let corners: Vec<&Vertex> =
-            primitive.vertices[..usize::from(primitive.count)].iter().map(|at| &vertices[*at]).collect();
-        let provoking = &vertices[primitive.provoking];
-        if draw.clip.is_some_and(|clip| clip.drops(&corners)) {
+        let places = &primitive.vertices[..usize::from(primitive.count)];
+        let provoking = vertices[run[primitive.provoking]].vertex;
+        let mut all = [vertices[run[places[0]]]; 3];
+        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
+        let corners = &all[..places.len()];
+        let culls = draw.clip.is_some_and(|clip| clip.culls != 0);
+        if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
             return Ok(());
         }
         if draw.topology == Topology::Rectangles {
-            return self.rectangle(&corners, provoking);
+            return self.rectangle(all, provoking);
         }
-        if let [point] = corners[..] {
-            return match draw.clip.is_none_or(|clip| clip.holds(point)) {
-                true => self.point(point, provoking, true, 0.),
-                false => Ok(()),
-            };
+        if let [point] = corners {
+            return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
-        let mut polygon: Vec<Vertex> = corners.into_iter().cloned().collect();
-        if let Some(clip) = &draw.clip {
-            polygon = clip.cut(polygon);
-        }
+        // Rarely anything is cut.
+        let cut = match &draw.clip {
+            Some(clip) if corners.iter().any(|corner| !corner.whole) => {
+                clip.cut(corners.iter().map(|corner| corner.vertex.clone()).collect())
+            }
+            _ => Vec::new(),
+        };
+        let placed: Vec<Placed<'_>> = cut.iter().map(|vertex| self.placed(vertex)).collect();
+        let polygon = match corners.iter().all(|corner| corner.whole) {
+            true => corners,
+            false => &placed,
+        };
         if polygon.len() < 2 {
             return Ok(());
         }
@@ -170,7 +214,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             }
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
-        self.polygon(&polygon, provoking)
+        self.polygon(polygon, provoking)
+    }
+
+    /// A vertex in the window.
+    fn placed<'v>(&self, vertex: &'v Vertex) -> Placed<'v> {
+        let inside = self.draw.clip.is_none_or(|clip| clip.holds(vertex));
+        let finite = || vertex.position.iter().all(|value| value.is_finite());
+        let whole = self.draw.clip.is_none() || inside && finite();
+        Placed { vertex, window: self.window(vertex), inside, whole }
     }
 
     fn window(&self, vertex: &Vertex) -> Window {
@@ -196,13 +248,13 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
-    fn rectangle(&mut self, corners: &[&Vertex], provoking: &Vertex) -> Result<(), P::Error> {
-        let windows: Vec<Window> = corners.iter().map(|vertex| self.window(vertex)).collect();
-        let [a, b, c] = [0, 1, 2].map(|at| windows[at].corner);
+    fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), P::Error> {
+        let windows = corners.map(|corner| corner.window);
+        let [a, b, c] = windows.map(|window| window.corner);
         let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
         let shape = Shape {
             kind: Kind::Triangle,
-            vertices: corners.to_vec(),
+            vertices: corners.map(|corner| corner.vertex),
             windows,
             provoking,
             front: true,
@@ -214,10 +266,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
-    fn polygon(&mut self, polygon: &[Vertex], provoking: &Vertex) -> Result<(), P::Error> {
-        let windows: Vec<Window> = polygon.iter().map(|vertex| self.window(vertex)).collect();
-        let areas = (2..polygon.len())
-            .map(|at| area([windows[0].corner, windows[at - 1].corner, windows[at].corner]));
+    fn polygon(&mut self, polygon: &[Placed<'_>], provoking: &Vertex) -> Result<(), P::Error> {
+        let window = |at: usize| polygon[at].window;
+        let areas =
+            (2..polygon.len()).map(|at| area([window(0).corner, window(at - 1).corner, window(at).corner]));
         let doubled: i64 = areas.sum();
         if doubled == 0 {
             return Ok(());
@@ -227,7 +279,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         if side.culled {
             return Ok(());
         }
-        let offset = side.offset.map_or(0., |offset| offset_of(&offset, &windows));
+        let offset = side.offset.map_or(0., |offset| {
+            let windows: Vec<Window> = polygon.iter().map(|corner| corner.window).collect();
+            offset_of(&offset, &windows)
+        });
         match side.fill {
             Fill::Points => {
                 polygon.iter().try_for_each(|vertex| self.point(vertex, provoking, front, offset))
@@ -237,24 +292,28 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
             }),
             Fill::Solid => (2..polygon.len()).try_for_each(|at| {
-                let corners = [0, at - 1, at];
-                let windows: Vec<Window> = corners.iter().map(|at| windows[*at]).collect();
-                let all: Vec<Corner> = windows.iter().map(|window| window.corner).collect();
-                let vertices = corners.iter().map(|at| &polygon[*at]).collect();
-                let shape = Shape { kind: Kind::Triangle, vertices, windows, provoking, front, offset };
-                self.fill(&shape, &all, [0.; 2], None)
+                let corners = [0, at - 1, at].map(|at| polygon[at]);
+                let shape = Shape {
+                    kind: Kind::Triangle,
+                    vertices: corners.map(|corner| corner.vertex),
+                    windows: corners.map(|corner| corner.window),
+                    provoking,
+                    front,
+                    offset,
+                };
+                self.fill(&shape, &corners.map(|corner| corner.window.corner), [0.; 2], None)
             }),
         }
     }
 
     fn line(
         &mut self,
-        ends: [&Vertex; 2],
+        ends: [&Placed<'_>; 2],
         provoking: &Vertex,
         front: bool,
         offset: f64,
     ) -> Result<(), P::Error> {
-        let windows = ends.map(|vertex| self.window(vertex));
+        let windows = ends.map(|end| end.window);
         let [a, b] = windows.map(|window| window.corner);
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
         let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.);
@@ -277,8 +336,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         ];
         let shape = Shape {
             kind: Kind::Line,
-            vertices: ends.to_vec(),
-            windows: windows.to_vec(),
+            vertices: [ends[0], ends[1], ends[1]].map(|end| end.vertex),
+            windows: [windows[0], windows[1], windows[1]],
             provoking,
             front,
             offset,
@@ -295,7 +354,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
 
     fn point(
         &mut self,
-        vertex: &Vertex,
+        Placed { vertex, window, .. }: &Placed<'_>,
         provoking: &Vertex,
         front: bool,
         offset: f64,
@@ -305,7 +364,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
             false => size,
         };
-        let window = self.window(vertex);
+        let window = *window;
         let half = size.map(|size| bounded(f64::from(size) * PIXEL as f64 / 2.));
         let [x, y] = window.corner;
         let corners = [
@@ -314,15 +373,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             [x + half[0], y + half[1]],
             [x - half[0], y + half[1]],
         ];
-        let vertices = vec![vertex];
-        let shape = Shape { kind: Kind::Point, vertices, windows: vec![window], provoking, front, offset };
+        let (vertices, windows) = ([*vertex; 3], [window; 3]);
+        let shape = Shape { kind: Kind::Point, vertices, windows, provoking, front, offset };
         self.fill(&shape, &corners, size.map(f64::from), None)
     }
 
-    fn fill(
+    fn fill<const N: usize>(
         &mut self,
         shape: &Shape<'_>,
-        corners: &[Corner],
+        corners: &[Corner; N],
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), P::Error> {
@@ -362,38 +421,69 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// [`Pipeline::fill`] for triangles and rectangles.
-    fn fill_by_columns(
+    fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
         shape: &Shape<'_>,
-        corners: &[Corner],
+        corners: &[Corner; N],
     ) -> Result<(), P::Error> {
         let mut triangle = take(&mut self.triangle);
         let mut found = take(&mut self.quads);
-        let mut is_set = false;
-        let (scissor, draw, reads) = (self.draw.scissor, self.draw, self.reads.position);
+        let (mut is_set, mut uniform) = (false, None);
+        let scissor = self.draw.scissor;
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if !is_set {
-                triangle.set(shape, draw, &self.reads);
                 is_set = true;
+                triangle.set(shape, self.draw, &self.reads);
+                if self.is_uniform && quads.len() >= UNIFORM && triangle.is_constant() {
+                    uniform = Some(self.shade_once(level, &triangle, quads)?);
+                }
             }
-            let triangle = &triangle;
-            self.batch.starts.push(self.batch.fragments.lanes);
-            if quads.len() < MANY || pool::threads() == 1 {
-                level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads });
-            } else {
-                let piece = |quads: &[Quad]| {
-                    let mut piece = Batch::new(draw);
-                    level.run(Append { batch: &mut piece, triangle, quads, draw, reads });
-                    piece
-                };
-                let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
-                pieces.iter().for_each(|piece| self.batch.append(piece));
+            self.append(level, &triangle, quads, uniform.is_none());
+            match &uniform {
+                Some(shaded) => self.merge(shaded, true),
+                None if self.batch.fragments.lanes >= BATCH => self.flush()?,
+                None => {}
             }
-            if self.batch.fragments.lanes >= BATCH { self.flush() } else { Ok(()) }
+            Ok(())
         });
         (self.triangle, self.quads) = (triangle, found);
         done
+    }
+
+    /// Adds the quads of a triangle to the batch.
+    fn append(&mut self, level: Level, triangle: &Triangle, quads: &[Quad], inputs: bool) {
+        let (draw, reads) = (self.draw, self.reads.position);
+        self.batch.starts.push(self.batch.fragments.lanes);
+        if quads.len() < MANY || pool::threads() == 1 {
+            level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads, inputs });
+            return;
+        }
+        let piece = |quads: &[Quad]| {
+            let mut piece = Batch::new(draw);
+            level.run(Append { batch: &mut piece, triangle, quads, draw, reads, inputs });
+            piece
+        };
+        let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
+        pieces.iter().for_each(|piece| self.batch.append(piece));
+    }
+
+    /// Shades the first quads of a triangle whose lanes are all alike, and returns the result of one as that of a row.
+    fn shade_once(&mut self, level: Level, triangle: &Triangle, quads: &[Quad]) -> Result<Shaded, P::Error> {
+        self.flush()?;
+        self.append(level, triangle, &quads[..ROW / 4], true);
+        let shaded = self.program.run(&self.batch.fragments);
+        self.batch.clear();
+        let shaded = shaded?;
+        let row = |column: &Column| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
+        let colors = shaded.colors.iter();
+        Ok(Shaded {
+            colors: colors.map(|color| Some(color.as_ref()?.each_ref().map(row))).collect(),
+            depth: shaded.depth.as_ref().map(row),
+            stencil: shaded.stencil.as_ref().map(row),
+            killed: shaded.killed.first().map_or(Vec::new(), |killed| vec![*killed; ROW]),
+            mask: shaded.mask.as_ref().map(row),
+        })
     }
 
     /// Shades and merges what is in the batch.
@@ -402,11 +492,16 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             return Ok(());
         }
         let shaded = self.program.run(&self.batch.fragments)?;
+        self.merge(&shaded, false);
+        Ok(())
+    }
+
+    /// Merges what is in the batch; `uniform`: with the results of one row for all.
+    fn merge(&mut self, shaded: &Shaded, uniform: bool) {
         let Pipeline { draw, samples, batch, merge, .. } = self;
-        let merge = Merge { draw, samples: *samples, batch, shaded: &shaded, kernels: merge.as_ref() };
+        let merge = Merge { draw, samples: *samples, batch, shaded, uniform, kernels: merge.as_ref() };
         self.counts.passed += merge.run(self.memory);
         self.batch.clear();
-        Ok(())
     }
 }
 

@@ -49,10 +49,10 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// As many as the kind has.
-    pub(crate) vertices: Vec<&'a Vertex>,
+    /// As many as the kind has; the others are any of them.
+    pub(crate) vertices: [&'a Vertex; 3],
     /// Their window coordinates and 1/w.
-    pub(crate) windows: Vec<Window>,
+    pub(crate) windows: [Window; 3],
     pub(crate) provoking: &'a Vertex,
     pub(crate) front: bool,
     /// What polygon offset adds to depth.
@@ -90,6 +90,17 @@ pub(crate) struct Weights {
     sprite: [f64; 2],
 }
 
+impl Kind {
+    /// How many vertices it has.
+    fn vertices(self) -> usize {
+        match self {
+            Kind::Point => 1,
+            Kind::Line => 2,
+            Kind::Triangle => 3,
+        }
+    }
+}
+
 impl Shape<'_> {
     /// The weights at a place of a pixel, from its centre.
     pub(crate) fn weights(&self, x: i32, y: i32, place: Corner) -> Weights {
@@ -123,11 +134,12 @@ impl Shape<'_> {
         };
         let mut perspective = [0.; 3];
         let mut sum = 0.;
-        for (number, window) in self.windows.iter().enumerate() {
+        let windows = &self.windows[..self.kind.vertices()];
+        for (number, window) in windows.iter().enumerate() {
             perspective[number] = linear[number] * window.reciprocal;
             sum += perspective[number];
         }
-        if self.windows.iter().all(|window| window.reciprocal == self.windows[0].reciprocal) {
+        if windows.iter().all(|window| window.reciprocal == windows[0].reciprocal) {
             perspective = linear;
         } else {
             perspective = perspective.map(|weight| weight / sum);
@@ -137,8 +149,8 @@ impl Shape<'_> {
 
     /// Depth at a pixel, with the offset.
     pub(crate) fn depth(&self, weights: &Weights) -> f64 {
-        let sum: f64 =
-            self.windows.iter().zip(weights.linear).map(|(window, weight)| window.z * weight).sum();
+        let windows = self.windows[..self.kind.vertices()].iter();
+        let sum: f64 = windows.zip(weights.linear).map(|(window, weight)| window.z * weight).sum();
         sum + self.offset
     }
 
@@ -151,9 +163,9 @@ impl Shape<'_> {
                 How::Linear => weights.linear,
             };
             std::array::from_fn(|chan| {
-                let value = |vertex: &&Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
-                let first = value(&self.vertices[0]);
-                let parts = self.vertices.iter().zip(weights).skip(1);
+                let value = |vertex: &Vertex| f64::from(f32::from_bits(vertex.attributes[index][chan]));
+                let first = value(self.vertices[0]);
+                let parts = self.vertices[..self.kind.vertices()].iter().zip(weights).skip(1);
                 // Differences from the first: equal values stay as they are.
                 let sum: f64 = parts.map(|(vertex, weight)| (value(vertex) - first) * weight).sum();
                 ((first + sum) as f32).to_bits()

@@ -17,7 +17,7 @@ use crate::merge::Merge;
 use crate::state::{Column, Draw, Surface, Target};
 
 /// Lanes of a row.
-const LANES: usize = 64;
+pub(crate) const LANES: usize = 64;
 
 /// A word of each lane.
 type Words = [u32; LANES];
@@ -50,6 +50,8 @@ enum Depth<'a> {
 enum Color<'a> {
     /// Four bytes, each a fraction.
     Bytes(Cells<'a>),
+    /// A word that is the component of the colour with this number, as it is.
+    Word(Cells<'a>, usize),
     /// Lane by lane.
     Lanes,
 }
@@ -62,6 +64,16 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
 }
 
+/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+enum Places {
+    /// Two rows, from these words on.
+    Rows(usize, usize),
+    /// Anywhere.
+    Each([usize; LANES]),
+}
+
 impl<'a> Cells<'a> {
     /// The elements of a surface in memory.
     fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
@@ -72,13 +84,20 @@ impl<'a> Cells<'a> {
 
     /// The places of a group's lanes. Lanes outside of the surface leave `live`.
     #[inline(always)]
-    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> [usize; LANES] {
+    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> Places {
         let mut places = [0; LANES];
         let inside = |x: i32, y: i32| {
             let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
             let place = y * self.pitch + x;
             (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
         };
+        if let [(x, y), ..] = *quads
+            && quads.len() == LANES / 4
+            && (x..).step_by(2).zip(quads).all(|(x, quad)| *quad == (x, y))
+            && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
+        {
+            return Places::Rows(upper, upper + self.pitch);
+        }
         for (number, &(x, y)) in quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
             if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
@@ -93,13 +112,31 @@ impl<'a> Cells<'a> {
                 }
             }
         }
-        places
+        Places::Each(places)
+    }
+
+    /// The words of both rows of a group.
+    #[inline(always)]
+    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
+        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
     /// The words of lanes that are live; 0 for others.
     #[inline(always)]
-    fn load(&self, places: &[usize; LANES], live: &Words) -> Words {
+    fn load(&self, places: &Places, live: &Words) -> Words {
         let mut words = [0; LANES];
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Rows(upper, lower) => {
+                let Some([upper, lower]) = self.halves(*upper, *lower) else { return words };
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    words[lane] = u32::from_le(upper[at].load(Relaxed));
+                    words[lane + 2] = u32::from_le(lower[at].load(Relaxed));
+                }
+                return words;
+            }
+        };
         for lane in 0..LANES {
             if live[lane] != 0 {
                 words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
@@ -110,7 +147,24 @@ impl<'a> Cells<'a> {
 
     /// Stores words of lanes that are live.
     #[inline(always)]
-    fn store(&self, places: &[usize; LANES], live: &Words, words: &Words) {
+    fn store(&self, places: &Places, live: &Words, words: &Words) {
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Rows(upper, lower) => {
+                let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
+                let all = *live == [u32::MAX; LANES];
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    if all || live[lane] != 0 {
+                        upper[at].store(words[lane].to_le(), Relaxed);
+                    }
+                    if all || live[lane + 2] != 0 {
+                        lower[at].store(words[lane + 2].to_le(), Relaxed);
+                    }
+                }
+                return;
+            }
+        };
         for lane in 0..LANES {
             if live[lane] != 0
                 && let Some(word) = self.words.get(places[lane])
@@ -145,6 +199,17 @@ impl<'a> Kernels<'a> {
             }
         });
         let color = |target: &Target| {
+            let chan = target.places.iter().position(|place| *place == Some(0));
+            let plain = target.format.bits == [32, 0, 0, 0]
+                && matches!(target.format.numbers[0], Number::Uint | Number::Float)
+                && target.blend.is_none()
+                && draw.logic == LogicOp::COPY;
+            if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
+                && target.places.iter().flatten().count() == 1
+                && let Some(cells) = Cells::new(&target.surface, memory)
+            {
+                return Color::Word(cells, chan);
+            }
             let bytes = target.format.bits == [8; 4]
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
@@ -154,6 +219,12 @@ impl<'a> Kernels<'a> {
         };
         let colors = draw.targets.iter().map(color).collect();
         Some(Kernels { level, depth, colors })
+    }
+
+    /// Whether no step goes lane by lane.
+    pub(crate) fn is_complete(&self) -> bool {
+        let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
+        !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
@@ -188,6 +259,8 @@ struct Band<'a> {
 struct Group<'a> {
     /// The first lane in the batch.
     first: usize,
+    /// The first lane in the results of the program.
+    shaded: usize,
     quads: &'a [(i32, i32)],
 }
 
@@ -206,7 +279,8 @@ impl Task for Band<'_> {
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
             let count = (others..most).find(|at| group[..*at].contains(&group[*at])).unwrap_or(most);
-            let group = Group { first: 4 * first, quads: &group[..count] };
+            let shaded = if self.merge.uniform { 0 } else { 4 * first };
+            let group = Group { first: 4 * first, shaded, quads: &group[..count] };
             if group.quads.iter().any(|(_, y)| self.rows.start < y.saturating_add(2) && *y < self.rows.end) {
                 passed += self.group(&group);
             }
@@ -216,16 +290,16 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column; zeros if it is empty.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty.
 #[inline(always)]
-fn row(column: &Column, group: &Group<'_>) -> Words {
-    if let Some(words) = column.get(group.first..).and_then(|words| words.first_chunk::<LANES>())
+fn row(column: &Column, first: usize, group: &Group<'_>) -> Words {
+    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {
         return *words;
     }
     let mut row = [0; LANES];
-    let words = column.get(group.first..).unwrap_or_default();
+    let words = column.get(first..).unwrap_or_default();
     let count = words.len().min(4 * group.quads.len());
     row[..count].copy_from_slice(&words[..count]);
     row
@@ -298,7 +372,7 @@ impl Band<'_> {
             *live = u32::from(*covered).wrapping_neg();
         }
         if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[lanes]) {
+            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..lanes.len()]) {
                 *live &= u32::from(*killed).wrapping_sub(1);
             }
         }
@@ -310,13 +384,13 @@ impl Band<'_> {
         }
         if let Some((compare, reference)) = draw.alpha_test {
             let alpha = match shaded.colors.first() {
-                Some(Some(color)) => floats(&row(&color[3], group)),
+                Some(Some(color)) => floats(&row(&color[3], group.shaded, group)),
                 _ => [0.; LANES],
             };
             keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
         }
         if let Some(masks) = &shaded.mask {
-            keep(&mut live, &holds(&row(masks, group), &[0; LANES], |mask, _| mask & 1 != 0));
+            keep(&mut live, &holds(&row(masks, group.shaded, group), &[0; LANES], |mask, _| mask & 1 != 0));
         }
         if live == [0; LANES] {
             return 0;
@@ -335,7 +409,10 @@ impl Band<'_> {
     #[inline(always)]
     fn test(&self, group: &Group<'_>, live: &mut Words) {
         let Merge { batch, shaded, .. } = *self.merge;
-        let depths = shaded.depth.as_ref().unwrap_or(&batch.fragments.positions[2]);
+        let (depths, first) = match &shaded.depth {
+            Some(depths) => (depths, group.shaded),
+            None => (&batch.fragments.positions[2], group.first),
+        };
         match &self.kernels.depth {
             Depth::None => {}
             Depth::Inside(surface, bytes) => {
@@ -354,7 +431,7 @@ impl Band<'_> {
                 }
             }
             Depth::Test { cells, format, compare, write } => {
-                let depths = row(depths, group);
+                let depths = row(depths, first, group);
                 let places = cells.places(group.quads, live);
                 let stored = cells.load(&places, live);
                 let (shift, kept) = match format {
@@ -384,7 +461,7 @@ impl Band<'_> {
             Depth::Lanes => {
                 for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0).collect::<Vec<_>>() {
                     let (x, y) = batch.fragments.pixel(group.first + lane);
-                    let depth = depths.get(group.first + lane).map_or(0., |depth| f32::from_bits(*depth));
+                    let depth = depths.get(first + lane).map_or(0., |depth| f32::from_bits(*depth));
                     if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
                         live[lane] = 0;
                     }
@@ -398,6 +475,11 @@ impl Band<'_> {
     fn store(&self, group: &Group<'_>, mut live: Words, target: &Target, color: &Color<'_>) {
         let Merge { batch, shaded, .. } = *self.merge;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
+        if let Color::Word(cells, chan) = color {
+            let places = cells.places(group.quads, &mut live);
+            cells.store(&places, &live, &row(&source[*chan], group.shaded, group));
+            return;
+        }
         let Color::Bytes(cells) = color else {
             for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
@@ -418,11 +500,11 @@ impl Band<'_> {
             [0; LANES]
         };
         let mut words = [0; LANES];
-        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group)));
+        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group.shaded, group)));
         let blended = target.blend.as_ref().map(|blend| {
             let second = match shaded.colors.get(1) {
                 Some(Some(second)) if reads_second(blend) => {
-                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group)))
+                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group.shaded, group)))
                 }
                 _ => [[0.; LANES]; 4],
             };

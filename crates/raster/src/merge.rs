@@ -23,6 +23,8 @@ pub(crate) struct Merge<'a> {
     pub(crate) samples: usize,
     pub(crate) batch: &'a Batch,
     pub(crate) shaded: &'a Shaded,
+    /// Whether `shaded` is one row for all lanes. Kernels that are complete know what to do with it.
+    pub(crate) uniform: bool,
     /// What merges many lanes at once, where it can.
     pub(crate) kernels: Option<&'a Kernels<'a>>,
 }

@@ -4,11 +4,11 @@
 
 use reconverge_simt::vram::Vram;
 
-use crate::draw::{Coordinates, run};
+use crate::draw::{Coordinates, Vertices, run};
 use crate::interpolate::Shape;
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Counts, Draw, FragmentProgram};
-use crate::vertex::{Vertex, has};
+use crate::vertex::has;
 
 /// [`draw_with`](crate::draw::draw_with), pixel by pixel.
 ///
@@ -17,11 +17,11 @@ use crate::vertex::{Vertex, has};
 pub fn draw_with<P: FragmentProgram>(
     draw: &Draw,
     coordinates: Coordinates,
-    runs: &[Vec<Vertex>],
+    vertices: Vertices<'_>,
     memory: Vram<'_>,
     program: &mut P,
 ) -> Result<Counts, P::Error> {
-    run(draw, coordinates, runs, memory, program, None)
+    run(draw, coordinates, vertices, memory, program, None)
 }
 
 /// Four pixels, the samples that are covered of each, and the sample that is shaded.

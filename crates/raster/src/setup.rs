@@ -109,22 +109,20 @@ type Ends = (i32, i32);
 
 /// The edges of a convex polygon for samples at a place from the centres, and the columns and rows of a rectangle that it may
 /// cover. `None` for a polygon without an area.
-pub(crate) fn edges(
-    corners: &[Corner],
+pub(crate) fn edges<const N: usize>(
+    corners: &[Corner; N],
     within: Rectangle,
     [x, y]: Corner,
-) -> Option<(Vec<Edge>, Ends, Ends)> {
-    let count = corners.len();
-    let doubled: i64 = (2..count).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
+) -> Option<([Edge; N], Ends, Ends)> {
+    let doubled: i64 = (2..N).map(|at| area([corners[0], corners[at - 1], corners[at]])).sum();
     if doubled == 0 {
         return None;
     }
     let order = |at: usize| {
-        let [from_x, from_y] =
-            if doubled > 0 { corners[at % count] } else { corners[count - 1 - at % count] };
+        let [from_x, from_y] = if doubled > 0 { corners[at % N] } else { corners[N - 1 - at % N] };
         [from_x - x, from_y - y]
     };
-    let edges = (0..count).map(|at| Edge::new(order(at), order(at + 1))).collect();
+    let edges = std::array::from_fn(|at| Edge::new(order(at), order(at + 1)));
     let range = |axis: usize, least: i32, end: i32| {
         let low = corners.iter().map(|corner| corner[axis]).min().unwrap_or(0) >> SUBPIXEL_BITS;
         let high = (corners.iter().map(|corner| corner[axis]).max().unwrap_or(0) >> SUBPIXEL_BITS) + 1;
@@ -136,14 +134,14 @@ pub(crate) fn edges(
 
 /// The quads with pixels inside of a convex polygon and of a rectangle, row by row. The corners run either way round; a
 /// polygon without an area covers nothing.
-pub fn fill(corners: &[Corner], within: Rectangle, mut each: impl FnMut(Quad)) {
+pub fn fill<const N: usize>(corners: &[Corner; N], within: Rectangle, mut each: impl FnMut(Quad)) {
     fill_samples(corners, within, &[[0, 0]], |quad, _| each(quad));
 }
 
 /// [`fill`] with several samples a pixel, whose places are given from the pixel's centre, fixed-point. A pixel is covered if
 /// one of its samples is; `each` gets beside a quad which samples of each pixel are, bit n sample n.
-pub fn fill_samples(
-    corners: &[Corner],
+pub fn fill_samples<const N: usize>(
+    corners: &[Corner; N],
     within: Rectangle,
     samples: &[Corner],
     mut each: impl FnMut(Quad, [u8; 4]),
@@ -183,7 +181,7 @@ mod tests {
         [snap(x), snap(y)]
     }
 
-    fn pixels(corners: &[Corner]) -> Vec<(i32, i32)> {
+    fn pixels<const N: usize>(corners: &[Corner; N]) -> Vec<(i32, i32)> {
         let mut found = Vec::new();
         fill(corners, WINDOW, |quad| {
             let lanes = (0..4).filter(|lane| quad.covered >> lane & 1 != 0);

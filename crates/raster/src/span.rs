@@ -40,8 +40,8 @@ fn span(edges: &[Edge], y: i32, (x0, x1): (i32, i32)) -> (i32, i32) {
 ///
 /// # Errors
 /// That of `each`, which is not called again.
-pub(crate) fn quads<E>(
-    corners: &[Corner],
+pub(crate) fn quads<const N: usize, E>(
+    corners: &[Corner; N],
     within: Rectangle,
     found: &mut Vec<Quad>,
     mut each: impl FnMut(&[Quad]) -> Result<(), E>,
@@ -103,16 +103,19 @@ mod tests {
             let mut at = || [0; 2].map(|_| (next(size as u32 * 512) - size * 100) / step * step);
             let (a, b, c) = (at(), at(), at());
             let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
-            for corners in [&[a, b, c][..], &[a, b, fourth, c]] {
-                let (mut expected, mut found) = (Vec::new(), Vec::new());
-                fill(corners, within, |quad| expected.push(quad));
-                let Ok(()) = quads(corners, within, &mut Vec::new(), |quads| {
-                    found.extend_from_slice(quads);
-                    Ok::<(), Infallible>(())
-                });
-                assert_eq!(found, expected, "{corners:?}");
-            }
+            same(&[a, b, c], within);
+            same(&[a, b, fourth, c], within);
         }
+    }
+
+    fn same<const N: usize>(corners: &[Corner; N], within: Rectangle) {
+        let (mut expected, mut found) = (Vec::new(), Vec::new());
+        fill(corners, within, |quad| expected.push(quad));
+        let Ok(()) = quads(corners, within, &mut Vec::new(), |quads| {
+            found.extend_from_slice(quads);
+            Ok::<(), Infallible>(())
+        });
+        assert_eq!(found, expected, "{corners:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The state of a draw: surfaces, tests, and what passes between the stages.
 
+use std::ops::Range;
+
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
@@ -266,6 +268,15 @@ pub struct Draw {
     pub multisample: Multisample,
 }
 
+impl Draw {
+    /// The memory that the draw may write to.
+    pub fn written(&self) -> impl Iterator<Item = Range<usize>> {
+        let targets = self.targets.iter().map(|target| &target.surface);
+        let all = targets.chain(self.depth.as_ref().map(|depth| &depth.surface));
+        all.map(|surface| surface.start..surface.end)
+    }
+}
+
 /// A word of each lane.
 pub type Column = Vec<u32>;
 
@@ -363,6 +374,12 @@ pub trait FragmentProgram {
     /// Returns which columns [`FragmentProgram::run`] reads: all, unless the program knows better.
     fn reads(&self) -> ReadColumns {
         ReadColumns::default()
+    }
+
+    /// Returns whether results depend on nothing but the inputs and the side that is seen: all lanes of a primitive whose
+    /// inputs are the same everywhere have the same result.
+    fn is_uniform(&self) -> bool {
+        false
     }
 
     /// Shades fragments.

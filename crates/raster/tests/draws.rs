@@ -7,7 +7,7 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp};
 use reconverge_raster::depth::{Compare, DepthFormat, Tests};
 use reconverge_raster::draw::{
     DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Points, Shaded, Side, Stipple, Surface,
-    Target, Viewport, draw,
+    Target, Vertices, Viewport, draw,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -71,7 +71,9 @@ fn vertex(x: f32, y: f32, red: f32) -> Vertex {
 
 fn drawn(state: &Draw, vertices: &[Vertex]) -> Vec<u8> {
     let mut memory = vec![0; 2 * BYTES];
-    let Ok(_) = draw(state, &[vertices.to_vec()], Vram::new(&mut memory), &mut Passes);
+    let runs = [(0..vertices.len()).collect()];
+    let vertices = Vertices { all: vertices, runs: &runs };
+    let Ok(_) = draw(state, vertices, Vram::new(&mut memory), &mut Passes);
     memory
 }
 

@@ -8,7 +8,7 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
     Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range, draw_with,
+    ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -271,11 +271,17 @@ struct Program {
     kills: bool,
     computes_depth: bool,
     masks: bool,
+    /// Whether lanes that are alike may be shaded once.
+    uniform: bool,
     seen: Vec<Fragments>,
 }
 
 impl FragmentProgram for Program {
     type Error = Infallible;
+
+    fn is_uniform(&self) -> bool {
+        self.uniform
+    }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
         // Which NaN a sum is, the compiler chooses.
@@ -324,25 +330,51 @@ fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, us
 #[test]
 fn draws_by_columns_are_those_of_the_reference() {
     let rounds = 250;
+    let mut shaded_once = 0;
     for number in 0..rounds {
         let mut random = Random(number);
-        let draw = state(&mut random);
-        let runs: Vec<Vec<Vertex>> = (0..1 + random.below(2)).map(|_| vertices(&mut random, &draw)).collect();
+        let mut draw = state(&mut random);
+        if number % 4 == 0 {
+            // Alike everywhere, into surfaces that rows cover.
+            let flat = |index| Input::Attribute { index, how: How::Flat };
+            draw.inputs[..2].copy_from_slice(&[flat(0), flat(1)]);
+            draw.multisample = Multisample::default();
+            draw.tests.stencil = None;
+            draw.sides = [Side::default(); 2];
+            draw.topology = random.of(&[Topology::Rectangles, Topology::Triangles]);
+            draw.clip = None;
+            for target in &mut draw.targets {
+                let (format, places) = match number % 8 {
+                    0 => (formats()[0], [Some(0), Some(1), Some(2), Some(3)]),
+                    _ => (Format::new([32, 0, 0, 0], Number::Uint), [None, Some(0), None, None]),
+                };
+                (target.format, target.places) = (format, places);
+                target.blend = target.blend.filter(|_| number % 8 == 0);
+            }
+        }
+        let all = vertices(&mut random, &draw);
+        let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
+        let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
+        let vertices = Vertices { all: &all, runs: &runs };
         let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
         let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
         let program = || Program {
             kills: number % 3 == 0,
             computes_depth: number % 5 == 0,
             masks: number % 7 == 0,
+            uniform: number % 2 == 0,
             seen: Vec::new(),
         };
         let (mut memory, mut expected) = (background.clone(), background);
         let (mut found, mut known) = (program(), program());
-        let Ok(counts) = draw_with(&draw, coordinates, &runs, Vram::new(&mut memory), &mut found);
-        let Ok(right) = reference::draw_with(&draw, coordinates, &runs, Vram::new(&mut expected), &mut known);
+        let Ok(counts) = draw_with(&draw, coordinates, vertices, Vram::new(&mut memory), &mut found);
+        let Ok(right) =
+            reference::draw_with(&draw, coordinates, vertices, Vram::new(&mut expected), &mut known);
         assert_eq!(counts, right, "draw {number}");
-        assert_eq!(found.seen.len(), known.seen.len(), "draw {number}");
-        for (found, known) in found.seen.iter().zip(&known.seen) {
+        // What is shaded once is shaded in other batches.
+        let whole = if found.uniform { 0 } else { known.seen.len() };
+        assert!(found.uniform || found.seen.len() == known.seen.len(), "draw {number}");
+        for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
             assert_eq!(
                 difference(from_ref(&found.positions), from_ref(&known.positions)),
                 None,
@@ -356,9 +388,12 @@ fn draws_by_columns_are_those_of_the_reference() {
             };
             assert!(others(found) == others(known), "draw {number}: fragments differ");
         }
+        let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
+        shaded_once += usize::from(lanes(&found.seen) < lanes(&known.seen));
         let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
         assert_eq!(differs, None, "draw {number}: {draw:?}");
     }
+    assert!(shaded_once > 4, "{shaded_once} draws");
 }
 
 /// A program that names what it reads gets the same words there, and no others.
@@ -379,20 +414,22 @@ fn columns_that_are_not_read_are_not_made() {
     let mut draw = state(&mut random);
     draw.topology = Topology::Rectangles;
     (draw.depth, draw.multisample) = (None, Multisample::default());
-    let runs = [vec![[8., 8.], [60., 8.], [8., 60.]]
-        .into_iter()
+    let corners = [[8., 8.], [60., 8.], [8., 60.]].into_iter();
+    let all = corners
         .map(|[x, y]| Vertex {
             position: [x, y, 0.5, 1.],
             attributes: vec![[x.to_bits(); 4]; 2],
             ..Vertex::default()
         })
-        .collect::<Vec<_>>()];
+        .collect::<Vec<_>>();
+    let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
     draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false };
-    let (mut sparse, mut all) = (Sparse(None), Program::default());
+    let (mut sparse, mut whole) = (Sparse(None), Program::default());
     let mut memory = vec![0; 3 * SURFACE + 8];
-    let Ok(_) = draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut sparse);
-    let Ok(_) = reference::draw_with(&draw, Coordinates::default(), &runs, Vram::new(&mut memory), &mut all);
-    let (sparse, all) = (sparse.0.unwrap(), &all.seen[0]);
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut sparse);
+    let Ok(_) =
+        reference::draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut whole);
+    let (sparse, all) = (sparse.0.unwrap(), &whole.seen[0]);
     for (chan, column) in sparse.inputs[0].iter().enumerate() {
         let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
         assert_eq!(column, expected);

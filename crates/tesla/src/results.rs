@@ -39,7 +39,8 @@ impl LaneResults {
         self.warps.push(WarpResult {
             outputs: warp.outputs.clone(),
             dead: warp.flow.dead(),
-            emitted: warp.emitted.clone(),
+            // Only geometry programs emit anything.
+            emitted: if warp.emitted.iter().all(Vec::is_empty) { Vec::new() } else { warp.emitted.clone() },
             finalised: warp.finalised().clone(),
         });
         self.lanes += count;
@@ -111,6 +112,18 @@ impl LaneResults {
         }
         column.truncate(self.lanes);
         column
+    }
+
+    /// The words of o\[\] of each lane.
+    pub fn outputs(&self) -> Vec<Vec<u32>> {
+        let words = |lane: usize| {
+            let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
+            match warp.finalised.get(&lane) {
+                Some(result) => result.outputs.clone(),
+                None => warp.outputs.iter().map(|row| row.0[lane.index()]).collect(),
+            }
+        };
+        (0..self.lanes).map(words).collect()
     }
 
     /// By lane, whether it was killed; empty if none was.

@@ -181,6 +181,9 @@ fn loaded(program: &Program, launch: &Launch, options: &Options) -> Result<Loade
     Loaded::new(program, &launch.environment(), options).map_err(RunError::Launch)
 }
 
+/// Warps of a graphics launch that run on one thread.
+const GRAPHICS_WARPS: usize = 64;
+
 fn on_threads<E: Executor>(
     executor: &E,
     grid: &Grid,
@@ -188,7 +191,9 @@ fn on_threads<E: Executor>(
     workers: usize,
 ) -> Result<Outcome, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    if workers > 1 && grid.blocks() > 1 {
+    // A warp of a graphics stage takes less time than handing it out.
+    let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
+    if workers > 1 && grid.blocks() > least {
         parallel::run(executor, grid, &mut memory, &mut totals, workers)?;
     } else {
         run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;

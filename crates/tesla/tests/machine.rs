@@ -11,7 +11,7 @@ use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
 use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
+    Compute, Fragment, Geometry, LaneResults, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run_watched};
 use reconverge_tesla::state::Emitted;
@@ -611,6 +611,20 @@ fn a_discarded_fragment_runs_on_and_is_reported_dead() {
     let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
     let lanes: Vec<(u32, bool)> = outcome.lanes.iter().map(|lane| (lane.registers[0], lane.dead)).collect();
     assert_eq!(lanes, [(9, false), (9, true), (9, false)]);
+    by_column_as_by_lane(&outcome.lanes);
+}
+
+/// Results by column are those of each lane.
+fn by_column_as_by_lane(lanes: &LaneResults) {
+    for register in [0, 1, 63, 200] {
+        let expected: Vec<u32> =
+            lanes.iter().map(|lane| lane.registers.get(register).copied().unwrap_or(0)).collect();
+        assert_eq!(lanes.column(register), expected, "$r{register}");
+    }
+    let dead: Vec<bool> = lanes.iter().map(|lane| lane.dead).collect();
+    let found = lanes.dead();
+    assert!(found == dead || found.is_empty() && !dead.contains(&true), "{found:?}");
+    assert!(lanes.outputs().into_iter().eq(lanes.iter().map(|lane| lane.outputs)));
 }
 
 // 9.6, 9.8, 1.6: the registers of a lane are its colour when it ends; what it does later for its quad is not.
@@ -634,6 +648,7 @@ fn exit_finalises_the_colour_of_a_fragment() {
         let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
         let left: Vec<_> = outcome.lanes.iter().map(|lane| (lane.registers[0], lane.dead)).collect();
         assert_eq!(left, [(1, false), (0x63, true), (2, false), (3, false), (4, false)], "{end}");
+        by_column_as_by_lane(&outcome.lanes);
     }
 }
 
@@ -720,6 +735,7 @@ fn a_vertex_program_reads_attributes_and_writes_outputs() {
     let outcome = run(Launch::Vertex(launch), &program, &strict()).unwrap();
     let third: Vec<u32> = outcome.lanes.iter().map(|lane| lane.outputs[2]).collect();
     assert_eq!(third, (0..40).collect::<Vec<u32>>());
+    by_column_as_by_lane(&outcome.lanes);
 }
 
 // 1.6 and 6.10

@@ -27,7 +27,7 @@ impl Feedback {
         self.primitives = 0;
     }
 
-    /// Writes the primitives of runs of vertices, each the words of its slots. The vertex that provokes is the first or the
+    /// Writes the primitives of runs of vertices, by the words of the slots of each. The vertex that provokes is the first or the
     /// last, as of a list of the primitives.
     pub(super) fn write(
         &mut self,
@@ -35,7 +35,7 @@ impl Feedback {
         counters: &mut Counters,
         memory: Vram<'_>,
         (topology, last_provokes): (Topology, bool),
-        runs: &[Vec<Vec<u32>>],
+        (slots, runs): (&[Vec<u32>], &[Vec<usize>]),
     ) {
         let control = state.word(m::STRMOUT_BUFFERS_CTRL);
         let by_offset = control >> 1 & 1 != 0;
@@ -80,7 +80,7 @@ impl Feedback {
                 self.primitives += 1;
                 for vertex in vertices {
                     for (slot, buffer, offset) in &written {
-                        let value = run[vertex].get(*slot).copied().unwrap_or(0);
+                        let value = slots[run[vertex]].get(*slot).copied().unwrap_or(0);
                         let place = state.address(at(*buffer)) + (self.offsets[*buffer] + offset) as usize;
                         memory.write(place, &value.to_le_bytes());
                     }
@@ -110,10 +110,11 @@ mod tests {
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);
             state.set(m::STRMOUT_ADDRESS_HIGH + 12, 0x1000);
             state.set(m::STRMOUT_MAP, 0x80);
-            let run: Vec<Vec<u32>> = (0..5).map(|vertex| vec![vertex]).collect();
+            let slots: Vec<Vec<u32>> = (0..5).map(|vertex| vec![vertex]).collect();
+            let runs = [(0..5).collect()];
             let (mut feedback, mut counters) = (Feedback::default(), Counters::default());
             let how = (Topology::TriangleStrip, last_provokes);
-            feedback.write(&state, &mut counters, Vram::new(&mut memory), how, &[run]);
+            feedback.write(&state, &mut counters, Vram::new(&mut memory), how, (&slots, &runs));
             (0..9).map(|at| memory[BUFFER + 4 * at]).collect::<Vec<u8>>()
         };
         assert_eq!(written(true), [0, 1, 2, 2, 1, 3, 2, 3, 4]);

@@ -14,6 +14,7 @@ use super::Map;
 use super::methods::tesla as m;
 use super::shader::{Bindings, GEOMETRY, Shader};
 use super::state::{State, Unknown};
+use super::texture::Images;
 use super::vertex::Batch;
 use crate::Fault;
 use crate::capture::Watch;
@@ -29,8 +30,10 @@ pub(super) struct Context<'a> {
 /// What a geometry program made.
 pub(super) struct Made {
     pub(super) topology: Topology,
-    /// Words of slots of vertices, strip by strip.
-    pub(super) runs: Vec<Vec<Vec<u32>>>,
+    /// Words of the slots of all vertices.
+    pub(super) slots: Vec<Vec<u32>>,
+    /// The vertices of each strip.
+    pub(super) runs: Vec<Vec<usize>>,
 }
 
 /// The word of a[] with the number of the primitive.
@@ -72,7 +75,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
 /// Runs the geometry program on the vertices that a vertex program left.
 pub(super) fn run(
     context: &Context<'_>,
-    (unknown, watch): (&mut Unknown, &mut Watch),
+    (unknown, watch, images): (&mut Unknown, &mut Watch, &mut Images),
     memory: Vram<'_>,
     topology: Topology,
     batch: &Batch,
@@ -99,19 +102,20 @@ pub(super) fn run(
         inputs.insert(number as u16, found.iter().map(address).collect());
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
-    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), memory, *options, watch)?;
+    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), images, memory, *options, watch)?;
     let launch = Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.concat() };
     let outcome = shader.run(Launch::Geometry(launch), &mut None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
-    let mut runs = Vec::new();
+    let (mut slots, mut runs) = (Vec::new(), Vec::new());
     for lane in outcome.lanes.iter() {
         let (mut strip, mut emitted) = (Vec::new(), 0);
         for event in &lane.emitted {
             match event {
                 Emitted::Vertex(words) if emitted < limit.max(1) => {
                     emitted += 1;
-                    strip.push(map.apply(words));
+                    strip.push(slots.len());
+                    slots.push(map.apply(words));
                 }
                 Emitted::Vertex(_) => {}
                 Emitted::Restart => runs.push(std::mem::take(&mut strip)),
@@ -119,6 +123,6 @@ pub(super) fn run(
         }
         runs.push(strip);
     }
-    runs.retain(|run| !run.is_empty());
-    Ok(Made { topology: out, runs })
+    runs.retain(|run: &Vec<usize>| !run.is_empty());
+    Ok(Made { topology: out, slots, runs })
 }

@@ -30,9 +30,11 @@ mod texture;
 mod twod;
 mod vertex;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use reconverge_raster::draw::Vertices;
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
@@ -52,6 +54,7 @@ use query::Counters;
 use shader::{Bindings, FRAGMENT, Shader, VERTEX};
 use state::{State, Unknown, fields, load};
 use surface::Slices;
+use texture::Images;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
@@ -85,6 +88,7 @@ pub struct Nv50 {
     m2mf: State,
     unknown: Unknown,
     bindings: Bindings,
+    images: Images,
     current: [[u32; 4]; ATTRIBUTES],
     batch: Option<Batch>,
     /// What VERTEX_DATA is read with, until a method changes.
@@ -117,6 +121,7 @@ impl Nv50 {
             m2mf: State::new(Object::M2mf),
             unknown: Unknown::default(),
             bindings: Bindings::default(),
+            images: Images::default(),
             current: [[0, 0, 0, 1f32.to_bits()]; ATTRIBUTES],
             batch: None,
             fetch: None,
@@ -164,9 +169,11 @@ impl Nv50 {
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
                     d2::SIFC_DATA => {
+                        self.images.changed();
                         twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word)
                     }
                     0x08dc if self.draws_conditionally(memory, false) => {
+                        self.images.changed();
                         twod::blit(&self.twod, &mut self.unknown, memory);
                     }
                     _ => {}
@@ -175,6 +182,7 @@ impl Nv50 {
             Object::M2mf => {
                 self.m2mf.set(method, word);
                 if method == m2mf::BUF_NOTIFY {
+                    self.images.changed();
                     copy::copy(&self.m2mf, &mut self.unknown, memory);
                 }
             }
@@ -188,6 +196,7 @@ impl Nv50 {
                 2 => {
                     let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
+                    self.images.changed();
                 }
                 // Everything before is done.
                 1 | 4 => {}
@@ -211,7 +220,9 @@ impl Nv50 {
                 let (start, size) = self.bindings.buffers[(at & 0x7f) as usize];
                 let offset = (at >> 8) as usize * 4;
                 if offset < size {
-                    memory.write(start.saturating_add(offset), &word.to_le_bytes());
+                    let at = start.saturating_add(offset);
+                    memory.write(at, &word.to_le_bytes());
+                    self.images.written(&(at..at.saturating_add(4)));
                 }
                 self.tesla.set(m::CB_ADDR, at.wrapping_add(0x100));
             }
@@ -253,9 +264,11 @@ impl Nv50 {
                 self.array(memory, count);
             }
             m::CLEAR_BUFFERS if self.draws_conditionally(memory, true) => {
+                self.images.changed();
                 clear::clear(&self.tesla, &mut self.unknown, memory, word);
             }
             m::QUERY_GET => {
+                self.images.changed();
                 let offsets = self.feedback.offsets;
                 query::get(&self.tesla, &mut self.unknown, &self.counters, offsets, memory, word);
             }
@@ -390,7 +403,7 @@ impl Nv50 {
             captured.primitive = format!("{topology:?}");
         }
         let bound = (state, &self.bindings, &mut *unknown);
-        let vertex = Shader::new(VERTEX, self.chip, bound, memory, self.options, watch)?;
+        let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.images, memory, self.options, watch)?;
         let launch =
             launch::Vertex { setup: vertex.setup(), lanes: batch.lanes.len(), inputs: inputs(state, batch) };
         let mut recording = captured
@@ -400,18 +413,13 @@ impl Nv50 {
         capture::add(captured, recording);
         let outcome = outcome?;
         self.counters.vertices += batch.lanes.len() as u64;
-        let results: Vec<Vec<u32>> = outcome.lanes.iter().map(|lane| lane.outputs).collect();
+        let results = outcome.lanes.outputs();
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
-        // Slots of the vertices that primitives are made of, in runs.
-        let runs: Vec<Vec<Vec<u32>>> = match state.flag(m::GP_ENABLE) {
+        // Slots of the vertices that primitives are made of, and the runs of these.
+        let (slots, runs): (Vec<Vec<u32>>, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
             false => {
                 let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
-                let mapped: Vec<Vec<u32>> = results.iter().map(|words| map.apply(words)).collect();
-                batch
-                    .runs
-                    .iter()
-                    .map(|run| run.iter().map(|place| mapped[*place].clone()).collect())
-                    .collect()
+                (results.iter().map(|words| map.apply(words)).collect(), Cow::from(&batch.runs))
             }
             true => {
                 let recording = captured.as_ref().map(|_| vertex.vertices(Vec::new()).of_geometry());
@@ -422,32 +430,40 @@ impl Nv50 {
                     bindings: &self.bindings,
                     options: self.options,
                 };
-                let made = geometry::run(&context, (unknown, watch), memory, topology, batch, &results)?;
+                let environment = (unknown, watch, &mut self.images);
+                let made = geometry::run(&context, environment, memory, topology, batch, &results)?;
                 topology = made.topology;
-                made.runs
+                (made.slots, made.runs.into())
             }
         };
         let state = &self.tesla;
         if state.flag(m::STRMOUT_ENABLE) {
-            self.feedback.write(state, &mut self.counters, memory, (topology, last_provokes), &runs);
+            self.images.changed();
+            self.feedback.write(
+                state,
+                &mut self.counters,
+                memory,
+                (topology, last_provokes),
+                (&slots, &runs),
+            );
         } else {
             self.counters.count_generated(topology, last_provokes, &runs);
         }
         // Whole runs go to a layer.
-        let mut layers: BTreeMap<usize, Vec<&Vec<Vec<u32>>>> = BTreeMap::new();
-        for run in &runs {
+        let mut layers: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+        for run in &*runs {
             let layer = state.word(m::LAYER);
             let layer = match layer >> 16 & 1 {
                 0 => layer & 0xffff,
                 _ => {
                     let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
-                    run.first().and_then(|vertex| vertex.get(slot)).copied().unwrap_or(0).min(0x1ff)
+                    run.first().and_then(|vertex| slots[*vertex].get(slot)).copied().unwrap_or(0).min(0x1ff)
                 }
             };
-            layers.entry(layer as usize).or_default().push(run);
+            layers.entry(layer as usize).or_default().push(run.clone());
         }
         for (layer, runs) in layers {
-            self.raster(memory, (topology, layer), &runs, captured)?;
+            self.raster(memory, (topology, layer), (&slots, &runs), captured)?;
         }
         Ok(())
     }
@@ -456,7 +472,7 @@ impl Nv50 {
         &mut self,
         memory: Vram<'_>,
         (topology, layer): (Topology, usize),
-        runs: &[&Vec<Vec<u32>>],
+        (slots, runs): (&[Vec<u32>], &[Vec<usize>]),
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
@@ -465,17 +481,23 @@ impl Nv50 {
         let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer) else {
             return Ok(());
         };
-        let runs: Vec<Vec<Vertex>> =
-            runs.iter().map(|run| run.iter().map(|slots| reads.vertex(state, slots)).collect()).collect();
+        let vertices: Vec<Vertex> = slots.iter().map(|slots| reads.vertex(state, slots)).collect();
         let bound = (state, &self.bindings, &mut *unknown);
-        let shader = Shader::new(FRAGMENT, self.chip, bound, memory, self.options, &mut self.watch)?;
+        let shader =
+            Shader::new(FRAGMENT, self.chip, bound, &mut self.images, memory, self.options, &mut self.watch)?;
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
         stage.record(captured.as_mut(), &draw);
         slices.take(memory);
-        let drawn = reconverge_raster::draw::draw(&draw, &runs, memory, &mut stage);
+        let vertices = Vertices { all: &vertices, runs };
+        let drawn = reconverge_raster::draw::draw(&draw, vertices, memory, &mut stage);
         capture::add(captured, stage.recording);
         self.watch.surfaces(self.draws, &draw, memory);
+        let in_place = slices.is_empty();
         slices.put(memory);
+        match in_place {
+            true => draw.written().for_each(|range| self.images.written(&range)),
+            false => self.images.changed(),
+        }
         let counts = drawn?;
         if state.flag(m::SAMPLECNT_ENABLE) {
             self.counters.samples += counts.passed;
@@ -549,6 +571,7 @@ impl Gpu for Nv50 {
     }
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+        self.images.changed();
         for segment in segments {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));

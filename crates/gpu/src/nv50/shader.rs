@@ -19,7 +19,7 @@ use reconverge_tesla::uses::accesses;
 
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
-use super::texture::{self, Read};
+use super::texture::{self, Images, Read};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
@@ -113,6 +113,7 @@ impl Shader {
         unit: Unit,
         chip: Chip,
         (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
+        images: &mut Images,
         memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
@@ -145,7 +146,8 @@ impl Shader {
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, &memory.bytes(start..end));
         }
-        texture::bind(&mut setup.textures, unit, &found.reads, (state, bindings, unknown), memory);
+        let bound = (state, bindings, unknown);
+        texture::bind(&mut setup.textures, unit, &found.reads, bound, images, memory);
         let code = Code::of(&found.words, start, (unit.stage, chip), &found.insts);
         let environment = Environment { stage: unit.stage, setup: setup.into() };
         let loaded = Loaded::of(&Arc::new(code), &environment, &options);

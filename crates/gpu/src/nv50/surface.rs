@@ -156,6 +156,11 @@ impl Slice {
 }
 
 impl Slices {
+    /// Whether there is no slice.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
     /// None, in memory of so many bytes.
     pub(super) fn new(bytes: usize) -> Slices {
         Slices { end: bytes, all: Vec::new() }

@@ -21,6 +21,9 @@ const ENTRY: usize = 32;
 /// E5B9G9R9_SHAREDEXP.
 const SHARED_EXPONENT: u32 = 0x20;
 
+/// Images of draws before, by the words of their entries and whether depth is compared.
+pub(super) type Images = crate::images::Images<([u32; 8], bool), Texture>;
+
 /// What a texture instruction reads: numbers of a texture and of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Read {
@@ -36,6 +39,7 @@ pub(super) fn bind(
     unit: Unit,
     reads: &BTreeSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
+    images: &mut Images,
     memory: Vram<'_>,
 ) {
     let entry = |table: u32, id: u32| -> [u32; 8] {
@@ -50,7 +54,7 @@ pub(super) fn bind(
         let sampler = sampler(&sampler_id.map_or([0; 8], |id| entry(m::TSC_ADDRESS_HIGH, id)), unnormalised);
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
-            Some(words) => image(&words, memory, compares),
+            Some(words) => image(images, &words, memory, compares),
             None => Err(format!("texture {} is read and not bound", read.texture)),
         };
         let texture = found.unwrap_or_else(|what| {
@@ -157,7 +161,7 @@ impl Texels {
 ///
 /// # Errors
 /// What is not supported of it, by name.
-fn image(entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, String> {
+fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, String> {
     let words = Words::new(entry);
     let texels = Texels::new(&words)?;
     let (bytes, side) = texels.size();
@@ -215,51 +219,64 @@ fn image(entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, 
         true => 0,
         false => at.next_multiple_of(layout(0).pitch().min(64) * words.mode.height() * words.mode.depth()),
     };
-    let mut all = Vec::new();
-    for number in levels {
-        let (width, height, depth) = level_size(number);
-        let layout = layout(number);
-        let slices = if has_depth { depth } else { layers };
-        let count = width.checked_mul(height).and_then(|count| count.checked_mul(slices));
-        let count = count.filter(|count| *count <= 1 << 26).ok_or("textures of that many texels")?;
-        let mut found = vec![[0; 4]; count];
-        for slice in 0..slices {
-            let (z, layer) = if has_depth { (slice, 0) } else { (0, slice) };
-            let start = words.address + starts[number] + layer * layer_stride;
-            for y in (0..height).step_by(side) {
-                for x in (0..width).step_by(side) {
-                    let place = start + layout.place(x / side * bytes, y / side, z);
-                    let mut element = [0; 16];
-                    let element: &[u8] = memory.read(place, &mut element[..bytes]).map_or(&[], |read| read);
-                    let first = (slice * height + y) * width + x;
-                    match &texels {
-                        Texels::Plain(format) => found[first] = select(format.read(element)),
-                        Texels::Shared => found[first] = select(shared_exponent(load(memory, place))),
-                        Texels::Blocks(block) => {
-                            let block = block.texels(element, words.srgb);
-                            for row in 0..SIDE.min(height - y) {
-                                let count = SIDE.min(width - x);
-                                for (to, texel) in
-                                    found[first + row * width..][..count].iter_mut().zip(&block[row * SIDE..])
-                                {
-                                    *to = select(*texel);
+    // All that is read lies within.
+    let most = if has_depth { 1 } else { layers };
+    let size = most.saturating_sub(1).saturating_mul(layer_stride).saturating_add(at);
+    let range = words.address..words.address.saturating_add(size);
+    images.get((*entry, compares), range, memory, |_| {
+        let mut all = Vec::new();
+        for number in levels {
+            let (width, height, depth) = level_size(number);
+            let layout = layout(number);
+            let slices = if has_depth { depth } else { layers };
+            let count = width.checked_mul(height).and_then(|count| count.checked_mul(slices));
+            let count = count.filter(|count| *count <= 1 << 26).ok_or("textures of that many texels")?;
+            let mut found = vec![[0; 4]; count];
+            for slice in 0..slices {
+                let (z, layer) = if has_depth { (slice, 0) } else { (0, slice) };
+                let start = words.address + starts[number] + layer * layer_stride;
+                for y in (0..height).step_by(side) {
+                    for x in (0..width).step_by(side) {
+                        let place = start + layout.place(x / side * bytes, y / side, z);
+                        let mut element = [0; 16];
+                        let element: &[u8] =
+                            memory.read(place, &mut element[..bytes]).map_or(&[], |read| read);
+                        let first = (slice * height + y) * width + x;
+                        match &texels {
+                            Texels::Plain(format) => found[first] = select(format.read(element)),
+                            Texels::Shared => found[first] = select(shared_exponent(load(memory, place))),
+                            Texels::Blocks(block) => {
+                                let block = block.texels(element, words.srgb);
+                                for row in 0..SIDE.min(height - y) {
+                                    let count = SIDE.min(width - x);
+                                    for (to, texel) in found[first + row * width..][..count]
+                                        .iter_mut()
+                                        .zip(&block[row * SIDE..])
+                                    {
+                                        *to = select(*texel);
+                                    }
                                 }
                             }
                         }
                     }
                 }
             }
+            all.push(Level {
+                width: width as u32,
+                height: height as u32,
+                depth: slices as u32,
+                texels: found,
+            });
         }
-        all.push(Level { width: width as u32, height: height as u32, depth: slices as u32, texels: found });
-    }
-    let image = Image::new(shape, all).map_err(|error| error.to_string())?;
-    let components = words.sources.map(|source| match source {
-        2..=5 => Component::Share,
-        6 | 7 => Component::One,
-        _ => Component::Zero,
-    });
-    let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
-    Ok(Texture { image: Arc::new(image), integer, compared: Compared { components, clamps } })
+        let image = Image::new(shape, all).map_err(|error| error.to_string())?;
+        let components = words.sources.map(|source| match source {
+            2..=5 => Component::Share,
+            6 | 7 => Component::One,
+            _ => Component::Zero,
+        });
+        let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
+        Ok(Texture { image: Arc::new(image), integer, compared: Compared { components, clamps } })
+    })
 }
 
 /// The component of an element that is depth.
@@ -327,7 +344,7 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let texture = image(&words, Vram::new(&mut memory), false).unwrap();
+        let texture = image(&mut Images::default(), &words, Vram::new(&mut memory), false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");

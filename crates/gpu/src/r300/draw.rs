@@ -685,6 +685,11 @@ impl FragmentProgram for PixelProgram<'_> {
         self.routes.reads(self.inputs)
     }
 
+    fn is_uniform(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && self.routes.0.iter().all(|(_, source)| *source != Source::Position)
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let outcome = self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
         let left = &outcome.outputs;

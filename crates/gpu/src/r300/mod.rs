@@ -25,16 +25,15 @@ mod state;
 mod texture;
 mod vertex;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r500::chip::Chip;
-use reconverge_raster::draw::draw_with;
-use reconverge_raster::vertex::Vertex;
+use reconverge_raster::draw as raster;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
+use crate::numbers::Numbers;
 use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
 use draw::{PixelProgram, Prepared};
@@ -106,10 +105,13 @@ impl R300 {
     fn execute(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let code = match packet.kind {
             Kind::Registers { .. } => {
-                let passed = &mut self.passed;
+                let (passed, images) = (&mut self.passed, &mut self.images);
                 self.state.write(packet, |state, address, word, buffer| match address {
                     reg::ZB_ZPASS_DATA => *passed = word.into(),
-                    reg::ZB_ZPASS_ADDR => store_count(state, memory, *passed, word, buffer),
+                    reg::ZB_ZPASS_ADDR => {
+                        images.changed();
+                        store_count(state, memory, *passed, word, buffer);
+                    }
                     _ => {}
                 });
                 return Ok(());
@@ -214,9 +216,10 @@ impl R300 {
     fn draw_arrays(&mut self, memory: Vram<'_>, control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
         let stream = Stream::new(&mut self.state);
         let (mut vectors, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut known, mut words) = (HashMap::new(), Vec::new());
+        let (mut known, mut words) = (Numbers::new(indices.iter().copied()), Vec::new());
         for index in indices {
-            let place = *known.entry(*index).or_insert_with(|| {
+            let place = known.of(*index);
+            if place == numbers.len() {
                 words.clear();
                 for array in &self.arrays {
                     let first =
@@ -227,8 +230,7 @@ impl R300 {
                 }
                 vectors.push(stream.vectors(&words));
                 numbers.push(*index);
-                vectors.len() - 1
-            });
+            }
             places.push(place);
         }
         self.draw(memory, control, Vertices { vectors, numbers, places })
@@ -260,16 +262,17 @@ impl R300 {
         };
         let state = &mut self.state;
         let shaded = layout.vertices(state, &vectors);
-        let run: Vec<Vertex> = vertices.places.iter().map(|place| shaded[*place].clone()).collect();
+        let corners = raster::Vertices { all: &shaded, runs: &[vertices.places] };
         let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout)?;
         let (images, watch) = (&mut self.images, &mut self.watch);
         let shader = Shader::new(self.chip, (state, images), memory, self.options, watch)?;
         let recording = captured.as_mut().map(|captured| shader.fragments(captured, &draw));
         let (routes, outputs, inputs) = (&routes, &outputs, draw.inputs.len());
         let mut program = PixelProgram { shader: &shader, routes, outputs, inputs, recording };
-        let drawn = draw_with(&draw, coordinates, &[run], memory, &mut program);
+        let drawn = raster::draw_with(&draw, coordinates, corners, memory, &mut program);
         capture::add(captured, program.recording);
         self.watch.surfaces(self.draws, &draw, memory);
+        draw.written().for_each(|range| self.images.written(&range));
         self.passed += drawn?.passed;
         Ok(())
     }
@@ -338,6 +341,7 @@ impl Gpu for R300 {
             return Err(Fault::Malformed(what));
         }
         self.waiting = None;
+        self.images.changed();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }

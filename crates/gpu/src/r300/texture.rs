@@ -21,50 +21,8 @@ const SLACK: usize = 1 << 20;
 /// The code of an anisotropic filter, which is read as a linear one.
 const ANISOTROPIC: u8 = 3;
 
-/// How many images are kept.
-const KEPT: usize = 32;
-
-/// Images of the last textures, so that draws that read the same do not read memory texel by texel again.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Images(Vec<Kept>);
-
-/// An image, with all that it was made of.
-#[derive(Clone, Debug)]
-struct Kept {
-    /// The registers of the unit.
-    words: [u32; 5],
-    place: Range<usize>,
-    bytes: Vec<u8>,
-    image: Arc<Image>,
-}
-
-impl Images {
-    /// The image of these registers and bytes, or a new one.
-    fn get(
-        &mut self,
-        (words, place, memory, end): ([u32; 5], Range<usize>, Vram<'_>, usize),
-        make: impl FnOnce(&[u8]) -> Result<Image, String>,
-    ) -> Result<Arc<Image>, String> {
-        let same = |kept: &Kept| {
-            kept.words == words && kept.place == place && memory.holds(place.start, &kept.bytes)
-        };
-        let kept = match self.0.iter().position(same) {
-            Some(at) => self.0.remove(at),
-            None => {
-                let bytes = memory.bytes(place.start..end);
-                let image = Arc::new(make(&bytes)?);
-                Kept { words, place, bytes, image }
-            }
-        };
-        let image = kept.image.clone();
-        // The last is the newest.
-        self.0.push(kept);
-        if self.0.len() > KEPT {
-            self.0.remove(0);
-        }
-        Ok(image)
-    }
-}
+/// Images of the last textures, by the registers of the unit and the place of the texture.
+pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
 
 /// How elements lie in tiles: what sizes are rounded up to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -264,7 +222,9 @@ pub(super) fn texture(
         return Err("a texture larger than its buffer".to_owned());
     }
     let end = place.end.min(place.start + layout.bytes());
-    let image = images.get((words, place.clone(), memory, end), |bytes| layout.image(bytes, selected))?;
+    let range = place.start..end;
+    let make = |bytes: &[u8]| layout.image(bytes, selected).map(Arc::new);
+    let image = images.get((words, place), range, memory, make)?;
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
     let sampler = sampler(&filter0, &filter1, selected(border));
     Ok(Texture { image, sampler })

@@ -611,6 +611,12 @@ impl FragmentProgram for PixelProgram<'_> {
         }
     }
 
+    fn is_uniform(&self) -> bool {
+        let own = self.control.position_ena || self.side.front_face_ena || self.side.fixed_pt_position_ena;
+        // What is captured is whole.
+        self.recording.is_none() && !own && self.shader.is_uniform()
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
         let mut own: Vec<(u8, [Column; 4])> = Vec::new();
@@ -642,28 +648,27 @@ impl FragmentProgram for PixelProgram<'_> {
         let all: Vec<_> = others.chain(own.iter().map(|(gpr, values)| (*gpr, values))).collect();
         let mut outcome = self.shader.run_fragments(&all, &mut self.recording, fragments)?;
         let mut exported = |base: u16| {
-            let found = outcome.exports.iter_mut();
-            let mut found = found.filter(|found| found.kind == ExportKind::Pixel && found.base == base);
-            let found = found.next()?;
-            found.written.iter().any(|mask| *mask != 0).then(|| mem::take(&mut found.values))
+            let mut found = outcome.columns.iter_mut();
+            let columns = found.find(|found| found.kind == ExportKind::Pixel && found.base == base);
+            if let Some(columns) = columns {
+                return columns.written.then(|| mem::take(&mut columns.components));
+            }
+            let whole = outcome.export(ExportKind::Pixel, base)?;
+            whole.written.iter().any(|mask| *mask != 0).then(|| columns_of(&whole.values))
         };
-        let computed = exported(COMPUTED_Z);
-        let component = |enabled: bool, at: usize| {
-            let values = computed.as_ref().filter(|_| enabled)?;
-            Some(values.iter().map(|value| value[at]).collect())
+        let mut computed = exported(COMPUTED_Z);
+        let mut component = |enabled: bool, at: usize| {
+            computed.as_mut().filter(|_| enabled).map(|computed| mem::take(&mut computed[at]))
         };
-        let colors = (0..8).map(|number| Some(columns(&exported(number)?))).collect();
-        Ok(Shaded {
-            colors,
-            depth: component(self.exports.z_export_enable, 0),
-            stencil: component(self.exports.stencil_ref_export_enable, 1),
-            killed: outcome.killed,
-            mask: component(self.exports.mask_export_enable, 2),
-        })
+        let depth = component(self.exports.z_export_enable, 0);
+        let stencil = component(self.exports.stencil_ref_export_enable, 1);
+        let mask = component(self.exports.mask_export_enable, 2);
+        let colors = (0..8).map(&mut exported).collect();
+        Ok(Shaded { colors, depth, stencil, killed: outcome.killed, mask })
     }
 }
 
 /// The components of all lanes by column.
-fn columns(values: &[[u32; 4]]) -> [Column; 4] {
+fn columns_of(values: &[[u32; 4]]) -> [Column; 4] {
     [0, 1, 2, 3].map(|chan| values.iter().map(|value| value[chan]).collect())
 }

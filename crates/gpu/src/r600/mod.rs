@@ -22,19 +22,18 @@ mod state;
 mod stream;
 mod texture;
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::outcome::Outcome;
-use reconverge_raster::draw::Draw;
+use reconverge_raster::draw::{Draw, Vertices};
 use reconverge_raster::primitive::{self, Topology};
-use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
+use crate::numbers::Numbers;
 use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
 use draw::{PixelProgram, VertexLayout};
@@ -157,12 +156,14 @@ impl R600 {
                 self.draw(memory, &indices[..count])?;
             }
             op::CP_DMA => {
+                self.state.images.changed();
                 let source = address(packet, 0, word(0), word(1) & 0xff)?;
                 let target = address(packet, 1, word(2), word(3) & 0xff)?;
                 let count = ((word(4) & 0x1f_ffff) as usize).min(source.len()).min(target.len());
                 memory.copy_within(source.start..source.start + count, target.start);
             }
             op::MEM_WRITE => {
+                self.state.images.changed();
                 let place = address(packet, 0, word(0), word(1) & 0xff)?;
                 let value = u64::from(word(2)) | u64::from(word(3)) << 32;
                 let bytes = if word(1) >> 18 & 1 != 0 { 4 } else { 8 };
@@ -170,6 +171,7 @@ impl R600 {
             }
             op::EVENT_WRITE => self.event(memory, packet)?,
             op::EVENT_WRITE_EOP => {
+                self.state.images.changed();
                 let place = address(packet, 0, word(1), word(2) & 0xffff)?;
                 let value = (u64::from(word(3)) | u64::from(word(4)) << 32).to_le_bytes();
                 match word(2) >> 29 {
@@ -183,6 +185,7 @@ impl R600 {
             op::SET_PREDICATION => self.set_predication(memory, packet)?,
             op::STRMOUT_BUFFER_UPDATE => self.update_stream(memory, packet)?,
             op::COPY_DW => {
+                self.state.images.changed();
                 let value = match word(0) & 1 {
                     0 => self.state.word(word(1) << 2),
                     _ => load(memory, &address(packet, 0, word(1), word(2) & 0xff)?),
@@ -214,6 +217,7 @@ impl R600 {
         };
         match kind {
             event::ZPASS_DONE => {
+                self.state.images.changed();
                 let place = place()?;
                 for backend in 0..BACKENDS {
                     let value = if backend == 0 { self.passed | VALID } else { VALID };
@@ -222,6 +226,7 @@ impl R600 {
                 }
             }
             event::SAMPLE_STREAMOUTSTATS => {
+                self.state.images.changed();
                 let place = place()?;
                 // The driver reads the first as needed, the second as written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
@@ -242,6 +247,7 @@ impl R600 {
         let buffer = (word(0) >> 8 & 3) as usize;
         if word(0) & 1 != 0 {
             let place = address(packet, 0, word(1), word(2) & 0xff)?;
+            self.state.images.changed();
             store(memory, &place, &self.streams.offsets[buffer].to_le_bytes());
         }
         match word(0) >> 1 & 3 {
@@ -351,14 +357,14 @@ impl R600 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
             let dwords = stream::dwords(program.code());
             self.streams.write(memory, state, &outcome, &dwords, (topology, last), &runs);
+            state.images.changed();
         }
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
         let vertices = layout.vertices(state, &outcome, lanes);
         for part in layout.parts(state, &outcome, topology, runs) {
             let Some(draw) = draw::draw(&mut self.state, &part, &layout) else { break };
-            let run = |run: &Vec<usize>| run.iter().map(|place| vertices[*place].clone()).collect();
-            let runs: Vec<Vec<Vertex>> = part.runs.iter().map(run).collect();
-            let passed = self.raster(memory, &draw, &runs, captured)?;
+            let vertices = Vertices { all: &vertices, runs: &part.runs };
+            let passed = self.raster(memory, &draw, vertices, captured)?;
             if counted {
                 self.passed += passed;
             }
@@ -370,7 +376,7 @@ impl R600 {
         &mut self,
         memory: Vram<'_>,
         draw: &Draw,
-        runs: &[Vec<Vertex>],
+        vertices: Vertices<'_>,
         captured: &mut Option<Captured>,
     ) -> Result<u64, Fault> {
         let mut pixel =
@@ -378,9 +384,10 @@ impl R600 {
         let recording = pixel.fragments(captured.as_mut(), draw);
         let mut program = PixelProgram::new(&mut pixel, &mut self.state);
         program.recording = recording;
-        let counts = reconverge_raster::draw::draw(draw, runs, memory, &mut program);
+        let counts = reconverge_raster::draw::draw(draw, vertices, memory, &mut program);
         capture::add(captured, program.recording);
         self.watch.surfaces(self.draws, draw, memory);
+        draw.written().for_each(|range| self.state.images.written(&range));
         Ok(counts?.passed)
     }
 }
@@ -483,15 +490,19 @@ type Lane = (u32, u32);
 fn lanes(state: &State, runs: &[&[u32]], instances: u32) -> (Vec<Lane>, Vec<Vec<usize>>) {
     let (low, high) = (state.word(reg::VGT_MIN_VTX_INDX), state.word(reg::VGT_MAX_VTX_INDX));
     let offset = state.word(reg::VGT_INDX_OFFSET);
-    let (mut lanes, mut known, mut places) = (Vec::new(), HashMap::new(), Vec::new());
+    let moved = |index: &u32| (*index).clamp(low, high.max(low)).wrapping_add(offset);
+    let (mut lanes, mut places) = (Vec::new(), Vec::new());
     for instance in 0..instances {
+        let first = lanes.len();
+        let mut numbers = Numbers::new(runs.iter().flat_map(|run| run.iter().map(moved)));
         for run in runs {
             let place = |index: &u32| {
-                let index = (*index).clamp(low, high.max(low)).wrapping_add(offset);
-                *known.entry((index, instance)).or_insert_with(|| {
+                let index = moved(index);
+                let place = first + numbers.of(index);
+                if place == lanes.len() {
                     lanes.push((index, instance));
-                    lanes.len() - 1
-                })
+                }
+                place
             };
             places.push(run.iter().map(place).collect());
         }
@@ -538,6 +549,7 @@ impl Gpu for R600 {
                 memory.len()
             )));
         }
+        self.state.images.changed();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }

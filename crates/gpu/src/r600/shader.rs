@@ -1,12 +1,13 @@
 //! Runs programs: what a stage reads, from its registers and memory.
 
 use std::collections::BTreeSet;
+use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::{Isa, program};
 use reconverge_r700::chip::Chip;
-use reconverge_r700::code::{CfOp, Code, FetchOp};
+use reconverge_r700::code::{Cf, CfOp, Code, CodeOptions, FetchOp};
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
@@ -99,6 +100,51 @@ fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
     words
 }
 
+/// Programs of draws before, each only as far as it goes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Reached(Vec<(Range<usize>, Vec<u32>)>);
+
+/// Programs that are kept, at most.
+const MOST_REACHED: usize = 128;
+
+impl Reached {
+    /// Returns the words of the program at a place in memory, as far as it goes.
+    fn words(&mut self, memory: Vram<'_>, place: &Range<usize>, options: CodeOptions) -> Vec<u32> {
+        let holds = |words: &[u32]| {
+            let mut now = words.iter().zip((place.start..).step_by(4));
+            place.len() >= 4 * words.len() && now.all(|(word, at)| memory.word(at) == Some(*word))
+        };
+        if let Some((_, known)) = self.0.iter().find(|(of, words)| of == place && holds(words)) {
+            return known.clone();
+        }
+        let mut words = words(memory, place);
+        let code = Code::new(&words, 0, options);
+        // What cannot be decoded may be anything, also what is cut.
+        if code.faults().next().is_none() {
+            words.truncate(2 * length(&code));
+        }
+        self.0.retain(|(of, _)| of != place);
+        if self.0.len() >= MOST_REACHED {
+            self.0.clear();
+        }
+        self.0.push((place.clone(), words.clone()));
+        words
+    }
+}
+
+/// How many instruction slots, of two words each, a program reaches.
+fn length(code: &Code) -> usize {
+    let end = |(at, cf): (u32, &Cf)| {
+        let clause = match &cf.op {
+            CfOp::Alu(clause) => clause.slots.end,
+            CfOp::Fetch(_, _, fetches) => fetches.last().map_or(0, |last| last.addr + 2),
+            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => 0,
+        };
+        clause.max(at + 1) as usize
+    };
+    code.instructions().map(end).max().unwrap_or(0)
+}
+
 /// A stage's program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
     unit: Unit,
@@ -109,14 +155,23 @@ pub(super) struct Shader {
     options: Options,
 }
 
-/// Components of each register, bit n component n.
+/// Components of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
+/// that it has computed, and export.
 #[derive(Debug)]
-pub(super) struct Components([u8; 128]);
+pub(super) struct Components([u8; 128], bool);
 
 impl Components {
     /// The components that a program may read as they are at its start.
     fn read(code: &Code) -> Components {
-        let mut all = Components([0; 128]);
+        let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
+            CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
+            CfOp::Fetch(_, _, fetches) => {
+                let plain = |op: &FetchOp| matches!(op, FetchOp::Vertex(..) | FetchOp::Texture(..));
+                fetches.iter().all(|fetch| plain(&fetch.op))
+            }
+            CfOp::Memory(..) => false,
+        });
+        let mut all = Components([0; 128], is_plain && code.faults().next().is_none());
         // A register outside of the allocation reads as R0.
         all.0[0] = 0xf;
         for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
@@ -124,7 +179,7 @@ impl Components {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     all.0[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return Components([0xf; 128]),
+                Slot { file: R, number: None } => return Components([0xf; 128], all.1),
                 _ => {}
             }
         }
@@ -152,8 +207,14 @@ impl Shader {
         let Some(place) = place else {
             return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
         };
+        let options_of_code = CodeOptions { chip, prefer_vector: state.word(reg::SQ_CONFIG) >> 3 & 1 != 0 };
+        let mut reached = take(&mut state.reached);
         let mut observed = |place: &Range<usize>, stage| {
-            let words = words(memory, place);
+            // An observer gets everything.
+            let words = match watch.is_on() {
+                true => words(memory, place),
+                false => reached.words(memory, place, options_of_code),
+            };
             let (base, state) = (0, Vec::new());
             watch.program(ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base, state })
         };
@@ -166,13 +227,14 @@ impl Shader {
         let mut environment = Environment::new(chip, unit.stage);
         environment.set_pgm_resources(state.word(unit.resources));
         environment.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
-        environment.prefer_vector = state.word(reg::SQ_CONFIG) >> 3 & 1 != 0;
+        environment.prefer_vector = options_of_code.prefer_vector;
         environment.base_instance = state.first_instance();
         if unit.stage == Stage::Vertex {
             environment.fetch_program = state
                 .place(reg::SQ_PGM_START_FS, 0)
                 .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch).words, start: 0 });
         }
+        state.reached = reached;
         let cannot = |error| Fault::Trap(format!("{}: {error}", unit.name));
         // The decoded program shows which resources it reads.
         let key = (found.words.clone(), environment.clone(), options);
@@ -233,6 +295,11 @@ impl Shader {
     /// The components of a register that the program reads, bit n component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.0[usize::from(gpr) & 127]
+    }
+
+    /// Whether lanes that start alike end alike.
+    pub(super) fn is_uniform(&self) -> bool {
+        self.reads.1
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
@@ -357,7 +424,7 @@ fn resources<'a>(
     }
     for id in textures {
         let Some(resource) = state.resource(unit.first_resource + u32::from(id)).cloned() else { continue };
-        match state.images.image(&resource, memory) {
+        match texture::texture(&mut state.images, &resource, memory) {
             Ok(found) => {
                 all.textures.insert(id, found);
             }

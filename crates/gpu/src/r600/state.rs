@@ -8,7 +8,7 @@ use reconverge_simt::Options;
 
 use super::packet::{Packet, op};
 use super::registers::{Register, register};
-use super::shader::Known;
+use super::shader::{Known, Reached};
 use super::texture::Images;
 use crate::kept::Kept;
 use crate::unknown::Unknown;
@@ -44,6 +44,7 @@ pub(super) struct State {
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
+    pub(super) reached: Reached,
     /// Programs that were loaded, by their words.
     pub(super) programs: Kept<(Vec<u32>, Environment, Options), Known>,
 }

@@ -3,7 +3,6 @@
 //! Levels lie in memory as libdrm_radeon lays them out in the driver; within a level, elements lie row by row, since the
 //! driver never maps a tiled one.
 
-use std::collections::HashMap;
 use std::ops::Range;
 
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
@@ -18,33 +17,17 @@ use super::state::Resource;
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
 
-/// Images of draws before: made again only where memory has changed since.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Images(HashMap<Resource, (Vec<u8>, Texture)>);
+/// Images of draws before.
+pub(super) type Images = crate::images::Images<Resource, Texture>;
 
-/// Images that are kept, at most.
-const MOST_IMAGES: usize = 64;
-
-impl Images {
-    /// [`image`], or one that was made of the same words and bytes.
-    ///
-    /// # Errors
-    /// As [`image`].
-    pub(super) fn image(&mut self, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
-        let start = resource.buffers.iter().map(|buffer| buffer.start).min().unwrap_or(0);
-        let end = resource.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
-        let same = |before: &[u8]| before.len() == end - start && memory.holds(start, before);
-        if let Some((_, known)) = self.0.get(resource).filter(|(before, _)| same(before)) {
-            return Ok(known.clone());
-        }
-        let bytes = memory.bytes(start..end);
-        let texture = image(resource, start, &bytes)?;
-        if self.0.len() >= MOST_IMAGES {
-            self.0.clear();
-        }
-        self.0.insert(resource.clone(), (bytes, texture.clone()));
-        Ok(texture)
-    }
+/// [`image`], or one that was made of the same words and bytes.
+///
+/// # Errors
+/// As [`image`].
+pub(super) fn texture(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
+    let start = resource.buffers.iter().map(|buffer| buffer.start).min().unwrap_or(0);
+    let end = resource.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
+    images.get(resource.clone(), start..end, memory, |bytes| image(resource, start, bytes))
 }
 
 /// What the words of a texture resource say.
@@ -317,24 +300,10 @@ mod tests {
             memory[base] = level as u8 + 1;
         }
         let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
-        let texture = Images::default().image(&resource, Vram::new(&mut memory)).unwrap();
+        let texture = texture(&mut Images::default(), &resource, Vram::new(&mut memory)).unwrap();
         let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
         for level in 0..7 {
             assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
-        }
-    }
-
-    #[test]
-    fn an_image_is_made_again_where_memory_has_changed() {
-        let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 0, 0x8000_0010];
-        let mut memory = vec![0; 0x6000];
-        let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
-        let mut images = Images::default();
-        let mut first =
-            |memory: &mut [u8]| images.image(&resource, Vram::new(memory)).unwrap().image.texel(0, 0, 0, 0);
-        for byte in [0, 255, 255, 0] {
-            memory[0] = byte;
-            assert_eq!(first(&mut memory).unwrap()[0], (f32::from(byte) / 255.).to_bits());
         }
     }
 

@@ -70,6 +70,9 @@ pub(super) fn run(
         values.reserve_exact(total - start);
         written.reserve_exact(total - start);
     }
+    for column in outcome.columns.iter_mut().flat_map(|columns| &mut columns.components) {
+        column.resize(total, 0);
+    }
     let lanes = BATCH * origin.width();
     let mut batches: Vec<(&[usize], BatchOutputs<'_>)> = places
         .chunks(BATCH)
@@ -144,6 +147,13 @@ fn append(outcome: &mut Outcome, mut rest: Outcome, lanes: Range<usize>, total: 
         let whole = outcome.export_mut(exported.kind, exported.base, total);
         whole.values[lanes.clone()].copy_from_slice(&exported.values[..lanes.len()]);
         whole.written[lanes.clone()].copy_from_slice(&exported.written[..lanes.len()]);
+    }
+    for columns in &rest.columns {
+        let whole = outcome.columns_mut(columns.kind, columns.base, total);
+        whole.written |= columns.written;
+        for (whole, column) in whole.components.iter_mut().zip(&columns.components) {
+            whole[lanes.clone()].copy_from_slice(&column[..lanes.len()]);
+        }
     }
     outcome.emissions.append(&mut rest.emissions);
     let MemoryOutcome { scratch, reduction, ring, streams, scatter: _, global: _ } = &mut outcome.memory;

@@ -23,6 +23,18 @@ impl Default for Target {
 }
 
 impl Target {
+    /// Stores a component in lanes of a column, which has zeros.
+    fn put(&self, chan: usize, lanes: Mask, column: &mut [u32]) {
+        let values = &self.values[chan][..column.len()];
+        if lanes == Mask::first(column.len()) {
+            column.copy_from_slice(values);
+            return;
+        }
+        for lane in lanes.lanes() {
+            column[lane.index()] = values[lane.index()];
+        }
+    }
+
     /// The values of each lane of `kept` and, bit by bit, which components it has written; 0 for the other lanes.
     fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
@@ -53,8 +65,12 @@ impl Wave {
     /// of lanes that are not valid do not reach the framebuffer, also when the lane was killed after its export
     /// (MAN p. 47).
     pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
-        let kept = if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) };
-        Some(self.exports.get(&(kind, base))?.by_lane(kept))
+        Some(self.exports.get(&(kind, base))?.by_lane(self.kept(kind)))
+    }
+
+    /// The lanes whose exports of a kind count.
+    fn kept(&self, kind: ExportKind) -> Mask {
+        if kind == ExportKind::Pixel { self.flow.valid() } else { Mask(u64::MAX) }
     }
 
     /// Adds the results of this wavefront to an outcome of `lanes` lanes, which has those of the wavefronts before.
@@ -71,6 +87,18 @@ impl Wave {
         mut to: impl FnMut(ExportKind, u16) -> bool,
     ) {
         let own = outcome.killed.len()..outcome.killed.len() + self.count;
+        if self.launch.by_column {
+            for ((kind, base), target) in &self.exports {
+                let columns = outcome.columns_mut(*kind, *base, lanes);
+                let written = self.kept(*kind);
+                for (chan, column) in columns.components.iter_mut().enumerate() {
+                    let lanes = target.written[chan] & written & Mask::first(self.count);
+                    columns.written |= lanes.any();
+                    target.put(chan, lanes, &mut column[own.clone()]);
+                }
+            }
+            return;
+        }
         for &(kind, base) in self.exports.keys().filter(|(kind, base)| to(*kind, *base)) {
             let Some((values, written)) = self.exported(kind, base) else { continue };
             let exported = outcome.export_mut(kind, base, lanes);
