@@ -12,13 +12,14 @@ use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
+use crate::bands;
 use crate::columns::{Append, Triangle};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
+use crate::lanes::Lanes;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
-use crate::reference::Lanes;
 use crate::setup::{Corner, PIXEL, Quad, area, bounded, fill_samples, snap};
 use crate::span;
 use crate::state::Batch;
@@ -499,8 +500,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     /// Merges what is in the batch; `uniform`: with the results of one row for all.
     fn merge(&mut self, shaded: &Shaded, uniform: bool) {
         let Pipeline { draw, samples, batch, merge, .. } = self;
-        let merge = Merge { draw, samples: *samples, batch, shaded, uniform, kernels: merge.as_ref() };
-        self.counts.passed += merge.run(self.memory);
+        let kernels = merge.as_ref();
+        let merge = Merge { draw, samples: *samples, batch, shaded, uniform };
+        self.counts.passed += bands::run(&merge, kernels, self.memory);
         self.batch.clear();
     }
 }

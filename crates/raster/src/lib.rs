@@ -9,13 +9,15 @@
 //! | [`setup`] | which pixels a primitive covers |
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
-//! | `merge` | bands of rows, each by a thread |
+//! | `bands` | merging by bands of rows, each by a thread |
+//! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
 //! | [`reference`](mod@reference) | the same pixel by pixel |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
 #![forbid(unsafe_code)]
 
+mod bands;
 pub mod blend;
 pub mod block;
 pub mod clip;
@@ -25,6 +27,7 @@ pub mod draw;
 pub mod format;
 pub mod interpolate;
 mod kernels;
+mod lanes;
 mod merge;
 pub mod primitive;
 pub mod reference;

@@ -1,20 +1,11 @@
-//! Merging: from shaded fragments to memory.
-//!
-//! Pixels do not depend on each other, only fragments of one pixel do. Bands of rows are merged at once, each by a thread. If
-//! surfaces share memory, there is one band.
+//! Merging: from shaded fragments to memory, one by one.
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::blend::LogicOp;
-use crate::kernels::Kernels;
-use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
-
-/// Lanes of a batch from which on several threads merge it.
-const MANY: usize = 1 << 11;
+use crate::state::{Batch, Copy, Draw, Shaded, Target};
 
 /// Shaded lanes, and what becomes of them.
 pub(crate) struct Merge<'a> {
@@ -25,68 +16,11 @@ pub(crate) struct Merge<'a> {
     pub(crate) shaded: &'a Shaded,
     /// Whether `shaded` is one row for all lanes. Kernels that are complete know what to do with it.
     pub(crate) uniform: bool,
-    /// What merges many lanes at once, where it can.
-    pub(crate) kernels: Option<&'a Kernels<'a>>,
 }
 
 impl Merge<'_> {
-    /// Merges all lanes, and gives how many samples passed the tests.
-    pub(crate) fn run(&self, memory: Vram<'_>) -> u64 {
-        let threads = pool::threads();
-        // What is copied between surfaces is of other samples, too.
-        let copies = self.draw.copies_depth || self.draw.multisample.copy.is_some();
-        if self.batch.fragments.lanes >= MANY
-            && threads > 1
-            && !copies
-            && let Some(bands) = self.bands(memory.len(), threads)
-        {
-            return pool::install(|| bands.into_par_iter().map(|rows| self.rows(&rows, memory)).sum());
-        }
-        self.rows(&(i32::MIN..i32::MAX), memory)
-    }
-
-    /// Merges the lanes of some rows.
-    fn rows(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
-        match self.kernels {
-            Some(kernels) => kernels.run(self, rows, memory),
-            None => self.band(rows, memory),
-        }
-    }
-
-    /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.
-    fn bands(&self, bytes: usize, count: usize) -> Option<Vec<Range<i32>>> {
-        let rows = self.batch.fragments.quads.iter().map(|(_, y)| *y);
-        let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 2);
-        // Whole quads.
-        let rows_of =
-            |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32 / 2 * 2;
-        let depth = self.draw.depth.as_ref().map(|depth| (&depth.surface, depth.format.bytes()));
-        let targets = self.draw.targets.iter();
-        let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
-        let surfaces: Vec<(&Surface, usize)> = depth.into_iter().chain(targets).collect();
-        let mut ranges = Vec::new();
-        for (surface, bytes) in &surfaces {
-            for (sample, band) in
-                (0..self.samples).flat_map(|sample| (0..count).map(move |band| (sample, band)))
-            {
-                let row = |row: i32| {
-                    let row = (row.max(0) as usize).min(surface.rows);
-                    surface.start + (sample * surface.rows + row) * surface.pitch * bytes
-                };
-                let range = row(rows_of(band))..row(rows_of(band + 1)).min(surface.end);
-                if range.start < range.end {
-                    ranges.push(range);
-                }
-            }
-        }
-        ranges.sort_by_key(|range| range.start);
-        let apart = ranges.windows(2).all(|pair| pair[0].end <= pair[1].start);
-        let fit = ranges.last().is_none_or(|last| last.end <= bytes);
-        (apart && fit).then(|| (0..count).map(|band| rows_of(band)..rows_of(band + 1)).collect())
-    }
-
     /// Merges the lanes of some rows one by one.
-    fn band(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+    pub(crate) fn band(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
             let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);

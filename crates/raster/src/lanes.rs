@@ -1,0 +1,81 @@
+//! Fragments pixel by pixel: every kind of primitive and state.
+
+use crate::interpolate::Shape;
+use crate::setup::{PIXEL, Quad};
+use crate::state::{Batch, Draw};
+use crate::vertex::has;
+
+/// Four pixels, the samples that are covered of each, and the sample that is shaded.
+pub(crate) type Work = (Quad, [u8; 4], usize);
+
+/// Lanes of a primitive's pixels.
+pub(crate) struct Lanes<'a> {
+    pub(crate) draw: &'a Draw,
+    pub(crate) samples: usize,
+    pub(crate) shape: &'a Shape<'a>,
+    /// Of a point.
+    pub(crate) size: [f64; 2],
+}
+
+impl Lanes<'_> {
+    /// Adds four lanes to a batch.
+    pub(crate) fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
+        let (masks, sample) = (*masks, *sample);
+        let Lanes { shape, size, .. } = *self;
+        let Batch { fragments, depths, .. } = batch;
+        let (draw, multisample) = (self.draw, &self.draw.multisample);
+        let place = |sample: usize| {
+            multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
+        };
+        let all = (u32::MAX >> (32 - self.samples)) as u8;
+        let at_sample = multisample.at_sample != 0 || multisample.position.1;
+        let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
+        for (lane, mask) in masks.into_iter().enumerate() {
+            let (x, y) = quad.pixel(lane);
+            let centre = shape.weights(x, y, [0, 0]);
+            let by_sample = multisample.shades_samples && at_sample;
+            let by_sample = if by_sample { shape.weights(x, y, place(sample)) } else { centre };
+            // The centre where all of the pixel is covered, else the first sample that is.
+            let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
+            let inside =
+                if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
+            for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
+                let weights = match (has(multisample.at_sample, number), has(multisample.at_centroid, number))
+                {
+                    (true, _) => &by_sample,
+                    (_, true) => &inside,
+                    _ => &centre,
+                };
+                let value = shape.value(input, weights, size);
+                values.iter_mut().zip(value).for_each(|(column, word)| column.push(word));
+            }
+            let clamp = |depth: f32| match draw.viewport.depth {
+                Some((low, high)) => depth.max(low).min(high),
+                None => depth,
+            };
+            let (weights, from) = match multisample.position {
+                (_, true) if multisample.shades_samples => (&by_sample, place(sample)),
+                (true, _) if partly => (&inside, place(mask.trailing_zeros() as usize)),
+                _ => (&centre, [0, 0]),
+            };
+            let depth = clamp(shape.depth(weights) as f32);
+            let [px, py] =
+                [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
+            let position = [px, py, depth, weights.w as f32].map(f32::to_bits);
+            fragments.positions.iter_mut().zip(position).for_each(|(column, word)| column.push(word));
+            fragments.front.push(shape.front);
+            fragments.covered.push(mask != 0);
+            fragments.samples.push(mask);
+            fragments.sample.push(sample as u8);
+            if self.samples > 1 {
+                let depth = |sample: usize| match multisample.by_sample {
+                    true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
+                    false => depth,
+                };
+                depths.extend((0..self.samples).map(depth));
+            }
+        }
+        fragments.lanes += 4;
+        fragments.quads.push((quad.x, quad.y));
+    }
+}
