@@ -6,7 +6,7 @@
 //! | `registers` | every register with its fields, and those that change nothing |
 //! | `state` | the registers of a context |
 //! | `draw` | from registers to a draw |
-//! | `shader`, `texture`, `format` | programs, and what they read |
+//! | `program`, `shader`, `texture`, `format` | programs, and what they read |
 //! | `geometry` | geometry programs, between vertices and primitives |
 //! | `stream` | what vertex programs write |
 //!
@@ -16,6 +16,7 @@ mod draw;
 mod format;
 mod geometry;
 mod packet;
+mod program;
 mod registers;
 mod shader;
 mod state;

@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use reconverge_isa::{Isa, program};
 use reconverge_r700::chip::Chip;
-use reconverge_r700::code::{Cf, CfOp, Code, CodeOptions, FetchOp};
+use reconverge_r700::code::{CfOp, Code, CodeOptions, FetchOp};
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_r700::uses::{R, uses};
 use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
-use reconverge_simt::uses::Slot;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
+use super::program::{Components, words};
 use super::registers as reg;
 use super::state::State;
 use super::texture;
@@ -91,60 +90,6 @@ pub(super) const GEOMETRY: Unit = Unit {
 /// R600_GS_RING_CONST_BUFFER)
 const RING: u8 = 17;
 
-/// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
-fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
-    let mut words = memory.words(place.clone());
-    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    // The last instruction may end in zeros: a clause of a literal, a fetch.
-    words.truncate((used + 4).min(words.len()).next_multiple_of(2).min(words.len()));
-    words
-}
-
-/// Programs of draws before, each only as far as it goes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Reached(Vec<(Range<usize>, Vec<u32>)>);
-
-/// Programs that are kept, at most.
-const MOST_REACHED: usize = 128;
-
-impl Reached {
-    /// Returns the words of the program at a place in memory, as far as it goes.
-    fn words(&mut self, memory: Vram<'_>, place: &Range<usize>, options: CodeOptions) -> Vec<u32> {
-        let holds = |words: &[u32]| {
-            let mut now = words.iter().zip((place.start..).step_by(4));
-            place.len() >= 4 * words.len() && now.all(|(word, at)| memory.word(at) == Some(*word))
-        };
-        if let Some((_, known)) = self.0.iter().find(|(of, words)| of == place && holds(words)) {
-            return known.clone();
-        }
-        let mut words = words(memory, place);
-        let code = Code::new(&words, 0, options);
-        // What cannot be decoded may be anything, also what is cut.
-        if code.faults().next().is_none() {
-            words.truncate(2 * length(&code));
-        }
-        self.0.retain(|(of, _)| of != place);
-        if self.0.len() >= MOST_REACHED {
-            self.0.clear();
-        }
-        self.0.push((place.clone(), words.clone()));
-        words
-    }
-}
-
-/// How many instruction slots, of two words each, a program reaches.
-fn length(code: &Code) -> usize {
-    let end = |(at, cf): (u32, &Cf)| {
-        let clause = match &cf.op {
-            CfOp::Alu(clause) => clause.slots.end,
-            CfOp::Fetch(_, _, fetches) => fetches.last().map_or(0, |last| last.addr + 2),
-            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => 0,
-        };
-        clause.max(at + 1) as usize
-    };
-    code.instructions().map(end).max().unwrap_or(0)
-}
-
 /// A stage's program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
     unit: Unit,
@@ -154,41 +99,6 @@ pub(super) struct Shader {
     reads: Arc<Components>,
     options: Options,
 }
-
-/// Components of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
-/// that it has computed, and export.
-#[derive(Debug)]
-pub(super) struct Components([u8; 128], bool);
-
-impl Components {
-    /// The components that a program may read as they are at its start.
-    fn read(code: &Code) -> Components {
-        let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
-            CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
-            CfOp::Fetch(_, _, fetches) => {
-                let plain = |op: &FetchOp| matches!(op, FetchOp::Vertex(..) | FetchOp::Texture(..));
-                fetches.iter().all(|fetch| plain(&fetch.op))
-            }
-            CfOp::Memory(..) => false,
-        });
-        let mut all = Components([0; 128], is_plain && code.faults().next().is_none());
-        // A register outside of the allocation reads as R0.
-        all.0[0] = 0xf;
-        for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
-            match read.slot {
-                Slot { file: R, number: Some(number) } if number < 512 => {
-                    all.0[number as usize / 4] |= 1 << (number % 4);
-                }
-                Slot { file: R, number: None } => return Components([0xf; 128], all.1),
-                _ => {}
-            }
-        }
-        all
-    }
-}
-
-/// A program that draws before have loaded, and what it reads.
-pub(super) type Known = (Loaded, Arc<Components>);
 
 impl Shader {
     /// The program that the registers name, with the resources that it fetches from.

@@ -7,8 +7,8 @@ use reconverge_r700::launch::Environment;
 use reconverge_simt::Options;
 
 use super::packet::{Packet, op};
+use super::program::{Known, Reached};
 use super::registers::{Register, register};
-use super::shader::{Known, Reached};
 use super::texture::Images;
 use crate::kept::Kept;
 use crate::unknown::Unknown;
