@@ -7,7 +7,7 @@ use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Shape};
 use crate::setup::{PIXEL, Quad};
-use crate::state::{Batch, Column, Draw, Fragments, ReadColumns};
+use crate::state::{Batch, Draw, Fragments, LaneWords, ReadColumns};
 
 /// Quads whose weights are kept at a time.
 const QUADS: usize = 64;
@@ -17,7 +17,7 @@ type Four = [f64; 4];
 
 /// How a component of an input changes over a triangle.
 #[derive(Clone, Copy, Debug)]
-enum Change {
+enum Slope {
     Constant(u32),
     /// The value at the first vertex, and the differences of the others from it.
     Linear([f64; 3]),
@@ -30,7 +30,7 @@ enum Change {
 struct Filled {
     input: usize,
     chan: usize,
-    change: Change,
+    change: Slope,
 }
 
 /// All of a triangle that its pixels read.
@@ -70,7 +70,7 @@ impl Triangle {
         for (input, kind) in draw.inputs.iter().enumerate() {
             for chan in (0..4).filter(|chan| reads.has(input, *chan)) {
                 let change = self.change(shape, kind, chan);
-                self.divides |= matches!(change, Change::Perspective(_));
+                self.divides |= matches!(change, Slope::Perspective(_));
                 self.filled.push(Filled { input, chan, change });
             }
         }
@@ -78,20 +78,20 @@ impl Triangle {
 
     /// Whether all inputs that are read are the same at all pixels.
     pub(crate) fn is_constant(&self) -> bool {
-        self.filled.iter().all(|filled| matches!(filled.change, Change::Constant(_)))
+        self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)))
     }
 
-    fn change(&self, shape: &Shape<'_>, input: &Input, chan: usize) -> Change {
+    fn change(&self, shape: &Shape<'_>, input: &Input, chan: usize) -> Slope {
         let one = 1f32.to_bits();
         let (index, how) = match *input {
             Input::Attribute { index, how } => (index, how),
-            Input::Constant(value) => return Change::Constant(value[chan]),
-            Input::Sprite { otherwise: None, .. } => return Change::Constant(0),
+            Input::Constant(value) => return Slope::Constant(value[chan]),
+            Input::Sprite { otherwise: None, .. } => return Slope::Constant(0),
             Input::Sprite { otherwise: Some(index), .. } => (index, How::Perspective),
-            Input::Stretched { .. } => return Change::Constant([0, 0, 0, one][chan]),
+            Input::Stretched { .. } => return Slope::Constant([0, 0, 0, one][chan]),
         };
         if how == How::Flat {
-            return Change::Constant(shape.provoking.attributes[index][chan]);
+            return Slope::Constant(shape.provoking.attributes[index][chan]);
         }
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
@@ -100,11 +100,11 @@ impl Triangle {
             // Weights in the window are finite. A sum of zeros may be 0 or -0, which changes -0 only.
             let changes = first == 0. && first.is_sign_negative();
             if second == 0. && third == 0. && !changes && self.area != 0. {
-                return Change::Constant((first as f32).to_bits());
+                return Slope::Constant((first as f32).to_bits());
             }
-            return Change::Linear([first, second, third]);
+            return Slope::Linear([first, second, third]);
         }
-        Change::Perspective([first, second, third])
+        Slope::Perspective([first, second, third])
     }
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Append<'a> {
 
 /// Makes room for `lanes` more words, and returns it by quads.
 #[inline(always)]
-fn more(column: &mut Column, lanes: usize) -> &mut [[u32; 4]] {
+fn more(column: &mut LaneWords, lanes: usize) -> &mut [[u32; 4]] {
     let before = column.len();
     column.resize(before + lanes, 0);
     column[before..].as_chunks_mut().0
@@ -228,9 +228,9 @@ impl Triangle {
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Change::Constant(word) => column.resize(column.len() + lanes, word),
-                Change::Linear(values) => weighted(more(column, lanes), linear, values),
-                Change::Perspective(values) => weighted(more(column, lanes), &space[..count], values),
+                Slope::Constant(word) => column.resize(column.len() + lanes, word),
+                Slope::Linear(values) => weighted(more(column, lanes), linear, values),
+                Slope::Perspective(values) => weighted(more(column, lanes), &space[..count], values),
             }
         }
     }

@@ -476,7 +476,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let shaded = self.program.run(&self.batch.fragments);
         self.batch.clear();
         let shaded = shaded?;
-        let row = |column: &Column| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
+        let row = |column: &LaneWords| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
         let colors = shaded.colors.iter();
         Ok(Shaded {
             colors: colors.map(|color| Some(color.as_ref()?.each_ref().map(row))).collect(),

@@ -14,7 +14,7 @@ use crate::blend::{Blend, Equation, Factor, LogicOp};
 use crate::depth::{Compare, DepthFormat};
 use crate::format::Number;
 use crate::merge::Merge;
-use crate::state::{Column, Draw, Surface, Target};
+use crate::state::{Draw, LaneWords, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -292,7 +292,7 @@ impl Task for Band<'_> {
 
 /// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty.
 #[inline(always)]
-fn row(column: &Column, first: usize, group: &Group<'_>) -> Words {
+fn row(column: &LaneWords, first: usize, group: &Group<'_>) -> Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {

@@ -278,7 +278,7 @@ impl Draw {
 }
 
 /// A word of each lane.
-pub type Column = Vec<u32>;
+pub type LaneWords = Vec<u32>;
 
 /// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`](crate::setup::Quad).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -286,10 +286,10 @@ pub struct Fragments {
     /// How many lanes.
     pub lanes: usize,
     /// For each of [`Draw::inputs`] the columns of x, y, z and w, as bits. A column that [`ReadColumns`] leaves out is empty.
-    pub inputs: Vec<[Column; 4]>,
+    pub inputs: Vec<[LaneWords; 4]>,
     /// x and y of the pixel's centre, depth, and clip-space w, as bits of floats. Of x, y and w, a column that [`ReadColumns`]
     /// leaves out is empty.
-    pub positions: [Column; 4],
+    pub positions: [LaneWords; 4],
     /// Whether the front is seen.
     pub front: Vec<bool>,
     /// Which lanes are pixels of the primitive: the others only help with differences.
@@ -321,7 +321,7 @@ impl Fragments {
 }
 
 /// Columns lane by lane, with zeros for columns that are empty.
-pub fn interleaved(columns: &[Column; 4], lanes: usize) -> Vec<[u32; 4]> {
+pub fn interleaved(columns: &[LaneWords; 4], lanes: usize) -> Vec<[u32; 4]> {
     let mut all = vec![[0; 4]; lanes];
     for (chan, column) in columns.iter().enumerate() {
         all.iter_mut().zip(column).for_each(|(values, word)| values[chan] = *word);
@@ -355,15 +355,15 @@ impl ReadColumns {
 #[derive(Clone, Debug, Default)]
 pub struct Shaded {
     /// By number of the colour: the columns of red, green, blue and alpha, if it was written. An empty column is zeros.
-    pub colors: Vec<Option<[Column; 4]>>,
+    pub colors: Vec<Option<[LaneWords; 4]>>,
     /// Depth in place of the interpolated one.
-    pub depth: Option<Column>,
+    pub depth: Option<LaneWords>,
     /// Stencil reference in place of the state's.
-    pub stencil: Option<Column>,
+    pub stencil: Option<LaneWords>,
     /// Lanes that end without a fragment; none if it is empty.
     pub killed: Vec<bool>,
     /// Samples that may be covered, bit n sample n, if the program says which.
-    pub mask: Option<Column>,
+    pub mask: Option<LaneWords>,
 }
 
 /// What shades fragments.

@@ -7,7 +7,7 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
+    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
     ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
@@ -288,7 +288,7 @@ impl FragmentProgram for Program {
         let own = |number: usize| Some(fragments.inputs[number].clone().map(|column| plain(&column)));
         let red = &fragments.inputs[0][0];
         let column =
-            |of: &dyn Fn(u32) -> u32| -> Column { plain(red).iter().map(|word| of(*word)).collect() };
+            |of: &dyn Fn(u32) -> u32| -> LaneWords { plain(red).iter().map(|word| of(*word)).collect() };
         // A column of the second colour is missing, which reads as zeros.
         let mut second = own(1).unwrap_or_default();
         second[1].clear();
@@ -309,7 +309,7 @@ impl FragmentProgram for Program {
 }
 
 /// A column with one NaN for all.
-fn plain(column: &[u32]) -> Column {
+fn plain(column: &[u32]) -> LaneWords {
     column
         .iter()
         .map(|word| if f32::from_bits(*word).is_nan() { f32::NAN.to_bits() } else { *word })
@@ -317,7 +317,7 @@ fn plain(column: &[u32]) -> Column {
 }
 
 /// Where two lists of columns first differ.
-fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, usize, u32, u32)> {
+fn difference(found: &[[LaneWords; 4]], known: &[[LaneWords; 4]]) -> Option<(usize, usize, u32, u32)> {
     found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
         assert_eq!(found.len(), known.len(), "column {column}");
         let mut lanes = plain(found).into_iter().zip(plain(known)).enumerate();

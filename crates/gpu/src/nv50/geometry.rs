@@ -11,8 +11,9 @@ use reconverge_tesla::launch::{Geometry, Launch};
 use reconverge_tesla::state::Emitted;
 
 use super::Map;
+use super::bindings::Bindings;
 use super::methods::tesla as m;
-use super::shader::{Bindings, GEOMETRY, Shader};
+use super::shader::{GEOMETRY, Shader};
 use super::state::{State, Unknown};
 use super::texture::Images;
 use super::vertex::Batch;

@@ -14,6 +14,7 @@
 //! those of memory. Sources: Mesa's driver of these chips (`src/gallium/drivers/nouveau/nv50`, with its headers of methods) and
 //! streams captured from it.
 
+mod bindings;
 mod clear;
 mod copy;
 mod draw;
@@ -46,12 +47,13 @@ use reconverge_tesla::launch::{self, Launch};
 use crate::capture::{self, Watch};
 use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
+use bindings::Bindings;
 use draw::{FragmentStage, Reads};
 use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
 use query::Counters;
-use shader::{Bindings, FRAGMENT, Shader, VERTEX};
+use shader::{FRAGMENT, Shader, VERTEX};
 use state::{State, Unknown, fields, load};
 use surface::Slices;
 use texture::Images;

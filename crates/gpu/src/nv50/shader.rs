@@ -17,6 +17,7 @@ use reconverge_tesla::launch::{
 use reconverge_tesla::run::Loaded;
 use reconverge_tesla::uses::accesses;
 
+use super::bindings::{Bindings, Unit};
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
 use super::texture::{self, Images, Read};
@@ -26,20 +27,6 @@ use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// Bytes of the window of a stage's code.
 const WINDOW: u32 = 0x8_0000;
-
-/// A stage of the pipeline: the methods that say what it runs.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Unit {
-    stage: Stage,
-    name: &'static str,
-    window: u32,
-    start: u32,
-    registers: u32,
-    /// Its number in SET_PROGRAM_CB.
-    pub(super) program: usize,
-    /// Its number in BIND_TIC and BIND_TSC.
-    pub(super) textures: usize,
-}
 
 /// Vertex programs.
 pub(super) const VERTEX: Unit = Unit {
@@ -73,30 +60,6 @@ pub(super) const FRAGMENT: Unit = Unit {
     program: 3,
     textures: 2,
 };
-
-/// What is bound by methods that are called several times.
-#[derive(Clone, Debug)]
-pub(super) struct Bindings {
-    /// CB_DEF_SET, by number: where a constant buffer is and how many bytes it has.
-    pub(super) buffers: Vec<(usize, usize)>,
-    /// SET_PROGRAM_CB, by program and slot: the number of a constant buffer.
-    pub(super) constants: [[Option<u8>; 16]; 16],
-    /// BIND_TIC, by stage and unit: the number of an entry.
-    pub(super) textures: [Vec<Option<u32>>; 3],
-    /// BIND_TSC, by stage and unit.
-    pub(super) samplers: [[Option<u32>; 16]; 3],
-}
-
-impl Default for Bindings {
-    fn default() -> Bindings {
-        Bindings {
-            buffers: vec![(0, 0); 128],
-            constants: [[None; 16]; 16],
-            textures: std::array::from_fn(|_| vec![None; 256]),
-            samplers: [[None; 16]; 3],
-        }
-    }
-}
 
 /// A stage's program with all that it reads.
 pub(super) struct Shader {

@@ -9,9 +9,9 @@ use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
 
+use super::bindings::{Bindings, Unit};
 use super::format;
 use super::methods::tesla as m;
-use super::shader::{Bindings, Unit};
 use super::state::{State, Unknown, load};
 use super::surface::{Layout, TileMode};
 

@@ -8,7 +8,7 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points,
+    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
     ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
@@ -704,7 +704,7 @@ impl FragmentProgram for PixelProgram<'_> {
                 *killed |= !alpha.passes(value);
             }
         }
-        let mut colors: Vec<Option<[Column; 4]>> = Vec::new();
+        let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::new();
         for target in &self.outputs.targets {
             colors.push(target.and_then(|(output, select)| {
                 let channels = [0, 1, 2, 3].map(|channel| left.color(output, channel));

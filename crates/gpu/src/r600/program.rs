@@ -63,14 +63,14 @@ fn length(code: &Code) -> usize {
     code.instructions().map(end).max().unwrap_or(0)
 }
 
-/// Components of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
+/// ComponentsRead of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
 /// that it has computed, and export.
 #[derive(Debug)]
-pub(super) struct Components(pub(super) [u8; 128], pub(super) bool);
+pub(super) struct ComponentsRead(pub(super) [u8; 128], pub(super) bool);
 
-impl Components {
+impl ComponentsRead {
     /// The components that a program may read as they are at its start.
-    pub(super) fn read(code: &Code) -> Components {
+    pub(super) fn read(code: &Code) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
             CfOp::Fetch(_, _, fetches) => {
@@ -79,7 +79,7 @@ impl Components {
             }
             CfOp::Memory(..) => false,
         });
-        let mut all = Components([0; 128], is_plain && code.faults().next().is_none());
+        let mut all = ComponentsRead([0; 128], is_plain && code.faults().next().is_none());
         // A register outside of the allocation reads as R0.
         all.0[0] = 0xf;
         for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
@@ -87,7 +87,7 @@ impl Components {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     all.0[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return Components([0xf; 128], all.1),
+                Slot { file: R, number: None } => return ComponentsRead([0xf; 128], all.1),
                 _ => {}
             }
         }
@@ -96,4 +96,4 @@ impl Components {
 }
 
 /// A program that draws before have loaded, and what it reads.
-pub(super) type Known = (Loaded, Arc<Components>);
+pub(super) type KeptProgram = (Loaded, Arc<ComponentsRead>);

@@ -13,11 +13,11 @@ use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch,
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
+use reconverge_raster::draw::{Draw, Fragments, LaneWords, interleaved};
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
-use super::program::{Components, words};
+use super::program::{ComponentsRead, words};
 use super::registers as reg;
 use super::state::State;
 use super::texture;
@@ -96,7 +96,7 @@ pub(super) struct Shader {
     /// The program as it is observed, and as it runs.
     observed: ChipProgram,
     loaded: Loaded,
-    reads: Arc<Components>,
+    reads: Arc<ComponentsRead>,
     options: Options,
 }
 
@@ -150,7 +150,7 @@ impl Shader {
         let key = (found.words.clone(), environment.clone(), options);
         let decoded = state.programs.get(key, |(_, environment, options)| {
             let loaded = Loaded::new(&found.program(), &environment.clone().into(), options)?;
-            let reads = Arc::new(Components::read(loaded.codes().0));
+            let reads = Arc::new(ComponentsRead::read(loaded.codes().0));
             Ok((loaded, reads))
         });
         let (decoded, reads) = decoded.map_err(cannot)?;
@@ -219,13 +219,13 @@ impl Shader {
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        registers: &[(u8, &[Column; 4])],
+        registers: &[(u8, &[LaneWords; 4])],
         recording: &mut Option<Recording>,
         fragments: &Fragments,
     ) -> Result<Outcome, Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
-            let whole = |(gpr, columns): &(u8, &[Column; 4])| input(*gpr, interleaved(columns, lanes));
+            let whole = |(gpr, columns): &(u8, &[LaneWords; 4])| input(*gpr, interleaved(columns, lanes));
             let inputs = registers.iter().map(whole).collect();
             return self.run(lanes, inputs, recording, Some(fragments));
         }

@@ -7,9 +7,9 @@ use reconverge_r700::launch::Environment;
 use reconverge_simt::Options;
 
 use super::packet::{Packet, op};
-use super::program::{Known, Reached};
+use super::program::{KeptProgram, Reached};
 use super::registers::{Register, register};
-use super::texture::Images;
+use super::texture::{Images, Resource};
 use crate::kept::Kept;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
@@ -28,14 +28,6 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
-/// A texture or buffer: its words, and where its memory is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Resource {
-    pub(super) words: [u32; 7],
-    /// The buffers of its relocations: one for a buffer, two for a texture.
-    pub(super) buffers: Vec<Range<usize>>,
-}
-
 /// The registers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -46,7 +38,7 @@ pub(super) struct State {
     pub(super) images: Images,
     pub(super) reached: Reached,
     /// Programs that were loaded, by their words.
-    pub(super) programs: Kept<(Vec<u32>, Environment, Options), Known>,
+    pub(super) programs: Kept<(Vec<u32>, Environment, Options), KeptProgram>,
 }
 
 impl State {

@@ -12,10 +12,17 @@ use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
-use super::state::Resource;
 
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
+
+/// A texture or buffer: its words, and where its memory is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Resource {
+    pub(super) words: [u32; 7],
+    /// The buffers of its relocations: one for a buffer, two for a texture.
+    pub(super) buffers: Vec<Range<usize>>,
+}
 
 /// Images of draws before.
 pub(super) type Images = crate::images::Images<Resource, Texture>;

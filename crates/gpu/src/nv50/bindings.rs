@@ -1,0 +1,41 @@
+//! Stages of the pipeline, and the constants, textures and samplers that are bound to them.
+
+use reconverge_tesla::inst::Stage;
+
+/// A stage of the pipeline: the methods that say what it runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unit {
+    pub(super) stage: Stage,
+    pub(super) name: &'static str,
+    pub(super) window: u32,
+    pub(super) start: u32,
+    pub(super) registers: u32,
+    /// Its number in SET_PROGRAM_CB.
+    pub(super) program: usize,
+    /// Its number in BIND_TIC and BIND_TSC.
+    pub(super) textures: usize,
+}
+
+/// The bindings that methods set one at a time.
+#[derive(Clone, Debug)]
+pub(super) struct Bindings {
+    /// CB_DEF_SET, by number: where a constant buffer is and how many bytes it has.
+    pub(super) buffers: Vec<(usize, usize)>,
+    /// SET_PROGRAM_CB, by program and slot: the number of a constant buffer.
+    pub(super) constants: [[Option<u8>; 16]; 16],
+    /// BIND_TIC, by stage and unit: the number of an entry.
+    pub(super) textures: [Vec<Option<u32>>; 3],
+    /// BIND_TSC, by stage and unit.
+    pub(super) samplers: [[Option<u32>; 16]; 3],
+}
+
+impl Default for Bindings {
+    fn default() -> Bindings {
+        Bindings {
+            buffers: vec![(0, 0); 128],
+            constants: [[None; 16]; 16],
+            textures: std::array::from_fn(|_| vec![None; 256]),
+            samplers: [[None; 16]; 3],
+        }
+    }
+}
