@@ -152,9 +152,9 @@ pub enum LaunchError {
     /// More registers than a register number reaches.
     #[error("the launch has {gprs} registers and {clause_temps} clause temporaries; 0 to 128 fits for each")]
     Registers {
-        /// [`Launch::num_gprs`].
+        /// [`Environment::num_gprs`].
         gprs: u8,
-        /// [`Launch::clause_temps`].
+        /// [`Environment::clause_temps`].
         clause_temps: u8,
     },
 }

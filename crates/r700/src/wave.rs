@@ -166,7 +166,7 @@ impl Wave {
     /// The wavefront whose first lane is at `place` of the launch, before its first instruction.
     ///
     /// `code` is the launch's program and `fetch_code` its fetch program, both decoded with
-    /// [`Launch::code_options`].
+    /// [`Environment::code_options`](crate::launch::Environment::code_options).
     pub fn new(
         code: Arc<Code>,
         fetch_code: Option<Arc<Code>>,
