@@ -2,10 +2,6 @@
 //!
 //! A [`Gpu`] takes what a driver submits, one [`Submission`] after another, and executes it at once: when
 //! [`Gpu::submit`] returns, everything that the commands write is in memory.
-//!
-//! # Features
-//!
-//! * `compiled` (default): the compiled engine of the machines, on x86-64 only.
 
 #![forbid(unsafe_code)]
 
