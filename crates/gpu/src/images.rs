@@ -18,7 +18,7 @@ pub(crate) struct Images<K, I>(Vec<Kept<K, I>>);
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// Where its bytes are in memory.
+    /// The address of the bytes in memory.
     start: usize,
     bytes: Vec<u8>,
     image: I,
@@ -37,7 +37,7 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
     /// there.
     ///
     /// # Errors
-    /// Those of `make`.
+    /// The errors of `make`.
     pub(crate) fn get<E>(
         &mut self,
         key: K,
@@ -57,7 +57,7 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
             None => {
                 let bytes = memory.bytes(start..end);
                 let image = make(&bytes)?;
-                // What the same key had before is old.
+                // Memory no longer has the bytes of an earlier image with this key.
                 self.0.retain(|kept| kept.key != key);
                 Kept { key, start, bytes, image, current: true }
             }

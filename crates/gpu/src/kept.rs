@@ -19,7 +19,7 @@ impl<K: PartialEq, L: Clone> Kept<K, L> {
     /// Returns the shader of a key, and loads it if it is not kept.
     ///
     /// # Errors
-    /// Those of `load`.
+    /// The errors of `load`.
     pub(crate) fn get<E>(&mut self, key: K, load: impl FnOnce(&K) -> Result<L, E>) -> Result<L, E> {
         let at = self.0.iter().position(|(known, _)| *known == key);
         let kept = match at.and_then(|at| self.0.remove(at)) {

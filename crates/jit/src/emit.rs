@@ -988,7 +988,7 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
-/// A part of a [`PerLaneFrame`], by number: of the lower eight lanes, or of the upper ones, which have one of their own behind it.
+/// Returns a part of a [`PerLaneFrame`]. The lower and the upper eight lanes have a frame each; `half` selects it.
 fn part(half: i32, number: i32) -> MemoryOperand {
     at_base(Register::RSP, PER_LANE + size_of::<PerLaneFrame>() as i32 * half + Level::Avx2.vector() * number)
 }

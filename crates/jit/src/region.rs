@@ -175,12 +175,12 @@ impl Plain for Constants {
     const ZERO: Self = Constants([0; 16]);
 }
 
-/// How a region ended.
+/// The reason a region ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// At its entry: the budget does not cover another iteration, or all iterations have been made.
     Budget,
-    /// At its exit.
+    /// Control reached the exit.
     Exit,
     /// All lanes that remained left at this step. They count as active.
     Left(usize),
@@ -278,8 +278,8 @@ impl Plan {
 }
 
 impl Regions {
-    /// Compiles regions for groups of so many lanes, a multiple of [`LANES`](crate::LANES) and 64 at most; for those that the
-    /// vectors of the level do not divide, of [`Level::Avx2`].
+    /// Compiles regions for groups of `lanes` lanes: a multiple of [`LANES`](crate::LANES), up to 64. Uses
+    /// [`Level::Avx2`] if the vectors of the level do not divide the group.
     ///
     /// # Errors
     /// There is no memory for code, or no code for a region, or the [verifier](Plan::verify) rejects one.

@@ -88,14 +88,14 @@ impl Environment {
     }
 }
 
-/// What a run starts from.
+/// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// What the program is loaded for. Shared, so that a launch is cheap to copy.
     pub environment: Arc<Environment>,
-    /// How many lanes there are.
+    /// The number of lanes.
     pub lanes: usize,
-    /// What the rasteriser wrote.
+    /// The values that the rasteriser writes.
     pub inputs: Vec<Input>,
 }
 

@@ -106,11 +106,11 @@ pub struct Environment {
 pub struct Columns {
     /// The register.
     pub gpr: u8,
-    /// Its components, a word a lane; lanes behind the end of a list have zero.
+    /// One word per lane for each component. Lanes past the end of a list have zero.
     pub components: [Arc<[u32]>; 4],
 }
 
-/// What a run starts from.
+/// The environment, lanes and inputs of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Launch {
     /// What the program is loaded for. Shared, so that a launch is cheap to copy.

@@ -67,7 +67,7 @@ pub struct ExportedColumns {
     pub kind: ExportKind,
     /// As in [`Exported`].
     pub base: u16,
-    /// x, y, z, w: a word a lane, 0 where nothing was written.
+    /// One word per lane for x, y, z and w; 0 if the lane wrote none.
     pub components: [Vec<u32>; 4],
     /// Whether any lane wrote.
     pub written: bool,

@@ -27,7 +27,7 @@ pub type RunError = reconverge_simt::RunError<LaunchError, Cause>;
 #[derive(Clone, Debug)]
 pub struct Loaded {
     words: Arc<[u32]>,
-    /// Its launch has no lanes.
+    /// The program and its environment; the launch in it has no lanes.
     origin: Origin,
     fast: Arc<Forms<(), Fast>>,
 }

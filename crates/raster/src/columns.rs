@@ -15,13 +15,13 @@ const QUADS: usize = 64;
 /// Four pixels of a quad.
 type Four = [f64; 4];
 
-/// How a component of an input changes over a triangle.
+/// The change of an input component over a triangle.
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
     /// The value at the first vertex, and the differences of the others from it.
     Linear([f64; 3]),
-    /// With weights in space.
+    /// The same, with perspective-correct weights.
     Perspective([f64; 3]),
 }
 
@@ -114,7 +114,7 @@ pub(crate) struct Append<'a> {
     pub(crate) triangle: &'a Triangle,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Of the position.
+    /// Components of the position that the program reads.
     pub(crate) reads: u8,
     /// Whether inputs are made.
     pub(crate) inputs: bool,

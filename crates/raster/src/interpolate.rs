@@ -49,7 +49,7 @@ pub enum How {
 #[derive(Debug)]
 pub(crate) struct Shape<'a> {
     pub(crate) kind: Kind,
-    /// As many as the kind has; the others are any of them.
+    /// The vertices of the kind. Unused elements repeat one of them.
     pub(crate) vertices: [&'a Vertex; 3],
     /// Their window coordinates and 1/w.
     pub(crate) windows: [Window; 3],
@@ -91,7 +91,7 @@ pub(crate) struct Weights {
 }
 
 impl Kind {
-    /// How many vertices it has.
+    /// Returns the number of vertices.
     fn vertices(self) -> usize {
         match self {
             Kind::Point => 1,

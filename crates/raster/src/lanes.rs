@@ -13,7 +13,7 @@ pub(crate) struct Lanes<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) samples: usize,
     pub(crate) shape: &'a Shape<'a>,
-    /// Of a point.
+    /// Size of a point in pixels.
     pub(crate) size: [f64; 2],
 }
 

@@ -104,7 +104,7 @@ impl Edge {
     }
 }
 
-/// From the first to behind the last column or row.
+/// The first column or row, and the one after the last.
 type Ends = (i32, i32);
 
 /// The edges of a convex polygon for samples at a place from the centres, and the columns and rows of a rectangle that it may

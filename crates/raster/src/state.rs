@@ -329,12 +329,12 @@ pub fn interleaved(columns: &[LaneWords; 4], lanes: usize) -> Vec<[u32; 4]> {
     all
 }
 
-/// Which columns of [`Fragments`] a program reads: bit n is component n.
+/// The columns of [`Fragments`] that a program reads, as masks: bit n is component n.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadColumns {
-    /// For each of [`Draw::inputs`]; all of those beyond the list.
+    /// A mask for each of [`Draw::inputs`]. Inputs past the end of the list are read whole.
     pub inputs: Vec<u8>,
-    /// Of the position.
+    /// The mask of the position.
     pub position: u8,
 }
 

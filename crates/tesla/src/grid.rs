@@ -91,7 +91,7 @@ impl Grid {
         Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
     }
 
-    /// What lowering takes from a launch besides its environment.
+    /// Returns the parts of a launch outside its environment on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, .. } = &self.context;
         (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices.clone())

@@ -32,7 +32,7 @@ pub enum Error {
     /// A number of values that fits nothing.
     #[error("{place}: {found} numbers where {wanted} would fit")]
     Count {
-        /// Their purpose.
+        /// The field that the numbers fill.
         place: String,
         /// Numbers there are.
         found: usize,
@@ -51,7 +51,7 @@ pub enum Error {
          file){}", splits(*.count)
     )]
     Flat {
-        /// Their purpose.
+        /// The field that the numbers fill.
         place: String,
         /// Numbers there are.
         count: usize,

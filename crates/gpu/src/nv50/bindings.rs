@@ -10,9 +10,9 @@ pub(super) struct Unit {
     pub(super) window: u32,
     pub(super) start: u32,
     pub(super) registers: u32,
-    /// Its number in SET_PROGRAM_CB.
+    /// The number of the stage in SET_PROGRAM_CB.
     pub(super) program: usize,
-    /// Its number in BIND_TIC and BIND_TSC.
+    /// The number of the stage in BIND_TIC and BIND_TSC.
     pub(super) textures: usize,
 }
 

@@ -118,7 +118,7 @@ impl Shader {
         Ok(Shader { unit, observed, loaded, options })
     }
 
-    /// What every launch of it has.
+    /// Returns the setup that all launches of the shader share.
     pub(super) fn setup(&self) -> Arc<Setup> {
         self.loaded.environment().setup.clone()
     }

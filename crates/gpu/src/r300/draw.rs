@@ -582,7 +582,7 @@ impl Routes {
         (routes, inputs)
     }
 
-    /// What is read of fragments.
+    /// Returns the columns of fragments that the routes read.
     fn reads(&self, inputs: usize) -> ReadColumns {
         let mut reads = ReadColumns { inputs: vec![0; inputs], position: 0 };
         for (_, source) in &self.0 {

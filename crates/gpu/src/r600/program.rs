@@ -37,7 +37,7 @@ impl Reached {
         }
         let mut words = words(memory, place);
         let code = Code::new(&words, 0, options);
-        // What cannot be decoded may be anything, also what is cut.
+        // A program with words that cannot be decoded may go further: keep all of them.
         if code.faults().next().is_none() {
             words.truncate(2 * length(&code));
         }
@@ -50,7 +50,7 @@ impl Reached {
     }
 }
 
-/// How many instruction slots, of two words each, a program reaches.
+/// Returns the number of instruction slots, of two words each, that a program reaches.
 fn length(code: &Code) -> usize {
     let end = |(at, cf): (u32, &Cf)| {
         let clause = match &cf.op {
@@ -63,13 +63,17 @@ fn length(code: &Code) -> usize {
     code.instructions().map(end).max().unwrap_or(0)
 }
 
-/// ComponentsRead of each register, bit n component n; and whether the program does nothing but compute, fetch by addresses
-/// that it has computed, and export.
+/// The components that a program may read before it writes them.
 #[derive(Debug)]
-pub(super) struct ComponentsRead(pub(super) [u8; 128], pub(super) bool);
+pub(super) struct ComponentsRead {
+    /// The mask of each register: bit n is component n.
+    pub(super) registers: [u8; 128],
+    /// Whether the program only computes, fetches vertices and textures, and exports.
+    pub(super) is_plain: bool,
+}
 
 impl ComponentsRead {
-    /// The components that a program may read as they are at its start.
+    /// Finds the components that a program may read as they are at its start.
     pub(super) fn read(code: &Code) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
@@ -79,19 +83,20 @@ impl ComponentsRead {
             }
             CfOp::Memory(..) => false,
         });
-        let mut all = ComponentsRead([0; 128], is_plain && code.faults().next().is_none());
+        let is_plain = is_plain && code.faults().next().is_none();
+        let mut registers = [0; 128];
         // A register outside of the allocation reads as R0.
-        all.0[0] = 0xf;
+        registers[0] = 0xf;
         for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
             match read.slot {
                 Slot { file: R, number: Some(number) } if number < 512 => {
-                    all.0[number as usize / 4] |= 1 << (number % 4);
+                    registers[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return ComponentsRead([0xf; 128], all.1),
+                Slot { file: R, number: None } => return ComponentsRead { registers: [0xf; 128], is_plain },
                 _ => {}
             }
         }
-        all
+        ComponentsRead { registers, is_plain }
     }
 }
 

@@ -204,12 +204,12 @@ impl Shader {
 
     /// The components of a register that the program reads, bit n component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
-        self.reads.0[usize::from(gpr) & 127]
+        self.reads.registers[usize::from(gpr) & 127]
     }
 
-    /// Whether lanes that start alike end alike.
+    /// Returns whether lanes with equal inputs have equal results.
     pub(super) fn is_uniform(&self) -> bool {
-        self.reads.1
+        self.reads.is_plain
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is

@@ -21,7 +21,7 @@ impl Set {
     pub(super) const ACTIVE: Set = Set(0);
     /// All lanes of the group.
     pub(super) const ALL: Set = Set(1);
-    /// How many there are, a power of two. From 2 on: those that a predicate leaves, two a channel.
+    /// The number of sets, a power of two. Sets from 2 on are the lanes that a predicate selects, two per channel.
     pub(super) const COUNT: usize = 16;
 
     /// The row of its words: all ones for a lane of the set.
@@ -43,7 +43,7 @@ pub(super) struct Fetch {
     pub(super) src: [Place; 4],
     /// S, T, R of the derivatives by x and y, for DXDY.
     pub(super) derivatives: [[Place; 3]; 2],
-    /// By channel, what is written.
+    /// The destination of each channel.
     pub(super) dst: [Option<Written>; 4],
     /// Uncovered lanes fetch nothing.
     pub(super) ignore_uncovered: bool,
@@ -78,7 +78,7 @@ pub(super) struct Load {
     pub(super) unit: u8,
     /// X and Y.
     pub(super) src: [Place; 2],
-    /// By channel, what is written.
+    /// The destination of each channel.
     pub(super) dst: [Option<Written>; 4],
     /// Uncovered lanes fetch nothing.
     pub(super) ignore_uncovered: bool,

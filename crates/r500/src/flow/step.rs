@@ -9,7 +9,7 @@ use crate::words::{CmnInst, FcAddr, FcInst, FcMode};
 /// A flow instruction with all that its program decides about it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Its word 2.
+    /// Word 2 of the instruction.
     pub inst: FcInst,
     /// The slot that it jumps to, absolute, unless it returns.
     pub target: u16,

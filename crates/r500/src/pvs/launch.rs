@@ -28,7 +28,7 @@ pub struct Environment {
     pub constants: Vec<(u8, [u32; 4])>,
 }
 
-/// What a run starts from.
+/// The environment, vertices and inputs of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
     /// What the program is loaded for. Shared, so that a launch is cheap to copy.

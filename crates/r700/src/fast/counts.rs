@@ -44,14 +44,14 @@ impl Issued {
     }
 }
 
-/// What wavefronts have executed, by run and control-flow instruction of the program.
+/// Counts of executed instructions, by run and control-flow instruction of the program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Counts {
-    /// How often each run.
+    /// Executions of each run.
     pub(super) runs: Vec<u64>,
-    /// How often each instruction of a fetch clause.
+    /// Executions of each instruction in a fetch clause.
     pub(super) fetches: Vec<u64>,
-    /// Whether each control-flow instruction at all.
+    /// Whether each control-flow instruction has executed.
     pub(super) nodes: Vec<bool>,
     /// Whether an ALU_PUSH_BEFORE has pushed without an active lane.
     pub(super) empty_push: bool,

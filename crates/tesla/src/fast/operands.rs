@@ -59,14 +59,14 @@ pub(super) struct GeneralOperands {
 pub(super) struct Tex {
     pub(super) image: Arc<Image>,
     pub(super) work: Work,
-    /// By component, where it goes.
+    /// The destination of each component.
     pub(super) dst: [Option<Place>; 4],
     pub(super) offset: [i32; 3],
     /// Lanes whose dead bit is set are skipped.
     pub(super) live: bool,
 }
 
-/// What a texture instruction does.
+/// The kind of a texture instruction.
 #[derive(Clone, Debug)]
 pub(super) enum Work {
     /// `texauto`, `texbias`, `texlod`, `texgather`
@@ -75,7 +75,7 @@ pub(super) enum Work {
     Fetch([Place; 4], usize),
 }
 
-/// What a sample reads, and how.
+/// The image, coordinates and filter of a sample.
 #[derive(Clone, Debug)]
 pub(super) struct Sample {
     pub(super) plan: Plan,
@@ -87,12 +87,12 @@ pub(super) struct Sample {
     pub(super) lod: Lod,
 }
 
-/// What comes back.
+/// The form of the result.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
     Floats,
     Bits,
-    /// With the reference value, and what comes of it.
+    /// A comparison with a reference value.
     Compare(Compare, Place, Compared),
     Gather,
 }

@@ -20,30 +20,30 @@ use crate::spaces::Shared;
 
 type Row = [u32; WARP];
 
-/// What moves between rows and memory.
+/// A load, store or atomic operation.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     pub(super) kind: Kind,
     /// The memory operand, without post-increment.
     pub(super) mem: Mem,
-    /// The row of its base, when that is a `$r`.
+    /// The row of the base address, if a `$r` has it.
     pub(super) base: Option<Place>,
-    /// As many as the access has words; for atomic operations the old word's, then those of the two sources.
+    /// One row per word of the access. Atomic operations use one for the old word, then one for each source.
     pub(super) rows: [Place; 4],
     /// Of 64-bit atomic operations: the upper words of the first three.
     pub(super) upper: [Place; 3],
-    /// Which lanes, by number of the set.
+    /// The number of the set of lanes that execute.
     pub(super) set: u8,
     /// Its code, which takes the commonest shapes and gives all others to [`Move`](super::memory::Move).
     pub(super) mover: Mover,
 }
 
-/// Which way it moves.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Kind {
-    /// From memory to rows; of a[] and v[] what there is at a position.
+    /// Memory to rows. Inputs in a[] and v[] are read at a position.
     Load { position: Position },
-    /// From rows to memory; of half a register: how far it is moved down.
+    /// Rows to memory. Half a register is shifted right first.
     Store { shift: u8 },
     /// A word of g[] becomes another, and what it was goes to a row.
     Atomic { atomic: Atomic, signed: bool },

@@ -24,7 +24,7 @@ pub(in crate::fast) struct Regions<'a> {
     compiled: &'a Compiled,
 }
 
-/// What a region works on besides its state.
+/// The wavefront and the program that a region changes.
 pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lowered: &'a Lowered,
     pub(in crate::fast) level: Level,

@@ -38,7 +38,7 @@ pub(in crate::fast) struct Conversion {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::fast) struct Vertex {
     pub(in crate::fast) bound: Bound,
-    /// What is added to the index.
+    /// The number that is added to the index.
     pub(in crate::fast) base: u32,
     /// Bytes from one element to the next, and from the start of an element to what is fetched.
     pub(in crate::fast) stride: usize,

@@ -19,7 +19,7 @@ pub(in crate::fast) struct Runner<'a> {
     held: Held,
 }
 
-/// What a region works on besides its state.
+/// The warp and the program that a region changes.
 pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lowered: &'a Lowered,
     pub(in crate::fast) lanes: &'a mut Lanes<'w>,
