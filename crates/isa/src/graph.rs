@@ -2,37 +2,24 @@
 //!
 //! A machine says for each instruction where lanes may go on; the rest is the same for all.
 
-/// Why lanes go from one instruction to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EdgeKind {
-    /// To the next instruction.
-    Next,
-    /// A jump that all lanes take, or some of them.
-    Jump,
-    /// Back to the start of a loop.
-    Loop,
-    /// Out of a loop.
-    Break,
-    /// To the end of a loop's body.
-    Continue,
-    /// Into a subroutine.
-    Call,
-    /// From a subroutine to behind its call.
-    Return,
-}
-
-impl EdgeKind {
-    /// The kind in one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EdgeKind::Next => "next",
-            EdgeKind::Jump => "jump",
-            EdgeKind::Loop => "loop",
-            EdgeKind::Break => "break",
-            EdgeKind::Continue => "continue",
-            EdgeKind::Call => "call",
-            EdgeKind::Return => "return",
-        }
+crate::choices! {
+    /// Why lanes go from one instruction to another.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum EdgeKind {
+        /// To the next instruction.
+        Next = "next",
+        /// A jump that all lanes take, or some of them.
+        Jump = "jump",
+        /// Back to the start of a loop.
+        Loop = "loop",
+        /// Out of a loop.
+        Break = "break",
+        /// To the end of a loop's body.
+        Continue = "continue",
+        /// Into a subroutine.
+        Call = "call",
+        /// From a subroutine to behind its call.
+        Return = "return",
     }
 }
 

@@ -5,37 +5,22 @@ use std::fmt;
 use crate::mask::{Lane, Mask};
 use crate::observe::Observer;
 
-/// What a machine does where the documents leave behaviour undefined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// The program traps.
-    #[default]
-    Strict,
-    /// The machine does what its specification recommends, noted at each place.
-    Lenient,
+reconverge_isa::choices! {
+    /// What a machine does where the documents leave behaviour undefined.
+    #[derive(Default)]
+    pub enum Mode {
+        /// The program traps.
+        #[default]
+        Strict = "strict",
+        /// The machine does what its specification recommends, noted at each place.
+        Lenient = "lenient",
+    }
 }
 
 impl Mode {
-    /// Both.
-    pub const ALL: [Mode; 2] = [Mode::Strict, Mode::Lenient];
-
-    /// The name on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Strict => "strict",
-            Mode::Lenient => "lenient",
-        }
-    }
-
     /// The mode of a name.
     pub fn from_name(name: &str) -> Option<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

@@ -10,46 +10,26 @@ use std::fmt;
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask};
 
-/// A kind of flow state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Predicate bits: R500's four a lane and the ALU result, R700's inside an ALU clause, Tesla's `$c`.
-    Predicate,
-    /// The lanes that take part in the next instruction.
-    ActiveMask,
-    /// A mask of an entry of the stack of PUSH and of loops.
-    StackEntry,
-    /// The branch counter of a lane that is switched off.
-    BranchCounter,
-    /// Lanes or address of an entry of the token stack.
-    Token,
-    /// How often an open loop has to go.
-    LoopCounter,
+reconverge_isa::choices! {
+    /// A kind of flow state.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Predicate bits: R500's four a lane and the ALU result, R700's inside an ALU clause, Tesla's `$c`.
+        Predicate = "predicate",
+        /// The lanes that take part in the next instruction.
+        ActiveMask = "active-mask",
+        /// A mask of an entry of the stack of PUSH and of loops.
+        StackEntry = "stack-entry",
+        /// The branch counter of a lane that is switched off.
+        BranchCounter = "branch-counter",
+        /// Lanes or address of an entry of the token stack.
+        Token = "token",
+        /// How often an open loop has to go.
+        LoopCounter = "loop-counter",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 6] = [
-        Kind::Predicate,
-        Kind::ActiveMask,
-        Kind::StackEntry,
-        Kind::BranchCounter,
-        Kind::Token,
-        Kind::LoopCounter,
-    ];
-
-    /// Its name in campaign files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Predicate => "predicate",
-            Kind::ActiveMask => "active-mask",
-            Kind::StackEntry => "stack-entry",
-            Kind::BranchCounter => "branch-counter",
-            Kind::Token => "token",
-            Kind::LoopCounter => "loop-counter",
-        }
-    }
-
     /// The machines that have it.
     pub const fn machines(self) -> &'static [Isa] {
         match self {
