@@ -14,13 +14,13 @@ use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{
     CodeFault, Depth, Event, FlowView, Issue, Lane, Observer as _, Options, Shares, StackRow, Statistics,
-    Step, Watch, Why,
+    Step, Watch, Why, watch,
 };
 
 use crate::array::Array;
 use crate::error::Error;
 use crate::faults::{Kind, Word};
-use crate::trace::{Recorded, Sink};
+use crate::trace::{self, Recorded, Sink};
 
 /// What a run leaves. Arrays are made when they are asked for.
 pub trait Outcome: Send {
@@ -54,22 +54,11 @@ pub trait Ready: Any + Send + Sync {
     /// Another one, as this one is.
     fn copy(&self) -> Box<dyn Ready>;
 
-    /// Runs the launch to its end.
+    /// Runs the launch to its end; in order on one thread if the observer takes events.
     ///
     /// # Errors
     /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error>;
-
-    /// Runs the launch in order on one thread and hands what happens to a sink.
-    ///
-    /// # Errors
-    /// Those of [`Ready::run`].
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error>;
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
     /// The launch before its first instruction.
     ///
@@ -213,29 +202,61 @@ pub trait Steps: Inspect + Send + Sync {
     fn outcome(&self) -> Box<dyn Outcome>;
 }
 
-/// Runs a launch one instruction after another and hands what happens to a sink.
+/// Runs a launch one instruction after another and announces what is recorded.
 pub(crate) fn stepped(
     ready: &dyn Ready,
     options: &Options,
     recorded: Recorded,
-    sink: &mut dyn Sink,
+    listener: &mut dyn watch::Listener,
 ) -> Result<Box<dyn Outcome>, Error> {
     let mut steps = ready.start(options)?;
     while let Some(group) = steps.current() {
+        listener.group(group);
         steps.step(&mut |event| match event {
-            Event::Issue { pc, mask } => sink.issues(group, &[pc], mask),
             Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
-            other => sink.event(group, other),
+            other => listener.event(other),
         })?;
-        if sink.wants_depths()
+        if listener.wants_depths()
             && let Some(view) = steps.view(group)
         {
             for (number, depth) in view.depths().into_iter().enumerate() {
-                sink.depth(group, number, depth.used);
+                listener.depth(number, depth.used);
             }
         }
     }
     Ok(steps.outcome())
+}
+
+/// The result of a run in lockstep.
+struct Compared {
+    outcome: Box<dyn Outcome>,
+    shares: Shares,
+}
+
+impl Outcome for Compared {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics()
+    }
+
+    fn report(&self) -> &Report {
+        self.outcome.report()
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding()
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        self.outcome.outputs()
+    }
+
+    fn written(&self, output: &str) -> Option<&[u8]> {
+        self.outcome.written(output)
+    }
 }
 
 /// Replaces bytes from a place on; `false`, and no change, where not all of them exist.
@@ -353,7 +374,12 @@ impl Session {
     /// # Errors
     /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        self.0.run(options)
+        if !options.engine.is_lockstep() {
+            return self.0.run(options, Watch::Nothing);
+        }
+        let mut shares = Shares::default();
+        let outcome = self.0.run(options, Watch::of(&mut shares))?;
+        Ok(Box::new(Compared { outcome, shares }))
     }
 
     /// Runs the launch to its end, in order on one thread, and hands what happens to a sink.
@@ -366,7 +392,7 @@ impl Session {
         recorded: Recorded,
         sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        self.0.run_traced(options, recorded, sink)
+        trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
     /// The launch before its first instruction, to be looked at and stepped.
