@@ -1,9 +1,10 @@
 //! The words of a group's flow state, for fault injection: which there are just now, and what they hold.
 //!
-//! A [`Word`] is what [`Inspect::words`](crate::session::Inspect::words) lists and [`Stepping::word`] reads. It is a value of
-//! up to 64 bits, of which [`Word::bits`] exist: a bit a lane for masks, a number for counters.
+//! A [`Word`] is what [`Inspect::words`] lists and [`Inspect::word`] reads. It is a value of up to 64 bits, of which
+//! [`Word::bits`] exist: a bit a lane for masks, a number for counters.
 //!
-//! [`Stepping::word`]: crate::session::Stepping::word
+//! [`Inspect::words`]: crate::session::Inspect::words
+//! [`Inspect::word`]: crate::session::Inspect::word
 
 use std::fmt;
 
