@@ -138,7 +138,7 @@ impl<Cause: fmt::Display> fmt::Display for Trap<Cause> {
 impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
 
 /// A group of lanes that share a program counter, with all their state. A copy is a snapshot.
-pub trait Machine: Clone + FlowView {
+pub trait Machine: Clone {
     /// What can go wrong in a program.
     type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
 

@@ -513,7 +513,7 @@ impl Steps for PixelSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
+        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
@@ -720,7 +720,7 @@ impl Steps for PairSteps {
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
         let (number, state) = self.run.group()?;
-        (number == group).then_some(state as &dyn FlowView)
+        (number == group).then_some(state.flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {

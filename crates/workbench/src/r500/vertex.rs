@@ -136,7 +136,7 @@ impl Steps for VertexSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
+        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
