@@ -81,19 +81,9 @@ impl Dtype {
     }
 
     /// numpy's little-endian type string.
-    const fn npy(self) -> &'static str {
-        match self {
-            Dtype::U8 => "|u1",
-            Dtype::U16 => "<u2",
-            Dtype::U32 => "<u4",
-            Dtype::U64 => "<u8",
-            Dtype::I8 => "|i1",
-            Dtype::I16 => "<i2",
-            Dtype::I32 => "<i4",
-            Dtype::I64 => "<i8",
-            Dtype::F32 => "<f4",
-            Dtype::F64 => "<f8",
-        }
+    fn npy(self) -> String {
+        let order = if self.bytes() == 1 { '|' } else { '<' };
+        format!("{order}{}{}", &self.name()[..1], self.bytes())
     }
 }
 
