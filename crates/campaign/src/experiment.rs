@@ -12,7 +12,7 @@ use crate::file::{Model, Site};
 use crate::point::Point;
 
 reconverge_isa::choices! {
-    /// How an experiment ended.
+    /// The outcome of an experiment.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Outcome {
         /// The same instructions for the same lanes, and the same outputs.

@@ -53,7 +53,7 @@ impl Serialize for Site {
 }
 
 reconverge_isa::choices! {
-    /// What a fault does to the bits of its site.
+    /// Change of a fault to the bits of its site.
     #[derive(PartialOrd, Ord, Hash, Serialize)]
     #[serde(rename_all = "kebab-case")]
     pub enum Model {
@@ -61,7 +61,7 @@ reconverge_isa::choices! {
         Flip = "flip",
         /// Two bits next to each other flip.
         Double = "double",
-        /// Some bits flip, at least one: the word becomes any other.
+        /// At least one bit flips: the word becomes any other.
         Random = "random",
         /// The word becomes 0.
         Zero = "zero",

@@ -34,23 +34,23 @@ impl Outcome {
 }
 
 reconverge_isa::choices! {
-    /// What a case is counted as, in the words of deqp-runner.
+    /// Status under which a case is counted, in the words of deqp-runner.
     #[derive(Serialize)]
     pub enum Status {
-        /// As expected.
+        /// The result is the expected one.
         Pass = "Pass",
         /// Not as expected, or in need of something that is not implemented.
         Fail = "Fail",
-        /// It had not ended when its time was used up.
+        /// The case did not end within its time.
         Timeout = "Timeout",
         /// Nothing to compare.
         Skip = "Skip",
-        /// It fails, as the baseline says.
+        /// The case fails, and the baseline lists it.
         ExpectedFail = "ExpectedFail",
-        /// It passes, though the baseline says that it fails.
+        /// The case passes, although the baseline lists it as failing.
         #[serde(rename = "UnexpectedImprovement(Pass)")]
         UnexpectedPass = "UnexpectedImprovement(Pass)",
-        /// It fails, and is known to do so at times.
+        /// The case fails, and is known to fail at times.
         Flake = "Flake",
     }
 }

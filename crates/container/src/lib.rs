@@ -61,7 +61,7 @@ reconverge_isa::choices! {
         Fatbin = "fatbin",
         /// C source with a dumped file in an array.
         CArray = "c-array",
-        /// What LLVM's R600 target makes.
+        /// Object file of LLVM's R600 target.
         R600Elf = "r600-elf",
         /// Wii U.
         Gsh = "gsh",

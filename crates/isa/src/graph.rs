@@ -3,22 +3,22 @@
 //! A machine says for each instruction where lanes may go on; the rest is the same for all.
 
 crate::choices! {
-    /// Why lanes go from one instruction to another.
+    /// Kind of edge: the reason why lanes continue at another instruction.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum EdgeKind {
-        /// To the next instruction.
+        /// Execution continues with the next instruction.
         Next = "next",
         /// A jump that all lanes take, or some of them.
         Jump = "jump",
-        /// Back to the start of a loop.
+        /// Jump back to the start of a loop.
         Loop = "loop",
-        /// Out of a loop.
+        /// Jump out of a loop.
         Break = "break",
-        /// To the end of a loop's body.
+        /// Jump to the end of a loop's body.
         Continue = "continue",
-        /// Into a subroutine.
+        /// Call of a subroutine.
         Call = "call",
-        /// From a subroutine to behind its call.
+        /// Return from a subroutine to the instruction after its call.
         Return = "return",
     }
 }

@@ -1,14 +1,14 @@
 //! What a machine's documents demand of a program: [`Rule`]s, and the places where one is broken.
 
 crate::choices! {
-    /// How bad it is to break a rule.
+    /// Severity of breaking a rule.
     ///
     /// Exhaustive: callers that count findings or colour them must handle every severity.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Severity {
         /// Allowed, and probably not meant.
         Note = "note",
-        /// What happens is undefined, or depends on what the program cannot know.
+        /// The behaviour is undefined, or depends on facts that the program cannot know.
         Warning = "warning",
         /// The documents forbid it, or the machine traps.
         Error = "error",

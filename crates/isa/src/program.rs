@@ -94,7 +94,7 @@ pub struct Resources {
 }
 
 crate::choices! {
-    /// Which step of the pipeline a program serves.
+    /// Program type: the step of the pipeline that a program serves.
     #[derive(Hash)]
     pub enum Stage {
         /// A kernel.

@@ -12,7 +12,7 @@ reconverge_isa::choices! {
     /// An engine of a machine.
     #[derive(Default, Hash)]
     pub enum Engine {
-        /// The clear interpreter, written to be read beside the manual.
+        /// The clear interpreter, written to be read next to the manual.
         #[default]
         Reference = "reference",
         /// Lowered once, whole rows at a time.

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 reconverge_isa::choices! {
-    /// How far a result can be trusted, best first.
+    /// Grade of trust in a result, best first.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Fidelity {
         /// Equal to a hardware-validated model or to exact arithmetic.
         Exact = "exact",
-        /// As documented, not validated.
+        /// The value follows the documents and is not validated.
         Specified = "specified",
         /// The value is within a stated tolerance.
         Approximate = "approximate",

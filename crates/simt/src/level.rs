@@ -26,7 +26,7 @@ reconverge_isa::choices! {
     /// The extensions that code is compiled for, lowest first.
     #[derive(Hash, PartialOrd, Ord)]
     pub enum Kind {
-        /// What every processor of the target has.
+        /// The instructions that every processor of the target has.
         Baseline = "baseline",
         /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
         Avx2 = "avx2",

@@ -6,7 +6,7 @@ use crate::mask::{Lane, Mask};
 use crate::observe::Observer;
 
 reconverge_isa::choices! {
-    /// What a machine does where the documents leave behaviour undefined.
+    /// Behaviour of a machine where the documents leave it undefined.
     #[derive(Default)]
     pub enum Mode {
         /// The program traps.

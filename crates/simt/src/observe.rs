@@ -3,26 +3,26 @@
 use crate::mask::{Lane, Mask};
 
 reconverge_isa::choices! {
-    /// How the fast engine ran an instruction.
+    /// Path by which the fast engine ran an instruction.
     #[derive(Hash)]
     pub enum Path {
-        /// In code that was compiled for the program.
+        /// Code that was compiled for the program.
         Compiled = "compiled",
-        /// In a chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
+        /// Chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
         Chain = "chain",
-        /// In a conditional run as a whole: the branch, its sides and their join.
+        /// Conditional that runs as a whole: the branch, its sides and their join.
         Conditional = "conditional",
-        /// In a fused ALU clause.
+        /// Fused ALU clause.
         Clause = "clause",
-        /// In a block of several instructions, entered from the flow state, or in a clause that is not fused.
+        /// Block of several instructions, entered from the flow state, or clause that is not fused.
         Block = "block",
-        /// In a part of a block: entered in its middle, or cut off by the instruction budget.
+        /// Part of a block: entered in its middle, or cut off by the instruction budget.
         Part = "part of a block",
-        /// On its own.
+        /// Single instruction.
         Single = "single",
-        /// By the reference interpreter, to which the fast engine leaves it.
+        /// Reference interpreter, to which the fast engine leaves the instruction.
         Reference = "reference interpreter",
-        /// By a path that the engine did not announce.
+        /// Path that the engine did not announce.
         Other = "other",
     }
 }

@@ -32,7 +32,7 @@ pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 pub const ON_CHIP_ENTRIES: usize = 16;
 
 reconverge_isa::choices! {
-    /// What an entry of the stack is for. (Type field, bits 29..31 of the hardware entry; 9.1.)
+    /// Purpose of an entry of the stack. (Type field, bits 29..31 of the hardware entry; 9.1.)
     #[derive(Hash, PartialOrd, Ord)]
     pub enum TokenType {
         /// 1: pushed by a divergent `bra`: the side that waits.

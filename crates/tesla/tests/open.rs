@@ -24,8 +24,8 @@ use reconverge_tesla::texture::{Read, Request, Textures, read};
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::page_is_current;
 
-/// A question: its section in docs/tesla.md; what the documents leave open; the reading that this machine follows, which is one
-/// constant or function, marked **Open** there; its place in the crate; the test that shows it.
+/// Section in docs/tesla.md, subject, reading, place in the crate, and test of a question. The reading is one constant or function
+/// at that place, marked **Open**.
 type Question = (&'static str, &'static str, &'static str, &'static str, fn());
 
 #[rustfmt::skip]

@@ -1,7 +1,7 @@
 //! The words of a group's flow state, for fault injection: which there are just now, and what they hold.
 //!
-//! A [`Word`] is what [`Inspect::words`] lists and [`Inspect::word`] reads. It is a value of up to 64 bits, of which
-//! [`Word::bits`] exist: a bit a lane for masks, a number for counters.
+//! A [`Word`] is what [`Inspect::words`] lists and [`Inspect::word`] reads. A word has
+//! up to 64 bits, those of [`Word::bits`]. Masks have one bit per lane, counters are numbers.
 //!
 //! [`Inspect::words`]: crate::session::Inspect::words
 //! [`Inspect::word`]: crate::session::Inspect::word
@@ -15,7 +15,7 @@ reconverge_isa::choices! {
     /// A kind of flow state.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Kind {
-        /// Predicate bits: R500's four a lane and the ALU result, R700's inside an ALU clause, Tesla's `$c`.
+        /// Predicate bits: the four per lane and the ALU result of R500, those inside an ALU clause of R700, `$c` of Tesla.
         Predicate = "predicate",
         /// The lanes that take part in the next instruction.
         ActiveMask = "active-mask",
@@ -25,7 +25,7 @@ reconverge_isa::choices! {
         BranchCounter = "branch-counter",
         /// Lanes or address of an entry of the token stack.
         Token = "token",
-        /// How often an open loop has to go.
+        /// Number of iterations that an open loop has left.
         LoopCounter = "loop-counter",
     }
 }

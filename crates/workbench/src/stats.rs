@@ -17,7 +17,7 @@ use crate::listing::Lines;
 use crate::trace::Sink;
 
 reconverge_isa::choices! {
-    /// What an instruction is for.
+    /// Class of an instruction by its purpose.
     #[derive(PartialOrd, Ord, Hash)]
     pub enum Class {
         /// Computes.
@@ -28,11 +28,11 @@ reconverge_isa::choices! {
         Texture = "texture",
         /// Reads or writes memory.
         Memory = "memory",
-        /// Gives a result out of the program: a pixel, a vertex, a parameter.
+        /// Writes a result of the program: a pixel, a vertex, a parameter.
         Output = "output",
         /// Decides which lanes run where.
         Flow = "flow",
-        /// None of these.
+        /// Any other instruction.
         Other = "other",
     }
 }

@@ -47,7 +47,7 @@ const SHOWN: usize = 20;
 const POLL: Duration = Duration::from_millis(2);
 
 reconverge_isa::choices! {
-    /// How a test ended, in the words of deqp-runner.
+    /// Status of a test that ended, in the words of deqp-runner.
     #[derive(PartialOrd, Ord)]
     pub(super) enum Status {
         Pass = "Pass",

@@ -1,4 +1,4 @@
-//! What the documents leave open: each question with its reading, shown by a program or by the function that it is about.
+//! Open questions of the documents. Each has its reading, and a program or a call of a function that shows it.
 
 use reconverge_r500::chip::Chip;
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
@@ -13,8 +13,7 @@ use reconverge_simt::{FlowView, Lane, Mask, Why};
 
 use super::*;
 
-/// A question: its number in docs/r500.md, section 10; what the documents leave open; the reading that this machine follows;
-/// the test that shows it. Q20, about executables, is in `container`.
+/// Number in docs/r500.md (section 10), subject, reading, and test of a question. Q20, about executables, is in `container`.
 type Question = (u8, &'static str, &'static str, fn());
 
 #[rustfmt::skip]

@@ -371,7 +371,7 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
 }
 
 /// Returns the maximum number of entries that can be there at once, apart from tokens that lie on themselves and so have no
-/// bound. There are at most 31 BRANCH tokens, because each has lanes of its own.
+/// bound. The number of BRANCH tokens is at most 31, because each has lanes of its own.
 fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];

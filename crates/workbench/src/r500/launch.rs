@@ -457,9 +457,9 @@ impl Ready for Pixels {
     }
 }
 
-/// What pixels leave.
+/// The result of a launch over pixels.
 pub struct PixelsOutcome {
-    /// What they leave.
+    /// The machine's own result.
     pub outcome: outputs::Outcome,
 }
 
