@@ -16,9 +16,7 @@ use crate::code::{
 use crate::control::{self, tex_fidelity};
 use crate::flow::{Condition, Control};
 use crate::meaning::Meaning;
-use crate::words::{
-    CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst,
-};
+use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst};
 
 /// Registers.
 pub const R: &str = "R";

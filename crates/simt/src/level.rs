@@ -49,8 +49,7 @@ impl Level {
     pub const BASELINE: Level = Level(Kind::Baseline);
 
     /// The names of all levels, lowest first, also of those that this processor or this build does not have.
-    pub const NAMES: [&'static str; 3] =
-        [Kind::Baseline.name(), Kind::Avx2.name(), Kind::Avx512.name()];
+    pub const NAMES: [&'static str; 3] = [Kind::Baseline.name(), Kind::Avx2.name(), Kind::Avx512.name()];
 
     /// The levels that this processor and this build have, lowest first.
     pub fn available() -> Vec<Level> {

@@ -14,8 +14,6 @@
 //!
 //! Section numbers are those of the machine's description.
 
-use std::fmt;
-
 use reconverge_simt::Fidelity;
 
 pub use crate::arith::Arith;

@@ -376,8 +376,7 @@ fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
     let cycles = cycles(paths);
-    let branches_grow =
-        cycles.iter().any(|cycle| !cycle.iter().any(|token| UNBOUNDED.contains(&token.kind)));
+    let branches_grow = cycles.iter().any(|cycle| !cycle.iter().any(|token| UNBOUNDED.contains(&token.kind)));
     let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == TokenType::Branch) == branch);
     let branches = if branches_grow { WARP - 1 } else { depth(true).min(WARP - 1) };
     depth(false) + branches
