@@ -406,7 +406,7 @@ impl<'a> Groups<'a> {
         if let Some(fast) = fast.filter(|_| !self.options.engine.is_lockstep()) {
             launch.restart(&mut self.group, 0, lanes, fast.written());
             self.group.bind_memory(bound, covered);
-            while self.group.issue().is_some() && !stop::asked() {
+            while self.group.flow.issue().is_some() && !stop::asked() {
                 let ended = fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);
                 ended.map_err(|trap| trapped(first_lane, trap))?;
             }

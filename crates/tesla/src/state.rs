@@ -342,11 +342,6 @@ impl Warp {
         &self.c[usize::from(register) % CONDITION_REGISTERS]
     }
 
-    /// The flags of `$c<register>` for all lanes, for writing; only the low four bits of each may be set.
-    pub fn c_row_mut(&mut self, register: u8) -> &mut [u8; WARP] {
-        &mut self.c[usize::from(register) % CONDITION_REGISTERS]
-    }
-
     /// `$a<register>`, 1 to 4, for all lanes.
     pub fn a_row(&self, register: u8) -> &[u16; WARP] {
         &self.a[(usize::from(register) + ADDRESS_REGISTERS - 1) % ADDRESS_REGISTERS]
