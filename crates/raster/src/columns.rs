@@ -2,12 +2,14 @@
 //!
 //! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
 
+use std::sync::Arc;
+
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Shape};
 use crate::setup::{PIXEL, Quad};
-use crate::state::{Batch, Draw, Fragments, LaneWords, ReadColumns};
+use crate::state::{Batch, Column, Draw, Fragments, ReadColumns};
 
 /// Quads whose weights are kept at a time.
 const QUADS: usize = 64;
@@ -108,21 +110,41 @@ impl Triangle {
     }
 }
 
+/// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. It is room that is written before it is read.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    /// Weights of the second and third vertex in the window.
+    linear: [[Four; 2]; QUADS],
+    /// The same in space.
+    space: [[Four; 2]; QUADS],
+    /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
+    first: [Four; QUADS],
+    sums: [Four; QUADS],
+}
+
+impl Default for Weights {
+    fn default() -> Weights {
+        let (pairs, fours) = ([[[0.; 4]; 2]; QUADS], [[0.; 4]; QUADS]);
+        Weights { linear: pairs, space: pairs, first: fours, sums: fours }
+    }
+}
+
 /// Adds the lanes of a triangle's quads to a batch.
 pub(crate) struct Append<'a> {
     pub(crate) batch: &'a mut Batch,
     pub(crate) triangle: &'a Triangle,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Components of the position that the program reads.
+    /// Components of the position that are read, by the program or (depth) by the tests.
     pub(crate) reads: u8,
-    /// Whether inputs are made.
+    /// Whether the program's inputs are made.
     pub(crate) inputs: bool,
 }
 
 /// Makes room for `lanes` more words, and returns it by quads.
 #[inline(always)]
-fn more(column: &mut LaneWords, lanes: usize) -> &mut [[u32; 4]] {
+fn more(column: &mut Column, lanes: usize) -> &mut [[u32; 4]] {
+    let column = Arc::make_mut(column);
     let before = column.len();
     column.resize(before + lanes, 0);
     column[before..].as_chunks_mut().0
@@ -145,18 +167,12 @@ impl Task for Append<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
         let Append { batch, triangle, quads, draw, reads, inputs } = self;
-        let all = &mut batch.fragments;
+        let Batch { fragments: all, weights, .. } = batch;
         all.lanes += 4 * quads.len();
-        all.front.resize(all.lanes, triangle.front);
-        all.sample.resize(all.lanes, 0);
-        for quad in quads {
-            let covered: [u8; 4] = std::array::from_fn(|lane| quad.covered >> lane & 1);
-            all.samples.extend_from_slice(&covered);
-            all.covered.extend_from_slice(&covered.map(|covered| covered != 0));
-            all.quads.push((quad.x, quad.y));
-        }
+        all.quads.extend_from_slice(quads);
+        all.fronts.resize(all.quads.len(), triangle.front);
         for quads in quads.chunks(QUADS) {
-            triangle.add(all, quads, (draw, reads), inputs);
+            triangle.add(all, weights, quads, (draw, reads), inputs);
         }
     }
 }
@@ -164,37 +180,56 @@ impl Task for Append<'_> {
 impl Triangle {
     /// Adds the columns of at most [`QUADS`] quads.
     #[inline(always)]
-    fn add(&self, all: &mut Fragments, quads: &[Quad], (draw, reads): (&Draw, u8), inputs: bool) {
+    fn add(
+        &self,
+        all: &mut Fragments,
+        weights: &mut Weights,
+        quads: &[Quad],
+        (draw, reads): (&Draw, u8),
+        inputs: bool,
+    ) {
         let Triangle { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
         let (count, lanes) = (quads.len(), 4 * quads.len());
-        // Weights of the second and third vertex, and of all three in the window.
-        let mut linear = [[[0.; 4]; 2]; QUADS];
-        let mut whole = [[0.; 4]; QUADS];
-        for ((quad, weights), rest) in quads.iter().zip(&mut linear).zip(&mut whole) {
-            let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
-            let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
-            let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
-            for lane in 0..4 {
-                weights[0][lane] = (x[lane] * c[1] - c[0] * y[lane]) / area;
-                weights[1][lane] = (b[0] * y[lane] - x[lane] * b[1]) / area;
-                rest[lane] = 1. - weights[0][lane] - weights[1][lane];
-            }
-        }
-        let (linear, whole) = (&linear[..count], &whole[..count]);
-        let has_depth = draw.depth.is_some() || reads & 4 != 0;
-        let depths = if has_depth { more(&mut all.positions[2], lanes) } else { &mut [] };
-        for ((to, weights), rest) in depths.iter_mut().zip(linear).zip(whole) {
-            for lane in 0..4 {
-                let sum = z[0] * rest[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
-                let depth = (sum + self.offset) as f32;
-                to[lane] = match draw.viewport.depth {
-                    Some((low, high)) => depth.max(low).min(high),
-                    None => depth,
+        let has_w = inputs && reads & 8 != 0;
+        let (has_depth, has_space) = (reads & 4 != 0, inputs && self.divides || has_w);
+        let Weights { linear, space, first: of_first, sums } = weights;
+        let (linear, space) = (&mut linear[..count], &mut space[..count]);
+        let (of_first, sums) = (&mut of_first[..count], &mut sums[..count]);
+        if has_depth || has_space || inputs && !self.is_constant() {
+            for (quad, weights) in quads.iter().zip(&mut *linear) {
+                let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
+                let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
+                let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
+                for lane in 0..4 {
+                    weights[0][lane] = (x[lane] * c[1] - c[0] * y[lane]) / area;
+                    weights[1][lane] = (b[0] * y[lane] - x[lane] * b[1]) / area;
                 }
-                .to_bits();
             }
         }
-        let reads = if inputs { reads } else { 0 };
+        if has_depth || has_space {
+            for (weights, of_first) in linear.iter().zip(&mut *of_first) {
+                for lane in 0..4 {
+                    of_first[lane] = 1. - weights[0][lane] - weights[1][lane];
+                }
+            }
+        }
+        if has_depth {
+            let to = more(&mut all.positions[2], lanes);
+            for ((to, weights), of_first) in to.iter_mut().zip(&*linear).zip(&*of_first) {
+                for lane in 0..4 {
+                    let sum = z[0] * of_first[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
+                    let depth = (sum + self.offset) as f32;
+                    to[lane] = match draw.viewport.depth {
+                        Some((low, high)) => depth.max(low).min(high),
+                        None => depth,
+                    }
+                    .to_bits();
+                }
+            }
+        }
+        if !inputs {
+            return;
+        }
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
             let to = more(&mut all.positions[axis], lanes);
             for (to, quad) in to.iter_mut().zip(quads) {
@@ -202,35 +237,33 @@ impl Triangle {
                 *to = [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits);
             }
         }
-        if !inputs {
-            return;
-        }
-        let mut space = [[[0.; 4]; 2]; QUADS];
-        let has_w = reads & 8 != 0;
-        if self.divides || has_w {
-            let mut sums = [[0.; 4]; QUADS];
-            for (((to, weights), rest), sums) in space.iter_mut().zip(linear).zip(whole).zip(&mut sums) {
+        if has_space {
+            let rows = linear.iter().zip(&*of_first).zip(&mut *space).zip(&mut *sums);
+            for (((weights, of_first), to), sums) in rows {
                 for lane in 0..4 {
                     let (second, third) = (weights[0][lane] * r[1], weights[1][lane] * r[2]);
-                    let sum = 0. + rest[lane] * r[0] + second + third;
+                    let sum = 0. + of_first[lane] * r[0] + second + third;
                     to[0][lane] = second / sum;
                     to[1][lane] = third / sum;
                     sums[lane] = sum;
                 }
             }
-            if has_w {
-                let to = more(&mut all.positions[3], lanes);
-                for (to, sums) in to.iter_mut().zip(&sums) {
-                    *to = sums.map(|sum| ((1. / sum) as f32).to_bits());
-                }
+        }
+        if has_w {
+            let to = more(&mut all.positions[3], lanes);
+            for (to, sums) in to.iter_mut().zip(&*sums) {
+                *to = sums.map(|sum| ((1. / sum) as f32).to_bits());
             }
         }
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Slope::Constant(word) => column.resize(column.len() + lanes, word),
+                Slope::Constant(word) => {
+                    let column = Arc::make_mut(column);
+                    column.resize(column.len() + lanes, word);
+                }
                 Slope::Linear(values) => weighted(more(column, lanes), linear, values),
-                Slope::Perspective(values) => weighted(more(column, lanes), &space[..count], values),
+                Slope::Perspective(values) => weighted(more(column, lanes), space, values),
             }
         }
     }

@@ -28,7 +28,7 @@ use crate::vertex::Vertex;
 pub use crate::state::*;
 
 /// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
-const BATCH: usize = 1 << 14;
+const BATCH: usize = 1 << 12;
 
 /// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
 const PIECE: usize = 1 << 10;
@@ -454,7 +454,10 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
 
     /// Adds the quads of a triangle to the batch.
     fn append(&mut self, level: Level, triangle: &Triangle, quads: &[Quad], inputs: bool) {
-        let (draw, reads) = (self.draw, self.reads.position);
+        let draw = self.draw;
+        // Depth is read by the tests, too.
+        let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
+        let reads = self.reads.position | u8::from(tested) << 2;
         self.batch.starts.push(self.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
             level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads, inputs });

@@ -14,6 +14,7 @@ use crate::blend::{Blend, Equation, Factor, LogicOp};
 use crate::depth::{Compare, DepthFormat};
 use crate::format::Number;
 use crate::merge::Merge;
+use crate::setup::Quad;
 use crate::state::{Draw, LaneWords, Surface, Target};
 
 /// Lanes of a row.
@@ -84,21 +85,19 @@ impl<'a> Cells<'a> {
 
     /// The places of a group's lanes. Lanes outside of the surface leave `live`.
     #[inline(always)]
-    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> Places {
+    fn places(&self, group: &Group<'_>, live: &mut Words) -> Places {
         let mut places = [0; LANES];
         let inside = |x: i32, y: i32| {
             let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
             let place = y * self.pitch + x;
             (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
         };
-        if let [(x, y), ..] = *quads
-            && quads.len() == LANES / 4
-            && (x..).step_by(2).zip(quads).all(|(x, quad)| *quad == (x, y))
+        if let Some((x, y)) = group.row
             && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
         {
             return Places::Rows(upper, upper + self.pitch);
         }
-        for (number, &(x, y)) in quads.iter().enumerate() {
+        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
             if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
                 let all = [first, first + 1, last - 1, last];
@@ -227,6 +226,11 @@ impl<'a> Kernels<'a> {
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
+    /// Whether lanes are tested by depths that the program does not compute.
+    pub(crate) fn reads_depth(&self) -> bool {
+        matches!(self.depth, Depth::Test { .. } | Depth::Lanes)
+    }
+
     /// Merges the lanes of some rows, and returns how many passed the tests.
     pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
         self.level.run(Band { kernels: self, merge, rows, memory })
@@ -261,7 +265,23 @@ struct Group<'a> {
     first: usize,
     /// The first lane in the results of the program.
     shaded: usize,
-    quads: &'a [(i32, i32)],
+    quads: &'a [Quad],
+    /// The first pixel, if the quads are a whole row of quads beside each other.
+    row: Option<(i32, i32)>,
+}
+
+impl<'a> Group<'a> {
+    #[inline(always)]
+    fn new(first: usize, shaded: usize, quads: &'a [Quad]) -> Group<'a> {
+        let row = match *quads {
+            [Quad { x, y, .. }, ..] if quads.len() == LANES / 4 => {
+                let beside = (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
+                beside.then_some((x, y))
+            }
+            _ => None,
+        };
+        Group { first, shaded, quads, row }
+    }
 }
 
 impl Task for Band<'_> {
@@ -278,10 +298,15 @@ impl Task for Band<'_> {
             // Other primitives may cover the same pixels.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
-            let count = (others..most).find(|at| group[..*at].contains(&group[*at])).unwrap_or(most);
+            let again = |at: &usize| {
+                let Quad { x, y, .. } = group[*at];
+                group[..*at].iter().any(|quad| (quad.x, quad.y) == (x, y))
+            };
+            let count = (others..most).find(again).unwrap_or(most);
             let shaded = if self.merge.uniform { 0 } else { 4 * first };
-            let group = Group { first: 4 * first, shaded, quads: &group[..count] };
-            if group.quads.iter().any(|(_, y)| self.rows.start < y.saturating_add(2) && *y < self.rows.end) {
+            let group = Group::new(4 * first, shaded, &group[..count]);
+            let reached = |quad: &Quad| self.rows.start < quad.y.saturating_add(2) && quad.y < self.rows.end;
+            if group.quads.iter().any(reached) {
                 passed += self.group(&group);
             }
             first += count;
@@ -365,21 +390,22 @@ impl Band<'_> {
     /// Merges a group, and returns how many lanes passed the tests.
     #[inline(always)]
     fn group(&self, group: &Group<'_>) -> u64 {
-        let Merge { draw, batch, shaded, .. } = *self.merge;
-        let lanes = group.first..group.first + 4 * group.quads.len();
+        let Merge { draw, shaded, .. } = *self.merge;
         let mut live = [0; LANES];
-        for (live, covered) in live.iter_mut().zip(&batch.fragments.covered[lanes.clone()]) {
-            *live = u32::from(*covered).wrapping_neg();
+        let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
+        if whole && group.quads.iter().all(|quad| quad.covered == 0xf) {
+            live = [u32::MAX; LANES];
+        }
+        let partly = if live[0] == 0 { group.quads } else { &[] };
+        for (live, quad) in live.as_chunks_mut().0.iter_mut().zip(partly) {
+            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
+            let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
+            *live = [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
         }
         if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..lanes.len()]) {
+            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..4 * group.quads.len()])
+            {
                 *live &= u32::from(*killed).wrapping_sub(1);
-            }
-        }
-        for (number, (_, y)) in group.quads.iter().enumerate() {
-            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-            for (lane, mask) in [has(*y), has(*y), has(y + 1), has(y + 1)].into_iter().enumerate() {
-                live[4 * number + lane] &= mask;
             }
         }
         if let Some((compare, reference)) = draw.alpha_test {
@@ -411,7 +437,7 @@ impl Band<'_> {
         let Merge { batch, shaded, .. } = *self.merge;
         let (depths, first) = match &shaded.depth {
             Some(depths) => (depths, group.shaded),
-            None => (&batch.fragments.positions[2], group.first),
+            None => (&*batch.fragments.positions[2], group.first),
         };
         match &self.kernels.depth {
             Depth::None => {}
@@ -419,7 +445,13 @@ impl Band<'_> {
                 let end = surface.end.min(self.memory.len());
                 let is_inside =
                     |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
-                for (number, &(x, y)) in group.quads.iter().enumerate() {
+                if let Some((x, y)) = group.row
+                    && is_inside(x, y)
+                    && is_inside(x + LANES as i32 / 2 - 1, y + 1)
+                {
+                    return;
+                }
+                for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
                     if is_inside(x, y) && is_inside(x + 1, y + 1) {
                         continue;
                     }
@@ -432,7 +464,7 @@ impl Band<'_> {
             }
             Depth::Test { cells, format, compare, write } => {
                 let depths = row(depths, first, group);
-                let places = cells.places(group.quads, live);
+                let places = cells.places(group, live);
                 let stored = cells.load(&places, live);
                 let (shift, kept) = match format {
                     DepthFormat::StencilUnorm24 => (8, 0xff),
@@ -476,7 +508,7 @@ impl Band<'_> {
         let Merge { batch, shaded, .. } = *self.merge;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
-            let places = cells.places(group.quads, &mut live);
+            let places = cells.places(group, &mut live);
             cells.store(&places, &live, &row(&source[*chan], group.shaded, group));
             return;
         }
@@ -487,7 +519,7 @@ impl Band<'_> {
             }
             return;
         };
-        let places = cells.places(group.quads, &mut live);
+        let places = cells.places(group, &mut live);
         let mut written = 0;
         for (chan, place) in target.places.iter().enumerate() {
             if let Some(place) = place {

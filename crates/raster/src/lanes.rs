@@ -1,5 +1,7 @@
 //! Fragments pixel by pixel: every kind of primitive and state.
 
+use std::sync::Arc;
+
 use crate::interpolate::Shape;
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw};
@@ -47,7 +49,7 @@ impl Lanes<'_> {
                     _ => &centre,
                 };
                 let value = shape.value(input, weights, size);
-                values.iter_mut().zip(value).for_each(|(column, word)| column.push(word));
+                values.iter_mut().zip(value).for_each(|(column, word)| Arc::make_mut(column).push(word));
             }
             let clamp = |depth: f32| match draw.viewport.depth {
                 Some((low, high)) => depth.max(low).min(high),
@@ -62,12 +64,16 @@ impl Lanes<'_> {
             let [px, py] =
                 [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
             let position = [px, py, depth, weights.w as f32].map(f32::to_bits);
-            fragments.positions.iter_mut().zip(position).for_each(|(column, word)| column.push(word));
-            fragments.front.push(shape.front);
-            fragments.covered.push(mask != 0);
-            fragments.samples.push(mask);
-            fragments.sample.push(sample as u8);
+            fragments
+                .positions
+                .iter_mut()
+                .zip(position)
+                .for_each(|(column, word)| Arc::make_mut(column).push(word));
+            if multisample.shades_samples {
+                fragments.sample.push(sample as u8);
+            }
             if self.samples > 1 {
+                fragments.samples.push(mask);
                 let depth = |sample: usize| match multisample.by_sample {
                     true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
                     false => depth,
@@ -76,6 +82,8 @@ impl Lanes<'_> {
             }
         }
         fragments.lanes += 4;
-        fragments.quads.push((quad.x, quad.y));
+        let covered = (0..4).fold(0, |covered, lane| covered | u8::from(masks[lane] != 0) << lane);
+        fragments.quads.push(Quad { covered, ..*quad });
+        fragments.fronts.push(shape.front);
     }
 }

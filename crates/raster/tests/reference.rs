@@ -7,8 +7,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
+    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset,
+    Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -317,7 +317,7 @@ fn plain(column: &[u32]) -> LaneWords {
 }
 
 /// Where two lists of columns first differ.
-fn difference(found: &[[LaneWords; 4]], known: &[[LaneWords; 4]]) -> Option<(usize, usize, u32, u32)> {
+fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, usize, u32, u32)> {
     found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
         assert_eq!(found.len(), known.len(), "column {column}");
         let mut lanes = plain(found).into_iter().zip(plain(known)).enumerate();
@@ -432,8 +432,11 @@ fn columns_that_are_not_read_are_not_made() {
     let (sparse, all) = (sparse.0.unwrap(), &whole.seen[0]);
     for (chan, column) in sparse.inputs[0].iter().enumerate() {
         let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
-        assert_eq!(column, expected);
+        assert_eq!(&column[..], expected);
     }
-    assert!(sparse.inputs[1].iter().all(Vec::is_empty) && sparse.inputs[2] == all.inputs[2]);
-    assert!(sparse.positions[..3].iter().all(Vec::is_empty) && sparse.positions[3] == all.positions[3]);
+    assert!(sparse.inputs[1].iter().all(|column| column.is_empty()) && sparse.inputs[2] == all.inputs[2]);
+    assert!(
+        sparse.positions[..3].iter().all(|column| column.is_empty())
+            && sparse.positions[3] == all.positions[3]
+    );
 }

@@ -609,13 +609,13 @@ impl Routes {
         let one = 1f32.to_bits();
         let values = |source: &Source| -> Vec<[u32; 4]> {
             let mut values = vec![[0; 4]; fragments.lanes];
-            let fronts = || fragments.front.iter();
+            let fronts = || (0..fragments.lanes).map(|lane| fragments.is_front(lane));
             match *source {
                 Source::Coordinates(all) => {
                     for (chan, component) in all.into_iter().enumerate() {
                         match component {
                             Component::Input(input, channel) => {
-                                let column = &fragments.inputs[input][channel];
+                                let column = &*fragments.inputs[input][channel];
                                 values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
                             }
                             Component::Bits(bits) => values.iter_mut().for_each(|value| value[chan] = bits),
@@ -624,10 +624,10 @@ impl Routes {
                 }
                 Source::Color { front, back, format } => {
                     for chan in 0..4 {
-                        let (seen, other) = (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
+                        let (seen, other) = (&*fragments.inputs[front][chan], &*fragments.inputs[back][chan]);
                         let columns = fronts().zip(seen).zip(other);
                         for (value, ((front, seen), other)) in values.iter_mut().zip(columns) {
-                            value[chan] = if *front { *seen } else { *other };
+                            value[chan] = if front { *seen } else { *other };
                         }
                     }
                     values.iter_mut().for_each(|value| *value = formatted(*value, format));
@@ -635,13 +635,13 @@ impl Routes {
                 Source::NoColor { format } => values.fill(formatted([0; 4], format)),
                 Source::Position => {
                     for chan in 0..2 {
-                        let column = &fragments.positions[chan];
+                        let column = &*fragments.positions[chan];
                         values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
                     }
                 }
                 Source::Side => {
                     let sides = values.iter_mut().zip(fronts());
-                    sides.for_each(|(value, front)| value[0] = if *front { 0 } else { one });
+                    sides.for_each(|(value, front)| value[0] = if front { 0 } else { one });
                 }
             }
             values
