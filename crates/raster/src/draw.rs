@@ -27,7 +27,8 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
+/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches. The columns of
+/// 2^14 lanes are so large that the C library maps and unmaps memory for each.
 const BATCH: usize = 1 << 12;
 
 /// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.

@@ -113,7 +113,7 @@ impl Grid {
                 let first = number * WARP;
                 self.graphics_block(executor, number, spare, Mask::first(lanes - first), |warp| {
                     for (&word, values) in inputs {
-                        warp.set_input(word, Input::same(row_of(values, first)));
+                        warp.set_input_words(word, values.get(first..).unwrap_or_default());
                     }
                 })
             }
@@ -209,20 +209,25 @@ impl Grid {
     ) -> Block {
         let first = number * WARP;
         let given = Mask::first(fragment.lanes - first);
-        let covered = match fragment.covered.is_empty() {
+        let known = fragment.covered.get(first..).unwrap_or_default();
+        let known = &known[..known.len().min(WARP)];
+        let covered = match known.iter().all(|covered| *covered) {
             true => given,
             false => Mask::from_fn(WARP, |lane| {
-                given.has(lane) && fragment.covered.get(first + lane.index()).copied().unwrap_or(true)
+                given.has(lane) && known.get(lane.index()).copied().unwrap_or(true)
             }),
         };
         let launched = if fragment.helpers { whole_quads(covered) } else { covered };
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
-            warp.set_input(0, Input::same(Row([1.0f32.to_bits(); WARP])));
+            warp.set_input_words(0, &[1.0f32.to_bits(); WARP]);
             let mut positions: Option<[Positions; 2]> = None;
             for (&slot, varying) in &fragment.varyings {
                 let input = match varying {
-                    Varying::Lanes(values) => Input::same(row_of(values, first)),
+                    Varying::Lanes(values) => {
+                        warp.set_input_words(slot, values.get(first..).unwrap_or_default());
+                        continue;
+                    }
                     &Varying::Plane { base, dx, dy, flat } => {
                         let of = Interpolant { base, dx, dy, flat };
                         let [centres, centroids] = positions.get_or_insert_with(|| {
@@ -249,13 +254,6 @@ impl Grid {
         let first = block.common.index[0] as usize * WARP;
         self.launch.lanes().saturating_sub(first).min(WARP)
     }
-}
-
-/// The words of a warp's lanes, the first of which has this number; 0 where there is none.
-fn row_of(values: &[u32], first: usize) -> Row<WARP> {
-    let mut row = Row::ZERO;
-    row.0.iter_mut().zip(values.get(first..).unwrap_or_default()).for_each(|(word, value)| *word = *value);
-    row
 }
 
 /// Where the lanes of a warp are in the window, by axis.

@@ -595,7 +595,10 @@ impl FragmentProgram for FragmentStage<'_> {
         let reciprocals: Vec<f32> = fragments.positions[3].iter().map(|w| 1. / f32::from_bits(*w)).collect();
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        launch.covered = (0..lanes).map(|lane| fragments.is_covered(lane)).collect();
+        launch.covered = vec![false; lanes];
+        for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
+            *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
+        }
         launch.kept = Some(self.results);
         let mut next = 0;
         let mut add = |values: Vec<u32>| {
@@ -625,7 +628,10 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             add(values);
         }
-        let facing = (0..lanes).map(|lane| if fragments.is_front(lane) { u32::MAX } else { 0 }).collect();
+        let mut facing = vec![0; lanes];
+        for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
+            *lanes = [if *front { u32::MAX } else { 0 }; 4];
+        }
         launch.varyings.insert(FACING, Varying::Lanes(facing));
         let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
