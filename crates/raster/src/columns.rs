@@ -1,4 +1,4 @@
-//! The fragments of a triangle by columns: weights of many pixels at once, then one component of an input after the other.
+//! The fragments of a triangle or point by columns: weights of many pixels at once, then one component of an input after the other.
 //!
 //! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 
-use crate::interpolate::{How, Input, Shape};
+use crate::interpolate::{How, Input, Kind, Shape, Window};
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Column, Draw, Fragments, ReadColumns};
 
@@ -17,7 +17,7 @@ const QUADS: usize = 64;
 /// Four pixels of a quad.
 type Four = [f64; 4];
 
-/// The change of an input component over a triangle.
+/// The change of an input component over a primitive.
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
@@ -25,6 +25,33 @@ enum Slope {
     Linear([f64; 3]),
     /// The same, with perspective-correct weights.
     Perspective([f64; 3]),
+    /// Over a point.
+    Along(Along),
+}
+
+/// The change of a component over a point, from its left or upper edge.
+#[derive(Clone, Copy, Debug)]
+struct Along {
+    axis: usize,
+    centre: f64,
+    size: f64,
+    /// Whether the component is 1 at the edge and 0 opposite.
+    falls: bool,
+    /// The values at both edges, if they are not 0 and 1.
+    stretched: Option<[f64; 2]>,
+}
+
+impl Along {
+    #[inline(always)]
+    fn at(&self, place: f64) -> u32 {
+        let along = 0.5 + (place - self.centre) / self.size;
+        let value = match self.stretched {
+            None if self.falls => 1. - along,
+            None => along,
+            Some([low, high]) => low + (high - low) * along,
+        };
+        (value as f32).to_bits()
+    }
 }
 
 /// A column of the batch, and what it gets.
@@ -35,9 +62,9 @@ struct Filled {
     change: Slope,
 }
 
-/// All of a triangle that its pixels read.
+/// All of a primitive that its pixels read.
 #[derive(Debug, Default)]
-pub(crate) struct Triangle {
+pub(crate) struct Slopes {
     /// The first corner, and the others from it.
     first: [f64; 2],
     second: [f64; 2],
@@ -51,12 +78,16 @@ pub(crate) struct Triangle {
     /// Whether some component has weights in space that are not those in the window.
     divides: bool,
     front: bool,
+    /// Depth, if it is the same at all pixels.
+    depth: Option<f64>,
+    /// Clip-space w of a point.
+    w: Option<f64>,
     filled: Vec<Filled>,
 }
 
-impl Triangle {
-    /// Takes the place of the triangle before.
-    pub(crate) fn set(&mut self, shape: &Shape<'_>, draw: &Draw, reads: &ReadColumns) {
+impl Slopes {
+    /// Takes the place of the primitive before: a triangle, or a point of this size.
+    pub(crate) fn set(&mut self, shape: &Shape<'_>, size: [f64; 2], draw: &Draw, reads: &ReadColumns) {
         let [a, b, c] = [0, 1, 2].map(|at| shape.windows[at].corner.map(|at| at as f64));
         let from_first = |corner: [f64; 2]| [corner[0] - a[0], corner[1] - a[1]];
         let (second, third) = (from_first(b), from_first(c));
@@ -67,11 +98,20 @@ impl Triangle {
         self.reciprocals = [0, 1, 2].map(|at| shape.windows[at].reciprocal);
         self.flat = self.reciprocals.iter().all(|reciprocal| *reciprocal == self.reciprocals[0]);
         self.front = shape.front;
+        let Window { z, reciprocal, .. } = shape.windows[0];
+        let is_point = shape.kind == Kind::Point;
+        // A weighted sum of one single, in doubles, rounds to it.
+        let level = shape.offset == 0. && self.area != 0. && self.z == [z; 3] && z.is_finite();
+        self.depth = (is_point || level).then_some(z + shape.offset);
+        self.w = is_point.then_some(1. / reciprocal);
         self.divides = false;
         self.filled.clear();
         for (input, kind) in draw.inputs.iter().enumerate() {
             for chan in (0..4).filter(|chan| reads.has(input, *chan)) {
-                let change = self.change(shape, kind, chan);
+                let change = match shape.kind {
+                    Kind::Point => on_point(shape, size, kind, chan),
+                    _ => self.change(shape, kind, chan),
+                };
                 self.divides |= matches!(change, Slope::Perspective(_));
                 self.filled.push(Filled { input, chan, change });
             }
@@ -110,6 +150,31 @@ impl Triangle {
     }
 }
 
+/// The change of an input component over a point.
+fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Slope {
+    let along = |axis: usize| Along {
+        axis,
+        centre: shape.windows[0].corner[axis] as f64,
+        size: size[axis].max(1e-6) * PIXEL as f64,
+        falls: false,
+        stretched: None,
+    };
+    match *input {
+        Input::Sprite { top_is_one, .. } if chan < 2 => {
+            Slope::Along(Along { falls: top_is_one && chan == 1, ..along(chan) })
+        }
+        Input::Stretched { low, high } if chan < 2 => {
+            let stretched = Some([low[chan], high[chan]].map(f64::from));
+            Slope::Along(Along { stretched, ..along(chan) })
+        }
+        // The same everywhere.
+        _ => {
+            let weights = shape.weights(0, 0, [0, 0]);
+            Slope::Constant(shape.value(input, &weights, size)[chan])
+        }
+    }
+}
+
 /// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. It is room that is written before it is read.
 #[derive(Debug)]
 pub(crate) struct Weights {
@@ -129,10 +194,10 @@ impl Default for Weights {
     }
 }
 
-/// Adds the lanes of a triangle's quads to a batch.
+/// Adds the lanes of a primitive's quads to a batch.
 pub(crate) struct Append<'a> {
     pub(crate) batch: &'a mut Batch,
-    pub(crate) triangle: &'a Triangle,
+    pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
     /// Components of the position that are read, by the program or (depth) by the tests.
@@ -166,18 +231,18 @@ impl Task for Append<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
-        let Append { batch, triangle, quads, draw, reads, inputs } = self;
+        let Append { batch, slopes, quads, draw, reads, inputs } = self;
         let Batch { fragments: all, weights, .. } = batch;
         all.lanes += 4 * quads.len();
         all.quads.extend_from_slice(quads);
-        all.fronts.resize(all.quads.len(), triangle.front);
+        all.fronts.resize(all.quads.len(), slopes.front);
         for quads in quads.chunks(QUADS) {
-            triangle.add(all, weights, quads, (draw, reads), inputs);
+            slopes.add(all, weights, quads, (draw, reads), inputs);
         }
     }
 }
 
-impl Triangle {
+impl Slopes {
     /// Adds the columns of at most [`QUADS`] quads.
     #[inline(always)]
     fn add(
@@ -188,14 +253,24 @@ impl Triangle {
         (draw, reads): (&Draw, u8),
         inputs: bool,
     ) {
-        let Triangle { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
+        let Slopes { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
         let (count, lanes) = (quads.len(), 4 * quads.len());
-        let has_w = inputs && reads & 8 != 0;
-        let (has_depth, has_space) = (reads & 4 != 0, inputs && self.divides || has_w);
+        let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
+        let clamped = |depth: f32| match draw.viewport.depth {
+            Some((low, high)) => depth.max(low).min(high),
+            None => depth,
+        };
+        let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(depth as f32)));
+        let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
+        for (axis, value) in depth.into_iter().chain(w) {
+            more(&mut all.positions[axis], lanes).fill([value.to_bits(); 4]);
+        }
+        let (has_w, has_depth) = (has_w && w.is_none(), has_depth && depth.is_none());
+        let has_space = inputs && self.divides || has_w;
         let Weights { linear, space, first: of_first, sums } = weights;
         let (linear, space) = (&mut linear[..count], &mut space[..count]);
         let (of_first, sums) = (&mut of_first[..count], &mut sums[..count]);
-        if has_depth || has_space || inputs && !self.is_constant() {
+        if has_depth || has_space || inputs && self.is_weighted() {
             for (quad, weights) in quads.iter().zip(&mut *linear) {
                 let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
                 let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
@@ -218,12 +293,7 @@ impl Triangle {
             for ((to, weights), of_first) in to.iter_mut().zip(&*linear).zip(&*of_first) {
                 for lane in 0..4 {
                     let sum = z[0] * of_first[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
-                    let depth = (sum + self.offset) as f32;
-                    to[lane] = match draw.viewport.depth {
-                        Some((low, high)) => depth.max(low).min(high),
-                        None => depth,
-                    }
-                    .to_bits();
+                    to[lane] = clamped((sum + self.offset) as f32).to_bits();
                 }
             }
         }
@@ -264,7 +334,19 @@ impl Triangle {
                 }
                 Slope::Linear(values) => weighted(more(column, lanes), linear, values),
                 Slope::Perspective(values) => weighted(more(column, lanes), space, values),
+                Slope::Along(along) => {
+                    for (to, quad) in more(column, lanes).iter_mut().zip(quads) {
+                        let first = [quad.x, quad.y][along.axis];
+                        let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
+                        *to = [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))));
+                    }
+                }
             }
         }
+    }
+
+    /// Whether some input depends on the weights of vertices.
+    fn is_weighted(&self) -> bool {
+        self.filled.iter().any(|filled| matches!(filled.change, Slope::Linear(_) | Slope::Perspective(_)))
     }
 }
