@@ -80,7 +80,7 @@ pub(crate) struct Slopes {
     front: bool,
     /// Depth, if it is the same at all pixels.
     depth: Option<f64>,
-    /// Clip-space w of a point.
+    /// Clip-space w, if it is the same at all pixels.
     w: Option<f64>,
     filled: Vec<Filled>,
 }
@@ -100,10 +100,16 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of one single, in doubles, rounds to it.
-        let level = shape.offset == 0. && self.area != 0. && self.z == [z; 3] && z.is_finite();
+        // A weighted sum of one single, in doubles, rounds to it. Beside a sliver, weights are so large that it may not.
+        const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
+        let is_wide = self.area.abs() >= WIDE;
+        let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();
         self.depth = (is_point || level).then_some(z + shape.offset);
-        self.w = is_point.then_some(1. / reciprocal);
+        // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
+        let near = |change: f64| (1. / (reciprocal * change)) as f32;
+        const MARGIN: f64 = 1. / (1 << 30) as f64;
+        let steady = self.flat && is_wide && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits();
+        self.w = (is_point || steady).then_some(1. / reciprocal);
         self.divides = false;
         self.filled.clear();
         for (input, kind) in draw.inputs.iter().enumerate() {
@@ -118,9 +124,11 @@ impl Slopes {
         }
     }
 
-    /// Whether all inputs that are read are the same at all pixels.
-    pub(crate) fn is_constant(&self) -> bool {
-        self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)))
+    /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
+    pub(crate) fn is_constant(&self, position: u8) -> bool {
+        let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
+        let (z, w) = (self.depth.is_some(), self.w.is_some());
+        inputs && position & 3 == 0 && (z || position & 4 == 0) && (w || position & 8 == 0)
     }
 
     fn change(&self, shape: &Shape<'_>, input: &Input, chan: usize) -> Slope {

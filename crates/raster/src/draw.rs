@@ -438,7 +438,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             if !is_set {
                 is_set = true;
                 slopes.set(shape, size, self.draw, &self.reads);
-                if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant() {
+                if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant(self.reads.position) {
                     uniform = Some(self.shade_once(level, &slopes, quads)?);
                 }
             }

@@ -393,8 +393,8 @@ pub trait FragmentProgram {
         ReadColumns::default()
     }
 
-    /// Returns whether results depend on nothing but the inputs and the side that is seen: all lanes of a primitive whose
-    /// inputs are the same everywhere have the same result.
+    /// Returns whether results depend on nothing but the columns that are read and the side that is seen: all lanes of a
+    /// primitive whose columns are the same everywhere have the same result.
     fn is_uniform(&self) -> bool {
         false
     }

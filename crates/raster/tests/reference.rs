@@ -273,11 +273,23 @@ struct Program {
     masks: bool,
     /// Whether lanes that are alike may be shaded once.
     uniform: bool,
+    /// Whether a uniform program reads depth and w.
+    level: bool,
     seen: Vec<Fragments>,
 }
 
 impl FragmentProgram for Program {
     type Error = Infallible;
+
+    /// A program whose lanes may be alike does not read where they are.
+    fn reads(&self) -> ReadColumns {
+        let position = match (self.uniform, self.level) {
+            (true, true) => 0b1100,
+            (true, false) => 0,
+            (false, _) => 0b1111,
+        };
+        ReadColumns { inputs: Vec::new(), position }
+    }
 
     fn is_uniform(&self) -> bool {
         self.uniform
@@ -352,7 +364,11 @@ fn draws_by_columns_are_those_of_the_reference() {
                 target.blend = target.blend.filter(|_| number % 8 == 0);
             }
         }
-        let all = vertices(&mut random, &draw);
+        let mut all = vertices(&mut random, &draw);
+        // Depth and w are the same at all vertices.
+        let level = number % 4 == 0;
+        let (depth, w) = (random.below(7) as f32 / 7., 1. + random.below(9) as f32 / 3.);
+        all.iter_mut().filter(|_| level).for_each(|vertex| vertex.position[2..].copy_from_slice(&[depth, w]));
         let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
         let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
         let vertices = Vertices { all: &all, runs: &runs };
@@ -363,6 +379,7 @@ fn draws_by_columns_are_those_of_the_reference() {
             computes_depth: number % 5 == 0,
             masks: number % 7 == 0,
             uniform: number % 2 == 0,
+            level,
             seen: Vec::new(),
         };
         let (mut memory, mut expected) = (background.clone(), background);

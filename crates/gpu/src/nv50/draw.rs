@@ -590,6 +590,11 @@ impl FragmentProgram for FragmentStage<'_> {
         reads
     }
 
+    fn is_uniform(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && self.shader.is_plain()
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let reciprocals: Vec<f32> = fragments.positions[3].iter().map(|w| 1. / f32::from_bits(*w)).collect();

@@ -690,7 +690,7 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn is_uniform(&self) -> bool {
         // What is captured is whole.
-        self.recording.is_none() && self.routes.0.iter().all(|(_, source)| *source != Source::Position)
+        self.recording.is_none()
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {

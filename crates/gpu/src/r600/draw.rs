@@ -613,7 +613,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn is_uniform(&self) -> bool {
-        let own = self.control.position_ena || self.side.front_face_ena || self.side.fixed_pt_position_ena;
+        let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
         // What is captured is whole.
         self.recording.is_none() && !own && self.shader.is_uniform()
     }
