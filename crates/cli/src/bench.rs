@@ -1,5 +1,7 @@
 //! `reconverge bench`
 
+#[cfg(target_os = "linux")]
+mod draw;
 mod micro;
 mod work;
 
@@ -25,14 +27,14 @@ use work::Work;
 
 /// Run programs of different kinds on all three machines and time them
 ///
-/// --list names them; docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
+/// --list names them (with --draw, the loads); docs/performance.md has a table. Every run must give the golden hash, or what a plain evaluation
 /// of the same problem gives. Times are medians; assembling, laying out inputs and reading results is not counted.
 #[derive(clap::Args)]
 pub(crate) struct Bench {
     /// Only this machine
     #[arg(long, value_name = "MACHINE", value_parser = crate::args::isa())]
     isa: Option<Isa>,
-    /// Only this kernel
+    /// Only this kernel, or this load of --draw
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Print what there is, and run nothing
@@ -40,7 +42,7 @@ pub(crate) struct Bench {
     list: bool,
     #[command(flatten)]
     engine: EngineArgs,
-    /// Threads; as many as there are processors when absent. The runs of several numbers (1,2) take turns
+    /// Threads; when absent, as many as there are processors, with --draw one. The runs of several numbers (1,2) take turns
     #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
     threads: Vec<u16>,
     /// Runs, of which the median counts
@@ -52,6 +54,15 @@ pub(crate) struct Bench {
     /// loop around an instruction is measured and taken away.
     #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
     micro: bool,
+    /// Draw with OpenGL on emulated chips, and print how long it takes beside Mesa's software renderers
+    ///
+    /// In nanoseconds of processor for a pixel, triangle or draw, and in multiples of what llvmpipe takes in the same turn. Needs
+    /// what `drm` needs. With several numbers of threads, the gain on the wall stands in parentheses.
+    #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
+    draw: bool,
+    /// With --draw: only these chips, by name; when absent rv770, gt215 and rv515
+    #[arg(long = "chip", value_name = "NAME", value_delimiter = ',', requires = "draw")]
+    chips: Vec<String>,
     /// Record issues and stack events, in order on one thread
     #[arg(long)]
     trace: bool,
@@ -105,6 +116,9 @@ struct Measured {
 }
 
 pub(crate) fn run(args: &Bench) -> Result<Answer> {
+    if args.draw {
+        return drawn(args);
+    }
     if args.micro {
         let pool = pool::pool(1)?;
         pool.install(|| micro::run(args.isa, &args.engine.options(), args.runs, args.json))?;
@@ -147,6 +161,16 @@ pub(crate) fn run(args: &Bench) -> Result<Answer> {
         }
     }
     Ok(if all_right { Answer::Yes } else { Answer::No })
+}
+
+#[cfg(target_os = "linux")]
+fn drawn(args: &Bench) -> Result<Answer> {
+    draw::run(args)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn drawn(_args: &Bench) -> Result<Answer> {
+    bail!("bench --draw: only on Linux, whose graphics drivers these are")
 }
 
 /// The kernels that the arguments choose.

@@ -115,7 +115,7 @@ enum Command {
     Debug(Box<debug::Debug>),
     /// Run test cases and compare; without a path, the built-in corpus
     Check(check::Check),
-    /// Run the two divergent kernels and time them
+    /// Run benchmark kernels or draw frames, and time them
     Bench(bench::Bench),
     /// Inject faults into a launch, many times, and count what becomes of them
     #[cfg(feature = "campaign")]

@@ -12,7 +12,7 @@
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written whole |
-//! | `RECONVERGE_DRM_PROBE` | set: the process says which renderer it finds and ends, see [`probe`](crate::probe) |
+//! | `RECONVERGE_DRM_PROBE`, `RECONVERGE_DRM_LOAD` | set: the process says which renderer it finds, or times it, and ends, see [`probe`](crate::probe) |
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

@@ -194,7 +194,7 @@ impl Plan {
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
-        Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs }
+        Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs, columns: Vec::new() }
     }
 
     /// The start of a group on memory as those before it have left it; `None` when no pair of it runs.

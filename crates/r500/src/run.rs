@@ -67,7 +67,7 @@ impl Loaded {
     /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
-        self.run_watched(Launch { environment, lanes, inputs }, Watch::Nothing)
+        self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
     }
 
     /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after

@@ -102,6 +102,11 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
+    /// Chooses the engine that runs shaders; `None` leaves it to the library.
+    pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
+        Setup { engine, ..self }
+    }
+
     /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
     fn library_path(&self, first: &[PathBuf]) -> Option<OsString> {
         let mut folders = first.to_vec();
@@ -153,7 +158,7 @@ impl Setup {
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
-        for name in ["CAPTURE", "PATCH", "PROBE", "SCREEN", "SURFACES", "SURFACES_OF"] {
+        for name in ["CAPTURE", "LOAD", "PATCH", "PROBE", "SCREEN", "SURFACES", "SURFACES_OF"] {
             command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
         // Each of these makes Mesa take another driver or another device.

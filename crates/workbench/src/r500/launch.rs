@@ -320,7 +320,7 @@ impl Launch {
         )?;
         let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
         let environment = machine::Environment { constants, textures, hardware }.into();
-        Ok(machine::Launch { environment, lanes, inputs })
+        Ok(machine::Launch { environment, lanes, inputs, columns: Vec::new() })
     }
 
     fn pairs(&self, setup: &Setup, values: &CtmValues, request: &Request<'_>) -> Result<Dispatch, Error> {
