@@ -589,7 +589,7 @@ impl Prepared {
                 LoopConstant(count | 3 << 12 | 0xff << 24);
         }
         launch.environment_mut().fetch_program =
-            lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text), start: 0 });
+            lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text).into(), start: 0 });
         let words = words(&lowered.main);
         let code = Arc::new(Code::new(&words, 0, launch.environment.code_options()));
         let fetch = lowered.fetch.map_or(String::new(), |text| format!("\nfetch program:\n{text}"));
