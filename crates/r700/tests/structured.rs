@@ -650,7 +650,7 @@ fn no_program_breaks_a_rule_of_the_manual() {
     for seed in 0..300 {
         let Some(prepared) = Prepared::new(seed, &program(seed)) else { continue };
         let fetch = prepared.launch.environment.fetch_program.iter().map(|program| &program.words);
-        for words in fetch.chain([&prepared.words]) {
+        for words in fetch.map(|words| &words[..]).chain([&prepared.words[..]]) {
             let mut findings = lint(words, prepared.launch.environment.chip);
             // What stands behind COND(FALSE) is never reached.
             findings.retain(|finding| finding.rule.severity > Severity::Note);
