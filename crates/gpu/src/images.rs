@@ -4,11 +4,18 @@
 //! the submission reads. So an image is compared with memory once a submission, and again after a write of the chip.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_simt::vram::Vram;
 
 /// Images that are kept, at most.
 const MOST: usize = 64;
+
+/// Zeros after the bytes of an image: the sampler reads four bytes of an element, however short it is.
+const ZEROS: usize = 16;
+
+/// Zeros that replace bytes beyond the end of memory, at most.
+const BEYOND: usize = 1 << 30;
 
 /// Images of the last textures, the latest used last.
 #[derive(Clone, Debug)]
@@ -18,9 +25,11 @@ pub(crate) struct Images<K, I>(Vec<Kept<K, I>>);
 #[derive(Clone, Debug)]
 struct Kept<K, I> {
     key: K,
-    /// The address of the bytes in memory.
+    /// The address of the bytes in memory, and how many there are.
     start: usize,
-    bytes: Vec<u8>,
+    length: usize,
+    /// The bytes, and zeros.
+    bytes: Arc<Vec<u8>>,
     image: I,
     /// Whether memory still holds these bytes.
     current: bool,
@@ -33,8 +42,8 @@ impl<K, I> Default for Images<K, I> {
 }
 
 impl<K: PartialEq, I: Clone> Images<K, I> {
-    /// Returns the image of a key and the bytes of a range, or makes one of them. A range beyond the end of memory ends
-    /// there.
+    /// Returns the image of a key and the bytes of a range, or makes one of them. Zeros follow the bytes, and replace those
+    /// beyond the end of memory.
     ///
     /// # Errors
     /// The errors of `make`.
@@ -43,23 +52,24 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
         key: K,
         range: Range<usize>,
         memory: Vram<'_>,
-        make: impl FnOnce(&[u8]) -> Result<I, E>,
+        make: impl FnOnce(&Arc<Vec<u8>>) -> Result<I, E>,
     ) -> Result<I, E> {
         let end = range.end.min(memory.len());
         let start = range.start.min(end);
+        let beyond = range.len().saturating_sub(end - start).min(BEYOND);
         let same = |kept: &Kept<K, I>| {
             kept.key == key
-                && (kept.start, kept.bytes.len()) == (start, end - start)
-                && (kept.current || memory.holds(start, &kept.bytes))
+                && (kept.start, kept.length) == (start, end - start)
+                && (kept.current || memory.holds(start, &kept.bytes[..kept.length]))
         };
         let mut kept = match self.0.iter().position(same) {
             Some(at) => self.0.remove(at),
             None => {
-                let bytes = memory.bytes(start..end);
+                let bytes = Arc::new(memory.bytes_before(start..end, beyond + ZEROS));
                 let image = make(&bytes)?;
                 // Memory no longer has the bytes of an earlier image with this key.
                 self.0.retain(|kept| kept.key != key);
-                Kept { key, start, bytes, image, current: true }
+                Kept { key, start, length: end - start, bytes, image, current: true }
             }
         };
         kept.current = true;
@@ -79,7 +89,7 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
     /// Notes that a range of memory may have changed.
     pub(crate) fn written(&mut self, range: &Range<usize>) {
         for kept in &mut self.0 {
-            let end = kept.start + kept.bytes.len();
+            let end = kept.start + kept.length;
             kept.current &= range.end <= kept.start || end <= range.start;
         }
     }
@@ -109,7 +119,7 @@ mod tests {
         let (mut images, mut memory) = (Images::default(), vec![0; 8]);
         let mut made = 0;
         let mut get = |images: &mut Images<u8, u8>, memory: &mut [u8]| {
-            let make = |bytes: &[u8]| {
+            let make = |bytes: &Arc<Vec<u8>>| {
                 made += 1;
                 Ok::<u8, ()>(bytes[0])
             };
@@ -126,10 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn a_range_ends_where_memory_does() {
+    fn bytes_beyond_the_end_of_memory_are_zeros() {
         let (mut images, mut memory) = (Images::default(), vec![3; 4]);
-        let sum = |bytes: &[u8]| Ok::<usize, ()>(bytes.len());
-        assert_eq!(images.get(0, 2..9, Vram::new(&mut memory), sum), Ok(2));
-        assert_eq!(images.get(1, 8..9, Vram::new(&mut memory), sum), Ok(0));
+        let all = |bytes: &Arc<Vec<u8>>| Ok::<Vec<u8>, ()>(bytes[..bytes.len() - ZEROS].to_vec());
+        assert_eq!(images.get(0, 2..9, Vram::new(&mut memory), all), Ok(vec![3, 3, 0, 0, 0, 0, 0]));
+        assert_eq!(images.get(1, 8..9, Vram::new(&mut memory), all), Ok(vec![0]));
     }
 }

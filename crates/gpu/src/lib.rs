@@ -16,6 +16,7 @@ pub mod observe;
 pub mod r300;
 pub mod r600;
 mod register;
+mod texels;
 mod unknown;
 
 use std::ops::Range;

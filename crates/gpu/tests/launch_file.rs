@@ -100,7 +100,8 @@ fn everything() -> Launch {
         all.vertex_buffers.insert(number, VertexBuffer::from_resource(resource, bytes));
     }
     all.vertex_buffers.insert(9, VertexBuffer::constants(&[]));
-    let level = |width, height, depth| Level { width, height, depth, texels: texels(width * height * depth) };
+    let level =
+        |width, height, depth| Level { width, height, depth, texels: texels(width * height * depth).into() };
     let image = |shape, levels| reconverge_simt::texture::Image::new(shape, levels).unwrap();
     let one = 1f32.to_bits();
     for (unit, shape, levels, integer, last) in [
@@ -268,7 +269,7 @@ fn sampler() -> Sampler {
 }
 
 fn image() -> reconverge_simt::texture::Image {
-    let level = |width, height| Level { width, height, depth: 1, texels: texels(width * height) };
+    let level = |width, height| Level { width, height, depth: 1, texels: texels(width * height).into() };
     reconverge_simt::texture::Image::new(Shape::D2, vec![level(6, 5), level(3, 2), level(1, 1)]).unwrap()
 }
 

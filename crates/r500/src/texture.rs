@@ -86,7 +86,7 @@ mod tests {
         let level = |n: u32| {
             let size = 8 >> n;
             let texels = vec![[(n as f32).to_bits(); 4]; (size * size) as usize];
-            Level { width: size, height: size, depth: 1, texels }
+            Level { width: size, height: size, depth: 1, texels: texels.into() }
         };
         let image = Arc::new(Image::new(Shape::D2, (0..4).map(level).collect()).unwrap());
         Texture { image, sampler: Sampler { mip: MipFilter::Nearest, ..Sampler::default() } }
@@ -154,7 +154,7 @@ mod tests {
     fn arrays_are_refused_by_name() {
         let image = Image::new(
             Shape::D2Array,
-            vec![Level { width: 1, height: 1, depth: 2, texels: vec![[0; 4]; 2] }],
+            vec![Level { width: 1, height: 1, depth: 2, texels: vec![[0; 4]; 2].into() }],
         );
         let texture = Texture { image: Arc::new(image.unwrap()), sampler: Sampler::default() };
         assert_eq!(fetch(&texture, TexOp::LD, &at(0.0, 1.0)), Err(TextureError::Shape(Shape::D2Array)));

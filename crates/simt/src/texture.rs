@@ -13,12 +13,13 @@
 //! then between levels; a side of weight 0 is not read. What stays unmixed keeps its bits; a NaN that mixing makes
 //! is [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, a NaN level of detail too.
 
+pub mod elements;
 mod image;
 pub mod rows;
 #[cfg(test)]
 mod tests;
 
-pub use image::{Image, ImageError, Level, Shape};
+pub use image::{Decode, Image, ImageError, Level, Shape, Texels};
 
 /// The NaN that filtering gives, whatever NaN or infinities went in.
 pub const QUIET_NAN: u32 = 0x7fc0_0000;
@@ -515,7 +516,7 @@ fn fetch<T>(
     if let Some(slice) = place.slice {
         at[2] = slice as usize;
     }
-    value(level.texels[(at[2] * level.height as usize + at[1]) * level.width as usize + at[0]])
+    value(level.texel(at[0], at[1], at[2]))
 }
 
 /// The texel that `index` means on an axis of `size` texels; `None` for the border. (OpenGL 3.9.7)

@@ -10,6 +10,10 @@ use std::fmt;
 use crate::level::{Kind, Task};
 use crate::registers::Row;
 
+mod eight;
+
+pub use eight::{Eight, Words8};
+
 /// A level of vector instructions, as a token: a value exists only where the processor has the level.
 pub trait Wide: Copy + fmt::Debug {
     /// The level.
@@ -32,7 +36,7 @@ pub trait Wide: Copy + fmt::Debug {
 
     /// The level for what reads and writes words of single lanes: a vector of sixteen lanes that is taken apart takes longer
     /// than two of eight.
-    type Eight: Wide;
+    type Eight: Eight;
 
     /// Its token.
     fn eight(self) -> Self::Eight;

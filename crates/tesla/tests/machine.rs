@@ -689,7 +689,7 @@ fn mips(setup: &mut Setup) {
     let level = |number: u32| {
         let size = 8 >> number;
         let texels = vec![[(number as f32).to_bits(), 20, 30, 40]; (size * size) as usize];
-        Level { width: size, height: size, depth: 1, texels }
+        Level { width: size, height: size, depth: 1, texels: texels.into() }
     };
     let image = Arc::new(Image::new(Shape::D2, (0..4).map(level).collect()).unwrap());
     setup.textures.bind(3, image, Sampler { mip: MipFilter::Nearest, ..Sampler::default() });

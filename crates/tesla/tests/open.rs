@@ -226,7 +226,7 @@ fn a_discarded_lane_stays_active() {
 }
 
 fn texgather_gives_red() {
-    let levels = vec![Level { width: 1, height: 1, depth: 1, texels: vec![[5, 6, 7, 8]] }];
+    let levels = vec![Level { width: 1, height: 1, depth: 1, texels: vec![[5, 6, 7, 8]].into() }];
     let image = Arc::new(Image::new(Shape::D2, levels).unwrap());
     let mut textures = Textures::default();
     textures.bind(0, image, Sampler::default());

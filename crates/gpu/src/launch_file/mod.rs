@@ -185,7 +185,7 @@ fn image(unit: u8, image: &Image, store: &mut dyn Store) -> Result<Vec<(&'static
         Shape::D2Array => (vec![width, height, depth], &["layers"]),
         Shape::CubeArray => (vec![width, depth / 6], &["cube", "layers"]),
     };
-    let texels = image.levels().iter().flat_map(|level| level.texels.iter().flatten());
+    let texels = image.levels().iter().flat_map(|level| level.texels().flatten());
     let bytes = texels.flat_map(|word| word.to_le_bytes()).collect();
     let file = store.put("texture", "bin", bytes)?;
     let mut fields = vec![

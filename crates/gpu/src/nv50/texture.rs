@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use reconverge_raster::block::{Block, SIDE};
-use reconverge_raster::format::{Format, Number, shared_exponent};
+use reconverge_raster::block::Block;
+use reconverge_raster::format::{Format, Number};
+use reconverge_simt::texture::elements::Strides;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
@@ -14,6 +15,7 @@ use super::format;
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
 use super::surface::{Layout, TileMode};
+use crate::texels::{self, Element, LevelPlace, Select};
 
 /// Bytes of an entry.
 const ENTRY: usize = 32;
@@ -70,7 +72,7 @@ pub(super) fn bind(
 
 /// What is read where no texture is: one texel of zeros.
 fn nothing() -> Texture {
-    let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]] };
+    let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
     // One texel is an image of this shape.
     let image = Image::new(Shape::D2, vec![level]).unwrap_or_else(|error| unreachable!("{error}"));
     Texture::new(Arc::new(image), false)
@@ -115,45 +117,83 @@ impl Words {
     }
 }
 
-/// Elements of a texture.
-enum Texels {
-    Plain(Format),
-    Shared,
-    Blocks(Block),
+/// The elements of a texture.
+///
+/// # Errors
+/// A format that is not known, by its number.
+fn element(words: &Words) -> Result<Element, String> {
+    let signed = matches!(words.kinds[0], 1);
+    let block = |block: Block| Element::Block { block, srgb: words.srgb };
+    Ok(match words.format {
+        SHARED_EXPONENT => Element::SharedExponent,
+        0x24 => block(Block::Color),
+        0x25 => block(Block::ExplicitAlpha),
+        0x26 => block(Block::InterpolatedAlpha),
+        0x27 => block(Block::One { signed }),
+        0x28 => block(Block::Two { signed }),
+        number => {
+            let bits = format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
+            let number = |at: usize| match format::texture_number(words.kinds[at]) {
+                Number::Unorm if words.srgb && at < 3 => Number::Srgb,
+                // Depth as a float, with components beside it that are none.
+                Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
+                number => number,
+            };
+            let numbers = std::array::from_fn(number);
+            Element::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
+        }
+    })
 }
 
-impl Texels {
-    fn new(words: &Words) -> Result<Texels, String> {
-        let signed = matches!(words.kinds[0], 1);
-        Ok(match words.format {
-            SHARED_EXPONENT => Texels::Shared,
-            0x24 => Texels::Blocks(Block::Color),
-            0x25 => Texels::Blocks(Block::ExplicitAlpha),
-            0x26 => Texels::Blocks(Block::InterpolatedAlpha),
-            0x27 => Texels::Blocks(Block::One { signed }),
-            0x28 => Texels::Blocks(Block::Two { signed }),
-            number => {
-                let bits =
-                    format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
-                let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                    Number::Unorm if words.srgb && at < 3 => Number::Srgb,
-                    // Depth as a float, with components beside it that are none.
-                    Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
-                    number => number,
-                };
-                let numbers = std::array::from_fn(number);
-                Texels::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
-            }
-        })
-    }
+/// Most texels of a level.
+const MOST: usize = 1 << 26;
 
-    /// Bytes of an element, and how many texels it is wide and high.
-    fn size(&self) -> (usize, usize) {
-        match self {
-            Texels::Plain(format) => (format.bytes.into(), 1),
-            Texels::Shared => (4, 1),
-            Texels::Blocks(block) => (block.bytes(), SIDE),
+/// Most bytes of a texture.
+const MOST_BYTES: usize = 1 << 32;
+
+/// A level in memory.
+struct Stored {
+    size: [usize; 3],
+    layout: Layout,
+    /// Bytes from the start of the texture.
+    start: usize,
+}
+
+impl Stored {
+    /// The level among the bytes of its texture, with `stride` bytes from one layer to the next. Tiles of several slices are
+    /// put into rows first.
+    fn level(
+        &self,
+        bytes: &Arc<Vec<u8>>,
+        (end, stride): (usize, usize),
+        element: Element,
+        select: [Select; 4],
+    ) -> Level {
+        let (count, side) = (element.bytes(), element.side());
+        let [width, height, depth] = self.size;
+        let row = self.layout.pitch();
+        if self.layout.has_rows() {
+            let strides = Strides { start: self.start, element: count, row, slice: stride };
+            return texels::level(bytes, LevelPlace { size: self.size, strides, end }, element, select);
         }
+        let (row_bytes, rows) = (width.div_ceil(side) * count, height.div_ceil(side));
+        let mut all = Vec::with_capacity(row_bytes * rows * depth + row);
+        for (z, y) in (0..depth).flat_map(|z| (0..rows).map(move |y| (z, y))) {
+            let mut x = 0;
+            while x < row_bytes {
+                let run = self.layout.run(x).min(row_bytes - x);
+                let at = self.start + self.layout.place(x, y, z);
+                let there = bytes.get(at..(at + run).min(end)).unwrap_or(&[]);
+                all.extend_from_slice(there);
+                all.resize(all.len() + run - there.len(), 0);
+                x += run;
+            }
+        }
+        let (end, slice) = (all.len(), row_bytes * rows);
+        all.resize(end + size_of::<u128>(), 0);
+        let strides = Strides { start: 0, element: count, row: row_bytes, slice };
+        let place = LevelPlace { size: self.size, strides, end };
+        texels::level(&Arc::new(all), place, element, select)
     }
 }
 
@@ -163,8 +203,8 @@ impl Texels {
 /// What is not supported of it, by name.
 fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, String> {
     let words = Words::new(entry);
-    let texels = Texels::new(&words)?;
-    let (bytes, side) = texels.size();
+    let element = element(&words)?;
+    let (bytes, side) = (element.bytes(), element.side());
     let [width, height, depth] = words.size;
     let (shape, has_height, has_depth, layers) = match words.target {
         0 => (Shape::D1, false, false, 1),
@@ -179,17 +219,13 @@ fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool
     };
     let integer = words.kinds.iter().all(|kind| matches!(kind, 3 | 4));
     let one = |source: u32| if source == 6 { 1 } else { 1f32.to_bits() };
-    let select = |texel: [u32; 4]| {
+    let select = words.sources.map(|source| match source {
         // Depth is compared, and the sources choose from what comes of it.
-        if compares {
-            return [texel[depth_component(words.format)]; 4];
-        }
-        words.sources.map(|source| match source {
-            2..=5 => texel[source as usize - 2],
-            6 | 7 => one(source),
-            _ => 0,
-        })
-    };
+        _ if compares => Select::Component(depth_component(words.format) as u8),
+        2..=5 => Select::Component(source as u8 - 2),
+        6 | 7 => Select::Word(one(source)),
+        _ => Select::Word(0),
+    });
     // The chain of all levels, of which the view has some.
     let levels = if words.linear { 0..=0 } else { words.levels.clone() };
     let level_size = |number: usize| {
@@ -213,7 +249,11 @@ fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool
     let mut at = 0;
     for number in 0..=stored.max(*levels.end()) {
         starts.push(at);
-        at += layout(number).bytes(level_size(number).2);
+        let (_, high, depth) = level_size(number);
+        at += match layout(number) {
+            Layout::Linear { pitch } => pitch.saturating_mul(high.div_ceil(side)),
+            tiled => tiled.bytes(depth),
+        };
     }
     let layer_stride = match words.linear {
         true => 0,
@@ -222,53 +262,23 @@ fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool
     // All that is read lies within.
     let most = if has_depth { 1 } else { layers };
     let size = most.saturating_sub(1).saturating_mul(layer_stride).saturating_add(at);
-    let range = words.address..words.address.saturating_add(size);
-    images.get((*entry, compares), range, memory, |_| {
-        let mut all = Vec::new();
-        for number in levels {
+    let levels: Vec<Stored> = levels
+        .map(|number| {
             let (width, height, depth) = level_size(number);
-            let layout = layout(number);
             let slices = if has_depth { depth } else { layers };
-            let count = width.checked_mul(height).and_then(|count| count.checked_mul(slices));
-            let count = count.filter(|count| *count <= 1 << 26).ok_or("textures of that many texels")?;
-            let mut found = vec![[0; 4]; count];
-            for slice in 0..slices {
-                let (z, layer) = if has_depth { (slice, 0) } else { (0, slice) };
-                let start = words.address + starts[number] + layer * layer_stride;
-                for y in (0..height).step_by(side) {
-                    for x in (0..width).step_by(side) {
-                        let place = start + layout.place(x / side * bytes, y / side, z);
-                        let mut element = [0; 16];
-                        let element: &[u8] =
-                            memory.read(place, &mut element[..bytes]).map_or(&[], |read| read);
-                        let first = (slice * height + y) * width + x;
-                        match &texels {
-                            Texels::Plain(format) => found[first] = select(format.read(element)),
-                            Texels::Shared => found[first] = select(shared_exponent(load(memory, place))),
-                            Texels::Blocks(block) => {
-                                let block = block.texels(element, words.srgb);
-                                for row in 0..SIDE.min(height - y) {
-                                    let count = SIDE.min(width - x);
-                                    for (to, texel) in found[first + row * width..][..count]
-                                        .iter_mut()
-                                        .zip(&block[row * SIDE..])
-                                    {
-                                        *to = select(*texel);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            all.push(Level {
-                width: width as u32,
-                height: height as u32,
-                depth: slices as u32,
-                texels: found,
-            });
-        }
-        let image = Image::new(shape, all).map_err(|error| error.to_string())?;
+            Stored { size: [width, height, slices], layout: layout(number), start: starts[number] }
+        })
+        .collect();
+    let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
+    if size > MOST_BYTES || counts.max().is_some_and(|count| count > MOST) {
+        return Err("textures of that many texels".to_owned());
+    }
+    let range = words.address..words.address.saturating_add(size);
+    images.get((*entry, compares), range, memory, |bytes| {
+        // Tiles of a level with depth hold several slices, or there is one.
+        let stride = if has_depth { 0 } else { layer_stride };
+        let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
+        let image = Image::new(shape, levels.collect()).map_err(|error| error.to_string())?;
         let components = words.sources.map(|source| match source {
             2..=5 => Component::Share,
             6 | 7 => Component::One,

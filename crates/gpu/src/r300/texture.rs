@@ -8,12 +8,15 @@ use std::sync::Arc;
 
 use reconverge_r500::texture::Texture;
 use reconverge_raster::block::SIDE;
-use reconverge_simt::texture::{Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_raster::format::{Format, Number};
+use reconverge_simt::texture::elements::Strides;
+use reconverge_simt::texture::{Filter, Image, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Texel};
 use super::registers::{self as reg, *};
 use super::state::{State, fields};
+use crate::texels::{self, Element, LevelPlace, Select};
 
 /// Bytes by which the padding of a texture may lie behind the end of its buffer.
 const SLACK: usize = 1 << 20;
@@ -105,51 +108,29 @@ impl Layout {
         (0..self.levels).map(|number| self.level(number)).map(|place| place.layer * place.depth).sum()
     }
 
-    /// The image in these bytes, with the components of its texels selected.
-    fn image(&self, bytes: &[u8], selected: impl Fn([u32; 4]) -> [u32; 4]) -> Result<Image, String> {
-        let size = self.texel.bytes();
+    /// The image in these bytes, of which `length` are the buffer's, with the components of its texels selected.
+    fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
+        let (element, select) = match self.texel {
+            Texel::Plain(format) => (Element::Plain(format), select),
+            Texel::Block(block) => (Element::Block { block, srgb: self.srgb }, select),
+            // The depth is red.
+            Texel::Depth => {
+                let depth = select.map(|select| match select {
+                    Select::Component(0) => Select::Component(1),
+                    Select::Component(_) => Select::Word(0),
+                    Select::Word(word) => Select::Word(word),
+                });
+                (Element::Plain(Format::new([8, 24, 0, 0], Number::Unorm)), depth)
+            }
+        };
         let mut levels = Vec::new();
         let mut start = 0;
-        for level in 0..self.levels {
-            let Place { width, height, depth, stride, layer } = self.level(level);
-            let element = |at: usize| bytes.get(at..(at + size).min(bytes.len())).unwrap_or(&[]);
-            let mut texels = vec![[0; 4]; width * height * depth];
-            for z in 0..depth {
-                let first = start + z * layer;
-                match self.texel {
-                    Texel::Block(block) => {
-                        for (y, x) in (0..height)
-                            .step_by(SIDE)
-                            .flat_map(|y| (0..width).step_by(SIDE).map(move |x| (y, x)))
-                        {
-                            let at = first + y / SIDE * stride + x / SIDE * size;
-                            let found = block.texels(element(at), self.srgb);
-                            for row in 0..SIDE.min(height - y) {
-                                for column in 0..SIDE.min(width - x) {
-                                    texels[(z * height + y + row) * width + x + column] =
-                                        selected(found[row * SIDE + column]);
-                                }
-                            }
-                        }
-                    }
-                    Texel::Plain(format) => {
-                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                            let at = first + y * stride + x * size;
-                            texels[(z * height + y) * width + x] = selected(format.read(element(at)));
-                        }
-                    }
-                    Texel::Depth => {
-                        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-                            let bytes = element(first + y * stride + x * 4).try_into().unwrap_or_default();
-                            let depth = f64::from(u32::from_le_bytes(bytes) >> 8) / 16_777_215.;
-                            texels[(z * height + y) * width + x] =
-                                selected([(depth as f32).to_bits(), 0, 0, 0]);
-                        }
-                    }
-                }
-            }
+        for number in 0..self.levels {
+            let Place { width, height, depth, stride, layer } = self.level(number);
+            let strides = Strides { start, element: element.bytes(), row: stride, slice: layer };
+            let place = LevelPlace { size: [width, height, depth], strides, end: length };
+            levels.push(texels::level(bytes, place, element, select));
             start += layer * depth;
-            levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
         }
         Image::new(self.shape, levels).map_err(|error| format!("a texture: {error}"))
     }
@@ -200,15 +181,13 @@ pub(super) fn texture(
     let select = [format1.sel_red, format1.sel_green, format1.sel_blue, format1.sel_alpha];
     // The unit exchanges x and z of a decoded block, as the driver's selection does: both together are plain.
     let exchanged = filter1.dxtc_swizzle && (0x0f..=0x11).contains(&number);
-    let selected = |texel: [u32; 4]| {
-        select.map(|select| match select {
-            0 if exchanged => texel[2],
-            2 if exchanged => texel[0],
-            0..=3 => texel[usize::from(select)],
-            5 => 1f32.to_bits(),
-            _ => 0,
-        })
-    };
+    let select = select.map(|select| match select {
+        0 if exchanged => Select::Component(2),
+        2 if exchanged => Select::Component(0),
+        0..=3 => Select::Component(select),
+        5 => Select::Word(1f32.to_bits()),
+        _ => Select::Word(0),
+    });
     let words = [
         reg::TX_FORMAT0_0,
         reg::TX_FORMAT1_0,
@@ -223,16 +202,16 @@ pub(super) fn texture(
     }
     let end = place.end.min(place.start + layout.bytes());
     let range = place.start..end;
-    let make = |bytes: &[u8]| layout.image(bytes, selected).map(Arc::new);
-    let image = images.get((words, place), range, memory, make)?;
+    let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, end - place.start, select).map(Arc::new);
+    let image = images.get((words, place.clone()), range, memory, make)?;
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
-    let sampler = sampler(&filter0, &filter1, selected(border));
+    let border = select.map(|select| select.of(border));
+    let sampler = sampler(&filter0, &filter1, border);
     Ok(Texture { image, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.
 fn border(word: u32, texel: Texel) -> [u32; 4] {
-    use reconverge_raster::format::{Format, Number};
     let packed = |bits: [u8; 4]| Format::new(bits, Number::Unorm).read(&word.to_le_bytes());
     match texel {
         Texel::Plain(format) => {

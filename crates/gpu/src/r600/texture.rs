@@ -4,14 +4,16 @@
 //! driver never maps a tiled one.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
-use reconverge_raster::block::{Block, SIDE};
-use reconverge_raster::format::shared_exponent;
-use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
+use reconverge_raster::block::Block;
+use reconverge_simt::texture::elements::Strides;
+use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
+use crate::texels::{self, Element, LevelPlace, Select};
 
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
@@ -27,14 +29,13 @@ pub(super) struct Resource {
 /// Images of draws before.
 pub(super) type Images = crate::images::Images<Resource, Texture>;
 
-/// [`image`], or one that was made of the same words and bytes.
+/// Returns a texture, or one that was made of the same words and bytes.
 ///
 /// # Errors
-/// As [`image`].
+/// What is not supported of it, by name.
 pub(super) fn texture(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
-    let start = resource.buffers.iter().map(|buffer| buffer.start).min().unwrap_or(0);
-    let end = resource.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
-    images.get(resource.clone(), start..end, memory, |bytes| image(resource, start, bytes))
+    let layout = TextureLayout::new(resource)?;
+    images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes))
 }
 
 /// What the words of a texture resource say.
@@ -88,113 +89,132 @@ fn block(words: &Words) -> Option<Block> {
     }
 }
 
-/// Returns a texture as an image. `memory` is a copy of memory from offset `origin` on, with all buffers of the texture.
+/// The elements of a texture.
 ///
 /// # Errors
-/// What is not supported of it, by name.
-fn image(resource: &Resource, origin: usize, memory: &[u8]) -> Result<Texture, String> {
-    let words = Words::new(&resource.words);
-    let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
-        return Err("a texture without a relocation".to_owned());
-    };
-    let others = others.unwrap_or(first);
-    let shape = match words.dim {
-        0 => Shape::D1,
-        1 => Shape::D2,
-        2 => Shape::D3,
-        3 => Shape::Cube,
-        4 => Shape::D1Array,
-        5 => Shape::D2Array,
-        6 => Shape::D2,
-        7 => Shape::D2Array,
-        dim => return Err(format!("textures of DIM {dim}")),
-    };
-    let block = block(&words);
-    let (side, bytes) = match block {
-        Some(block) => (SIDE, block.bytes()),
-        None if words.format == SHARED_EXPONENT => (1, 4),
-        None => {
-            let format = format::texture(words.format, &words.components);
-            let format = format.ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))?;
-            (1, usize::from(format.bytes))
-        }
-    };
-    let layers = match words.dim {
-        2 => 1,
-        3 => 6,
-        4 | 5 | 7 => words.layers.len().max(1),
-        _ => 1,
-    };
-    // LAST_LEVEL of what has samples is the logarithm of their number. They lie one behind another in a layer, and are read
-    // as levels of one size.
-    let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
-    let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
-    let mut levels = Vec::new();
-    let mut tile_mode = words.tile_mode;
-    let mut next = start_of(others, resource.words[3]);
-    let last_level = if samples > 1 { samples - 1 } else { words.last_level };
-    for number in 0..=last_level {
-        let (number, sample) = if samples > 1 { (0, number) } else { (number, 0) };
-        let shrunk = |size: usize| (size >> number).max(1);
-        let (width, height) =
-            (shrunk(words.size[0]), if matches!(words.dim, 0 | 4) { 1 } else { shrunk(words.size[1]) });
-        let depth = if words.dim == 2 { shrunk(words.size[2]) } else { layers };
-        let whole = if words.dim == 4 { words.size[1].max(words.size[2]) } else { words.size[2] };
-        let slices = match words.dim {
-            2 => shrunk(words.size[2]).next_power_of_two(),
-            3 => 8,
-            // Captured: 5 layers take the place of 8.
-            4 | 5 | 7 => whole.next_power_of_two(),
+/// A format that is not known, by its number.
+fn element(words: &Words) -> Result<Element, String> {
+    if let Some(block) = block(words) {
+        return Ok(Element::Block { block, srgb: words.components.srgb });
+    }
+    if words.format == SHARED_EXPONENT {
+        return Ok(Element::SharedExponent);
+    }
+    let format = format::texture(words.format, &words.components);
+    format.map(Element::Plain).ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))
+}
+
+/// A texture and its place in memory.
+struct TextureLayout {
+    words: Words,
+    shape: Shape,
+    element: Element,
+    samples: usize,
+    /// Memory with all levels.
+    range: Range<usize>,
+    /// Levels, or samples of the only one, by their places in the range.
+    levels: Vec<LevelPlace>,
+}
+
+impl TextureLayout {
+    /// The layout of a texture.
+    ///
+    /// # Errors
+    /// What is not supported of it, by name.
+    fn new(resource: &Resource) -> Result<TextureLayout, String> {
+        let words = Words::new(&resource.words);
+        let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
+            return Err("a texture without a relocation".to_owned());
+        };
+        let others = others.unwrap_or(first);
+        let shape = match words.dim {
+            0 => Shape::D1,
+            1 => Shape::D2,
+            2 => Shape::D3,
+            3 => Shape::Cube,
+            4 => Shape::D1Array,
+            5 => Shape::D2Array,
+            6 => Shape::D2,
+            7 => Shape::D2Array,
+            dim => return Err(format!("textures of DIM {dim}")),
+        };
+        let element = element(&words)?;
+        let (side, bytes) = (element.side(), element.bytes());
+        let layers = match words.dim {
+            2 => 1,
+            3 => 6,
+            4 | 5 | 7 => words.layers.len().max(1),
             _ => 1,
         };
-        let padded = |size: usize| if number == 0 { size } else { size.next_power_of_two() }.div_ceil(side);
-        let place = Place::new(&mut tile_mode, padded(width), padded(height), bytes);
-        let pitch = if number == 0 { words.pitch / side } else { place.pitch };
-        let (start, end) = match number {
-            0 => (start_of(first, resource.words[2]), first.end),
-            _ => (next, others.end),
-        };
-        if number > 0 {
-            next += place.pitch * place.height * bytes * slices;
-        }
-        let slice =
-            pitch * if number == 0 { padded_height(words.tile_mode, padded(height)) } else { place.height };
-        let first_layer = if matches!(words.dim, 4 | 5 | 7) { words.layers.start } else { 0 };
-        let mut texels = vec![[0; 4]; width * height * depth];
-        for z in 0..depth {
-            for (y, x) in
-                (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x)))
-            {
-                let slice = ((first_layer + z) * samples + sample) * slice;
-                let at = start + (slice + y / side * pitch + x / side) * bytes;
-                let element = memory.get(at - origin..(at + bytes).min(end) - origin).unwrap_or(&[]);
-                let first = (z * height + y) * width + x;
-                match block {
-                    None => texels[first] = texel(&words, element),
-                    Some(block) => {
-                        let found = block.texels(element, words.components.srgb);
-                        for row in 0..SIDE.min(height - y) {
-                            let count = SIDE.min(width - x);
-                            texels[first + row * width..][..count]
-                                .copy_from_slice(&found[row * SIDE..][..count]);
-                        }
-                    }
-                }
+        // LAST_LEVEL of what has samples is the logarithm of their number. They lie one behind another in a layer, and are read
+        // as levels of one size.
+        let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
+        let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
+        let mut levels = Vec::new();
+        let mut tile_mode = words.tile_mode;
+        let mut next = start_of(others, resource.words[3]);
+        let last_level = if samples > 1 { samples - 1 } else { words.last_level };
+        for number in 0..=last_level {
+            let (number, sample) = if samples > 1 { (0, number) } else { (number, 0) };
+            let shrunk = |size: usize| (size >> number).max(1);
+            let (width, height) =
+                (shrunk(words.size[0]), if matches!(words.dim, 0 | 4) { 1 } else { shrunk(words.size[1]) });
+            let depth = if words.dim == 2 { shrunk(words.size[2]) } else { layers };
+            let whole = if words.dim == 4 { words.size[1].max(words.size[2]) } else { words.size[2] };
+            let slices = match words.dim {
+                2 => shrunk(words.size[2]).next_power_of_two(),
+                3 => 8,
+                // Captured: 5 layers take the place of 8.
+                4 | 5 | 7 => whole.next_power_of_two(),
+                _ => 1,
+            };
+            let padded =
+                |size: usize| if number == 0 { size } else { size.next_power_of_two() }.div_ceil(side);
+            let place = Place::new(&mut tile_mode, padded(width), padded(height), bytes);
+            let pitch = if number == 0 { words.pitch / side } else { place.pitch };
+            let (start, end) = match number {
+                0 => (start_of(first, resource.words[2]), first.end),
+                _ => (next, others.end),
+            };
+            if number > 0 {
+                next += place.pitch * place.height * bytes * slices;
             }
+            let rows =
+                if number == 0 { padded_height(words.tile_mode, padded(height)) } else { place.height };
+            let slice = pitch * rows * bytes;
+            let first_layer = if matches!(words.dim, 4 | 5 | 7) { words.layers.start } else { 0 };
+            let start = start + (first_layer * samples + sample) * slice;
+            let strides = Strides { start, element: bytes, row: pitch * bytes, slice: samples * slice };
+            levels.push(LevelPlace { size: [width, height, depth], strides, end });
         }
-        levels.push(Level { width: width as u32, height: height as u32, depth: depth as u32, texels });
+        let start = levels.iter().map(|level| level.strides.start).min().unwrap_or(0);
+        let end = levels.iter().map(|level| level.last(element).min(level.end)).max().unwrap_or(0);
+        for level in &mut levels {
+            level.strides.start -= start;
+            level.end = level.end.saturating_sub(start);
+        }
+        Ok(TextureLayout { words, shape, element, samples, range: start..end.max(start), levels })
     }
-    let image = if samples > 1 { Image::of_samples(shape, levels) } else { Image::new(shape, levels) };
-    let image = image.map_err(|error| error.to_string())?;
-    let integer = words.components.num_format == 1;
-    let one = if integer { 1 } else { 1f32.to_bits() };
-    let select = words.select.map(|select| match select {
-        0..=3 => Component::Texel(select as u8),
-        5 => Component::Word(one),
-        _ => Component::Word(0),
-    });
-    let fractions = words.components.num_format == 0 && !matches!(words.format, 0x0e | 0x1c);
-    Ok(Texture { image: image.into(), integer, fractions, select })
+
+    /// The texture with the elements in a copy of its range.
+    ///
+    /// # Errors
+    /// What is not supported of it, by name.
+    fn image(&self, bytes: &Arc<Vec<u8>>) -> Result<Texture, String> {
+        let TextureLayout { words, shape, element, samples, levels, .. } = self;
+        let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
+        let image = if *samples > 1 { Image::of_samples(*shape, levels) } else { Image::new(*shape, levels) };
+        let image = image.map_err(|error| error.to_string())?;
+        let integer = words.components.num_format == 1;
+        let one = if integer { 1 } else { 1f32.to_bits() };
+        let select = words.select.map(|select| match select {
+            0..=3 => Component::Texel(select as u8),
+            5 => Component::Word(one),
+            _ => Component::Word(0),
+        });
+        let fractions = words.components.num_format == 0 && !matches!(words.format, 0x0e | 0x1c);
+        Ok(Texture { image: image.into(), integer, fractions, select })
+    }
 }
 
 /// Rows that the first level of a texture takes, of which the driver names the pitch only.
@@ -228,17 +248,6 @@ impl Place {
         };
         Place { pitch: width.next_multiple_of(to_width), height: height.next_multiple_of(to_height) }
     }
-}
-
-/// The components of an element, before DST_SEL.
-fn texel(words: &Words, element: &[u8]) -> [u32; 4] {
-    if words.format == SHARED_EXPONENT {
-        let mut bytes = [0; 4];
-        let length = element.len().min(4);
-        bytes[..length].copy_from_slice(&element[..length]);
-        return shared_exponent(u32::from_le_bytes(bytes));
-    }
-    format::texture(words.format, &words.components).map_or([0; 4], |format| format.read(element))
 }
 
 /// A sampler; `border` is what its registers hold.

@@ -53,7 +53,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     };
     let mut lods = [0; N];
     if fetch.plan.needs_lod::<N>(Read::Floats) {
-        let of_quads = || lods_of_quads(&fetch.image, &fetch.sampler, coordinates, fetching);
+        let of_quads = || lods_of_quads(wide, &fetch.image, &fetch.sampler, coordinates, fetching);
         lods = match fetch.op {
             TexOp::LODBIAS => {
                 let mut lods = of_quads();

@@ -1,8 +1,7 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
-use reconverge_simt::mask::members;
-use reconverge_simt::texture::rows::{Positions, Read, lods_of_differences, lods_of_gradients};
+use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
@@ -15,7 +14,7 @@ use crate::chip::LANES;
 use crate::flow::{Before, Changes};
 use crate::lane;
 use crate::launch::Launch;
-use crate::reference::texture::{Lod, clamp, load};
+use crate::reference::texture::{Lod, clamp};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
@@ -124,12 +123,11 @@ impl Runner<'_> {
                 sample_rows(wide, sample, texture, &src, &wave.held, lanes.0, &mut values);
                 select(texture, &mut values);
             }
-            FetchWork::Load(bound, offset) => {
-                let texture = texture(&wave.launch, *bound);
-                for lane in members(lanes.0) {
-                    let texel = load(&texture.image, src.map(|row| row[lane]), *offset);
-                    (0..4).for_each(|chan| values[chan][lane] = texel[chan]);
-                }
+            FetchWork::Load(load) => {
+                let texture = texture(&wave.launch, load.bound);
+                let numbers = [0, 1, 2].map(|axis| if load.axes[axis] { src[axis] } else { &ZERO });
+                let at = Texel { numbers, offset: load.offset, level: src[3] };
+                load.plan.fetch(wide, &texture.image, &at, lanes.0, &mut values);
                 select(texture, &mut values);
             }
             FetchWork::Gradients(step) => {
@@ -199,6 +197,9 @@ impl Runner<'_> {
     }
 }
 
+/// A row of zeros.
+static ZERO: [u32; LANES] = [0; LANES];
+
 /// Where the components of a result go, and what of it.
 pub(super) type Targets = [Option<(Place, Chosen)>; 4];
 
@@ -267,7 +268,7 @@ fn sample_rows<W: Wide>(
     let mut lods = [0; LANES];
     if plan.needs_lod(read) {
         lods = match kind.lod {
-            Lod::Quad => lods_of_differences(image, sampler, [x, y, z], lanes),
+            Lod::Quad => lods_of_differences(wide, image, sampler, [x, y, z], lanes),
             Lod::Gradients => {
                 let nothing = [[0; LANES]; 4];
                 let [h, v] = held.gradients.each_ref().map(|loaded| loaded.as_deref().unwrap_or(&nothing));

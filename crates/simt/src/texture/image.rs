@@ -1,6 +1,11 @@
 //! Images: texels with their shape, in mip levels.
 
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
 use thiserror::Error;
+
+use super::elements::Elements;
 
 /// What the coordinates of an image mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +27,7 @@ pub enum Shape {
 }
 
 /// One mip level.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Level {
     /// Texels a row.
     pub width: u32,
@@ -30,9 +35,115 @@ pub struct Level {
     pub height: u32,
     /// Slices of a 3D image, layers of an array, faces of a cube.
     pub depth: u32,
-    /// Bits of r, g, b, a; row by row from t = 0, slice by slice.
-    pub texels: Vec<[u32; 4]>,
+    /// The texels.
+    pub texels: Texels,
 }
+
+/// Texels of a level, row by row from t = 0, slice by slice.
+#[derive(Clone)]
+pub enum Texels {
+    /// Bits of r, g, b, a.
+    Words(Vec<[u32; 4]>),
+    /// Elements that are converted when they are read.
+    Elements(Elements),
+    /// Bits of r, g, b, a, which the first read computes.
+    Later(Arc<LazyLock<Vec<[u32; 4]>, Decode>>),
+}
+
+/// Computes the texels of a level: as many as the level has.
+pub type Decode = Box<dyn FnOnce() -> Vec<[u32; 4]> + Send>;
+
+impl Texels {
+    /// Texels that the first read computes.
+    pub fn later(decode: impl FnOnce() -> Vec<[u32; 4]> + Send + 'static) -> Texels {
+        Texels::Later(Arc::new(LazyLock::new(Box::new(decode))))
+    }
+}
+
+impl From<Vec<[u32; 4]>> for Texels {
+    fn from(words: Vec<[u32; 4]>) -> Texels {
+        Texels::Words(words)
+    }
+}
+
+impl FromIterator<[u32; 4]> for Texels {
+    fn from_iter<T: IntoIterator<Item = [u32; 4]>>(texels: T) -> Texels {
+        Texels::Words(texels.into_iter().collect())
+    }
+}
+
+impl fmt::Debug for Texels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Texels::Words(words) => f.debug_tuple("Words").field(words).finish(),
+            Texels::Elements(elements) => elements.fmt(f),
+            Texels::Later(_) => f.write_str("Later"),
+        }
+    }
+}
+
+impl Level {
+    /// Returns bits of r, g, b, a of a texel.
+    ///
+    /// # Panics
+    /// The texel is outside of the level.
+    pub fn texel(&self, x: usize, y: usize, z: usize) -> [u32; 4] {
+        let number = || (z * self.height as usize + y) * self.width as usize + x;
+        match &self.texels {
+            Texels::Words(words) => words[number()],
+            Texels::Elements(elements) => elements.texel(x, y, z),
+            Texels::Later(later) => later[number()],
+        }
+    }
+
+    /// Returns bits of r, g, b, a of all texels, row by row from t = 0, slice by slice.
+    pub fn texels(&self) -> impl Iterator<Item = [u32; 4]> {
+        self.rows().flat_map(|row| self.row(row))
+    }
+
+    /// Returns y and z of all rows.
+    fn rows(&self) -> impl Iterator<Item = (usize, usize)> + use<> {
+        let [_, height, depth] = self.size().map(|size| size as usize);
+        (0..depth).flat_map(move |z| (0..height).map(move |y| (y, z)))
+    }
+
+    /// Returns bits of r, g, b, a of the texels of a row.
+    fn row(&self, (y, z): (usize, usize)) -> impl Iterator<Item = [u32; 4]> {
+        (0..self.width as usize).map(move |x| self.texel(x, y, z))
+    }
+
+    /// Returns width, height and depth.
+    fn size(&self) -> [u32; 3] {
+        [self.width, self.height, self.depth]
+    }
+}
+
+/// Levels are equal if their sizes and texels are, whatever form the texels have.
+impl PartialEq for Level {
+    fn eq(&self, other: &Level) -> bool {
+        if self.size() != other.size() {
+            return false;
+        }
+        let like = match (&self.texels, &other.texels) {
+            (Texels::Words(own), Texels::Words(others)) => return own == others,
+            (Texels::Later(own), Texels::Later(others)) if Arc::ptr_eq(own, others) => return true,
+            (Texels::Elements(own), Texels::Elements(others)) if own.is_like(others) => Some((own, others)),
+            _ => None,
+        };
+        self.rows().all(|(y, z)| {
+            let width = self.width as usize;
+            // Rows of equal bytes are equal; others can be.
+            let equal =
+                like.is_some_and(|(own, others)| match (own.row(width, y, z), others.row(width, y, z)) {
+                    (Some(own), Some(others)) => own == others,
+                    _ => false,
+                });
+            equal || self.row((y, z)).eq(other.row((y, z)))
+        })
+    }
+}
+
+impl Eq for Level {}
 
 /// Texels with their shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +170,12 @@ pub enum ImageError {
         wanted: u64,
         /// Texels there.
         found: usize,
+    },
+    /// Elements are beyond the end of their bytes.
+    #[error("level {level} is larger than the bytes of its elements")]
+    Beyond {
+        /// The level.
+        level: usize,
     },
     /// A level is not half as large as the one before, rounded down but at least 1; layers and faces stay.
     /// (OpenGL 3.0, "Texture Completeness")
@@ -101,7 +218,7 @@ impl Image {
     pub fn new(shape: Shape, levels: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &levels)?;
         for (before, pair) in levels.windows(2).enumerate() {
-            let size = |level: &Level| [level.width, level.height, level.depth];
+            let size = Level::size;
             let halves = if shape == Shape::D3 { [true; 3] } else { [true, true, false] };
             let half = |axis: usize, size: u32| if halves[axis] { (size / 2).max(1) } else { size };
             let (above, found) = (size(&pair[0]), size(&pair[1]));
@@ -122,7 +239,7 @@ impl Image {
     /// Sizes and texels that do not fit together.
     pub fn of_samples(shape: Shape, samples: Vec<Level>) -> Result<Image, ImageError> {
         Image::check(shape, &samples)?;
-        let size = |level: &Level| [level.width, level.height, level.depth];
+        let size = Level::size;
         let wanted = samples.first().map_or([0; 3], size);
         match samples.iter().position(|sample| size(sample) != wanted) {
             Some(level) => Err(ImageError::Chain { level, wanted, found: size(&samples[level]) }),
@@ -152,8 +269,14 @@ impl Image {
             if !fits {
                 return Err(ImageError::Size { level: number, shape, width, height, depth });
             }
-            if wanted != level.texels.len() as u64 {
-                return Err(ImageError::Texels { level: number, wanted, found: level.texels.len() });
+            match &level.texels {
+                Texels::Words(words) if wanted != words.len() as u64 => {
+                    return Err(ImageError::Texels { level: number, wanted, found: words.len() });
+                }
+                Texels::Elements(elements) if !elements.reaches(level.size()) => {
+                    return Err(ImageError::Beyond { level: number });
+                }
+                Texels::Words(_) | Texels::Elements(_) | Texels::Later(_) => {}
             }
         }
         Ok(())
@@ -176,7 +299,7 @@ impl Image {
     /// # Errors
     /// Sizes and texels that do not fit together.
     pub fn flat(width: u32, height: u32, texels: Vec<[u32; 4]>) -> Result<Image, ImageError> {
-        Image::new(Shape::D2, vec![Level { width, height, depth: 1, texels }])
+        Image::new(Shape::D2, vec![Level { width, height, depth: 1, texels: texels.into() }])
     }
 
     /// What the coordinates mean.
@@ -194,6 +317,6 @@ impl Image {
         let level = self.levels.get(level)?;
         let inside = |at: i64, size: u32| (0..i64::from(size)).contains(&at).then_some(at as usize);
         let (x, y, z) = (inside(x, level.width)?, inside(y, level.height)?, inside(z, level.depth)?);
-        Some(level.texels[(z * level.height as usize + y) * level.width as usize + x])
+        Some(level.texel(x, y, z))
     }
 }

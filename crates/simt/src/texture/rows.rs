@@ -1,37 +1,41 @@
 //! The sampler over whole rows of lanes: what [`sample`] and its kin give lane by lane, bit for bit.
 //!
 //! A [`Plan`] is what an image and a sampler settle before any lane reads: the filter and the level where no level of
-//! detail can change them, the sizes of the levels, whether the border can be met. [`Plan::read`] then works on rows: texel
-//! coordinates, wrapping and weights of all lanes, one level at a time; texels lane by lane, 16 bytes each; mixing again as
-//! rows. Where lanes read different levels, each level is read for all lanes, and each lane keeps its own.
+//! detail can change them, the sizes of the levels, whether the border can be met. [`Plan::read`] then works on eight lanes at a
+//! time, in vectors: texel coordinates, wrapping and weights, one level at a time (`near.rs`); texels, which become numbers
+//! together if the level has elements (`stored.rs`); mixing. Where lanes read different levels, each level is read for all eight
+//! lanes, and each lane keeps its own. [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
 //!
 //! Left to the sampler lane by lane: 3D images and cubes, and lanes that lie 2^22 texels or more from the image's origin.
 //! The rest of a fetch does not become slower by such lanes.
-//!
-//! 64 lanes, a 2D image of one level, AVX2, a shared AMD EPYC: nearest 0.3 microseconds, bilinear 0.9; lane by lane both take 7.8.
-
-// Numbers become integers without a check of their range: each place says why they are inside.
-#![allow(unsafe_code)]
 
 use super::{
-    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Wrap, filter_of, gather,
-    levels_of, lod_of_gradients, lod_of_quad, nearest_level, sample, sample_bits, sample_compare,
-    wrap_of_nearest,
+    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, filter_of, gather,
+    levels_of, nearest_level, sample, sample_bits, sample_compare,
 };
 use crate::level::{self, Task};
 use crate::mask::members;
-use crate::wide::Wide;
+use crate::wide::{Eight, Wide, Words8};
 
+mod lods;
+mod near;
+mod stored;
 #[cfg(test)]
 mod tests;
+
+pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads};
+use near::{Near, reads_border};
+use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
 
 /// A row: a word a lane.
 pub type Words<const N: usize> = [u32; N];
 
-/// The number of lanes that are read together. Groups of all machines are multiples of it, so one compiled function serves them.
-const PART: usize = 16;
-/// A mask with a bit for each lane of a part.
-const PART_LANES: u64 = (1 << PART) - 1;
+/// Lanes of a vector. Groups of all machines are multiples of it.
+const EIGHT: usize = 8;
+/// A bit for each lane of a vector.
+const EIGHT_LANES: u64 = (1 << EIGHT) - 1;
+/// Vectors of a group, at most.
+const VECTORS: usize = u64::BITS as usize / EIGHT;
 
 /// What lanes read.
 #[derive(Clone, Copy, Debug)]
@@ -44,17 +48,6 @@ pub enum Read<'a, const N: usize> {
     Compare(Compare, &'a Words<N>),
     /// [`gather`]: the first component of the four texels.
     Gather,
-}
-
-impl<'a, const N: usize> Read<'a, N> {
-    fn part(self, part: usize) -> Read<'a, PART> {
-        match self {
-            Read::Floats => Read::Floats,
-            Read::Bits => Read::Bits,
-            Read::Compare(compare, reference) => Read::Compare(compare, &reference.as_chunks().0[part]),
-            Read::Gather => Read::Gather,
-        }
-    }
 }
 
 /// Where lanes read: [`Position`] as rows of bits.
@@ -70,16 +63,7 @@ pub struct Positions<'a, const N: usize> {
     pub lod: &'a Words<N>,
 }
 
-impl<'a, const N: usize> Positions<'a, N> {
-    fn part(&self, part: usize) -> Positions<'a, PART> {
-        Positions {
-            coordinates: self.coordinates.map(|row| &row.as_chunks().0[part]),
-            layer: &self.layer.as_chunks().0[part],
-            offset: self.offset,
-            lod: &self.lod.as_chunks().0[part],
-        }
-    }
-
+impl<const N: usize> Positions<'_, N> {
     /// Where one lane reads.
     pub fn of(&self, lane: usize) -> Position {
         Position {
@@ -88,6 +72,26 @@ impl<'a, const N: usize> Positions<'a, N> {
             offset: self.offset,
             lod: f32::from_bits(self.lod[lane]),
         }
+    }
+}
+
+/// Texels of lanes by their numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct Texel<'a, const N: usize> {
+    /// Integers with a sign.
+    pub numbers: [&'a Words<N>; 3],
+    /// Added to the numbers.
+    pub offset: [i32; 3],
+    /// The level.
+    pub level: &'a Words<N>,
+}
+
+impl<const N: usize> Texel<'_, N> {
+    /// The plain version of [`Plan::fetch`]: one lane.
+    pub fn of(&self, image: &Image, lane: usize) -> [u32; 4] {
+        let [x, y, z] =
+            [0, 1, 2].map(|axis| i64::from(self.numbers[axis][lane] as i32) + i64::from(self.offset[axis]));
+        image.texel(self.level[lane] as usize, x, y, z).unwrap_or_default()
     }
 }
 
@@ -103,7 +107,7 @@ pub struct Plan {
     grids: Vec<Grid>,
 }
 
-/// Sizes of a level that is read by rows.
+/// Sizes of a level that is read by rows, and the places of its texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grid {
     /// Axes that are filtered and wrapped: 1 or 2.
@@ -113,6 +117,11 @@ struct Grid {
     factor: [f32; 2],
     /// The last layer.
     last_layer: f32,
+    /// The place of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for elements.
+    first: i32,
+    steps: [i32; 3],
+    /// For elements that consist of fractions.
+    fractions: Option<Fractions>,
 }
 
 /// Axes of this many texels and more, and images of 2^31 texels, are read lane by lane; so are lanes this far outside.
@@ -161,29 +170,58 @@ impl Plan {
         let by_rows = !self.grids.is_empty() && at.offset.iter().all(|offset| offset.abs() <= OFFSET);
         let mut slow = lanes;
         if by_rows {
-            slow = 0;
-            for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
-                let of_part = lanes >> (PART * part) & PART_LANES;
-                let mut read_here = [[0; PART]; 4];
-                let far = ReadPart {
-                    plan: self,
-                    image,
-                    read: read.part(part),
-                    at: &at.part(part),
-                    lanes: of_part,
-                    values: &mut read_here,
-                }
-                .at_level(level::Level::of(wide));
-                slow |= (far & of_part) << (PART * part);
-                for (row, read_here) in values.iter_mut().zip(&read_here) {
-                    row.as_chunks_mut::<PART>().0[part] = *read_here;
-                }
-            }
+            let rows = ReadRows {
+                plan: self,
+                image,
+                read: match read {
+                    Read::Floats => Reading::Floats,
+                    Read::Bits => Reading::Bits,
+                    Read::Compare(compare, reference) => Reading::Compare(compare, eights(reference)),
+                    Read::Gather => Reading::Gather,
+                },
+                at: Eights {
+                    coordinates: at.coordinates.map(eights),
+                    layer: eights(at.layer),
+                    offset: at.offset,
+                    lod: eights(at.lod),
+                },
+                lanes,
+                values: values.each_mut().map(|row| row.as_chunks_mut::<EIGHT>().0),
+            };
+            slow = rows.at_level(level::Level::of(wide)) & lanes;
         }
         for lane in members(slow) {
             let texel = self.read_lane(image, read, &at.of(lane), lane);
             (0..4).for_each(|channel| values[channel][lane] = texel[channel]);
         }
+    }
+
+    /// Reads texels of the image that the plan was made for by their numbers. A texel outside of the image is 0.
+    pub fn fetch<W: Wide, const N: usize>(
+        &self,
+        wide: W,
+        image: &Image,
+        at: &Texel<'_, N>,
+        lanes: u64,
+        values: &mut [Words<N>; 4],
+    ) {
+        if self.grids.is_empty() || at.offset.iter().any(|offset| offset.abs() > OFFSET) {
+            for lane in members(lanes) {
+                let texel = at.of(image, lane);
+                (0..4).for_each(|channel| values[channel][lane] = texel[channel]);
+            }
+            return;
+        }
+        let rows = FetchRows {
+            plan: self,
+            image,
+            numbers: at.numbers.map(eights),
+            offset: at.offset,
+            level: eights(at.level),
+            lanes,
+            values: values.each_mut().map(|row| row.as_chunks_mut::<EIGHT>().0),
+        };
+        rows.at_level(level::Level::of(wide));
     }
 
     /// The plain version of [`Plan::read`]: one lane.
@@ -206,70 +244,9 @@ impl Plan {
     }
 }
 
-/// Level of detail of each of the given lanes: [`lod_of_quad`] with the lane's own direction as the one that faces.
-/// Coordinates and result are rows of bits.
-pub fn lods_of_quads<const N: usize>(
-    image: &Image,
-    sampler: &Sampler,
-    coordinates: [&Words<N>; 3],
-    lanes: u64,
-) -> Words<N> {
-    if !matches!(image.shape, Shape::Cube | Shape::CubeArray) {
-        return lods_of_differences(image, sampler, coordinates, lanes);
-    }
-    let mut lods = [0; N];
-    let at = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
-    for lane in members(lanes) {
-        let quad = [0, 1, 2].map(|place| at(lane & !3 | place));
-        lods[lane] = lod_of_quad(image, sampler, at(lane), quad).to_bits();
-    }
-    lods
-}
-
-/// Level of detail of each of the given lanes: [`lod_of_gradients`] of the differences in its quad, computed once a quad.
-pub fn lods_of_differences<const N: usize>(
-    image: &Image,
-    sampler: &Sampler,
-    coordinates: [&Words<N>; 3],
-    lanes: u64,
-) -> Words<N> {
-    let mut lods = [0; N];
-    let at = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
-    for first in (0..N).step_by(4).filter(|first| lanes >> first & 0xf != 0) {
-        let origin = at(first);
-        let change = |lane: usize| {
-            let other = at(lane);
-            [0, 1, 2].map(|axis| other[axis] - origin[axis])
-        };
-        let lod = lod_of_gradients(image, sampler, change(first + 1), change(first + 2));
-        lods[first..first + 4].fill(lod.to_bits());
-    }
-    lods
-}
-
-/// [`lod_of_gradients`] of each of the given lanes, from rows of the bits of its gradients. Lanes that have those of the
-/// lane before have its level of detail.
-pub fn lods_of_gradients<const N: usize>(
-    image: &Image,
-    sampler: &Sampler,
-    [dx, dy]: [[&Words<N>; 3]; 2],
-    lanes: u64,
-) -> Words<N> {
-    let mut lods = [0; N];
-    let mut known = None;
-    for lane in members(lanes) {
-        let gradients = [dx, dy].map(|rows| rows.map(|row| row[lane]));
-        let lod = match known {
-            Some((same, lod)) if same == gradients => lod,
-            _ => {
-                let [dx, dy] = gradients.map(|gradient| gradient.map(f32::from_bits));
-                lod_of_gradients(image, sampler, dx, dy).to_bits()
-            }
-        };
-        known = Some((gradients, lod));
-        lods[lane] = lod;
-    }
-    lods
+/// A row as vectors of lanes.
+fn eights<const N: usize>(row: &Words<N>) -> &[Words8] {
+    row.as_chunks().0
 }
 
 /// `None` for levels that are not read by rows.
@@ -282,11 +259,24 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
         Shape::D2Array => (2, depth),
         Shape::D3 | Shape::Cube | Shape::CubeArray => return None,
     };
-    let fits = [width, height, depth].iter().all(|size| *size as f32 * 4.0 < FAR);
-    // Texels of a level are counted in 31 bits.
-    if !fits || level.texels.len() >= 1 << 31 {
+    if [width, height, depth].iter().any(|size| *size as f32 * 4.0 >= FAR) {
         return None;
     }
+    let (first, steps, fractions) = match &level.texels {
+        Texels::Words(_) | Texels::Later(_) => {
+            (0, [1, width as usize, width as usize * height as usize], None)
+        }
+        Texels::Elements(elements) => {
+            let strides = elements.strides();
+            let steps = [strides.element, strides.row, strides.slice];
+            (strides.start, steps, Fractions::new(elements.channels()))
+        }
+    };
+    // Places are counted in 31 bits.
+    let sizes = [width, height, depth].map(|size| size as usize);
+    let last =
+        sizes.iter().zip(steps).try_fold(first, |at, (size, step)| size.checked_mul(step)?.checked_add(at));
+    last.filter(|last| i32::try_from(*last).is_ok())?;
     // Unnormalised coordinates count texels of level 0. A product with a power of two is the quotient by its inverse.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
     let factor = [width, height].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
@@ -295,76 +285,123 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
         size: [width, height].map(|size| size as i32),
         factor,
         last_layer: (layers - 1) as f32,
+        first: first as i32,
+        steps: steps.map(|step| step as i32),
+        fractions,
     })
 }
 
-/// [`Plan::read`] by rows, for a part of the lanes. It returns the lanes that [`Plan::read_lane`] must read.
-struct ReadPart<'a, 'b> {
-    plan: &'a Plan,
-    image: &'a Image,
-    read: Read<'b, PART>,
-    at: &'a Positions<'b, PART>,
-    lanes: u64,
-    values: &'a mut [Words<PART>; 4],
+/// [`Read`], with vectors of lanes.
+#[derive(Clone, Copy)]
+enum Reading<'a> {
+    Floats,
+    Bits,
+    Compare(Compare, &'a [Words8]),
+    Gather,
 }
 
-impl ReadPart<'_, '_> {
-    /// Reads the part. This function is not generic, so it is compiled in this crate and not again in each machine.
+/// [`Positions`] as vectors of lanes.
+#[derive(Clone, Copy)]
+struct Eights<'a> {
+    coordinates: [&'a [Words8]; 3],
+    layer: &'a [Words8],
+    offset: [i32; 3],
+    lod: &'a [Words8],
+}
+
+/// [`Plan::read`] by rows. It returns the lanes that [`Plan::read_lane`] must read.
+struct ReadRows<'a> {
+    plan: &'a Plan,
+    image: &'a Image,
+    read: Reading<'a>,
+    at: Eights<'a>,
+    lanes: u64,
+    values: [&'a mut [Words8]; 4],
+}
+
+/// The vectors that have some of the lanes, by number, with their lanes.
+fn vectors(lanes: u64) -> impl Iterator<Item = (usize, u32)> {
+    let of = move |number: usize| (lanes >> (EIGHT * number) & EIGHT_LANES) as u32;
+    (0..VECTORS).map(move |number| (number, of(number))).filter(|(_, lanes)| *lanes != 0)
+}
+
+impl ReadRows<'_> {
+    /// Reads the rows. This function is not generic, so it is compiled in this crate and not again in each machine.
     #[inline(never)]
     fn at_level(self, level: level::Level) -> u64 {
         level.run(self)
     }
 }
 
-impl Task for ReadPart<'_, '_> {
+impl Task for ReadRows<'_> {
     type Output = u64;
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> u64 {
-        let ReadPart { plan, image, read, at, lanes, values } = self;
+        let wide = wide.eight();
+        let ReadRows { plan, image, read, at, lanes, values } = self;
         match read {
-            Read::Floats => leveled(wide, plan, image, at, lanes, Of::Floats, &Keep, values),
-            Read::Bits => leveled(wide, plan, image, at, lanes, Of::Bits, &Keep, values),
-            Read::Compare(compare, reference) => {
-                let mut share = [[0; PART]];
+            Reading::Floats => leveled(wide, (plan, image), &at, lanes, Of::Floats, Keep, values),
+            Reading::Bits => leveled(wide, (plan, image), &at, lanes, Of::Bits, Keep, values),
+            Reading::Compare(compare, reference) => {
+                let [first, others @ ..] = values;
                 let pass = Pass(compare, reference);
-                let far = leveled(wide, plan, image, at, lanes, Of::Floats, &pass, &mut share);
-                *values = [share[0]; 4];
+                let far = leveled(wide, (plan, image), &at, lanes, Of::Floats, pass, [&mut *first]);
+                others.into_iter().for_each(|row| row.copy_from_slice(first));
                 far
             }
-            Read::Gather => {
-                let (grid, level) = (&plan.grids[0], &image.levels[0]);
-                let mut near = Near::new(grid, at);
-                let far = near.corners(wide, &plan.sampler, grid, at);
-                for (value, (x, y)) in values.iter_mut().zip([(0, 1), (1, 1), (1, 0), (0, 0)]) {
-                    near.texels(&plan.sampler, level, x, y, std::array::from_mut(value));
-                }
-                far
+            Reading::Gather => {
+                let level = OneLevel::new((plan, image), (Filter::Linear, 0), at, lanes, Keep, [&mut []]);
+                wide.call(Gathering(level, values))
             }
         }
     }
 }
 
 /// What is made of texels before they are mixed.
-trait Convert<const N: usize, const C: usize> {
-    fn convert(&self, texels: &mut [Words<N>; C]);
+trait Convert<const C: usize>: Copy {
+    /// Whether all results are finite and not below 0, whatever the texels are.
+    const TAME: bool;
+
+    /// Converts the texels of vector `number`.
+    fn convert<E: Eight>(self, wide: E, number: usize, texels: [E::Ints; C]) -> [E::Ints; C];
 }
 
 /// Nothing.
+#[derive(Clone, Copy)]
 struct Keep;
 
-impl<const N: usize, const C: usize> Convert<N, C> for Keep {
+impl<const C: usize> Convert<C> for Keep {
+    const TAME: bool = false;
+
     #[inline(always)]
-    fn convert(&self, _: &mut [Words<N>; C]) {}
+    fn convert<E: Eight>(self, _: E, _: usize, texels: [E::Ints; C]) -> [E::Ints; C] {
+        texels
+    }
 }
 
 /// 1 where the lane's reference value and the texel pass, 0 elsewhere.
-struct Pass<'a, const N: usize>(Compare, &'a Words<N>);
+#[derive(Clone, Copy)]
+struct Pass<'a>(Compare, &'a [Words8]);
 
-impl<const N: usize> Convert<N, 1> for Pass<'_, N> {
+impl Convert<1> for Pass<'_> {
+    const TAME: bool = true;
+
     #[inline(always)]
-    fn convert(&self, [texels]: &mut [Words<N>; 1]) {
-        passing(self.0, self.1, texels);
+    fn convert<E: Eight>(self, wide: E, number: usize, [texels]: [E::Ints; 1]) -> [E::Ints; 1] {
+        let (a, b) = (wide.of_bits(wide.load(&self.1[number])), wide.of_bits(texels));
+        let all = wide.ints(-1);
+        let passes = match self.0 {
+            Compare::Never => wide.ints(0),
+            Compare::Less => wide.less(a, b),
+            Compare::Equal => wide.equal(a, b),
+            Compare::LessEqual => wide.less_equal(a, b),
+            Compare::Greater => wide.less(b, a),
+            Compare::NotEqual => wide.and_not(all, wide.equal(a, b)),
+            Compare::GreaterEqual => wide.less_equal(b, a),
+            Compare::Always => all,
+        };
+        [wide.and(passes, wide.ints(1f32.to_bits() as i32))]
     }
 }
 
@@ -375,383 +412,478 @@ enum Of {
     Bits,
 }
 
+/// The levels and filters that eight lanes choose.
+struct Choices<E: Eight> {
+    /// The larger level.
+    levels: E::Ints,
+    /// Where filtering is linear.
+    linear: E::Ints,
+    /// The weight of the next smaller level; 0 where nothing is mixed.
+    weights: E::Floats,
+}
+
+impl<E: Eight> Choices<E> {
+    /// [`filter_of`] with [`levels_of`], or [`nearest_level`], of all lanes.
+    #[inline(always)]
+    fn new(wide: E, plan: &Plan, levels: usize, lods: &Words8, of: Of) -> Choices<E> {
+        let sampler = &plan.sampler;
+        // An image that is read by rows has few levels.
+        let (last, zero) = ((levels - 1) as f32, wide.floats(0.0));
+        let lod = wide.add(wide.of_bits(wide.load(lods)), wide.floats(sampler.lod_bias));
+        // A NaN becomes 0.
+        let lod = wide.of_bits(wide.and(wide.equal(lod, lod), wide.bits(lod)));
+        // A limit that is a NaN does not limit, as in `clamped_lod`.
+        let at_least = wide.max(wide.floats(sampler.min_lod), lod);
+        let lod = wide.min(wide.floats(sampler.max_lod), at_least);
+        let mask = |filter: Filter| wide.ints(if filter == Filter::Linear { -1 } else { 0 });
+        let linear = match of {
+            Of::Bits => wide.ints(0),
+            Of::Floats => wide.choose(wide.less(zero, lod), mask(sampler.min), mask(sampler.mag)),
+        };
+        let limited = |lod, most: f32| wide.min(wide.max(lod, zero), wide.floats(most));
+        let (levels, weights) = match (sampler.mip, of) {
+            (MipFilter::None, _) => (wide.ints(0), zero),
+            (MipFilter::Linear, Of::Floats) => {
+                // Beyond the last level nothing is mixed, and neither is a level of detail below 0.
+                let level = limited(lod, last);
+                let larger = wide.to_ints(level);
+                (larger, wide.sub(level, wide.to_floats(larger)))
+            }
+            (MipFilter::Nearest, _) | (MipFilter::Linear, Of::Bits) => {
+                let above = limited(wide.add(lod, wide.floats(0.5)), last + 1.0);
+                let whole = wide.to_ints(above);
+                // One less than the ceiling: a mask of all ones is -1.
+                let exact = wide.equal(wide.to_floats(whole), above);
+                (wide.max_ints(wide.add_ints(whole, exact), wide.ints(0)), zero)
+            }
+        };
+        Choices { levels, linear, weights }
+    }
+}
+
 /// Reads the levels that lanes choose and mixes them. Gives the lanes that are too far away.
 #[inline(always)]
-#[expect(clippy::too_many_arguments, reason = "the parts of one fetch, inlined")]
-fn leveled<W: Wide, const N: usize, const C: usize>(
-    wide: W,
-    plan: &Plan,
-    image: &Image,
-    at: &Positions<'_, N>,
+fn leveled<E: Eight, V: Convert<C>, const C: usize>(
+    wide: E,
+    (plan, image): (&Plan, &Image),
+    at: &Eights<'_>,
     lanes: u64,
     of: Of,
-    convert: &impl Convert<N, C>,
-    values: &mut [Words<N>; C],
+    convert: V,
+    mut values: [&mut [Words8]; C],
 ) -> u64 {
     let fixed = match of {
         Of::Floats => plan.fixed,
         Of::Bits => plan.fixed_bits.map(|level| (Filter::Nearest, level)),
     };
     if let Some(choice) = fixed {
-        return filtered(wide, plan, image, at, choice, convert, values);
+        return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
+    }
+    let mut all = [Chosen::NONE; VECTORS];
+    let (mut first, mut same, mut mixed) = (None, true, 0);
+    for (number, of_vector) in vectors(lanes) {
+        let choices = Choices::new(wide, plan, image.levels.len(), &at.lod[number], of);
+        let chosen = &mut all[number];
+        (chosen.levels, chosen.linear) = (wide.store(choices.levels), wide.lanes(choices.linear));
+        chosen.weights = wide.store(wide.bits(choices.weights));
+        chosen.mixed = !wide.lanes(wide.equal(choices.weights, wide.floats(0.0))) & of_vector;
+        mixed |= u64::from(chosen.mixed) << (EIGHT * number);
+        let (filter, level) = *first.get_or_insert_with(|| chosen.of(of_vector.trailing_zeros() as usize));
+        let other_level = !wide.lanes(wide.equal_ints(choices.levels, wide.ints(level as i32)));
+        let other_filter = chosen.linear ^ if filter == Filter::Linear { u32::MAX } else { 0 };
+        same &= (other_level | other_filter) & of_vector == 0;
+    }
+    let Some(choice) = first else { return 0 };
+    let mut others = [[[0; EIGHT]; VECTORS]; C];
+    if same {
+        // Mostly all lanes read the same levels.
+        let rows = values.each_mut().map(|row| &mut **row);
+        let (mut far, mut tame) = wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, rows));
+        if mixed != 0 {
+            let (second, rows) = ((choice.0, choice.1 + 1), others.each_mut().map(|row| &mut row[..]));
+            let (beyond, is_tame) =
+                wide.call(OneLevel::new((plan, image), second, *at, mixed, convert, rows));
+            (far, tame) = (far | beyond & mixed, tame & is_tame);
+            wide.call(Mixing { tame, chosen: &all, lanes: mixed, values, others: &others });
+        }
+        return far;
     }
     // By level and filter: the lanes that read it, as the larger of their two levels and as the smaller one.
-    let mut chosen = [[[0u64; 2]; 2]; LEVELS];
-    let mut weights = [0.0; N];
-    let mut known = None;
+    let mut readers = [[[0u64; 2]; 2]; LEVELS];
     for lane in members(lanes) {
-        // The lanes of a quad mostly have one level of detail.
-        let lod = at.lod[lane];
-        let (filter, level, between) = match known {
-            Some((same, choice)) if same == lod => choice,
-            _ => choose(plan, image, f32::from_bits(lod), of),
-        };
-        known = Some((lod, (filter, level, between)));
+        let chosen = &all[lane / EIGHT];
+        let (filter, level) = chosen.of(lane % EIGHT);
         let filter = usize::from(filter == Filter::Linear);
-        chosen[level][filter][0] |= 1 << lane;
-        if between != 0.0 {
-            chosen[level + 1][filter][1] |= 1 << lane;
-            weights[lane] = between;
+        readers[level][filter][0] |= 1 << lane;
+        if mixed >> lane & 1 != 0 {
+            readers[level + 1][filter][1] |= 1 << lane;
         }
     }
-    let (mut found, mut others) = ([[0; N]; C], [[0; N]; C]);
     let mut far = 0;
-    let mut mixes = false;
-    for (level, of_level) in chosen.iter().enumerate() {
+    for (level, of_level) in readers.iter().enumerate() {
         for (filter, [larger, smaller]) in [Filter::Nearest, Filter::Linear].into_iter().zip(of_level) {
-            if larger | smaller == 0 {
+            let reading = larger | smaller;
+            if reading == 0 {
                 continue;
             }
-            far |= filtered(wide, plan, image, at, (filter, level), convert, &mut found) & (larger | smaller);
-            let (first, second) = (wide.spread(*larger), wide.spread(*smaller));
-            for channel in 0..C {
-                values[channel] = wide.blend(&found[channel], &values[channel], &first);
-                others[channel] = wide.blend(&found[channel], &others[channel], &second);
+            let mut found = [[[0; EIGHT]; VECTORS]; C];
+            let rows = found.each_mut().map(|row| &mut row[..]);
+            let one_level = OneLevel::new((plan, image), (filter, level), *at, reading, convert, rows);
+            far |= wide.call(one_level).0 & reading;
+            for (number, _) in vectors(reading) {
+                let [larger, smaller] =
+                    [*larger, *smaller].map(|lanes| wide.mask((lanes >> (EIGHT * number)) as u32));
+                for channel in 0..C {
+                    let found = wide.load(&found[channel][number]);
+                    let (value, other) = (&mut values[channel][number], &mut others[channel][number]);
+                    *value = wide.store(wide.choose(larger, found, wide.load(value)));
+                    *other = wide.store(wide.choose(smaller, found, wide.load(other)));
+                }
             }
-            mixes |= *smaller != 0;
         }
     }
-    if mixes {
-        mix(&weights, values, &others);
+    if mixed != 0 {
+        wide.call(Mixing { tame: false, chosen: &all, lanes: mixed, values, others: &others });
     }
     far
+}
+
+/// What eight lanes have chosen.
+#[derive(Clone, Copy)]
+struct Chosen {
+    /// The larger level.
+    levels: Words8,
+    /// Lanes with linear filtering.
+    linear: u32,
+    /// Bits of the weight of the next smaller level.
+    weights: Words8,
+    /// Lanes whose weight is not 0.
+    mixed: u32,
+}
+
+impl Chosen {
+    const NONE: Chosen = Chosen { levels: [0; EIGHT], linear: 0, weights: [0; EIGHT], mixed: 0 };
+
+    /// The filter and larger level of a lane.
+    #[inline(always)]
+    fn of(&self, lane: usize) -> (Filter, usize) {
+        let filter = if self.linear >> lane & 1 != 0 { Filter::Linear } else { Filter::Nearest };
+        (filter, self.levels[lane % EIGHT] as usize)
+    }
+}
+
+/// Mixes the values of two levels.
+struct Mixing<'a, const C: usize> {
+    tame: bool,
+    chosen: &'a [Chosen; VECTORS],
+    lanes: u64,
+    values: [&'a mut [Words8]; C],
+    others: &'a [[Words8; VECTORS]; C],
+}
+
+impl<const C: usize> Task for Mixing<'_, C> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) {
+        let wide = wide.eight();
+        let Mixing { tame, chosen, lanes, values, others } = self;
+        for (values, others) in values.into_iter().zip(others) {
+            for (number, _) in vectors(lanes) {
+                let weights = wide.of_bits(wide.load(&chosen[number].weights));
+                let [low, high] = [wide.load(&values[number]), wide.load(&others[number])];
+                let [mixed] = mix(wide, tame, weights, [low], [high]);
+                values[number] = wide.store(mixed);
+            }
+        }
+    }
 }
 
 /// Levels that an image read by rows can have, and one more: its sizes have fewer bits.
 const LEVELS: usize = 24;
 
-fn choose(plan: &Plan, image: &Image, lod: f32, of: Of) -> (Filter, usize, f32) {
-    match of {
-        Of::Floats => {
-            let (level, between) = levels_of(image, &plan.sampler, lod);
-            (filter_of(&plan.sampler, lod), level, between)
-        }
-        Of::Bits => (Filter::Nearest, nearest_level(image, &plan.sampler, lod), 0.0),
-    }
+/// Reads one level with one filter, for all vectors with some of the lanes. It returns the lanes that are too far away, and
+/// whether all values are finite and not below 0.
+struct OneLevel<'a, 'b, V, const C: usize> {
+    grid: &'a Grid,
+    level: &'a Level,
+    sampler: &'a Sampler,
+    filter: Filter,
+    at: Eights<'a>,
+    lanes: u64,
+    convert: V,
+    values: [&'b mut [Words8]; C],
 }
 
-/// Reads one level with one filter, for all lanes. Gives the lanes that are too far away.
-#[inline(always)]
-fn filtered<W: Wide, const N: usize, const C: usize>(
-    wide: W,
-    plan: &Plan,
-    image: &Image,
-    at: &Positions<'_, N>,
-    (filter, number): (Filter, usize),
-    convert: &impl Convert<N, C>,
-    values: &mut [Words<N>; C],
-) -> u64 {
-    let (grid, level, sampler) = (&plan.grids[number], &image.levels[number], &plan.sampler);
-    let mut near = Near::new(grid, at);
-    if filter == Filter::Nearest {
-        let far = near.nearest(wide, sampler, grid, at);
-        near.texels(sampler, level, 0, 0, values);
-        convert.convert(values);
-        return far;
-    }
-    let far = near.corners(wide, sampler, grid, at);
-    let mut other = [[0; N]; C];
-    near.along_s(sampler, level, 0, convert, values, &mut other);
-    if grid.axes == 2 {
-        let mut above = [[0; N]; C];
-        near.along_s(sampler, level, 1, convert, &mut above, &mut other);
-        mix(&near.weights[1], values, &above);
-    }
-    far
-}
-
-/// The texels near the lanes' coordinates: by axis, the one to the lower side and the one above it.
-struct Near<const N: usize> {
-    /// Texels along s.
-    x: [[i32; N]; 2],
-    /// The first texel of the row and layer.
-    y: [[i32; N]; 2],
-    /// All ones where the border is.
-    outside: [[Words<N>; 2]; 2],
-    weights: [[f32; N]; 2],
-    /// Whether some wrap mode has a border.
-    border: bool,
-}
-
-impl<const N: usize> Near<N> {
-    /// The lanes' layers; nothing along the axes yet.
+impl<'a, 'b, V: Convert<C>, const C: usize> OneLevel<'a, 'b, V, C> {
     #[inline(always)]
-    fn new(grid: &Grid, at: &Positions<'_, N>) -> Near<N> {
-        let mut layers = [0; N];
-        if grid.last_layer > 0.0 {
-            for lane in 0..N {
-                // A NaN becomes 0. Rounds to even: behind 2^23 there are no fractions.
-                let layer = f32::from_bits(at.layer[lane]).max(0.0).min(grid.last_layer);
-                let layer = (layer + 8_388_608.0) - 8_388_608.0;
-                // SAFETY: between 0 and the last layer, which is below `FAR`.
-                let layer: i32 = unsafe { layer.to_int_unchecked() };
-                layers[lane] = layer * grid.size[1] * grid.size[0];
+    fn new(
+        (plan, image): (&'a Plan, &'a Image),
+        (filter, number): (Filter, usize),
+        at: Eights<'a>,
+        lanes: u64,
+        convert: V,
+        values: [&'b mut [Words8]; C],
+    ) -> OneLevel<'a, 'b, V, C> {
+        let (grid, level, sampler) = (&plan.grids[number], &image.levels[number], &plan.sampler);
+        OneLevel { grid, level, sampler, filter, at, lanes, convert, values }
+    }
+
+    /// Whether all values are finite and not below 0.
+    #[inline(always)]
+    fn is_tame<S: Stored<C>>(&self) -> bool {
+        V::TAME || S::TAME && !reads_border(self.sampler, self.grid)
+    }
+
+    /// Reads with the form that the texels of the level have.
+    #[inline(always)]
+    fn with_stored<E: Eight>(self, wide: E, work: impl WithStored<V, C>) -> (u64, bool) {
+        match (&self.level.texels, &self.grid.fractions) {
+            (Texels::Words(words), _) => work.run(wide, Wholes(words), self),
+            (Texels::Later(words), _) => work.run(wide, Wholes(words), self),
+            (Texels::Elements(elements), Some(fractions)) => {
+                work.run(wide, OfFractions::new(elements, fractions), self)
             }
-        }
-        Near {
-            x: [[0; N]; 2],
-            y: [layers; 2],
-            outside: [[[0; N]; 2]; 2],
-            weights: [[0.0; N]; 2],
-            border: false,
+            (Texels::Elements(elements), None) => work.run(wide, Fields::new(elements), self),
         }
     }
+}
 
-    /// Takes the texels that coordinates fall into, as those to the lower side. Gives the lanes that are too far away.
+/// Work on the texels of a level, whatever form they have.
+trait WithStored<V, const C: usize> {
+    fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool);
+}
+
+impl<V: Convert<C>, const C: usize> Task for OneLevel<'_, '_, V, C> {
+    type Output = (u64, bool);
+
     #[inline(always)]
-    fn nearest<W: Wide>(&mut self, wide: W, sampler: &Sampler, grid: &Grid, at: &Positions<'_, N>) -> u64 {
+    fn run<W: Wide>(self, wide: W) -> (u64, bool) {
+        match self.filter {
+            Filter::Nearest => self.with_stored(wide.eight(), NearestOf),
+            Filter::Linear => self.with_stored(wide.eight(), LinearOf),
+        }
+    }
+}
+
+/// Nearest filtering.
+struct NearestOf;
+
+impl<V: Convert<C>, const C: usize> WithStored<V, C> for NearestOf {
+    #[inline(always)]
+    fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool) {
+        let tame = level.is_tame::<S>();
+        let OneLevel { grid, sampler, at, lanes, convert, mut values, .. } = level;
         let mut far = 0;
-        for axis in 0..grid.axes {
-            let texels = texels_along(wide, at.coordinates[axis], grid.factor[axis], &mut far);
-            let mut index = [0; N];
-            for lane in 0..N {
-                // SAFETY: `texels_along` gives numbers nearer than `FAR`.
-                index[lane] = unsafe { floor(texels[lane]) } + at.offset[axis];
-            }
-            self.wrap(grid, axis, 0, wrap_of_nearest(sampler.wrap[axis]), index);
+        for (number, _) in vectors(lanes) {
+            let near = Near::nearest(wide, sampler, grid, &at, number);
+            far |= u64::from(near.far) << (EIGHT * number);
+            let texels = near.bordered(wide, sampler, 0, stored.read(wide, near.place(0)));
+            store(wide, &mut values, number, convert.convert(wide, number, texels));
         }
-        far
+        (far, tame)
     }
+}
 
-    /// Takes the texels to both sides of coordinates with their weights. Gives the lanes that are too far away.
+/// Linear filtering.
+struct LinearOf;
+
+impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
     #[inline(always)]
-    fn corners<W: Wide>(&mut self, wide: W, sampler: &Sampler, grid: &Grid, at: &Positions<'_, N>) -> u64 {
+    fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool) {
+        let tame = level.is_tame::<S>();
+        let OneLevel { grid, sampler, at, lanes, convert, mut values, .. } = level;
         let mut far = 0;
-        for axis in 0..grid.axes {
-            let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
-            let mut texels = texels_along(wide, at.coordinates[axis], grid.factor[axis], &mut far);
-            // These two modes stop the coordinate itself, so that the weights stop with it.
-            let (size, moved) = (grid.size[axis] as f32, offset as f32);
-            let stops = match wrap {
-                Wrap::Clamp => Some([-moved, size - moved]),
-                Wrap::MirrorOnce => Some([-size - moved, size - moved]),
-                Wrap::Repeat
-                | Wrap::Mirror
-                | Wrap::ClampToEdge
-                | Wrap::ClampToBorder
-                | Wrap::MirrorOnceToEdge
-                | Wrap::MirrorOnceToBorder => None,
-            };
-            if let Some([least, most]) = stops {
-                for lane in 0..N {
-                    let x = texels[lane];
-                    let x = if x < least { least } else { x };
-                    texels[lane] = if x > most { most } else { x };
-                }
+        for (number, _) in vectors(lanes) {
+            let near = Near::corners(wide, sampler, grid, &at, number);
+            far |= u64::from(near.far) << (EIGHT * number);
+            let mut mixed = [[wide.ints(0); C]; 2];
+            // Rows along s; a second one if there is t.
+            for (row, mixed) in mixed.iter_mut().enumerate().take(grid.axes) {
+                let corners = [2 * row, 2 * row + 1];
+                let [low, high] = stored.read_both(wide, corners.map(|corner| near.place(corner)));
+                let low = convert.convert(wide, number, near.bordered(wide, sampler, corners[0], low));
+                let high = convert.convert(wide, number, near.bordered(wide, sampler, corners[1], high));
+                *mixed = mix(wide, tame, near.weights[0], low, high);
             }
-            let (mut low, mut high) = ([0; N], [0; N]);
-            for lane in 0..N {
-                let shifted = texels[lane] - 0.5;
-                // SAFETY: `texels_along` gives numbers nearer than `FAR`, and so are what they stop at and a half less.
-                let lower = unsafe { floor(shifted) };
-                self.weights[axis][lane] = shifted - lower as f32;
-                low[lane] = lower + offset;
-                high[lane] = lower + offset + 1;
-            }
-            self.wrap(grid, axis, 0, wrap, low);
-            self.wrap(grid, axis, 1, wrap, high);
+            let [low, high] = mixed;
+            let texels = if grid.axes == 2 { mix(wide, tame, near.weights[1], low, high) } else { low };
+            store(wide, &mut values, number, texels);
         }
-        far
-    }
-
-    /// The first components of the texels on these sides.
-    #[inline(always)]
-    fn texels<const C: usize>(
-        &self,
-        sampler: &Sampler,
-        level: &Level,
-        x: usize,
-        y: usize,
-        values: &mut [Words<N>; C],
-    ) {
-        let texels = &level.texels[..];
-        let (columns, rows) = (self.x[x].as_chunks::<4>().0, self.y[y].as_chunks::<4>().0);
-        for chunk in 0..N / 4 {
-            let (column, row) = (columns[chunk], rows[chunk]);
-            // Written out, so that four texels become four parts of rows.
-            let a = texels[(row[0] + column[0]) as usize];
-            let b = texels[(row[1] + column[1]) as usize];
-            let c = texels[(row[2] + column[2]) as usize];
-            let d = texels[(row[3] + column[3]) as usize];
-            for channel in 0..C {
-                let part = [a[channel], b[channel], c[channel], d[channel]];
-                values[channel].as_chunks_mut::<4>().0[chunk] = part;
-            }
-        }
-        if self.border {
-            for channel in 0..C {
-                for lane in 0..N {
-                    let outside = self.outside[0][x][lane] | self.outside[1][y][lane];
-                    let value = values[channel][lane];
-                    values[channel][lane] = sampler.border[channel] & outside | value & !outside;
-                }
-            }
-        }
-    }
-
-    /// The values on this side along t, mixed along s; `other` is room.
-    #[inline(always)]
-    fn along_s<const C: usize>(
-        &self,
-        sampler: &Sampler,
-        level: &Level,
-        y: usize,
-        convert: &impl Convert<N, C>,
-        values: &mut [Words<N>; C],
-        other: &mut [Words<N>; C],
-    ) {
-        self.texels(sampler, level, 0, y, values);
-        convert.convert(values);
-        self.texels(sampler, level, 1, y, other);
-        convert.convert(other);
-        mix(&self.weights[0], values, other);
-    }
-
-    /// Takes texel numbers along an axis for one side, wrapped: all are inside then, or marked as outside.
-    #[inline(always)]
-    fn wrap(&mut self, grid: &Grid, axis: usize, side: usize, wrap: Wrap, mut index: [i32; N]) {
-        let size = grid.size[axis];
-        let mirror = |index: i32| index ^ index >> 31;
-        match wrap {
-            Wrap::Repeat if size & (size - 1) == 0 => {
-                index.iter_mut().for_each(|index| *index &= size - 1);
-            }
-            // SAFETY: an index is a texel nearer than `FAR` and an offset; a level has texels along each axis, and a quarter of
-            // `FAR` at most, as `grid` has seen.
-            Wrap::Repeat => index.iter_mut().for_each(|index| *index = unsafe { modulo(*index, size) }),
-            Wrap::Mirror => index.iter_mut().for_each(|index| {
-                // SAFETY: as above.
-                let twice = unsafe { modulo(*index, 2 * size) };
-                *index = twice.min(2 * size - 1 - twice);
-            }),
-            Wrap::ClampToEdge => index.iter_mut().for_each(|index| *index = (*index).max(0).min(size - 1)),
-            Wrap::MirrorOnceToEdge => {
-                index.iter_mut().for_each(|index| *index = mirror(*index).min(size - 1))
-            }
-            Wrap::Clamp | Wrap::ClampToBorder | Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => {
-                self.border = true;
-                let once = matches!(wrap, Wrap::MirrorOnce | Wrap::MirrorOnceToBorder);
-                let outside = &mut self.outside[axis][side];
-                for lane in 0..N {
-                    let at = if once { mirror(index[lane]) } else { index[lane] };
-                    let inside = at.max(0).min(size - 1);
-                    outside[lane] = if at == inside { 0 } else { u32::MAX };
-                    index[lane] = inside;
-                }
-            }
-        }
-        if axis == 0 {
-            self.x[side] = index;
-        } else {
-            for lane in 0..N {
-                self.y[side][lane] += index[lane] * grid.size[0];
-            }
-        }
+        (far, tame)
     }
 }
 
-/// Coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are farther, which are added
-/// to `far`.
+/// First components of the four texels that linear filtering would mix.
+struct GatherOf<'a>([&'a mut [Words8]; 4]);
+
+impl WithStored<Keep, 1> for GatherOf<'_> {
+    #[inline(always)]
+    fn run<E: Eight, S: Stored<1>>(
+        self,
+        wide: E,
+        stored: S,
+        level: OneLevel<'_, '_, Keep, 1>,
+    ) -> (u64, bool) {
+        let OneLevel { grid, sampler, at, lanes, .. } = level;
+        let GatherOf(mut values) = self;
+        let mut far = 0;
+        for (number, _) in vectors(lanes) {
+            let near = Near::corners(wide, sampler, grid, &at, number);
+            far |= u64::from(near.far) << (EIGHT * number);
+            // (0, 1), (1, 1), (1, 0), (0, 0)
+            for (values, corner) in values.iter_mut().zip([2, 3, 1, 0]) {
+                let [texel] = near.bordered(wide, sampler, corner, stored.read(wide, near.place(corner)));
+                values[number] = wide.store(texel);
+            }
+        }
+        (far, false)
+    }
+}
+
+/// A [`GatherOf`] of a level.
+struct Gathering<'a>(OneLevel<'a, 'a, Keep, 1>, [&'a mut [Words8]; 4]);
+
+impl Task for Gathering<'_> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> u64 {
+        let Gathering(level, values) = self;
+        level.with_stored(wide.eight(), GatherOf(values)).0
+    }
+}
+
 #[inline(always)]
-fn texels_along<W: Wide, const N: usize>(
-    wide: W,
-    coordinates: &Words<N>,
-    factor: f32,
-    far: &mut u64,
-) -> [f32; N] {
-    let mut texels = [0.0; N];
-    let mut beyond = [0; N];
-    for lane in 0..N {
-        let scaled = f32::from_bits(coordinates[lane]) * factor;
-        let magnitude = (scaled.to_bits() & 0x7fff_ffff) as i32;
-        let near = magnitude < FAR.to_bits() as i32;
-        texels[lane] = if near { scaled } else { 0.0 };
-        let number = magnitude <= f32::INFINITY.to_bits() as i32;
-        beyond[lane] = if !near & number { u32::MAX } else { 0 };
+fn store<E: Eight, const C: usize>(
+    wide: E,
+    rows: &mut [&mut [Words8]; C],
+    number: usize,
+    texels: [E::Ints; C],
+) {
+    for (row, texel) in rows.iter_mut().zip(texels) {
+        row[number] = wide.store(texel);
     }
-    *far |= wide.signs(&beyond);
-    texels
 }
 
-/// The integer below.
+/// low * (1 - weight) + high * weight; at weights 0 and 1 one side alone, bit for bit.
 ///
-/// # Safety
-/// The number is no NaN, and its magnitude is below 2^31.
+/// `tame`: all numbers are finite and not below 0. The sum then is one side alone at these weights, and never a NaN.
 #[inline(always)]
-unsafe fn floor(x: f32) -> i32 {
-    // SAFETY: the number fits, as the caller says.
-    let towards_zero: i32 = unsafe { x.to_int_unchecked() };
-    towards_zero - i32::from(towards_zero as f32 > x)
-}
-
-/// `index` modulo `size`, not negative; they are exact as floats, and the quotient is wrong by one at most.
-///
-/// # Safety
-/// Both have at most 23 bits, and `size` is not 0.
-#[inline(always)]
-unsafe fn modulo(index: i32, size: i32) -> i32 {
-    // SAFETY: the quotient is no larger than the index, which has at most 23 bits.
-    let quotient = unsafe { floor(index as f32 / size as f32) };
-    let rest = index - quotient * size;
-    let rest = if rest < 0 { rest + size } else { rest };
-    if rest >= size { rest - size } else { rest }
-}
-
-/// `low` becomes low * (1 - weight) + high * weight; at weights 0 and 1 one side alone, bit for bit.
-#[inline(always)]
-fn mix<const N: usize, const C: usize>(weights: &[f32; N], low: &mut [Words<N>; C], high: &[Words<N>; C]) {
+fn mix<E: Eight, const C: usize>(
+    wide: E,
+    tame: bool,
+    weights: E::Floats,
+    low: [E::Ints; C],
+    high: [E::Ints; C],
+) -> [E::Ints; C] {
+    let one = wide.floats(1.0);
+    let rest = wide.sub(one, weights);
+    let mut mixed = low;
     for channel in 0..C {
-        let (low, high) = (&mut low[channel], &high[channel]);
-        for lane in 0..N {
-            let weight = weights[lane];
-            let mixed = f32::from_bits(low[lane]) * (1.0 - weight) + f32::from_bits(high[lane]) * weight;
-            let bits = if mixed.is_nan() { QUIET_NAN } else { mixed.to_bits() };
-            let bits = if weight == 0.0 { low[lane] } else { bits };
-            low[lane] = if weight == 1.0 { high[lane] } else { bits };
+        let (a, b) = (wide.of_bits(low[channel]), wide.of_bits(high[channel]));
+        let sum = wide.add(wide.mul(a, rest), wide.mul(b, weights));
+        mixed[channel] = wide.bits(sum);
+        if !tame {
+            let number = wide.equal(sum, sum);
+            let bits = wide.choose(number, mixed[channel], wide.ints(QUIET_NAN as i32));
+            let bits = wide.choose(wide.equal(weights, wide.floats(0.0)), low[channel], bits);
+            mixed[channel] = wide.choose(wide.equal(weights, one), high[channel], bits);
+        }
+    }
+    mixed
+}
+
+/// [`Plan::fetch`] by rows.
+struct FetchRows<'a> {
+    plan: &'a Plan,
+    image: &'a Image,
+    numbers: [&'a [Words8]; 3],
+    offset: [i32; 3],
+    level: &'a [Words8],
+    lanes: u64,
+    values: [&'a mut [Words8]; 4],
+}
+
+impl FetchRows<'_> {
+    /// Reads the rows, as [`ReadRows::at_level`].
+    #[inline(never)]
+    fn at_level(self, level: level::Level) {
+        level.run(self);
+    }
+}
+
+impl Task for FetchRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) {
+        let wide = wide.eight();
+        let FetchRows { plan, image, numbers, offset, level: levels, lanes, mut values } = self;
+        for (vector, of_vector) in vectors(lanes) {
+            let mut left = of_vector;
+            while left != 0 {
+                let number = levels[vector][left.trailing_zeros() as usize & (EIGHT - 1)];
+                let of_lanes = wide.load(&levels[vector]);
+                let same = wide.equal_ints(of_lanes, wide.ints(number as i32));
+                left &= !wide.lanes(same);
+                let (Some(level), Some(grid)) =
+                    (image.levels.get(number as usize), plan.grids.get(number as usize))
+                else {
+                    continue;
+                };
+                let sizes = [grid.size[0], grid.size[1], level.depth as i32];
+                let (mut inside, mut places) = (same, wide.ints(grid.first));
+                for axis in 0..3 {
+                    let (zero, size) = (wide.ints(0), wide.ints(sizes[axis]));
+                    // A sum that overflows is far outside as well.
+                    let index = wide.load(&numbers[axis][vector]);
+                    let index = wide.add_ints(index, wide.ints(offset[axis]));
+                    let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));
+                    inside = wide.and(inside, holds);
+                    let step = wide.mul_ints(wide.and(index, holds), wide.ints(grid.steps[axis]));
+                    places = wide.add_ints(places, step);
+                }
+                let values = values.each_mut().map(|row| &mut row[vector]);
+                wide.call(Fetching {
+                    grid,
+                    level,
+                    places: wide.store(places),
+                    inside: wide.lanes(inside),
+                    values,
+                });
+            }
         }
     }
 }
 
-/// 1 where the reference value and the texel pass, 0 elsewhere.
-#[inline(always)]
-fn passing<const N: usize>(compare: Compare, reference: &Words<N>, texels: &mut Words<N>) {
-    macro_rules! with {
-        ($holds:expr) => {
-            for lane in 0..N {
-                let passes = $holds(f32::from_bits(reference[lane]), f32::from_bits(texels[lane]));
-                texels[lane] = if passes { 1f32.to_bits() } else { 0 };
+/// Texels at places of a level, for the lanes that are inside.
+struct Fetching<'a> {
+    grid: &'a Grid,
+    level: &'a Level,
+    places: Words8,
+    inside: u32,
+    values: [&'a mut Words8; 4],
+}
+
+impl Task for Fetching<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) {
+        let wide = wide.eight();
+        let places = wide.load(&self.places);
+        let texels = match (&self.level.texels, &self.grid.fractions) {
+            (Texels::Words(words), _) => Stored::<4>::read(&Wholes(words), wide, places),
+            (Texels::Later(words), _) => Stored::<4>::read(&Wholes(words), wide, places),
+            (Texels::Elements(elements), Some(fractions)) => {
+                OfFractions::new(elements, fractions).read(wide, places)
             }
+            (Texels::Elements(elements), None) => Fields::new(elements).read(wide, places),
         };
-    }
-    // One loop for each comparison, without a choice inside.
-    match compare {
-        Compare::Never => with!(|_: f32, _: f32| false),
-        Compare::Less => with!(|a: f32, b: f32| a < b),
-        Compare::Equal => with!(|a: f32, b: f32| a == b),
-        Compare::LessEqual => with!(|a: f32, b: f32| a <= b),
-        Compare::Greater => with!(|a: f32, b: f32| a > b),
-        Compare::NotEqual => with!(|a: f32, b: f32| a != b),
-        Compare::GreaterEqual => with!(|a: f32, b: f32| a >= b),
-        Compare::Always => with!(|_: f32, _: f32| true),
+        let inside = wide.mask(self.inside);
+        for (value, texel) in self.values.into_iter().zip(texels) {
+            *value = wide.store(wide.choose(inside, texel, wide.load(value)));
+        }
     }
 }

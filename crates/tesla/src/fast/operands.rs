@@ -71,8 +71,8 @@ pub(super) struct Tex {
 pub(super) enum Work {
     /// `texauto`, `texbias`, `texlod`, `texgather`
     Sample(Box<Sample>),
-    /// `texfetch`: the sources, and how many of them the instruction names.
-    Fetch([Place; 4], usize),
+    /// `texfetch`
+    Fetch(Box<TexelFetch>),
 }
 
 /// The image, coordinates and filter of a sample.
@@ -85,6 +85,18 @@ pub(super) struct Sample {
     pub(super) layer: Option<Place>,
     pub(super) last: Place,
     pub(super) lod: Lod,
+}
+
+/// A texel by its numbers.
+#[derive(Clone, Debug)]
+pub(super) struct TexelFetch {
+    pub(super) plan: Plan,
+    /// The numbers along x, y and z, as integers.
+    pub(super) numbers: [Place; 3],
+    /// Whether the last number is a layer.
+    pub(super) layered: bool,
+    pub(super) level: Place,
+    pub(super) offset: [i32; 3],
 }
 
 /// The form of the result.

@@ -1,7 +1,7 @@
 //! Texture reads and quad operations of a warp: what [`crate::texture::read`] and [`crate::lane::quad`] do for a lane, on
 //! rows.
 
-use reconverge_simt::texture::rows::{Positions, Read, lods_of_quads};
+use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
 use super::bodies::members;
@@ -9,7 +9,7 @@ use super::lanes::{Body, Lanes, operands};
 use super::operands::{Kind, Lod, Operation, Quad, Sample, Tex, Work};
 use crate::flow::WARP;
 use crate::lane::quad;
-use crate::texture::{LAST_LAYER, fetch};
+use crate::texture::LAST_LAYER;
 
 /// Texture instruction `number`.
 pub(super) struct Textured;
@@ -31,17 +31,14 @@ fn textured<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) 
     let mut values = [[0; WARP]; 4];
     match &tex.work {
         Work::Sample(sample) => sampled(wide, lanes, tex, sample, executing, &mut values),
-        Work::Fetch(sources, count) => {
-            let sources = sources.map(|place| lanes.row(place));
-            for lane in members(executing) {
-                let texel = fetch(
-                    &tex.image,
-                    &[0, 1, 2, 3].map(|word: usize| sources[word][lane]),
-                    *count,
-                    tex.offset,
-                );
-                (0..4).for_each(|component| values[component][lane] = texel[component]);
+        Work::Fetch(fetch) => {
+            let mut numbers = fetch.numbers.map(|place| lanes.row(place));
+            if fetch.layered {
+                numbers[2].iter_mut().for_each(|layer| *layer = (*layer).min(LAST_LAYER));
             }
+            let level = lanes.row(fetch.level);
+            let at = Texel { numbers: numbers.each_ref(), offset: fetch.offset, level: &level };
+            fetch.plan.fetch(wide, &tex.image, &at, executing.into(), &mut values);
         }
     }
     let members = wide.spread(executing.into());
@@ -85,7 +82,7 @@ fn sampled<W: Wide>(
     let lods = if !plan.needs_lod(read) {
         [0; WARP]
     } else {
-        let of_quads = || lods_of_quads(&tex.image, sampler, coordinates, executing.into());
+        let of_quads = || lods_of_quads(wide, &tex.image, sampler, coordinates, executing.into());
         match sample.lod {
             Lod::Quad => of_quads(),
             Lod::Bias => {

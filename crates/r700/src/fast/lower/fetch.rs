@@ -130,7 +130,7 @@ pub(in crate::fast) enum FetchWork {
     /// SAMPLE and its kin, FETCH4.
     Sample(Box<Sample>),
     /// LD
-    Load(Bound, [i32; 3]),
+    Load(Box<Load>),
     /// GET_GRADIENTS_H, _V: the lane of the quad from which the first is subtracted.
     Gradients(usize),
     /// SET_GRADIENTS_H, _V: which of the two.
@@ -152,6 +152,16 @@ pub(in crate::fast) enum FetchWork {
 pub(in crate::fast) struct Bound {
     pub(in crate::fast) alternate: bool,
     pub(in crate::fast) id: u8,
+}
+
+/// LD with all that does not change in a launch.
+#[derive(Clone, Debug)]
+pub(in crate::fast) struct Load {
+    pub(in crate::fast) bound: Bound,
+    pub(in crate::fast) plan: Plan,
+    /// The components of the source that number a texel along x, y and z: those that the image has.
+    pub(in crate::fast) axes: [bool; 3],
+    pub(in crate::fast) offset: [i32; 3],
 }
 
 /// A sample with all that does not change in a launch.
@@ -215,7 +225,7 @@ impl Lowering<'_> {
             TexInst::GET_GRADIENTS_V => gradients(2),
             TexInst::SET_GRADIENTS_H => specified(FetchWork::SetGradients(0)),
             TexInst::SET_GRADIENTS_V => specified(FetchWork::SetGradients(1)),
-            TexInst::LD => specified(FetchWork::Load(self.bound(low)?, offsets(third))),
+            TexInst::LD => specified(FetchWork::Load(Box::new(self.load(low, third)?))),
             _ => {
                 let sample = self.sample(low, high, third)?;
                 let image = &self.resources(sample.bound).textures[&sample.bound.id].image;
@@ -240,6 +250,21 @@ impl Lowering<'_> {
     fn bound(&self, low: &TexDword0R700) -> Option<Bound> {
         let bound = Bound { alternate: low.alt_const, id: low.resource_id };
         self.resources(bound).textures.contains_key(&bound.id).then_some(bound)
+    }
+
+    /// LD: as [`load`](crate::reference::texture::load).
+    fn load(&self, low: &TexDword0R700, third: &TexDword2) -> Option<Load> {
+        let bound = self.bound(low)?;
+        let image = &self.resources(bound).textures[&bound.id].image;
+        let axes = match image.shape() {
+            Shape::D1 => [true, false, false],
+            Shape::D1Array => [true, false, true],
+            Shape::D2 => [true, true, false],
+            Shape::D3 | Shape::D2Array | Shape::Cube | Shape::CubeArray => [true; 3],
+        };
+        let offsets = offsets(third);
+        let offset = [0, 1, 2].map(|axis| if axes[axis] { offsets[axis] } else { 0 });
+        Some(Load { bound, plan: Plan::new(image, &Sampler::default()), axes, offset })
     }
 
     fn sample(&self, low: &TexDword0R700, high: &TexDword1, third: &TexDword2) -> Option<Sample> {

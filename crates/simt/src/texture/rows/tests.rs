@@ -1,8 +1,12 @@
 //! Rows against the sampler lane by lane.
 
+use std::sync::Arc;
+
 use super::*;
 use crate::level::Level as Vectors;
 use crate::random::Random;
+use crate::texture::elements::{Channel, Elements, Field, Strides};
+use crate::texture::{Wrap, lod_of_gradients, lod_of_quad};
 
 const SHAPES: [Shape; 7] =
     [Shape::D1, Shape::D2, Shape::D3, Shape::Cube, Shape::D1Array, Shape::D2Array, Shape::CubeArray];
@@ -29,8 +33,87 @@ const COMPARES: [Compare; 8] = [
     Compare::Always,
 ];
 
-/// An image with mip levels whose texels are small numbers, and now and then any bits.
+/// The forms of texels.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    /// Small numbers, and now and then any bits.
+    Words,
+    /// Bytes that are fractions, in any order, and 0 and 1.
+    Bytes,
+    /// Fields that are fractions.
+    Fractions,
+    /// Elements of any channels.
+    Elements,
+}
+
+const FORMS: [Form; 4] = [Form::Words, Form::Bytes, Form::Fractions, Form::Elements];
+
+/// The texels of a level.
+fn texels([width, height, depth]: [u32; 3], form: Form, random: &mut Random) -> Texels {
+    let below = |random: &mut Random, count: usize| random.below(count as u32) as usize;
+    let constant = |random: &mut Random| Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() });
+    let field = |first: u32, width: u32| Field::new(first as u8, width as u8).expect("a field");
+    let (bytes, channels): (usize, [Channel; 4]) = match form {
+        Form::Words => {
+            let words = (0..width * height * depth).map(|_| [(); 4].map(|()| number(random)));
+            return Texels::Words(words.collect());
+        }
+        Form::Bytes => {
+            let bytes = 1 + below(random, 4);
+            let channel = |_| match random.once_in(4) {
+                true => constant(random),
+                false => Channel::Fraction(field(8 * below(random, bytes) as u32, 8)),
+            };
+            (bytes, std::array::from_fn(channel))
+        }
+        Form::Fractions => {
+            let channel = |_| match random.once_in(4) {
+                true => constant(random),
+                false => {
+                    let width = 1 + random.below(24);
+                    Channel::Fraction(field(random.below(33 - width), width))
+                }
+            };
+            (4, std::array::from_fn(channel))
+        }
+        Form::Elements => {
+            let bytes = 1 + below(random, 16);
+            let most = 8 * bytes as u32;
+            // A field of `least` to `width` bits, if the element has as many.
+            let any = |random: &mut Random, least: u32, width: u32| {
+                let (least, width) = (least.min(most), width.min(most));
+                let width = least + random.below(1 + width - least);
+                let first = random.below(1 + most - width);
+                // A wide field begins with a byte.
+                field(if width > 24 { first & !7 } else { first }, width)
+            };
+            let channel = |_| match random.below(7) {
+                0 => Channel::Bits(any(random, 1, 32)),
+                1 => Channel::Signed(any(random, 1, 32)),
+                2 => Channel::Fraction(any(random, 1, 24)),
+                3 if most >= 16 => Channel::SmallFloat(any(random, 16, 16)),
+                4 if most >= 11 => Channel::SmallFloat(any(random, 10, 11)),
+                5 => {
+                    let field = any(random, 1, 8);
+                    Channel::Listed(field, (0..=field.most()).map(|_| number(random)).collect())
+                }
+                _ => Channel::Word(number(random)),
+            };
+            (bytes, std::array::from_fn(channel))
+        }
+    };
+    let row = width as usize * bytes + below(random, 9);
+    let slice = row * height as usize + below(random, 9);
+    let strides = Strides { start: below(random, 9), element: bytes, row, slice };
+    let length = strides.start + slice * depth as usize + 16;
+    let memory = Arc::new((0..length).map(|_| random.next() as u8).collect::<Vec<u8>>());
+    let elements = Elements::new(&memory, strides, channels, [width, height, depth]);
+    Texels::Elements(elements.expect("elements inside of the bytes"))
+}
+
+/// An image with mip levels.
 fn image(shape: Shape, random: &mut Random) -> Image {
+    let form = one_of(random, &FORMS);
     let sizes = [1, 2, 3, 4, 5, 7, 8, 12, 16];
     let mut size = || sizes[random.below(sizes.len() as u32) as usize];
     let (width, height, depth) = (size(), size(), size());
@@ -44,7 +127,7 @@ fn image(shape: Shape, random: &mut Random) -> Image {
     };
     let mut levels = Vec::new();
     for _ in 0..1 + random.below(4) {
-        let texels = (0..width * height * depth).map(|_| [(); 4].map(|()| number(random))).collect();
+        let texels = texels([width, height, depth], form, random);
         levels.push(Level { width, height, depth, texels });
         let before = [width, height, depth];
         (width, height) = ((width / 2).max(1), (height / 2).max(1));
@@ -101,6 +184,63 @@ impl<const N: usize> Task for AtLevel<'_, N> {
     }
 }
 
+struct Lods<'a, const N: usize>(&'a Image, &'a Sampler, [&'a Words<N>; 3], u64);
+
+impl<const N: usize> Task for Lods<'_, N> {
+    type Output = Words<N>;
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Words<N> {
+        let Lods(image, sampler, coordinates, lanes) = self;
+        lods_of_quads(wide, image, sampler, coordinates, lanes)
+    }
+}
+
+struct Numbered<'a, const N: usize>(&'a Plan, &'a Image, &'a Texel<'a, N>, u64);
+
+impl<const N: usize> Task for Numbered<'_, N> {
+    type Output = [Words<N>; 4];
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Self::Output {
+        let Numbered(plan, image, at, lanes) = self;
+        let mut values = [[0; N]; 4];
+        plan.fetch(wide, image, at, lanes, &mut values);
+        values
+    }
+}
+
+/// Compares texels by their numbers, inside and outside of the image.
+fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Random) {
+    let mut numbers = [[0; N]; 3];
+    let mut level = [0; N];
+    for lane in 0..N {
+        for row in &mut numbers {
+            row[lane] = match random.below(16) {
+                0 => random.next(),
+                1 => i32::MAX as u32,
+                _ => random.below(20).wrapping_sub(3),
+            };
+        }
+        let levels = if random.once_in(3) { 6 } else { 1 };
+        level[lane] = random.below(levels);
+    }
+    let offset = [(); 3].map(|()| match random.below(6) {
+        0 => random.below(16) as i32 - 8,
+        1 if random.once_in(8) => random.next() as i32,
+        _ => 0,
+    });
+    let at = Texel { numbers: numbers.each_ref(), offset, level: &level };
+    let lanes = random.next_u64() & if N == 64 { u64::MAX } else { (1 << N) - 1 };
+    for vectors in Vectors::available() {
+        let found = vectors.run(Numbered(plan, image, &at, lanes));
+        for lane in members(lanes) {
+            let expected = at.of(image, lane);
+            let found = found.each_ref().map(|row| row[lane]);
+            let place = (image.shape, numbers.map(|row| row[lane]), level[lane], offset);
+            assert_eq!(found.map(Hex), expected.map(Hex), "{place:x?}");
+        }
+    }
+}
+
 /// Compares every lane of a fetch on every level of vector instructions, and the level of detail of its quads.
 fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random) {
     let size = [image.levels[0].width, image.levels[0].height, image.levels[0].depth];
@@ -143,6 +283,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             }
         }
     }
+    compare_numbers::<N>(&plan, image, random);
     let gradients = [coordinates, [&layer, &lod, &reference]];
     let lods = lods_of_gradients(image, sampler, gradients, lanes);
     for lane in members(lanes) {
@@ -152,7 +293,7 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             lods[lane] == expected.to_bits() || expected.is_nan() && f32::from_bits(lods[lane]).is_nan();
         assert!(same, "{:x} {expected} {dx:?} {dy:?}", lods[lane]);
     }
-    let lods = lods_of_quads(image, sampler, coordinates, lanes);
+    let lods = Vectors::best().run(Lods(image, sampler, coordinates, lanes));
     for lane in members(lanes) {
         let place = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
         let quad = [0, 1, 2].map(|other| place(lane & !3 | other));
@@ -213,7 +354,8 @@ fn rows_give_what_lanes_give_for_every_shape_wrap_filter_and_level() {
 
 #[test]
 fn the_level_of_detail_is_needed_only_where_it_chooses() {
-    let level = |size: u32| Level { width: size, height: 1, depth: 1, texels: vec![[0; 4]; size as usize] };
+    let level =
+        |size: u32| Level { width: size, height: 1, depth: 1, texels: vec![[0; 4]; size as usize].into() };
     let one = Image::new(Shape::D1, vec![level(2)]).expect("one level");
     let two = Image::new(Shape::D1, vec![level(2), level(1)]).expect("two levels");
     let needs = |image: &Image, sampler: Sampler, read| Plan::new(image, &sampler).needs_lod::<32>(read);
@@ -232,15 +374,17 @@ fn the_level_of_detail_is_needed_only_where_it_chooses() {
 fn only_lanes_far_outside_and_other_shapes_go_lane_by_lane() {
     let image = Image::flat(3, 1, vec![[1; 4]; 3]).expect("it fits");
     let plan = Plan::new(&image, &Sampler::default());
-    let mut s = [0.5f32.to_bits(); PART];
-    (s[3], s[5], s[7]) = (1e9f32.to_bits(), f32::NAN.to_bits(), f32::INFINITY.to_bits());
-    let zero = [0; PART];
-    let at = Positions { coordinates: [&s, &zero, &zero], layer: &zero, offset: [0; 3], lod: &zero };
-    let mut values = [[0; PART]; 4];
-    let read = Read::Floats;
-    let part = ReadPart { plan: &plan, image: &image, read, at: &at, lanes: PART_LANES, values: &mut values };
-    assert_eq!(part.at_level(Vectors::best()), 1 << 3 | 1 << 7);
-    let cube =
-        Image::new(Shape::Cube, vec![Level { width: 1, height: 1, depth: 6, texels: vec![[0; 4]; 6] }]);
+    let mut s = [[0.5f32.to_bits(); EIGHT]; 2];
+    (s[0][3], s[0][5], s[1][7]) = (1e9f32.to_bits(), f32::NAN.to_bits(), f32::INFINITY.to_bits());
+    let zero = [[0; EIGHT]; 2];
+    let at = Eights { coordinates: [&s, &zero, &zero], layer: &zero, offset: [0; 3], lod: &zero };
+    let mut values = [[[0; EIGHT]; 2]; 4];
+    let values = values.each_mut().map(|row| &mut row[..]);
+    let rows = ReadRows { plan: &plan, image: &image, read: Reading::Floats, at, lanes: 0xffff, values };
+    assert_eq!(rows.at_level(Vectors::best()), 1 << 3 | 1 << 15);
+    let cube = Image::new(
+        Shape::Cube,
+        vec![Level { width: 1, height: 1, depth: 6, texels: vec![[0; 4]; 6].into() }],
+    );
     assert!(Plan::new(&cube.expect("a cube"), &Sampler::default()).grids.is_empty());
 }

@@ -3,10 +3,11 @@
 //! Left to the reference interpreter: what asks about a texture (`texsize`, `texquerylod`), `texprep`, `texcsaa`, and
 //! whatever is not bound.
 
+use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
 
 use super::super::lanes::handler;
-use super::super::operands::{Kind, Lod, Place, Quad, Sample, Tex, Work};
+use super::super::operands::{Kind, Lod, Place, Quad, Sample, Tex, TexelFetch, Work};
 use super::super::texture::{Quadop, Textured};
 use super::{Lower, Lowering};
 use crate::inst::{self, Dst, Inst, Stage, TexOp};
@@ -19,7 +20,7 @@ impl Lower<'_> {
         let texture = self.context.setup.textures.textures.get(&tex.texture)?;
         let sources = [0, 1, 2, 3].map(|word| self.register(tex.base.saturating_add(word)));
         let work = match tex.op {
-            TexOp::Fetch => Work::Fetch(sources, usize::from(tex.count)),
+            TexOp::Fetch => Work::Fetch(Box::new(self.fetch(tex, texture, sources))),
             TexOp::Auto | TexOp::Bias | TexOp::Lod | TexOp::Gather => {
                 Work::Sample(Box::new(self.sample(tex, texture, sources)?))
             }
@@ -43,6 +44,31 @@ impl Lower<'_> {
         self.textures.push(lowered);
         self.push(handler::<Textured>(self.level), operation);
         Some(Lowering::Straight)
+    }
+
+    /// `texfetch`: as [`fetch`](crate::texture::fetch).
+    fn fetch(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> TexelFetch {
+        let image = &*texture.image;
+        let order = SourceOrder::of(image.shape(), false);
+        let source = |word: Option<usize>| match word {
+            Some(word) if word < usize::from(tex.count).min(4) => sources[word],
+            _ => self.zero(),
+        };
+        let mut numbers = order.coordinates.map(source);
+        if let Some(word) = order.layer {
+            numbers[2] = source(Some(word));
+        }
+        let offset = [0, 1, 2].map(|axis| match order.coordinates[axis] {
+            Some(_) if axis < 2 || order.layer.is_none() => i32::from(tex.offset[axis]),
+            _ => 0,
+        });
+        TexelFetch {
+            plan: Plan::new(image, &Sampler::default()),
+            numbers,
+            layered: order.layer.is_some(),
+            level: source(Some(order.last)),
+            offset,
+        }
     }
 
     fn sample(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> Option<Sample> {

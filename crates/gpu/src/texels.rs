@@ -1,0 +1,291 @@
+//! Levels of images from elements in memory.
+//!
+//! Elements whose components are fields stay as they are: the sampler converts them (see [`Elements`]). Others are decoded when
+//! a level is first read.
+
+use std::sync::{Arc, LazyLock};
+
+use reconverge_raster::block::{Block, SIDE};
+use reconverge_raster::format::{Format, Number, shared_exponent};
+use reconverge_simt::texture::elements::{Channel, Elements, Field, Strides};
+use reconverge_simt::texture::{Level, Texels};
+
+/// An element of a texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Element {
+    /// One texel.
+    Plain(Format),
+    /// One texel: three components of nine bits with a shared exponent.
+    SharedExponent,
+    /// A block of 4 x 4 texels.
+    Block {
+        /// How it is compressed.
+        block: Block,
+        /// Whether its colours are on the sRGB curve.
+        srgb: bool,
+    },
+}
+
+impl Element {
+    /// Returns the number of bytes of an element.
+    pub(crate) fn bytes(self) -> usize {
+        match self {
+            Element::Plain(format) => format.bytes.into(),
+            Element::SharedExponent => 4,
+            Element::Block { block, .. } => block.bytes(),
+        }
+    }
+
+    /// Returns the number of texels along each side of an element.
+    pub(crate) fn side(self) -> usize {
+        match self {
+            Element::Plain(_) | Element::SharedExponent => 1,
+            Element::Block { .. } => SIDE,
+        }
+    }
+
+    /// Returns the components of the texels of an element, row by row. Bytes beyond the end of `bytes` read as 0.
+    fn texels(self, bytes: &[u8]) -> [[u32; 4]; SIDE * SIDE] {
+        match self {
+            Element::Plain(format) => [format.read(bytes); SIDE * SIDE],
+            Element::SharedExponent => {
+                let mut word = [0; 4];
+                let length = bytes.len().min(4);
+                word[..length].copy_from_slice(&bytes[..length]);
+                [shared_exponent(u32::from_le_bytes(word)); SIDE * SIDE]
+            }
+            Element::Block { block, srgb } => block.texels(bytes, srgb),
+        }
+    }
+
+    /// Returns the channels of a texel, if all of them are fields.
+    fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
+        let Element::Plain(format) = self else { return None };
+        let [r, g, b, a] = select.map(|select| match select {
+            Select::Word(word) => Some(Channel::Word(word)),
+            Select::Component(component) => channel(&format, component.into()),
+        });
+        Some([r?, g?, b?, a?])
+    }
+}
+
+/// The source of a component of a texel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Select {
+    /// A component of the element.
+    Component(u8),
+    /// A constant.
+    Word(u32),
+}
+
+impl Select {
+    /// The components of the element, unchanged.
+    pub(crate) const ALL: [Select; 4] =
+        [Select::Component(0), Select::Component(1), Select::Component(2), Select::Component(3)];
+
+    /// Returns the component for an element's components.
+    pub(crate) fn of(self, components: [u32; 4]) -> u32 {
+        match self {
+            Select::Component(component) => components[usize::from(component & 3)],
+            Select::Word(word) => word,
+        }
+    }
+}
+
+/// Returns a component of a format as a channel, if the sampler can convert it.
+fn channel(format: &Format, component: usize) -> Option<Channel> {
+    let (width, number) = (format.bits[component], format.numbers[component]);
+    if width == 0 {
+        return Some(Channel::Word(0));
+    }
+    let first = format.bits[..component].iter().sum();
+    let field = Field::new(first, width)?;
+    match number {
+        Number::Uint => Some(Channel::Bits(field)),
+        Number::Sint => Some(Channel::Signed(field)),
+        Number::Unorm if width <= 24 => Some(Channel::Fraction(field)),
+        Number::Float if width == 32 => Some(Channel::Bits(field)),
+        Number::Float if matches!(width, 10 | 11 | 16) => Some(Channel::SmallFloat(field)),
+        Number::Snorm | Number::Srgb | Number::Uscaled | Number::Sscaled if width == 8 => {
+            Some(Channel::Listed(field, bytes_of(number)))
+        }
+        Number::Snorm | Number::Srgb | Number::Uscaled | Number::Sscaled if width < 8 => {
+            Some(Channel::Listed(field, list(width, number)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the values of all codes of a component.
+fn list(width: u8, number: Number) -> Arc<[u32]> {
+    // An alpha component would not be on the sRGB curve.
+    let format = Format { numbers: [number; 4], ..Format::new([width, 0, 0, 0], number) };
+    (0..1u32 << width).map(|code| format.read(&code.to_le_bytes())[0]).collect()
+}
+
+/// Returns [`list`] for components of eight bits.
+fn bytes_of(number: Number) -> Arc<[u32]> {
+    const NUMBERS: [Number; 4] = [Number::Snorm, Number::Srgb, Number::Uscaled, Number::Sscaled];
+    static LISTS: LazyLock<[Arc<[u32]>; 4]> = LazyLock::new(|| NUMBERS.map(|number| list(8, number)));
+    match NUMBERS.iter().position(|known| *known == number) {
+        Some(at) => LISTS[at].clone(),
+        None => list(8, number),
+    }
+}
+
+/// The place of a level among bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LevelPlace {
+    /// Width, height and depth in texels.
+    pub(crate) size: [usize; 3],
+    /// The places of elements.
+    pub(crate) strides: Strides,
+    /// The end of the bytes that the level has. Bytes beyond read as 0.
+    pub(crate) end: usize,
+}
+
+impl LevelPlace {
+    /// Returns the end of the last element.
+    pub(crate) fn last(&self, element: Element) -> usize {
+        let Strides { start, element: step, row, slice } = self.strides;
+        let [width, height, depth] = self.size;
+        let side = element.side();
+        let steps = [(width.div_ceil(side), step), (height.div_ceil(side), row), (depth, slice)];
+        steps.iter().fold(start.saturating_add(element.bytes()), |at, (count, step)| {
+            at.saturating_add(count.saturating_sub(1).saturating_mul(*step))
+        })
+    }
+}
+
+/// Returns a level of an image. The bytes end with zeros that are not part of memory, as [`Images`](crate::images::Images)
+/// provides them.
+pub(crate) fn level(bytes: &Arc<Vec<u8>>, place: LevelPlace, element: Element, select: [Select; 4]) -> Level {
+    let [width, height, depth] = place.size.map(|size| size as u32);
+    let elements = || {
+        let channels = element.channels(select).filter(|_| place.last(element) <= place.end)?;
+        Elements::new(bytes, place.strides, channels, [width, height, depth])
+    };
+    let texels = elements().map(Texels::Elements).unwrap_or_else(|| {
+        let bytes = bytes.clone();
+        Texels::later(move || decoded(&bytes, place, element, select))
+    });
+    Level { width, height, depth, texels }
+}
+
+/// Returns the texels of a level, one by one: the plain version of [`Elements`].
+fn decoded(bytes: &[u8], place: LevelPlace, element: Element, select: [Select; 4]) -> Vec<[u32; 4]> {
+    let [width, height, depth] = place.size;
+    let side = element.side();
+    let mut texels = vec![[0; 4]; width * height * depth];
+    for z in 0..depth {
+        for (y, x) in (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x))) {
+            let at = place.strides.place(x / side, y / side, z);
+            let end = at.saturating_add(element.bytes()).min(place.end).min(bytes.len());
+            let found = element.texels(bytes.get(at..end).unwrap_or(&[]));
+            for row in 0..side.min(height - y) {
+                let to = &mut texels[(z * height + y + row) * width + x..][..side.min(width - x)];
+                for (texel, found) in to.iter_mut().zip(&found[row * SIDE..]) {
+                    *texel = select.map(|select| select.of(*found));
+                }
+            }
+        }
+    }
+    texels
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::random::Random;
+
+    use super::*;
+
+    const NUMBERS: [Number; 8] = [
+        Number::Unorm,
+        Number::Snorm,
+        Number::Uscaled,
+        Number::Sscaled,
+        Number::Uint,
+        Number::Sint,
+        Number::Srgb,
+        Number::Float,
+    ];
+
+    const WIDTHS: [[u8; 4]; 16] = [
+        [8; 4],
+        [8, 0, 0, 0],
+        [8, 8, 0, 0],
+        [16, 0, 0, 0],
+        [16, 16, 0, 0],
+        [16; 4],
+        [32, 0, 0, 0],
+        [32; 4],
+        [10, 10, 10, 2],
+        [11, 11, 10, 0],
+        [5, 6, 5, 0],
+        [5, 5, 5, 1],
+        [1, 5, 5, 5],
+        [4; 4],
+        [8, 24, 0, 0],
+        [32, 8, 24, 0],
+    ];
+
+    fn random_select(random: &mut Random) -> [Select; 4] {
+        if random.once_in(2) {
+            return Select::ALL;
+        }
+        [(); 4].map(|()| match random.below(4) {
+            0 => Select::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() }),
+            _ => Select::Component(random.below(4) as u8),
+        })
+    }
+
+    #[test]
+    fn elements_are_the_texels_that_are_decoded_one_by_one() {
+        let mut random = Random::new(23);
+        let mut kept = 0;
+        for round in 0..2_000 {
+            let number = random.one_of(&NUMBERS);
+            let bits = random.one_of(&WIDTHS);
+            let mut format = Format { numbers: [number; 4], ..Format::new(bits, Number::Uint) };
+            if random.once_in(3) {
+                format.numbers = [(); 4].map(|()| random.one_of(&NUMBERS));
+            }
+            for (width, number) in bits.into_iter().zip(&mut format.numbers) {
+                if *number == Number::Float && !matches!(width, 0 | 10 | 11 | 16 | 32) {
+                    *number = Number::Unorm;
+                }
+            }
+            let element = Element::Plain(format);
+            let size = [(); 3].map(|()| 1 + random.below(9) as usize);
+            let row = size[0] * element.bytes() + random.below(7) as usize;
+            let slice = row * size[1] + random.below(7) as usize;
+            let start = random.below(5) as usize;
+            let strides = Strides { start, element: element.bytes(), row, slice };
+            let length = start + slice * size[2];
+            // Some levels reach beyond their bytes.
+            let end = if random.once_in(5) { random.below(length as u32) as usize } else { length };
+            let place = LevelPlace { size, strides, end };
+            let bytes = (0..length).map(|_| random.next() as u8).chain([0; 16]).collect();
+            let select = random_select(&mut random);
+            let bytes = Arc::new(bytes);
+            let level = level(&bytes, place, element, select);
+            kept += usize::from(matches!(level.texels, Texels::Elements(_)));
+            let expected = decoded(&bytes, place, element, select);
+            assert!(level.texels().eq(expected), "{round}: {format:?} {place:?} {select:?}");
+        }
+        assert!(kept > 1_000, "{kept} levels have elements");
+    }
+
+    #[test]
+    fn blocks_fill_levels_of_any_size() {
+        let bytes: Arc<Vec<u8>> = Arc::new((0..64u8).map(|at| at.wrapping_mul(5)).chain([0; 16]).collect());
+        let element = Element::Block { block: Block::Color, srgb: false };
+        let strides = Strides { start: 0, element: 8, row: 16, slice: 32 };
+        let level = level(&bytes, LevelPlace { size: [7, 5, 2], strides, end: 64 }, element, Select::ALL);
+        assert!(matches!(level.texels, Texels::Later(_)));
+        let block = |at: usize| Block::Color.texels(&bytes[at..], false);
+        assert_eq!(level.texel(6, 4, 1), block(32 + 16 + 8)[2]);
+        assert_eq!(level.texel(1, 3, 0), block(0)[13]);
+        assert_eq!(level.texels().count(), 70);
+    }
+}

@@ -1,0 +1,293 @@
+//! Texels as they are in memory: elements whose fields become numbers when they are read.
+//!
+//! [`Elements::texel`] is the plain version. The sampler over rows (`rows/source.rs`) converts lanes together.
+
+use std::sync::Arc;
+
+/// A field of an element, from its least significant bit on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// The byte of the element from which four bytes are read.
+    byte: u8,
+    /// Bits of the four bytes below the field.
+    shift: u8,
+    /// Bits of the field.
+    width: u8,
+}
+
+impl Field {
+    /// Returns the field of `width` bits from bit `first` of an element on. Returns `None` if no four bytes contain the field.
+    pub fn new(first: u8, width: u8) -> Option<Field> {
+        // The first word, if it contains the field: all components are then read together.
+        let byte = if u32::from(first) + u32::from(width) <= u32::BITS { 0 } else { first / 8 };
+        let shift = first - byte * 8;
+        (width > 0 && u32::from(shift) + u32::from(width) <= u32::BITS).then_some(Field {
+            byte,
+            shift,
+            width,
+        })
+    }
+
+    /// Returns the byte of the element from which four bytes are read.
+    pub(super) fn byte(self) -> usize {
+        self.byte.into()
+    }
+
+    /// Returns the number of bits of the four bytes below the field.
+    pub(super) fn shift(self) -> u32 {
+        self.shift.into()
+    }
+
+    /// Returns the largest number of the field.
+    pub(super) fn most(self) -> u32 {
+        u32::MAX >> (u32::BITS - u32::from(self.width))
+    }
+
+    /// Returns the number of bits above the field, if the field is moved to the lowest bits of a word.
+    pub(super) fn above(self) -> u32 {
+        u32::BITS - u32::from(self.width)
+    }
+}
+
+/// The source of a component of a texel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Channel {
+    /// The same word in every texel.
+    Word(u32),
+    /// A fraction in [0, 1]: the field, of 24 bits at most, by its largest number, rounded once.
+    Fraction(Field),
+    /// The bits of the field.
+    Bits(Field),
+    /// The bits of the field, with its sign extended.
+    Signed(Field),
+    /// A float with five bits of exponent: 16 bits with a sign, 11 or 10 bits without one.
+    SmallFloat(Field),
+    /// The word of a list that the field numbers.
+    Listed(Field, Arc<[u32]>),
+}
+
+impl Channel {
+    /// Returns the field, if the channel has one.
+    pub(super) fn field(&self) -> Option<Field> {
+        match self {
+            Channel::Word(_) => None,
+            Channel::Fraction(field)
+            | Channel::Bits(field)
+            | Channel::Signed(field)
+            | Channel::SmallFloat(field)
+            | Channel::Listed(field, _) => Some(*field),
+        }
+    }
+
+    /// Returns whether numbers of the field have a meaning.
+    fn is_complete(&self) -> bool {
+        match self {
+            Channel::Word(_) | Channel::Bits(_) | Channel::Signed(_) => true,
+            Channel::Fraction(field) => field.width <= 24,
+            Channel::SmallFloat(field) => matches!(field.width, 10 | 11 | 16),
+            Channel::Listed(field, words) => words.len() as u64 > u64::from(field.most()),
+        }
+    }
+
+    /// Returns the component of an element. `word` returns the four bytes from a byte of the element on.
+    fn read(&self, word: impl Fn(usize) -> u32) -> u32 {
+        let Some(field) = self.field() else {
+            return if let Channel::Word(bits) = self { *bits } else { 0 };
+        };
+        let number = word(field.byte()) >> field.shift() & field.most();
+        match self {
+            Channel::Word(_) | Channel::Bits(_) => number,
+            // Numbers of 24 bits are exact, and a quotient is rounded once.
+            Channel::Fraction(_) => (number as f32 / field.most() as f32).to_bits(),
+            Channel::Signed(_) => ((number << field.above()) as i32 >> field.above()) as u32,
+            Channel::SmallFloat(_) => small_float(number << small_float_shift(field)),
+            Channel::Listed(_, words) => words[number as usize],
+        }
+    }
+}
+
+/// Returns by how many bits a small float is moved to become a half without a sign, or with one.
+pub(super) fn small_float_shift(field: Field) -> u32 {
+    match field.width {
+        16 => 0,
+        11 => 4,
+        _ => 5,
+    }
+}
+
+/// Returns a half as a single. A NaN becomes a quiet one and keeps the other bits.
+#[inline(always)]
+pub(super) fn small_float(half: u32) -> u32 {
+    let magnitude = half & 0x7fff;
+    // The exponent is 112 too small. The product is exact, and makes numbers without a leading one normal.
+    let finite = (f32::from_bits(magnitude << 13) * f32::from_bits(0x7780_0000)).to_bits();
+    let quiet = if magnitude > 0x7c00 { 0x0040_0000 } else { 0 };
+    let special = magnitude << 13 | 0x7f80_0000 | quiet;
+    (half & 0x8000) << 16 | if magnitude >= 0x7c00 { special } else { finite }
+}
+
+/// The place of the texels of a level among bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Strides {
+    /// The byte of the first element.
+    pub start: usize,
+    /// Bytes from one element of a row to the next.
+    pub element: usize,
+    /// Bytes from one row to the next.
+    pub row: usize,
+    /// Bytes from one slice to the next.
+    pub slice: usize,
+}
+
+impl Strides {
+    /// Returns the byte of an element.
+    pub fn place(&self, x: usize, y: usize, z: usize) -> usize {
+        self.start + z * self.slice + y * self.row + x * self.element
+    }
+}
+
+/// The elements of a level among bytes that several levels share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Elements {
+    bytes: Arc<Vec<u8>>,
+    strides: Strides,
+    channels: [Channel; 4],
+    /// Bytes from the start of an element to the end of what is read for it.
+    reads: usize,
+}
+
+impl Elements {
+    /// Returns the elements of a level of a size, or `None` if a channel reads beyond the bytes or has no number for a
+    /// field.
+    pub fn new(
+        bytes: &Arc<Vec<u8>>,
+        strides: Strides,
+        channels: [Channel; 4],
+        size: [u32; 3],
+    ) -> Option<Elements> {
+        let fields = channels.iter().filter_map(Channel::field);
+        let reads = fields.map(|field| field.byte() + size_of::<u32>()).max().unwrap_or(0);
+        let elements = Elements { bytes: bytes.clone(), strides, channels, reads };
+        let complete = elements.channels.iter().all(Channel::is_complete);
+        (complete && elements.reaches(size)).then_some(elements)
+    }
+
+    /// Returns whether all elements of a level of a size are among the bytes.
+    pub(super) fn reaches(&self, [width, height, depth]: [u32; 3]) -> bool {
+        let Strides { start, element, row, slice } = self.strides;
+        let steps = [(width, element), (height, row), (depth, slice)];
+        let last = steps.iter().try_fold(start, |at, (count, step)| {
+            (*count as usize).checked_sub(1)?.checked_mul(*step)?.checked_add(at)
+        });
+        last.and_then(|last| last.checked_add(self.reads)).is_some_and(|end| end <= self.bytes.len())
+    }
+
+    /// Returns the bytes that contain the elements.
+    pub fn bytes(&self) -> &Arc<Vec<u8>> {
+        &self.bytes
+    }
+
+    /// Returns the place of the elements among the bytes.
+    pub fn strides(&self) -> Strides {
+        self.strides
+    }
+
+    /// Returns the sources of red, green, blue and alpha.
+    pub fn channels(&self) -> &[Channel; 4] {
+        &self.channels
+    }
+
+    /// Returns bits of r, g, b, a of a texel.
+    ///
+    /// # Panics
+    /// The texel is outside of the level.
+    pub fn texel(&self, x: usize, y: usize, z: usize) -> [u32; 4] {
+        let element = &self.bytes[self.strides.place(x, y, z)..][..self.reads];
+        let word = |byte: usize| u32::from_le_bytes(std::array::from_fn(|at| element[byte + at]));
+        self.channels.each_ref().map(|channel| channel.read(word))
+    }
+
+    /// Returns whether elements at the same place of two levels mean the same if their bytes are equal.
+    pub(super) fn is_like(&self, other: &Elements) -> bool {
+        (self.strides.element, &self.channels) == (other.strides.element, &other.channels)
+    }
+
+    /// Returns the bytes of a row of elements, if all of them are there.
+    pub(super) fn row(&self, width: usize, y: usize, z: usize) -> Option<&[u8]> {
+        self.bytes.get(self.strides.place(0, y, z)..)?.get(..width * self.strides.element)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of a half, by its definition. (IEEE 754)
+    fn value(half: u32) -> f64 {
+        let (exponent, fraction) = (half >> 10 & 0x1f, f64::from(half & 0x3ff));
+        let sign = if half & 0x8000 != 0 { -1. } else { 1. };
+        match exponent {
+            0 => sign * fraction * libm::exp2(-24.),
+            31 if fraction == 0. => sign * f64::INFINITY,
+            31 => f64::NAN,
+            _ => sign * (1024. + fraction) * libm::exp2(f64::from(exponent) - 25.),
+        }
+    }
+
+    #[test]
+    fn every_half_is_its_number() {
+        for half in 0..1 << 16 {
+            let found = f32::from_bits(small_float(half));
+            let expected = value(half);
+            if expected.is_nan() {
+                assert_eq!(found.to_bits(), (half & 0x8000) << 16 | 0x7fc0_0000 | (half & 0x3ff) << 13);
+            } else {
+                assert_eq!(found.to_bits(), (expected as f32).to_bits(), "{half:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_is_read_from_four_bytes_that_contain_it() {
+        assert_eq!(Field::new(24, 8), Some(Field { byte: 0, shift: 24, width: 8 }));
+        assert_eq!(Field::new(48, 16), Some(Field { byte: 6, shift: 0, width: 16 }));
+        assert_eq!(Field::new(30, 10), Some(Field { byte: 3, shift: 6, width: 10 }));
+        assert_eq!(Field::new(3, 32), None, "five bytes");
+        assert_eq!(Field::new(3, 0), None);
+    }
+
+    #[test]
+    fn elements_beyond_the_bytes_are_refused() {
+        let bytes = Arc::new(vec![0; 16]);
+        let strides = Strides { start: 4, element: 4, row: 8, slice: 0 };
+        let channels = || [0, 8, 16, 24].map(|first| Channel::Fraction(Field::new(first, 8).unwrap()));
+        let fits = |strides, size| Elements::new(&bytes, strides, channels(), size).is_some();
+        assert!(fits(strides, [1, 2, 1]) && fits(strides, [3, 1, 1]) && fits(strides, [1, 1, 9]));
+        assert!(!fits(strides, [2, 2, 1]) && !fits(strides, [4, 1, 1]) && !fits(strides, [0, 1, 1]));
+        assert!(!fits(Strides { row: usize::MAX, ..strides }, [1, 3, 1]));
+        let wide = Channel::Fraction(Field::new(0, 25).unwrap());
+        let list = Channel::Listed(Field::new(0, 2).unwrap(), Arc::new([0; 3]));
+        for channel in [wide, list] {
+            let channels = [channel, Channel::Word(0), Channel::Word(0), Channel::Word(0)];
+            assert_eq!(Elements::new(&bytes, strides, channels, [1, 1, 1]), None);
+        }
+    }
+
+    #[test]
+    fn a_texel_has_the_numbers_of_its_fields() {
+        let bytes = Arc::new(vec![0xff, 0x80, 0x01, 0x3c, 0xfe, 0, 0, 0]);
+        let strides = Strides { start: 0, element: 8, row: 8, slice: 8 };
+        let field = |first, width| Field::new(first, width).unwrap();
+        let of = |channels| Elements::new(&bytes, strides, channels, [1, 1, 1]).unwrap().texel(0, 0, 0);
+        let [r, g, b, a] = of([
+            Channel::Fraction(field(0, 8)),
+            Channel::Signed(field(32, 8)),
+            Channel::SmallFloat(field(16, 16)),
+            Channel::Word(7),
+        ]);
+        assert_eq!([r, g, b, a], [1f32.to_bits(), -2i32 as u32, 0x3f80_2000, 7]);
+        let list = Channel::Listed(field(15, 1), Arc::new([5, 6]));
+        let [r, g, ..] = of([list, Channel::Bits(field(8, 8)), Channel::Word(0), Channel::Word(0)]);
+        assert_eq!([r, g], [6, 0x80]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Levels of detail of rows of lanes.
+//!
+//! The logarithm is that of `libm`, operation by operation, of several quads at once. (FreeBSD `e_log2.c`)
+
+use super::super::{Image, Sampler, Shape, lod_of_gradients, lod_of_quad};
+use super::Words;
+use crate::level::{self, Task};
+use crate::mask::members;
+use crate::wide::Wide;
+
+/// The number of lanes that are computed together. Groups of all machines are multiples of it.
+const PART: usize = 16;
+/// A mask with a bit for each lane of a part.
+const PART_LANES: u64 = (1 << PART) - 1;
+
+/// Level of detail of each of the given lanes: [`lod_of_quad`] with the lane's own direction as the one that faces.
+/// Coordinates and result are rows of bits.
+pub fn lods_of_quads<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    coordinates: [&Words<N>; 3],
+    lanes: u64,
+) -> Words<N> {
+    if !matches!(image.shape, Shape::Cube | Shape::CubeArray) {
+        return lods_of_differences(wide, image, sampler, coordinates, lanes);
+    }
+    let mut lods = [0; N];
+    let at = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
+    for lane in members(lanes) {
+        let quad = [0, 1, 2].map(|place| at(lane & !3 | place));
+        lods[lane] = lod_of_quad(image, sampler, at(lane), quad).to_bits();
+    }
+    lods
+}
+
+/// Level of detail of each of the given lanes: [`lod_of_gradients`] of the differences in its quad, computed once a quad.
+pub fn lods_of_differences<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    coordinates: [&Words<N>; 3],
+    lanes: u64,
+) -> Words<N> {
+    let mut lods = [0; N];
+    let scales = scales(image, sampler);
+    for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+        let coordinates = coordinates.map(|row| &row.as_chunks::<PART>().0[part]);
+        let of_part = Differences { coordinates, scales }.at_level(level::Level::of(wide));
+        lods.as_chunks_mut::<PART>().0[part] = of_part;
+    }
+    lods
+}
+
+/// [`lod_of_gradients`] of each of the given lanes, from rows of the bits of its gradients. Lanes that have those of the
+/// lane before have its level of detail.
+pub fn lods_of_gradients<const N: usize>(
+    image: &Image,
+    sampler: &Sampler,
+    [dx, dy]: [[&Words<N>; 3]; 2],
+    lanes: u64,
+) -> Words<N> {
+    let mut lods = [0; N];
+    let mut known = None;
+    for lane in members(lanes) {
+        let gradients = [dx, dy].map(|rows| rows.map(|row| row[lane]));
+        let lod = match known {
+            Some((same, lod)) if same == gradients => lod,
+            _ => {
+                let [dx, dy] = gradients.map(|gradient| gradient.map(f32::from_bits));
+                lod_of_gradients(image, sampler, dx, dy).to_bits()
+            }
+        };
+        known = Some((gradients, lod));
+        lods[lane] = lod;
+    }
+    lods
+}
+
+/// Texels of a coordinate's step of 1, for the axes that the image has.
+fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
+    let level = &image.levels[0];
+    let axes = match image.shape {
+        Shape::D1 | Shape::D1Array => 1,
+        Shape::D2 | Shape::D2Array | Shape::Cube | Shape::CubeArray => 2,
+        Shape::D3 => 3,
+    };
+    let sizes = [level.width, level.height, level.depth].map(|size| size as f32);
+    let scale = |axis: usize| if sampler.unnormalised { 1.0 } else { f64::from(sizes[axis]) };
+    [0, 1, 2].map(|axis| (axis < axes).then(|| scale(axis)))
+}
+
+/// Quads of a part.
+const QUADS: usize = PART / 4;
+
+/// [`lods_of_differences`] for a part of the lanes.
+struct Differences<'a> {
+    coordinates: [&'a Words<PART>; 3],
+    scales: [Option<f64>; 3],
+}
+
+impl Differences<'_> {
+    /// Computes the part in a function that is compiled in this crate, once for each level.
+    #[inline(never)]
+    fn at_level(self, level: level::Level) -> Words<PART> {
+        level.run(self)
+    }
+}
+
+impl Task for Differences<'_> {
+    type Output = Words<PART>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> Words<PART> {
+        // Squares of the lengths of the two gradients.
+        let mut squares = [[0.0f64; QUADS]; 2];
+        for (axis, scale) in self.scales.iter().enumerate() {
+            let Some(scale) = scale else { continue };
+            let quads = self.coordinates[axis].as_chunks::<4>().0;
+            for (lane, squares) in [1, 2].into_iter().zip(&mut squares) {
+                for quad in 0..QUADS {
+                    let [origin, other] = [0, lane].map(|lane| f32::from_bits(quads[quad][lane]));
+                    let texels = f64::from(other - origin) * scale;
+                    squares[quad] += texels * texels;
+                }
+            }
+        }
+        let mut larger = [0.0; QUADS];
+        for quad in 0..QUADS {
+            larger[quad] = squares[0][quad].max(squares[1][quad]);
+        }
+        let logarithms = log2(&larger);
+        let mut lods = [0; PART];
+        for (lods, (larger, logarithm)) in
+            lods.as_chunks_mut::<4>().0.iter_mut().zip(larger.iter().zip(&logarithms))
+        {
+            let lod = if *larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * logarithm) as f32 };
+            *lods = [lod.to_bits(); 4];
+        }
+        lods
+    }
+}
+
+/// [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.
+#[inline(always)]
+fn log2<const Q: usize>(numbers: &[f64; Q]) -> [f64; Q] {
+    const HIGH: f64 = f64::from_bits(0x3ff7_1547_6520_0000);
+    const LOW: f64 = f64::from_bits(0x3de7_05fc_2eef_a200);
+    const SERIES: [f64; 7] = [
+        6.666666666666735130e-01,
+        3.999999999940941908e-01,
+        2.857142874366239149e-01,
+        2.222219843214978396e-01,
+        1.818357216161805012e-01,
+        1.531383769920937332e-01,
+        1.479819860511658591e-01,
+    ];
+    let mut logarithms = [0.0; Q];
+    for lane in 0..Q {
+        let number = numbers[lane];
+        // To 2^k (1 + f), with 1 + f between the halves of the square root of 2 and the root.
+        let high = (number.to_bits() >> 32) as u32;
+        let moved = high.wrapping_add(0x3ff0_0000 - 0x3fe6_a09e);
+        let exponent = (moved >> 20) as i32 - 0x3ff;
+        let high = (moved & 0x000f_ffff) + 0x3fe6_a09e;
+        let f = f64::from_bits(u64::from(high) << 32 | number.to_bits() & 0xffff_ffff) - 1.0;
+        let half_square = 0.5 * f * f;
+        let s = f / (2.0 + f);
+        let z = s * s;
+        let w = z * z;
+        let even = w * (SERIES[1] + w * (SERIES[3] + w * SERIES[5]));
+        let odd = z * (SERIES[0] + w * (SERIES[2] + w * (SERIES[4] + w * SERIES[6])));
+        let rest = odd + even;
+        let high = f64::from_bits((f - half_square).to_bits() & !0xffff_ffff);
+        let low = f - high - half_square + s * (half_square + rest);
+        let value = high * HIGH;
+        let correction = (low + high) * LOW + low * HIGH;
+        let exponent = f64::from(exponent);
+        let sum = exponent + value;
+        let logarithm = correction + ((exponent - sum) + value) + sum;
+        logarithms[lane] = if number < f64::INFINITY { logarithm } else { number };
+    }
+    logarithms
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn logarithms_have_the_bits_of_those_of_libm() {
+        let mut random = Random::new(7);
+        let special = [1.0, 2.0, 0.5, f64::INFINITY, f64::MIN_POSITIVE, f64::MAX, 1.0f64.next_up()];
+        for round in 0..20_000 {
+            let numbers: [f64; 4] = std::array::from_fn(|_| match random.below(4) {
+                0 => random.one_of(&special),
+                1 => {
+                    1.0 + f64::from(random.next()) / f64::from(u32::MAX)
+                        * if round & 1 == 0 { 1e-3 } else { -0.6 }
+                }
+                // Squares of singles.
+                2 => {
+                    let single = f64::from(f32::from_bits(random.next() & 0x7f7f_ffff).max(1e-40));
+                    single * single
+                }
+                _ => f64::from_bits(random.next_u64() & 0x7fef_ffff_ffff_ffff).max(f64::MIN_POSITIVE),
+            });
+            let expected = numbers.map(|number| libm::log2(number).to_bits());
+            assert_eq!(log2(&numbers).map(f64::to_bits), expected, "{numbers:?}");
+        }
+        assert!(log2(&[f64::NAN])[0].is_nan());
+    }
+}

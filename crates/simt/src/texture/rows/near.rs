@@ -1,0 +1,206 @@
+//! The texels near the coordinates of eight lanes: their places, wrapped, and the weights of those above.
+
+use super::super::{Sampler, Wrap, wrap_of_nearest};
+use super::{Eights, FAR, Grid};
+use crate::wide::{Eight, Words8};
+
+/// The texels near coordinates, by their sides along s and t: number x + 2 y. Side 1 is above.
+pub(super) struct Near<E: Eight> {
+    /// The lanes that are too far away.
+    pub(super) far: u32,
+    places: [E::Ints; 4],
+    /// Where the border is.
+    outside: [E::Ints; 4],
+    /// The weights of the texels above, by axis.
+    pub(super) weights: [E::Floats; 2],
+    /// Whether some wrap mode has a border.
+    border: bool,
+}
+
+/// Texels along an axis on both sides.
+struct Along<E: Eight> {
+    /// What an index adds to a place.
+    places: [E::Ints; 2],
+    outside: [E::Ints; 2],
+}
+
+/// Returns whether a wrap mode has a border.
+#[inline(always)]
+fn has_border(wrap: Wrap) -> bool {
+    match wrap {
+        Wrap::Clamp | Wrap::ClampToBorder | Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => true,
+        Wrap::Repeat | Wrap::Mirror | Wrap::ClampToEdge | Wrap::MirrorOnceToEdge => false,
+    }
+}
+
+impl<E: Eight> Near<E> {
+    /// The texels that the coordinates of vector `number` fall into: side 0 along both axes.
+    #[inline(always)]
+    pub(super) fn nearest(
+        wide: E,
+        sampler: &Sampler,
+        grid: &Grid,
+        at: &Eights<'_>,
+        number: usize,
+    ) -> Near<E> {
+        let zero = wide.ints(0);
+        let (mut far, mut border) = (0, false);
+        let (mut place, mut outside) = (first(wide, grid, &at.layer[number]), zero);
+        for axis in 0..grid.axes {
+            let texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], &mut far);
+            let index = wide.to_ints(wide.floor(texels));
+            let index = wide.add_ints(index, wide.ints(at.offset[axis]));
+            let wrap = wrap_of_nearest(sampler.wrap[axis]);
+            let (index, beyond) = wrapped(wide, wrap, grid.size[axis], index);
+            border |= has_border(wrap);
+            outside = wide.or(outside, beyond);
+            place = wide.add_ints(place, wide.mul_ints(index, wide.ints(grid.steps[axis])));
+        }
+        let weights = [wide.floats(0.0); 2];
+        Near { far, places: [place; 4], outside: [outside; 4], weights, border }
+    }
+
+    /// The texels to both sides of the coordinates of vector `number`, along the axes of the image.
+    #[inline(always)]
+    pub(super) fn corners(
+        wide: E,
+        sampler: &Sampler,
+        grid: &Grid,
+        at: &Eights<'_>,
+        number: usize,
+    ) -> Near<E> {
+        let zero = wide.ints(0);
+        let (mut far, mut border) = (0, false);
+        let mut weights = [wide.floats(0.0); 2];
+        let place = first(wide, grid, &at.layer[number]);
+        let mut along = [(); 2].map(|()| Along::<E> { places: [zero; 2], outside: [zero; 2] });
+        for axis in 0..grid.axes {
+            let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
+            let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], &mut far);
+            // These two modes stop the coordinate itself, so that the weights stop with it.
+            let (size, moved) = (grid.size[axis] as f32, offset as f32);
+            let stops = match wrap {
+                Wrap::Clamp => Some([-moved, size - moved]),
+                Wrap::MirrorOnce => Some([-size - moved, size - moved]),
+                Wrap::Repeat
+                | Wrap::Mirror
+                | Wrap::ClampToEdge
+                | Wrap::ClampToBorder
+                | Wrap::MirrorOnceToEdge
+                | Wrap::MirrorOnceToBorder => None,
+            };
+            if let Some([least, most]) = stops {
+                texels = wide.min(wide.max(texels, wide.floats(least)), wide.floats(most));
+            }
+            let shifted = wide.sub(texels, wide.floats(0.5));
+            let lower = wide.floor(shifted);
+            weights[axis] = wide.sub(shifted, lower);
+            let low = wide.add_ints(wide.to_ints(lower), wide.ints(offset));
+            border |= has_border(wrap);
+            for (side, index) in [low, wide.add_ints(low, wide.ints(1))].into_iter().enumerate() {
+                let (index, beyond) = wrapped(wide, wrap, grid.size[axis], index);
+                along[axis].places[side] = wide.mul_ints(index, wide.ints(grid.steps[axis]));
+                along[axis].outside[side] = beyond;
+            }
+        }
+        let [s, t] = along;
+        let rows = t.places.map(|row| wide.add_ints(row, place));
+        let places = [0, 1, 2, 3].map(|corner: usize| wide.add_ints(s.places[corner & 1], rows[corner >> 1]));
+        let outside =
+            [0, 1, 2, 3].map(|corner: usize| wide.or(s.outside[corner & 1], t.outside[corner >> 1]));
+        Near { far, places, outside, weights, border }
+    }
+
+    /// The place of a texel.
+    #[inline(always)]
+    pub(super) fn place(&self, corner: usize) -> E::Ints {
+        self.places[corner]
+    }
+
+    /// The components of a texel, or of the border outside of the image.
+    #[inline(always)]
+    pub(super) fn bordered<const C: usize>(
+        &self,
+        wide: E,
+        sampler: &Sampler,
+        corner: usize,
+        mut texels: [E::Ints; C],
+    ) -> [E::Ints; C] {
+        if self.border {
+            for (texel, border) in texels.iter_mut().zip(sampler.border) {
+                *texel = wide.choose(self.outside[corner], wide.ints(border as i32), *texel);
+            }
+        }
+        texels
+    }
+}
+
+/// Returns whether lanes can read the border of a level.
+pub(super) fn reads_border(sampler: &Sampler, grid: &Grid) -> bool {
+    sampler.wrap[..grid.axes].iter().any(|wrap| has_border(*wrap))
+}
+
+/// The places of the first texels of lanes' layers.
+#[inline(always)]
+fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
+    let first = wide.ints(grid.first);
+    if grid.last_layer <= 0.0 {
+        return first;
+    }
+    // A NaN becomes 0. Rounds to even: beyond 2^23 there are no fractions.
+    let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
+    let layer = wide.min(layer, wide.floats(grid.last_layer));
+    let whole = wide.floats(8_388_608.0);
+    let layer = wide.to_ints(wide.sub(wide.add(layer, whole), whole));
+    wide.add_ints(first, wide.mul_ints(layer, wide.ints(grid.steps[2])))
+}
+
+/// Coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are farther, which are added
+/// to `far`.
+#[inline(always)]
+fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut u32) -> E::Floats {
+    let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
+    let magnitude = wide.and(scaled, wide.ints(0x7fff_ffff));
+    let near = wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitude);
+    let number = wide.greater_ints(wide.ints(f32::INFINITY.to_bits() as i32 + 1), magnitude);
+    *far |= wide.lanes(wide.and_not(number, near));
+    wide.of_bits(wide.and(scaled, near))
+}
+
+/// Texel numbers along an axis, wrapped: all are inside then. The second result is where the border is.
+///
+/// An index is a texel nearer than [`FAR`] and an offset, and a level has a quarter of [`FAR`] texels along an axis at most: no
+/// sum overflows, and singles have the bits of all numbers.
+#[inline(always)]
+fn wrapped<E: Eight>(wide: E, wrap: Wrap, size: i32, index: E::Ints) -> (E::Ints, E::Ints) {
+    let (zero, last) = (wide.ints(0), wide.ints(size - 1));
+    let clamped = |index: E::Ints| wide.min_ints(wide.max_ints(index, zero), last);
+    let mirror = |index: E::Ints| wide.xor(index, wide.sar(index, 31));
+    let bordered = |index: E::Ints| {
+        let inside = clamped(index);
+        (inside, wide.xor(wide.equal_ints(inside, index), wide.ints(-1)))
+    };
+    match wrap {
+        Wrap::Repeat if size & (size - 1) == 0 => (wide.and(index, last), zero),
+        Wrap::Repeat => (modulo(wide, index, size), zero),
+        Wrap::Mirror => {
+            let twice = modulo(wide, index, 2 * size);
+            (wide.min_ints(twice, wide.sub_ints(wide.ints(2 * size - 1), twice)), zero)
+        }
+        Wrap::ClampToEdge => (clamped(index), zero),
+        Wrap::MirrorOnceToEdge => (wide.min_ints(mirror(index), last), zero),
+        Wrap::Clamp | Wrap::ClampToBorder => bordered(index),
+        Wrap::MirrorOnce | Wrap::MirrorOnceToBorder => bordered(mirror(index)),
+    }
+}
+
+/// `index` modulo `size`, not negative. The quotient of singles is wrong by one at most.
+#[inline(always)]
+fn modulo<E: Eight>(wide: E, index: E::Ints, size: i32) -> E::Ints {
+    let (zero, size_of_all) = (wide.ints(0), wide.ints(size));
+    let quotient = wide.floor(wide.div(wide.to_floats(index), wide.floats(size as f32)));
+    let rest = wide.sub_ints(index, wide.mul_ints(wide.to_ints(quotient), size_of_all));
+    let rest = wide.add_ints(rest, wide.and(wide.greater_ints(zero, rest), size_of_all));
+    let above = wide.greater_ints(rest, wide.ints(size - 1));
+    wide.sub_ints(rest, wide.and(above, size_of_all))
+}

@@ -1,0 +1,237 @@
+//! Texels of a level for all lanes of a row: words, or elements that become numbers together.
+//!
+//! [`Elements::texel`](super::Elements::texel) is the plain version.
+
+use super::super::elements::{Channel, Elements, Field, small_float, small_float_shift};
+use crate::wide::Eight;
+
+/// The texels of a level, found by their places: the first `C` components of each.
+pub(super) trait Stored<const C: usize> {
+    /// Whether all components are finite and not below 0.
+    const TAME: bool;
+
+    /// Reads the texels at these places.
+    fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C];
+
+    /// Reads the texels at two places of each lane, which are mostly neighbours.
+    #[inline(always)]
+    fn read_both<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
+        // Written out: a closure for both is not always compiled for the level.
+        [self.read(wide, places[0]), self.read(wide, places[1])]
+    }
+}
+
+/// Bits of r, g, b, a of each texel. A place is the number of a texel.
+pub(super) struct Wholes<'a>(pub(super) &'a [[u32; 4]]);
+
+impl<const C: usize> Stored<C> for Wholes<'_> {
+    const TAME: bool = false;
+
+    #[inline(always)]
+    fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C] {
+        let found = wide.elements_at(self.0, places);
+        let mut texels = [wide.ints(0); C];
+        for channel in 0..C {
+            texels[channel] = found[channel];
+        }
+        texels
+    }
+}
+
+/// The arithmetic of elements whose channels are all fractions of one word, or 0 or 1.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Fractions([Fraction; 4]);
+
+/// A fraction: bits of a word by the largest number that they can have. One is a fraction with a bit that is always set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Fraction {
+    shift: u32,
+    mask: u32,
+    set: u32,
+    most: f32,
+    /// The reciprocal of `most`, and the part of it that the first number is too small.
+    reciprocal: [f32; 2],
+}
+
+impl Fraction {
+    fn new(channel: &Channel) -> Option<Fraction> {
+        const ONE: u32 = 1f32.to_bits();
+        let of = |shift: u32, mask: u32, set: u32, most: f64| {
+            let reciprocal = (1.0 / most) as f32;
+            let rest = (1.0 / most - f64::from(reciprocal)) as f32;
+            Some(Fraction { shift, mask, set, most: most as f32, reciprocal: [reciprocal, rest] })
+        };
+        match channel {
+            Channel::Word(0) => of(0, 0, 0, 1.0),
+            Channel::Word(ONE) => of(0, 0, 1, 1.0),
+            Channel::Fraction(field) if field.byte() == 0 => {
+                of(field.shift(), field.most(), 0, field.most().into())
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the bits of the numbers that words have here.
+    #[inline(always)]
+    fn of<E: Eight>(&self, wide: E, words: E::Ints) -> E::Ints {
+        // At most 24 bits: exact as a float.
+        let number = wide.and(wide.shr(words, self.shift), wide.ints(self.mask as i32));
+        let number = wide.to_floats(wide.or(number, wide.ints(self.set as i32)));
+        let [reciprocal, rest] = self.reciprocal;
+        // Both are the quotient, rounded once, for all numbers that a fraction can have.
+        wide.bits(match E::FUSED {
+            true => {
+                let rest = wide.mul(number, wide.floats(rest));
+                wide.mul_add(number, wide.floats(reciprocal), rest)
+            }
+            false => wide.div(number, wide.floats(self.most)),
+        })
+    }
+}
+
+impl Fractions {
+    /// Returns the arithmetic of these channels, if they are all fractions of the first word, or 0 or 1.
+    pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
+        let [r, g, b, a] = channels.each_ref().map(Fraction::new);
+        Some(Fractions([r?, g?, b?, a?]))
+    }
+}
+
+/// Elements that consist of fractions. A place is a byte.
+pub(super) struct OfFractions<'a> {
+    bytes: &'a [u8],
+    fractions: &'a Fractions,
+}
+
+impl<'a> OfFractions<'a> {
+    pub(super) fn new(elements: &'a Elements, fractions: &'a Fractions) -> OfFractions<'a> {
+        OfFractions { bytes: elements.bytes(), fractions }
+    }
+
+    #[inline(always)]
+    fn convert<E: Eight, const C: usize>(&self, wide: E, words: E::Ints) -> [E::Ints; C] {
+        let mut texels = [words; C];
+        for (texel, fraction) in texels.iter_mut().zip(&self.fractions.0) {
+            *texel = fraction.of(wide, words);
+        }
+        texels
+    }
+}
+
+impl<const C: usize> Stored<C> for OfFractions<'_> {
+    const TAME: bool = true;
+
+    #[inline(always)]
+    fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C] {
+        self.convert(wide, wide.words_at(self.bytes, places))
+    }
+
+    #[inline(always)]
+    fn read_both<E: Eight>(&self, wide: E, [first, second]: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
+        const WORD: i32 = size_of::<u32>() as i32;
+        let next = wide.equal_ints(wide.sub_ints(second, first), wide.ints(WORD));
+        // Where no lane wraps around, a word and the next one are read together.
+        let [words, others] = match wide.lanes(next) == 0xff {
+            true => wide.pairs_at(self.bytes, first),
+            false => [wide.words_at(self.bytes, first), wide.words_at(self.bytes, second)],
+        };
+        [self.convert(wide, words), self.convert(wide, others)]
+    }
+}
+
+/// Elements of any channels. A place is a byte.
+pub(super) struct Fields<'a> {
+    bytes: &'a [u8],
+    channels: &'a [Channel; 4],
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(elements: &'a Elements) -> Fields<'a> {
+        Fields { bytes: elements.bytes(), channels: elements.channels() }
+    }
+}
+
+impl<const C: usize> Stored<C> for Fields<'_> {
+    const TAME: bool = false;
+
+    #[inline(always)]
+    fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C] {
+        let mut last = None;
+        let mut words = wide.ints(0);
+        let mut texels = [words; C];
+        for (texel, channel) in texels.iter_mut().zip(self.channels) {
+            let Some(field) = channel.field() else {
+                if let Channel::Word(bits) = channel {
+                    *texel = wide.ints(*bits as i32);
+                }
+                continue;
+            };
+            if last != Some(field.byte()) {
+                last = Some(field.byte());
+                let places = wide.add_ints(places, wide.ints(field.byte() as i32));
+                words = wide.words_at(self.bytes, places);
+            }
+            *texel = component(wide, channel, field, words);
+        }
+        texels
+    }
+}
+
+/// The component of elements, from the words that have its field.
+#[inline(always)]
+fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints) -> E::Ints {
+    let numbers = wide.and(wide.shr(words, field.shift()), wide.ints(field.most() as i32));
+    match channel {
+        Channel::Word(_) | Channel::Bits(_) => numbers,
+        // At most 24 bits.
+        Channel::Fraction(_) => {
+            let most = wide.floats(field.most() as f32);
+            wide.bits(wide.div(wide.to_floats(numbers), most))
+        }
+        Channel::Signed(_) => wide.sar(wide.shl(numbers, field.above()), field.above()),
+        Channel::SmallFloat(_) => {
+            let shift = small_float_shift(field);
+            let singles = wide.store(numbers).map(|number| small_float(number << shift));
+            wide.load(&singles)
+        }
+        Channel::Listed(_, list) => wide.load(&wide.store(numbers).map(|number| list[number as usize])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::level::{Level, Task};
+    use crate::wide::{Wide, Words8};
+
+    struct Convert<'a>(&'a Fraction, &'a Words8);
+
+    impl Task for Convert<'_> {
+        type Output = Words8;
+        #[inline(always)]
+        fn run<W: Wide>(self, wide: W) -> Words8 {
+            let wide = wide.eight();
+            wide.store(self.0.of(wide, wide.load(self.1)))
+        }
+    }
+
+    #[test]
+    fn every_number_of_every_fraction_is_the_quotient() {
+        for width in [1, 2, 4, 5, 6, 8, 10, 11, 16, 24] {
+            let field = Field::new(32 - width, width).unwrap();
+            let fraction = Fraction::new(&Channel::Fraction(field)).unwrap();
+            // Of 24 bits some: all of them take long.
+            let step = if width > 16 { 1021 } else { 1 };
+            for first in (0..1u32 << width).step_by(8 * step) {
+                let numbers: Words8 =
+                    std::array::from_fn(|lane| (first + (lane * step) as u32) & field.most());
+                let expected =
+                    numbers.map(|number| ((f64::from(number) / f64::from(field.most())) as f32).to_bits());
+                let words = numbers.map(|number| number << (32 - width) | 1 >> width);
+                for level in Level::available() {
+                    assert_eq!(level.run(Convert(&fraction, &words)), expected, "{width} {first}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,412 @@
+//! Vectors of eight lanes, for code that is written in vectors: work of many steps on few lanes, which stays in registers
+//! that way. Loops over rows of sixteen lanes become a mixture of single words and vectors (rustc 1.95).
+
+use super::Wide;
+
+/// Words of eight lanes in memory.
+pub type Words8 = [u32; 8];
+
+/// A level with vectors of eight lanes. Masks are vectors of all ones and zeros.
+pub trait Eight: Wide {
+    /// Eight singles.
+    type Floats: Copy;
+    /// Eight integers, or a mask.
+    type Ints: Copy;
+
+    /// Reads words.
+    fn load(self, words: &Words8) -> Self::Ints;
+    /// Returns words.
+    fn store(self, vector: Self::Ints) -> Words8;
+    /// The same integer in all lanes.
+    fn ints(self, value: i32) -> Self::Ints;
+    /// The same single in all lanes.
+    fn floats(self, value: f32) -> Self::Floats;
+    /// The bits of singles.
+    fn bits(self, a: Self::Floats) -> Self::Ints;
+    /// Singles of bits.
+    fn of_bits(self, a: Self::Ints) -> Self::Floats;
+    /// Integers as singles, rounded to the nearest.
+    fn to_floats(self, a: Self::Ints) -> Self::Floats;
+    /// Singles as integers, rounded towards zero. Any integer for a single that is none.
+    fn to_ints(self, a: Self::Floats) -> Self::Ints;
+    /// The whole numbers below.
+    fn floor(self, a: Self::Floats) -> Self::Floats;
+
+    /// a + b.
+    fn add(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// a - b.
+    fn sub(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// a * b.
+    fn mul(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// a / b.
+    fn div(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// a * b + c, rounded once. Slow on a level without [`Wide::FUSED`].
+    fn mul_add(self, a: Self::Floats, b: Self::Floats, c: Self::Floats) -> Self::Floats;
+    /// The smaller one; b if there is a NaN.
+    fn min(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// The larger one; b if there is a NaN.
+    fn max(self, a: Self::Floats, b: Self::Floats) -> Self::Floats;
+    /// Where a < b.
+    fn less(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
+    /// Where a <= b.
+    fn less_equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
+    /// Where a = b.
+    fn equal(self, a: Self::Floats, b: Self::Floats) -> Self::Ints;
+
+    /// a + b, modulo 2^32.
+    fn add_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a - b, modulo 2^32.
+    fn sub_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a * b, modulo 2^32.
+    fn mul_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// The smaller one.
+    fn min_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// The larger one.
+    fn max_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Where a > b, as integers with a sign.
+    fn greater_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// Where a = b.
+    fn equal_ints(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a & b.
+    fn and(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a & !b.
+    fn and_not(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a | b.
+    fn or(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a ^ b.
+    fn xor(self, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// a << count, for counts below 32.
+    fn shl(self, a: Self::Ints, count: u32) -> Self::Ints;
+    /// a >> count without a sign, for counts below 32.
+    fn shr(self, a: Self::Ints, count: u32) -> Self::Ints;
+    /// a >> count with a sign, for counts below 32.
+    fn sar(self, a: Self::Ints, count: u32) -> Self::Ints;
+    /// a where the mask is set, b elsewhere.
+    fn choose(self, mask: Self::Ints, a: Self::Ints, b: Self::Ints) -> Self::Ints;
+    /// The lanes whose word has its highest bit set.
+    fn lanes(self, a: Self::Ints) -> u32;
+
+    /// The mask of a set of lanes.
+    #[inline(always)]
+    fn mask(self, lanes: u32) -> Self::Ints {
+        let bits = self.load(&[1, 2, 4, 8, 16, 32, 64, 128]);
+        self.equal_ints(self.and(self.ints(lanes as i32), bits), bits)
+    }
+
+    /// The little-endian words of four bytes from each of these places on.
+    ///
+    /// # Panics
+    /// A word is not inside of the bytes.
+    #[inline(always)]
+    fn words_at(self, bytes: &[u8], places: Self::Ints) -> Self::Ints {
+        self.check_places(bytes.len().checked_sub(size_of::<u32>()), places);
+        let mut words = [0; 8];
+        for (word, place) in words.iter_mut().zip(self.store(places)) {
+            // SAFETY: the four bytes from the place on are inside, and a load needs no alignment.
+            let found = unsafe { bytes.as_ptr().add(place as usize).cast::<u32>().read_unaligned() };
+            *word = u32::from_le(found);
+        }
+        self.load(&words)
+    }
+
+    /// [`Eight::words_at`], and the words of the four bytes after them.
+    ///
+    /// # Panics
+    /// As [`Eight::words_at`].
+    #[inline(always)]
+    fn pairs_at(self, bytes: &[u8], places: Self::Ints) -> [Self::Ints; 2] {
+        let behind = self.add_ints(places, self.ints(size_of::<u32>() as i32));
+        [self.words_at(bytes, places), self.words_at(bytes, behind)]
+    }
+
+    /// The elements of a list at these places, component by component.
+    ///
+    /// # Panics
+    /// A place is not in the list.
+    #[inline(always)]
+    fn elements_at(self, list: &[[u32; 4]], places: Self::Ints) -> [Self::Ints; 4] {
+        let found = self.store(places).map(|place| list[place as usize]);
+        [0, 1, 2, 3].map(|component: usize| self.load(&found.map(|element| element[component])))
+    }
+
+    /// Checks that all places are at most `last`. (`None`: there is no place.)
+    #[inline(always)]
+    fn check_places(self, last: Option<usize>, places: Self::Ints) {
+        let last = last.map_or(-1, |last| i32::try_from(last).unwrap_or(i32::MAX));
+        // A place with a sign is beyond all that are counted.
+        let beyond = self.or(self.greater_ints(places, self.ints(last)), places);
+        assert!(self.lanes(beyond) == 0, "a place among the bytes");
+    }
+}
+
+/// Functions of lanes, by name.
+macro_rules! by_lane {
+    ($($name:ident($($argument:ident: $kind:ident),+) -> $result:ident = $value:expr;)+) => {
+        $(
+            #[inline(always)]
+            fn $name(self, $($argument: Self::$kind),+) -> Self::$result {
+                std::array::from_fn(|lane| {
+                    $(let $argument = $argument[lane];)+
+                    $value
+                })
+            }
+        )+
+    };
+}
+
+/// All ones for yes.
+#[inline(always)]
+fn mask(yes: bool) -> u32 {
+    if yes { u32::MAX } else { 0 }
+}
+
+impl Eight for super::Baseline {
+    type Floats = [f32; 8];
+    type Ints = Words8;
+
+    #[inline(always)]
+    fn load(self, words: &Words8) -> Words8 {
+        *words
+    }
+
+    #[inline(always)]
+    fn store(self, vector: Words8) -> Words8 {
+        vector
+    }
+
+    #[inline(always)]
+    fn ints(self, value: i32) -> Words8 {
+        [value as u32; 8]
+    }
+
+    #[inline(always)]
+    fn floats(self, value: f32) -> [f32; 8] {
+        [value; 8]
+    }
+
+    by_lane! {
+        bits(a: Floats) -> Ints = a.to_bits();
+        of_bits(a: Ints) -> Floats = f32::from_bits(a);
+        to_floats(a: Ints) -> Floats = a as i32 as f32;
+        to_ints(a: Floats) -> Ints = a as i32 as u32;
+        floor(a: Floats) -> Floats = libm::floorf(a);
+        add(a: Floats, b: Floats) -> Floats = a + b;
+        sub(a: Floats, b: Floats) -> Floats = a - b;
+        mul(a: Floats, b: Floats) -> Floats = a * b;
+        div(a: Floats, b: Floats) -> Floats = a / b;
+        mul_add(a: Floats, b: Floats, c: Floats) -> Floats = a.mul_add(b, c);
+        min(a: Floats, b: Floats) -> Floats = if a < b { a } else { b };
+        max(a: Floats, b: Floats) -> Floats = if a > b { a } else { b };
+        less(a: Floats, b: Floats) -> Ints = mask(a < b);
+        less_equal(a: Floats, b: Floats) -> Ints = mask(a <= b);
+        equal(a: Floats, b: Floats) -> Ints = mask(a == b);
+        add_ints(a: Ints, b: Ints) -> Ints = a.wrapping_add(b);
+        sub_ints(a: Ints, b: Ints) -> Ints = a.wrapping_sub(b);
+        mul_ints(a: Ints, b: Ints) -> Ints = a.wrapping_mul(b);
+        min_ints(a: Ints, b: Ints) -> Ints = (a as i32).min(b as i32) as u32;
+        max_ints(a: Ints, b: Ints) -> Ints = (a as i32).max(b as i32) as u32;
+        greater_ints(a: Ints, b: Ints) -> Ints = mask(a as i32 > b as i32);
+        equal_ints(a: Ints, b: Ints) -> Ints = mask(a == b);
+        and(a: Ints, b: Ints) -> Ints = a & b;
+        and_not(a: Ints, b: Ints) -> Ints = a & !b;
+        or(a: Ints, b: Ints) -> Ints = a | b;
+        xor(a: Ints, b: Ints) -> Ints = a ^ b;
+        choose(which: Ints, a: Ints, b: Ints) -> Ints = a & which | b & !which;
+    }
+
+    #[inline(always)]
+    fn shl(self, a: Words8, count: u32) -> Words8 {
+        a.map(|word| word << count)
+    }
+
+    #[inline(always)]
+    fn shr(self, a: Words8, count: u32) -> Words8 {
+        a.map(|word| word >> count)
+    }
+
+    #[inline(always)]
+    fn sar(self, a: Words8, count: u32) -> Words8 {
+        a.map(|word| (word as i32 >> count) as u32)
+    }
+
+    #[inline(always)]
+    fn lanes(self, a: Words8) -> u32 {
+        self.signs(&a) as u32
+    }
+}
+
+/// Functions that one intrinsic computes, by name.
+#[cfg(target_arch = "x86_64")]
+macro_rules! by_intrinsic {
+    ($($name:ident($($argument:ident: $kind:ident),+) -> $result:ident = $value:expr;)+) => {
+        $(
+            #[inline(always)]
+            fn $name(self, $($argument: Self::$kind),+) -> Self::$result {
+                // SAFETY: the processor has AVX2 and FMA, or there would be no token.
+                unsafe { $value }
+            }
+        )+
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
+    use std::arch::x86_64::*;
+
+    use super::super::Avx2;
+    use super::{Eight, Words8};
+
+    impl Eight for Avx2 {
+        type Floats = __m256;
+        type Ints = __m256i;
+
+        #[inline(always)]
+        fn load(self, words: &Words8) -> __m256i {
+            // SAFETY: the processor has AVX2; the load needs no alignment and stays inside eight words.
+            unsafe { _mm256_loadu_si256(words.as_ptr().cast()) }
+        }
+
+        #[inline(always)]
+        fn store(self, vector: __m256i) -> Words8 {
+            let mut words = [0; 8];
+            // SAFETY: the processor has AVX2; the store needs no alignment and stays inside eight words.
+            unsafe { _mm256_storeu_si256(words.as_mut_ptr().cast(), vector) };
+            words
+        }
+
+        #[inline(always)]
+        fn ints(self, value: i32) -> __m256i {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_set1_epi32(value) }
+        }
+
+        #[inline(always)]
+        fn floats(self, value: f32) -> __m256 {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_set1_ps(value) }
+        }
+
+        by_intrinsic! {
+            bits(a: Floats) -> Ints = _mm256_castps_si256(a);
+            of_bits(a: Ints) -> Floats = _mm256_castsi256_ps(a);
+            to_floats(a: Ints) -> Floats = _mm256_cvtepi32_ps(a);
+            to_ints(a: Floats) -> Ints = _mm256_cvttps_epi32(a);
+            floor(a: Floats) -> Floats = _mm256_floor_ps(a);
+            add(a: Floats, b: Floats) -> Floats = _mm256_add_ps(a, b);
+            sub(a: Floats, b: Floats) -> Floats = _mm256_sub_ps(a, b);
+            mul(a: Floats, b: Floats) -> Floats = _mm256_mul_ps(a, b);
+            div(a: Floats, b: Floats) -> Floats = _mm256_div_ps(a, b);
+            mul_add(a: Floats, b: Floats, c: Floats) -> Floats = _mm256_fmadd_ps(a, b, c);
+            min(a: Floats, b: Floats) -> Floats = _mm256_min_ps(a, b);
+            max(a: Floats, b: Floats) -> Floats = _mm256_max_ps(a, b);
+            less(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
+            less_equal(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LE_OQ>(a, b));
+            equal(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_EQ_OQ>(a, b));
+            add_ints(a: Ints, b: Ints) -> Ints = _mm256_add_epi32(a, b);
+            sub_ints(a: Ints, b: Ints) -> Ints = _mm256_sub_epi32(a, b);
+            mul_ints(a: Ints, b: Ints) -> Ints = _mm256_mullo_epi32(a, b);
+            min_ints(a: Ints, b: Ints) -> Ints = _mm256_min_epi32(a, b);
+            max_ints(a: Ints, b: Ints) -> Ints = _mm256_max_epi32(a, b);
+            greater_ints(a: Ints, b: Ints) -> Ints = _mm256_cmpgt_epi32(a, b);
+            equal_ints(a: Ints, b: Ints) -> Ints = _mm256_cmpeq_epi32(a, b);
+            and(a: Ints, b: Ints) -> Ints = _mm256_and_si256(a, b);
+            and_not(a: Ints, b: Ints) -> Ints = _mm256_andnot_si256(b, a);
+            or(a: Ints, b: Ints) -> Ints = _mm256_or_si256(a, b);
+            xor(a: Ints, b: Ints) -> Ints = _mm256_xor_si256(a, b);
+            choose(which: Ints, a: Ints, b: Ints) -> Ints = _mm256_blendv_epi8(b, a, which);
+        }
+
+        #[inline(always)]
+        fn shl(self, a: __m256i, count: u32) -> __m256i {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_sll_epi32(a, _mm_cvtsi32_si128(count as i32)) }
+        }
+
+        #[inline(always)]
+        fn shr(self, a: __m256i, count: u32) -> __m256i {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_srl_epi32(a, _mm_cvtsi32_si128(count as i32)) }
+        }
+
+        #[inline(always)]
+        fn sar(self, a: __m256i, count: u32) -> __m256i {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_sra_epi32(a, _mm_cvtsi32_si128(count as i32)) }
+        }
+
+        #[inline(always)]
+        fn lanes(self, a: __m256i) -> u32 {
+            // SAFETY: the processor has AVX2.
+            unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(a)) as u32 }
+        }
+
+        #[inline(always)]
+        fn words_at(self, bytes: &[u8], places: __m256i) -> __m256i {
+            self.check_places(bytes.len().checked_sub(4), places);
+            let at = places_of(places).map(|place| bytes.as_ptr().wrapping_add(place).cast::<i32>());
+            // SAFETY: the processor has AVX2; four bytes from each place on are inside of the bytes.
+            unsafe {
+                let word = |number: usize| at[number].read_unaligned();
+                _mm256_setr_epi32(word(0), word(1), word(2), word(3), word(4), word(5), word(6), word(7))
+            }
+        }
+
+        #[inline(always)]
+        fn pairs_at(self, bytes: &[u8], places: __m256i) -> [__m256i; 2] {
+            self.check_places(bytes.len().checked_sub(8), places);
+            let [a, b, c, d, e, f, g, h] = places_of(places).map(|place| bytes.as_ptr().wrapping_add(place));
+            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes.
+            unsafe {
+                let two = |a: *const u8, b: *const u8| {
+                    let lower = _mm_castsi128_pd(_mm_loadl_epi64(a.cast()));
+                    _mm_castpd_ps(_mm_loadh_pd(lower, b.cast()))
+                };
+                let four = |lower, upper| _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(lower), upper);
+                let (x, y) = (four(two(a, b), two(e, f)), four(two(c, d), two(g, h)));
+                let low = _mm256_shuffle_ps::<0b1000_1000>(x, y);
+                let high = _mm256_shuffle_ps::<0b1101_1101>(x, y);
+                [_mm256_castps_si256(low), _mm256_castps_si256(high)]
+            }
+        }
+
+        #[inline(always)]
+        fn elements_at(self, list: &[[u32; 4]], places: __m256i) -> [__m256i; 4] {
+            self.check_places(list.len().checked_sub(1), places);
+            let at = places_of(places).map(|place| list.as_ptr().wrapping_add(place).cast::<f32>());
+            // SAFETY: the processor has AVX2; each place is one of the list.
+            unsafe {
+                // Elements of lanes n and n + 4.
+                macro_rules! both {
+                    ($n:expr) => {
+                        _mm256_insertf128_ps::<1>(
+                            _mm256_castps128_ps256(_mm_loadu_ps(at[$n])),
+                            _mm_loadu_ps(at[$n + 4]),
+                        )
+                    };
+                }
+                let (a, b, c, d) = (both!(0), both!(1), both!(2), both!(3));
+                let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+                let (ab_high, cd_high) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+                [
+                    _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab, cd)),
+                    _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab, cd)),
+                    _mm256_castps_si256(_mm256_shuffle_ps::<0b0100_0100>(ab_high, cd_high)),
+                    _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab_high, cd_high)),
+                ]
+            }
+        }
+    }
+
+    /// Places as numbers: two leave their vector at once.
+    #[inline(always)]
+    fn places_of(places: __m256i) -> [usize; 8] {
+        // SAFETY: only code for AVX2 has such a vector.
+        unsafe {
+            let (lower, upper) = (_mm256_castsi256_si128(places), _mm256_extracti128_si256::<1>(places));
+            let [a, b] = [_mm_cvtsi128_si64(lower), _mm_extract_epi64::<1>(lower)];
+            let [c, d] = [_mm_cvtsi128_si64(upper), _mm_extract_epi64::<1>(upper)];
+            let [a, b, c, d] = [a, b, c, d].map(|two| [two as u32 as usize, (two as u64 >> 32) as usize]);
+            [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]]
+        }
+    }
+}
