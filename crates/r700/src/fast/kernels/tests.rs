@@ -24,7 +24,7 @@ fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row
 }
 
 /// An environment that no kernel here reads.
-static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::default(), Stage::Pixel));
+static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
 /// These rows, with these lanes active.
 fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
