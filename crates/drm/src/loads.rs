@@ -38,7 +38,7 @@ struct Load {
 const LOADS: [Load; 13] = [
     Load {
         name: "clear",
-        about: "20 clears of colour and depth",
+        about: "20 clears of colour and depth, with a draw of 144 pixels after each",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: clear,
@@ -379,9 +379,12 @@ impl Program<'_> {
 }
 
 fn clear(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
-    Ok(Box::new(|| {
+    let quad = scene.quad(RAMP)?;
+    Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
+            // Without it, a driver may drop all clears but the last.
+            quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))
 }
