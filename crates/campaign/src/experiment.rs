@@ -11,35 +11,20 @@ use reconverge_workbench::session::{SpaceOf, Stepping};
 use crate::file::{Model, Site};
 use crate::point::Point;
 
-/// How an experiment ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Outcome {
-    /// The same instructions for the same lanes, and the same outputs.
-    Masked,
-    /// Other instructions or lanes, and the same outputs.
-    Diverged,
-    /// Other outputs: silent data corruption.
-    Sdc,
-    /// The program trapped.
-    Trap,
-    /// A group used up its fuel.
-    Hang,
-}
-
-impl Outcome {
-    /// All outcomes.
-    pub const ALL: [Outcome; 5] =
-        [Outcome::Masked, Outcome::Diverged, Outcome::Sdc, Outcome::Trap, Outcome::Hang];
-
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Outcome::Masked => "masked",
-            Outcome::Diverged => "diverged",
-            Outcome::Sdc => "sdc",
-            Outcome::Trap => "trap",
-            Outcome::Hang => "hang",
-        }
+reconverge_isa::choices! {
+    /// The outcome of an experiment.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Outcome {
+        /// The same instructions for the same lanes, and the same outputs.
+        Masked = "masked",
+        /// Other instructions or lanes, and the same outputs.
+        Diverged = "diverged",
+        /// Other outputs: silent data corruption.
+        Sdc = "sdc",
+        /// The program trapped.
+        Trap = "trap",
+        /// A group used up its fuel.
+        Hang = "hang",
     }
 }
 

@@ -52,35 +52,21 @@ impl Serialize for Site {
     }
 }
 
-/// What a fault does to the bits of its site.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Model {
-    /// One bit flips.
-    Flip,
-    /// Two bits next to each other flip.
-    Double,
-    /// Some bits flip, at least one: the word becomes any other.
-    Random,
-    /// The word becomes 0.
-    Zero,
-    /// The same bits flip in the same register of all lanes of the group.
-    WarpWide,
-}
-
-impl Model {
-    /// All models.
-    pub const ALL: [Model; 5] = [Model::Flip, Model::Double, Model::Random, Model::Zero, Model::WarpWide];
-
-    /// Its name in campaign files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Model::Flip => "flip",
-            Model::Double => "double",
-            Model::Random => "random",
-            Model::Zero => "zero",
-            Model::WarpWide => "warp-wide",
-        }
+reconverge_isa::choices! {
+    /// Change of a fault to the bits of its site.
+    #[derive(PartialOrd, Ord, Hash, Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    pub enum Model {
+        /// One bit flips.
+        Flip = "flip",
+        /// Two bits next to each other flip.
+        Double = "double",
+        /// At least one bit flips: the word becomes any other.
+        Random = "random",
+        /// The word becomes 0.
+        Zero = "zero",
+        /// The same bits flip in the same register of all lanes of the group.
+        WarpWide = "warp-wide",
     }
 }
 
@@ -117,12 +103,6 @@ impl<'de> Deserialize<'de> for Model {
 }
 
 impl fmt::Display for Site {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

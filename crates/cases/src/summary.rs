@@ -33,38 +33,25 @@ impl Outcome {
     }
 }
 
-/// What a case is counted as, in the words of deqp-runner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Status {
-    /// As expected.
-    Pass,
-    /// Not as expected, or in need of something that is not implemented.
-    Fail,
-    /// It had not ended when its time was used up.
-    Timeout,
-    /// Nothing to compare.
-    Skip,
-    /// It fails, as the baseline says.
-    ExpectedFail,
-    /// It passes, though the baseline says that it fails.
-    #[serde(rename = "UnexpectedImprovement(Pass)")]
-    UnexpectedPass,
-    /// It fails, and is known to do so at times.
-    Flake,
-}
-
-impl Status {
-    /// The name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Status::Pass => "Pass",
-            Status::Fail => "Fail",
-            Status::Timeout => "Timeout",
-            Status::Skip => "Skip",
-            Status::ExpectedFail => "ExpectedFail",
-            Status::UnexpectedPass => "UnexpectedImprovement(Pass)",
-            Status::Flake => "Flake",
-        }
+reconverge_isa::choices! {
+    /// Status under which a case is counted, in the words of deqp-runner.
+    #[derive(Serialize)]
+    pub enum Status {
+        /// The result is the expected one.
+        Pass = "Pass",
+        /// Not as expected, or in need of something that is not implemented.
+        Fail = "Fail",
+        /// The case did not end within its time.
+        Timeout = "Timeout",
+        /// Nothing to compare.
+        Skip = "Skip",
+        /// The case fails, and the baseline lists it.
+        ExpectedFail = "ExpectedFail",
+        /// The case passes, although the baseline lists it as failing.
+        #[serde(rename = "UnexpectedImprovement(Pass)")]
+        UnexpectedPass = "UnexpectedImprovement(Pass)",
+        /// The case fails, and is known to fail at times.
+        Flake = "Flake",
     }
 }
 

@@ -34,7 +34,6 @@ mod patch;
 pub mod r600_elf;
 
 use std::collections::{HashMap, HashSet};
-use std::fmt;
 use std::str::FromStr;
 
 use reconverge_isa::program::CodeAt;
@@ -44,78 +43,42 @@ use crate::bytes::Bytes;
 pub use crate::error::Error;
 pub use crate::patch::patch;
 
-/// The formats that are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// Words as text.
-    Hex32,
-    /// Words as bytes.
-    Bin,
-    /// CUDA 1.x and 2.x.
-    CubinText,
-    /// CUDA 3.x to 6.x, 32 bits.
-    CubinElf32,
-    /// CUDA 3.x to 6.x, 64 bits.
-    CubinElf64,
-    /// CUDA's archive of cubins.
-    Fatbin,
-    /// C source with a dumped file in an array.
-    CArray,
-    /// What LLVM's R600 target makes.
-    R600Elf,
-    /// Wii U.
-    Gsh,
-    /// ATI CTM executable.
-    CtmElf,
-    /// AMD CAL image.
-    CalElf,
-    /// A file of another kind that holds images.
-    Embedded,
-    /// One of the others, compressed.
-    Gzip,
-    /// A pasted listing or hex dump.
-    Dump,
+reconverge_isa::choices! {
+    /// The formats that are read.
+    #[derive(Hash)]
+    pub enum Format {
+        /// Words as text.
+        Hex32 = "hex32",
+        /// Words as bytes.
+        Bin = "bin",
+        /// CUDA 1.x and 2.x.
+        CubinText = "cubin-text",
+        /// CUDA 3.x to 6.x, 32 bits.
+        CubinElf32 = "cubin-elf32",
+        /// CUDA 3.x to 6.x, 64 bits.
+        CubinElf64 = "cubin-elf64",
+        /// CUDA's archive of cubins.
+        Fatbin = "fatbin",
+        /// C source with a dumped file in an array.
+        CArray = "c-array",
+        /// Object file of LLVM's R600 target.
+        R600Elf = "r600-elf",
+        /// Wii U.
+        Gsh = "gsh",
+        /// ATI CTM executable.
+        CtmElf = "ctm-elf",
+        /// AMD CAL image.
+        CalElf = "cal-elf",
+        /// A file of another kind that holds images.
+        Embedded = "embedded",
+        /// One of the others, compressed.
+        Gzip = "gzip",
+        /// A pasted listing or hex dump.
+        Dump = "dump",
+    }
 }
 
 impl Format {
-    /// All of them.
-    pub const ALL: [Format; 14] = [
-        Format::Hex32,
-        Format::Bin,
-        Format::CubinText,
-        Format::CubinElf32,
-        Format::CubinElf64,
-        Format::Fatbin,
-        Format::CArray,
-        Format::R600Elf,
-        Format::Gsh,
-        Format::CtmElf,
-        Format::CalElf,
-        Format::Embedded,
-        Format::Gzip,
-        Format::Dump,
-    ];
-
-    /// The name used on the command line and in [`Image::format`].
-    pub const fn name(self) -> &'static str {
-        match self {
-            Format::Hex32 => "hex32",
-            Format::Bin => "bin",
-            Format::CubinText => "cubin-text",
-            Format::CubinElf32 => "cubin-elf32",
-            Format::CubinElf64 => "cubin-elf64",
-            Format::Fatbin => "fatbin",
-            Format::CArray => "c-array",
-            Format::R600Elf => "r600-elf",
-            Format::Gsh => "gsh",
-            Format::CtmElf => "ctm-elf",
-            Format::CalElf => "cal-elf",
-            Format::Embedded => "embedded",
-            Format::Gzip => "gzip",
-            Format::Dump => "dump",
-        }
-    }
-
     /// One line about it.
     pub const fn description(self) -> &'static str {
         match self {
@@ -138,12 +101,6 @@ impl Format {
                 "words in a listing or hex dump (Mesa's, envydis, cuobjdump -sass, xxd, hexdump, od)"
             }
         }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -176,27 +133,16 @@ pub struct Hints {
     pub endian: Option<Endian>,
 }
 
-/// The order of the bytes of a word, or of an array's element.
-///
-/// Exhaustive: bytes have no third order here, so that callers may match both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Endian {
-    /// Least significant byte first.
-    Little,
-    /// Most significant byte first.
-    Big,
-}
-
-impl Endian {
-    /// Both.
-    pub const ALL: [Endian; 2] = [Endian::Little, Endian::Big];
-
-    /// The name used on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Endian::Little => "little",
-            Endian::Big => "big",
-        }
+reconverge_isa::choices! {
+    /// The order of the bytes of a word, or of an array's element.
+    ///
+    /// Exhaustive: bytes have no third order here, so that callers may match both.
+    #[derive(Hash)]
+    pub enum Endian {
+        /// Least significant byte first.
+        Little = "little",
+        /// Most significant byte first.
+        Big = "big",
     }
 }
 

@@ -163,9 +163,9 @@ impl Recording {
             self.inputs[place].1.words.extend_from_slice(words);
         }
         if let (Lanes::Pixels(pixels), Some(fragments)) = (&mut self.launched.lanes, fragments) {
-            pixels.extend(fragments.covered.iter().enumerate().map(|(lane, covered)| {
+            pixels.extend((0..fragments.lanes).map(|lane| {
                 let (x, y) = fragments.pixel(lane);
-                [x, y, i32::from(*covered)]
+                [x, y, i32::from(fragments.is_covered(lane))]
             }));
         }
     }

@@ -287,6 +287,7 @@ fn a_launch_of_r500_that_is_written_is_read_as_the_same() {
             hardware: r500::Hardware { group_width: 48, ..r500::Hardware::default() },
         }
         .into(),
+        columns: Vec::new(),
     };
     let program = ChipProgram {
         isa: Isa::R500,

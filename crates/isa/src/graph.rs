@@ -2,37 +2,24 @@
 //!
 //! A machine says for each instruction where lanes may go on; the rest is the same for all.
 
-/// Why lanes go from one instruction to another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EdgeKind {
-    /// To the next instruction.
-    Next,
-    /// A jump that all lanes take, or some of them.
-    Jump,
-    /// Back to the start of a loop.
-    Loop,
-    /// Out of a loop.
-    Break,
-    /// To the end of a loop's body.
-    Continue,
-    /// Into a subroutine.
-    Call,
-    /// From a subroutine to behind its call.
-    Return,
-}
-
-impl EdgeKind {
-    /// The kind in one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            EdgeKind::Next => "next",
-            EdgeKind::Jump => "jump",
-            EdgeKind::Loop => "loop",
-            EdgeKind::Break => "break",
-            EdgeKind::Continue => "continue",
-            EdgeKind::Call => "call",
-            EdgeKind::Return => "return",
-        }
+crate::choices! {
+    /// Kind of edge: the reason why lanes continue at another instruction.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum EdgeKind {
+        /// Execution continues with the next instruction.
+        Next = "next",
+        /// A jump that all lanes take, or some of them.
+        Jump = "jump",
+        /// Jump back to the start of a loop.
+        Loop = "loop",
+        /// Jump out of a loop.
+        Break = "break",
+        /// Jump to the end of a loop's body.
+        Continue = "continue",
+        /// Call of a subroutine.
+        Call = "call",
+        /// Return from a subroutine to the instruction after its call.
+        Return = "return",
     }
 }
 

@@ -13,9 +13,11 @@
 //!   machines consume.
 //! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
 //! * [`limits`]: what input may ask of the host, at most.
+//! * [`mod@choices`]: enums whose values have names ([`choices!`]).
 
 #![forbid(unsafe_code)]
 
+pub mod choices;
 pub mod graph;
 pub mod limits;
 pub mod lint;

@@ -1,34 +1,17 @@
 //! What a machine's documents demand of a program: [`Rule`]s, and the places where one is broken.
 
-use std::fmt;
-
-/// How bad it is to break a rule.
-///
-/// Exhaustive: callers that count findings or colour them must handle every severity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// Allowed, and probably not meant.
-    Note,
-    /// What happens is undefined, or depends on what the program cannot know.
-    Warning,
-    /// The documents forbid it, or the machine traps.
-    Error,
-}
-
-impl Severity {
-    /// The severity in one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Severity::Note => "note",
-            Severity::Warning => "warning",
-            Severity::Error => "error",
-        }
-    }
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+crate::choices! {
+    /// Severity of breaking a rule.
+    ///
+    /// Exhaustive: callers that count findings or colour them must handle every severity.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Severity {
+        /// Allowed, and probably not meant.
+        Note = "note",
+        /// The behaviour is undefined, or depends on facts that the program cannot know.
+        Warning = "warning",
+        /// The documents forbid it, or the machine traps.
+        Error = "error",
     }
 }
 

@@ -3,37 +3,26 @@
 //! Containers produce an [`Image`], machines consume its [`Program`]s. The type is one for all three machines:
 //! a fact that a container does not give is `None` or empty, never a guess.
 
-use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use thiserror::Error;
 
-/// The three machines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Isa {
-    /// ATI R500 fragment processor.
-    R500,
-    /// AMD R700, and R600 as a chip option.
-    R700,
-    /// NVIDIA G80 to GT21x.
-    Tesla,
+crate::choices! {
+    /// The three machines.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Isa {
+        /// ATI R500 fragment processor.
+        R500 = "r500",
+        /// AMD R700, and R600 as a chip option.
+        R700 = "r700",
+        /// NVIDIA G80 to GT21x.
+        Tesla = "tesla",
+    }
 }
 
 impl Isa {
-    /// All machines, in the order of their names.
-    pub const ALL: [Isa; 3] = [Isa::R500, Isa::R700, Isa::Tesla];
-
-    /// The name used on the command line and in case files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Isa::R500 => "r500",
-            Isa::R700 => "r700",
-            Isa::Tesla => "tesla",
-        }
-    }
-
     /// The unit of code addresses in listings and traces.
     pub const fn unit(self) -> &'static str {
         match self {
@@ -49,12 +38,6 @@ impl Isa {
             Isa::R500 | Isa::R700 => address.to_string(),
             Isa::Tesla => format!("{address:#x}"),
         }
-    }
-}
-
-impl fmt::Display for Isa {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -110,54 +93,24 @@ pub struct Resources {
     pub param_bytes: Option<u32>,
 }
 
-/// Which step of the pipeline a program serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Stage {
-    /// A kernel.
-    Compute,
-    /// Vertex program.
-    Vertex,
-    /// Geometry program.
-    Geometry,
-    /// The program that copies a geometry program's output (R600, R700).
-    GsCopy,
-    /// Pixel program (ATI and AMD's word).
-    Pixel,
-    /// Fragment program (the same step in NVIDIA's and OpenGL's word).
-    Fragment,
-    /// Vertex fetch program (R600, R700).
-    Fetch,
-}
-
-impl Stage {
-    /// All steps.
-    pub const ALL: [Stage; 7] = [
-        Stage::Compute,
-        Stage::Vertex,
-        Stage::Geometry,
-        Stage::GsCopy,
-        Stage::Pixel,
-        Stage::Fragment,
-        Stage::Fetch,
-    ];
-
-    /// The name used in case files and in `index.json`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Compute => "compute",
-            Stage::Vertex => "vertex",
-            Stage::Geometry => "geometry",
-            Stage::GsCopy => "gs-copy",
-            Stage::Pixel => "pixel",
-            Stage::Fragment => "fragment",
-            Stage::Fetch => "fetch",
-        }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+crate::choices! {
+    /// Program type: the step of the pipeline that a program serves.
+    #[derive(Hash)]
+    pub enum Stage {
+        /// A kernel.
+        Compute = "compute",
+        /// Vertex program.
+        Vertex = "vertex",
+        /// Geometry program.
+        Geometry = "geometry",
+        /// The program that copies a geometry program's output (R600, R700).
+        GsCopy = "gs-copy",
+        /// Pixel program (ATI and AMD's word).
+        Pixel = "pixel",
+        /// Fragment program (the same step in NVIDIA's and OpenGL's word).
+        Fragment = "fragment",
+        /// Vertex fetch program (R600, R700).
+        Fetch = "fetch",
     }
 }
 

@@ -194,7 +194,7 @@ impl Plan {
     fn launch(&self, pairs: &[Pair]) -> Launch {
         let index = |pair: &Pair| [(pair.i as f32).to_bits(), (pair.j as f32).to_bits(), 0, 0];
         let inputs = vec![Input { temp: INDEX_TEMP, values: pairs.iter().map(index).collect() }];
-        Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs }
+        Launch { environment: self.environment.clone(), lanes: pairs.len(), inputs, columns: Vec::new() }
     }
 
     /// The start of a group on memory as those before it have left it; `None` when no pair of it runs.
@@ -406,7 +406,7 @@ impl<'a> Groups<'a> {
         if let Some(fast) = fast.filter(|_| !self.options.engine.is_lockstep()) {
             launch.restart(&mut self.group, 0, lanes, fast.written());
             self.group.bind_memory(bound, covered);
-            while self.group.issue().is_some() && !stop::asked() {
+            while self.group.flow.issue().is_some() && !stop::asked() {
                 let ended = fast.run(&mut self.group, &mut self.runs, stop::SLICE, &mut Silent);
                 ended.map_err(|trap| trapped(first_lane, trap))?;
             }

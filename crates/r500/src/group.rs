@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::registers::Registers;
-use reconverge_simt::{Depth, FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+use reconverge_simt::{Lane, Mask, Mode, Statistics};
 
 use crate::fidelity;
 use crate::flow::Flow;
@@ -180,23 +180,5 @@ impl Group {
     /// Changes what [`Group::flags`] gives. Whether an ALU result is valid stays.
     pub fn set_flags(&mut self, channel: usize, lanes: Mask) {
         *self.predicate.get_mut(channel).unwrap_or(&mut self.alu_result) = lanes;
-    }
-}
-
-impl FlowView for Group {
-    fn issue(&self) -> Option<Issue> {
-        self.flow.issue()
-    }
-
-    fn why(&self, lane: Lane) -> Why {
-        self.flow.why(lane)
-    }
-
-    fn stack(&self) -> Vec<StackRow> {
-        self.flow.stack()
-    }
-
-    fn depths(&self) -> Vec<Depth> {
-        self.flow.depths()
     }
 }

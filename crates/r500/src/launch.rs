@@ -25,6 +25,15 @@ pub struct Input {
     pub values: Arc<[[u32; 4]]>,
 }
 
+/// Values that the rasteriser has written into a temporary, by column.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Columns {
+    /// The temporary, 0 to 127.
+    pub temp: u8,
+    /// One word per lane for each of r, g, b and a. Lanes after the end of a list have zero.
+    pub components: [Arc<Vec<u32>>; 4],
+}
+
 /// What the documents leave open about a chip, or a chip has of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hardware {
@@ -97,6 +106,8 @@ pub struct Launch {
     pub lanes: usize,
     /// The values that the rasteriser writes.
     pub inputs: Vec<Input>,
+    /// More of them, by column.
+    pub columns: Vec<Columns>,
 }
 
 /// A launch that does not fit the machine.
@@ -132,6 +143,9 @@ impl Launch {
     /// # Errors
     /// The first thing that does not.
     pub fn check(&self) -> Result<(), LaunchError> {
+        if let Some(columns) = self.columns.iter().find(|columns| usize::from(columns.temp) >= TEMPORARIES) {
+            return Err(LaunchError::InputTemp(columns.temp));
+        }
         for input in &self.inputs {
             if usize::from(input.temp) >= TEMPORARIES {
                 return Err(LaunchError::InputTemp(input.temp));
@@ -156,7 +170,13 @@ impl Launch {
 
     /// The temporaries that inputs write, one bit each.
     pub(crate) fn temps(&self) -> u128 {
-        self.inputs.iter().fold(0, |temps, input| temps | 1 << input.temp)
+        self.input_temps().fold(0, |temps, temp| temps | 1 << temp)
+    }
+
+    /// The temporaries that inputs write.
+    pub(crate) fn input_temps(&self) -> impl Iterator<Item = u8> {
+        let inputs = self.inputs.iter().map(|input| input.temp);
+        inputs.chain(self.columns.iter().map(|columns| columns.temp))
     }
 
     /// The group whose lane n is lane `first_lane` + n of the launch, at its start. The launch has passed
@@ -192,11 +212,27 @@ impl Launch {
 
     /// What the rasteriser has written.
     fn load(&self, group: &mut Group, first_lane: usize) {
+        let count = group.lanes.count() as usize;
+        for columns in &self.columns {
+            for (channel, column) in columns.components.iter().enumerate() {
+                let row = &mut group.rows[usize::from(columns.temp) * 4 + channel];
+                let words = column.get(first_lane..).unwrap_or_default();
+                if group.lanes == Mask::first(count) {
+                    let words = &words[..words.len().min(count)];
+                    row[..words.len()].copy_from_slice(words);
+                    row[words.len()..].fill(0);
+                    continue;
+                }
+                row.fill(0);
+                for lane in group.lanes.lanes() {
+                    row[lane.index()] = words.get(lane.index()).copied().unwrap_or(0);
+                }
+            }
+        }
         for input in &self.inputs {
             let values = &input.values[first_lane..];
             let rows = &mut group.rows.rows_mut()[usize::from(input.temp) * 4..];
             let rows = rows.first_chunk_mut().expect("four channels a register");
-            let count = group.lanes.count() as usize;
             if group.lanes == Mask::first(count) {
                 to_rows(&values[..count], rows);
                 continue;

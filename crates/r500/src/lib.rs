@@ -5,7 +5,6 @@
 //!
 //! | module | for |
 //! |---|---|
-//! | [`questions`] | what the documents leave open, and the readings that are followed |
 //! | [`words`], [`inst`] | every bit, and what decode makes of them |
 //! | [`chip`] | the names of the chips |
 //! | [`flow`] | how lanes diverge and come together: the heart |
@@ -18,7 +17,7 @@
 //! | [`launch`] | what is true before the first instruction |
 //! | [`mod@reference`], [`fast`] | the clear interpreter, and the same results for whole rows of lanes at a time |
 //! | [`run`], [`ctm`] | running a launch, and a dispatch over a domain of the CTM model |
-//! | [`text`], [`coverage`] | disassembler and assembler, the list of every operation |
+//! | [`text`] | disassembler and assembler |
 //! | [`pvs`] | the vertex unit, with modules of its own |
 //! | [`programs`] | a text of several programs, of both units |
 //!
@@ -33,7 +32,6 @@
 
 pub mod cause;
 pub mod chip;
-pub mod coverage;
 pub mod ctm;
 pub mod fast;
 pub mod fidelity;
@@ -50,7 +48,6 @@ pub mod operations;
 pub mod outputs;
 pub mod programs;
 pub mod pvs;
-pub mod questions;
 pub mod reference;
 pub mod run;
 pub mod setup;

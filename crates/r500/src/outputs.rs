@@ -121,6 +121,14 @@ impl Outputs {
         self.columns[color(target, channel)].as_ref().map(|column| &column.words[..])
     }
 
+    /// Removes what [`Outputs::color`] returns.
+    pub fn take_color(&mut self, target: usize, channel: usize) -> Option<Vec<u32>> {
+        if target >= TARGETS || channel >= 4 {
+            return None;
+        }
+        self.columns[color(target, channel)].take().map(|column| column.words)
+    }
+
     /// Bits of the depth (W) output, a word a lane, zero where a lane wrote nothing. `None` when no lane wrote it.
     pub fn depth(&self) -> Option<&[u32]> {
         self.columns[DEPTH].as_ref().map(|column| &column.words[..])

@@ -67,7 +67,7 @@ impl Loaded {
     /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
     pub fn run(&self, lanes: usize, inputs: Vec<Input>) -> Result<Outcome, RunError> {
         let environment = self.environment.clone();
-        self.run_watched(Launch { environment, lanes, inputs }, Watch::Nothing)
+        self.run_watched(Launch { environment, lanes, inputs, columns: Vec::new() }, Watch::Nothing)
     }
 
     /// Runs a launch in the environment of [`Loaded::new`], whatever its own is, and announces every event, group after
@@ -323,7 +323,7 @@ impl Run {
         let ended = fast.run(&mut self.group, &mut runs, most, observer);
         fast.settle(&mut self.group, &mut runs);
         ended?;
-        if self.group.issue().is_none() {
+        if self.group.flow.issue().is_none() {
             self.next_group();
         }
         Ok(())
@@ -347,7 +347,7 @@ impl Run {
     /// The words of the program that the next instruction has, by number; `None` at the end, and where no instruction was
     /// loaded.
     pub fn next_words(&self) -> Option<Range<usize>> {
-        let pc = self.group.issue().filter(|_| !self.done)?.pc as u16;
+        let pc = self.group.flow.issue().filter(|_| !self.done)?.pc as u16;
         let place = self.loaded.setup.slots().position(|(slot, _)| slot == pc)?;
         Some(place * WORDS..(place + 1) * WORDS)
     }

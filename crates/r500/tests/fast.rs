@@ -133,6 +133,7 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
                         .map(|temp| Input { temp, values: (0..lanes).map(|_| quad(&mut random)).collect() })
                         .to_vec(),
                     environment,
+                    columns: Vec::new(),
                 };
                 let on = |engine, level| {
                     let options = Options { engine, level, mode: Mode::Lenient, ..Options::default() };

@@ -17,7 +17,7 @@ fn mandel(lanes: usize, row: usize, group_width: usize) -> (Arc<Setup>, Launch) 
     let values = (0..lanes).map(|lane| [centre(lane % 1024), centre(row + lane / 1024), 0, 0]).collect();
     let hardware = Hardware { group_width, ..Hardware::default() };
     let environment = Environment { hardware, ..Environment::default() }.into();
-    (setup, Launch { environment, lanes, inputs: vec![Input { temp: 0, values }] })
+    (setup, Launch { environment, lanes, inputs: vec![Input { temp: 0, values }], columns: Vec::new() })
 }
 
 /// A row of the picture in the middle of the set, and a group of fewer lanes at its end.

@@ -54,6 +54,7 @@ fn random_programs_never_panic() {
                     ..Environment::default()
                 }
                 .into(),
+                columns: Vec::new(),
             };
             let options = Options { mode, watchdog: 200, ..Options::default() };
             match run(&setup, &launch, &options) {

@@ -330,7 +330,7 @@ impl LoweredProgram for Prepared {
         let inputs = vec![Input { temp: 0, values }];
         let hardware = Hardware { scope: self.scope, group_width: 64, ..Hardware::default() };
         let environment = Environment { hardware, ..Environment::default() }.into();
-        let launch = Launch { environment, lanes: lanes.len(), inputs };
+        let launch = Launch { environment, lanes: lanes.len(), inputs, columns: Vec::new() };
         let all = Mask::first(lanes.len());
         let options = Options::default();
         // The engines agree after stretches of any length of the same run.

@@ -32,9 +32,6 @@ pub const TRUE: u32 = u32::MAX;
 /// The largest finite number.
 pub const FLT_MAX: u32 = 0x7f7f_ffff;
 
-/// How far the hardware's transcendental results may be from those here, in units in the last place.
-pub const TRANSCENDENTAL_ULP: u32 = 2;
-
 const SIGN: u32 = 0x8000_0000;
 
 // Modifiers.

@@ -107,7 +107,7 @@ pub struct Columns {
     /// The register.
     pub gpr: u8,
     /// One word per lane for each component. Lanes past the end of a list have zero.
-    pub components: [Arc<[u32]>; 4],
+    pub components: [Arc<Vec<u32>>; 4],
 }
 
 /// The environment, lanes and inputs of a run.
@@ -126,6 +126,9 @@ pub struct Launch {
     pub inputs: Vec<Input>,
     /// More registers at the start.
     pub columns: Vec<Columns>,
+    /// Registers and components that the program may read as they are at the start. Others keep what an earlier wavefront
+    /// left. `None`: all start with what the launch says.
+    pub read: Option<Arc<[(u8, u8)]>>,
     /// Whether exports are given by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).
     pub by_column: bool,
@@ -274,15 +277,21 @@ impl Launch {
             covered: None,
             inputs,
             columns: Vec::new(),
+            read: None,
             by_column: false,
             scatter: Vec::new(),
             global: Vec::new(),
         }
     }
 
-    /// Lanes with these registers by column in an environment, with exports by column.
-    pub fn of_columns(environment: Arc<Environment>, lanes: usize, columns: Vec<Columns>) -> Launch {
-        Launch { columns, by_column: true, ..Launch::of(environment, lanes, Vec::new()) }
+    /// Lanes with these registers by column in an environment, with exports by column. `read`: see [`Launch::read`].
+    pub fn of_columns(
+        environment: Arc<Environment>,
+        lanes: usize,
+        columns: Vec<Columns>,
+        read: Option<Arc<[(u8, u8)]>>,
+    ) -> Launch {
+        Launch { columns, read, by_column: true, ..Launch::of(environment, lanes, Vec::new()) }
     }
 
     /// The environment, for changing.

@@ -21,7 +21,7 @@
 //! * [`fast`]: the second engine, which works on whole rows and gives the same results.
 //! * [`run`](mod@run): loads a program once, and runs launches of it.
 //! * [`text`]: disassembler and assembler, exact inverses; [`mod@explain`]: one instruction field by field; [`mod@lint`]:
-//!   legality; [`coverage`](mod@coverage): the list of all instructions.
+//!   legality.
 //!
 //! Documents by short name: MAN is AMD's "R700-Family Instruction Set Architecture" reference guide, by PDF page;
 //! Mesa, LLVM, XF86, DECAF, CEMU and M2S are explained in [`rules`].
@@ -45,7 +45,6 @@ pub mod cause;
 pub mod chip;
 pub mod code;
 pub mod control;
-pub mod coverage;
 pub mod explain;
 pub mod fast;
 pub mod flow;

@@ -16,9 +16,7 @@ use crate::code::{
 use crate::control::{self, tex_fidelity};
 use crate::flow::{Condition, Control};
 use crate::meaning::Meaning;
-use crate::words::{
-    CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, SelTexSrc, TexDword2, TexInst,
-};
+use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst};
 
 /// Registers.
 pub const R: &str = "R";
@@ -360,7 +358,7 @@ fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Rea
         _ => Role::Address,
     };
     let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
-    let chans = selects.into_iter().filter(|select| *select < SelTexSrc::ZERO).map(|select| select as usize);
+    let chans = selects.into_iter().filter(|select| *select < Sel::ZERO).map(|select| select as usize);
     uses.reads.extend(chans.map(|chan| Read { quad, ..source(chan, role) }));
     if gradients {
         uses.reads.extend([0, 1].map(|direction| read(slot("gradients", direction), Role::Address)));

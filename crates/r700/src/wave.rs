@@ -2,7 +2,6 @@
 
 mod results;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
@@ -16,14 +15,14 @@ use reconverge_simt::{
 
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::{CfOp, Code, ExportKind};
+use crate::code::{CfOp, Code};
 use crate::flow::{Flow, FlowFault, FlowSetup};
 use crate::launch::Launch;
 use crate::memory::{Simd, Space, Spaces};
 use crate::outcome::{Emission, Executed};
 use crate::rules::Rule;
 use crate::stack::stack_needed;
-pub(crate) use results::Target;
+pub(crate) use results::Targets;
 
 /// One component of a register for every lane.
 pub(crate) type Lanes = [u32; LANES];
@@ -155,7 +154,7 @@ pub struct Wave {
     pub(crate) simd: Simd,
     /// What texture instructions of this clause have loaded for later ones.
     pub(crate) held: Held,
-    pub(crate) exports: BTreeMap<(ExportKind, u16), Target>,
+    pub(crate) exports: Targets,
     pub(crate) emissions: Vec<Emission>,
     pub(crate) acknowledges: u32,
     pub(crate) statistics: Statistics,
@@ -214,7 +213,7 @@ impl Wave {
             spaces: Spaces::new(launch.environment.scratch_dwords, launch.environment.record_dwords),
             simd: Simd::default(),
             held: Held::default(),
-            exports: BTreeMap::new(),
+            exports: Targets::default(),
             emissions: Vec::new(),
             acknowledges: 0,
             statistics: Statistics::default(),
@@ -251,7 +250,19 @@ impl Wave {
         let (lanes, valid) = launch.wave_lanes(place);
         (*own_place, *count, *at) = (place, lanes, At::ControlFlow);
         flow.restart(valid);
-        registers[..launch.environment.register_rows() + PREVIOUS].fill(Row::ZERO);
+        let environment = &launch.environment;
+        let rows = environment.register_rows();
+        match &launch.read {
+            None => registers[..rows].fill(Row::ZERO),
+            Some(read) => {
+                for (register, chan) in read.iter() {
+                    if let Some(row) = environment.register_row((*register).into(), (*chan).into()) {
+                        registers[row] = Row::ZERO;
+                    }
+                }
+            }
+        }
+        registers[rows..rows + PREVIOUS].fill(Row::ZERO);
         for input in launch.inputs.iter().filter(|input| input.gpr < launch.environment.num_gprs) {
             let values = input.values.get(place..).unwrap_or_default();
             let values = &values[..values.len().min(lanes)];

@@ -21,35 +21,6 @@ names! {
         LOCK_2 = 2,
         LOCK_LOOP_INDEX = 3,
     }
-    /// EXPORT_TYPE_SWIZ
-    pub enum ExportTypeSwiz(2) {
-        PIXEL = 0,
-        POS = 1,
-        PARAM = 2,
-        UNUSED = 3,
-    }
-    /// EXPORT_TYPE_BUF_R600
-    pub enum ExportTypeBufR600(2) {
-        WRITE = 0,
-        WRITE_IND = 1,
-        READ = 2,
-        READ_IND = 3,
-    }
-    /// EXPORT_TYPE_BUF_R700
-    pub enum ExportTypeBufR700(2) {
-        WRITE = 0,
-        WRITE_IND = 1,
-        WRITE_ACK = 2,
-        WRITE_IND_ACK = 3,
-    }
-    /// INDEX_MODE_R600
-    pub enum IndexModeR600(3) {
-        AR_X = 0,
-        AR_Y = 1,
-        AR_Z = 2,
-        AR_W = 3,
-        LOOP = 4,
-    }
     /// INDEX_MODE_R700
     pub enum IndexModeR700(3) {
         AR_X = 0,
@@ -89,16 +60,6 @@ names! {
         Y = 1,
         Z = 2,
         W = 3,
-    }
-    /// SEL_TEX_SRC
-    pub enum SelTexSrc(3) {
-        X = 0,
-        Y = 1,
-        Z = 2,
-        W = 3,
-        ZERO = 4,
-        ONE = 5,
-        MASK = 7,
     }
     /// VTX_FETCH_TYPE
     pub enum VtxFetchType(2) {
@@ -889,14 +850,6 @@ word! {
         dst_chan: u8 [30:29],
         clamp: bool [31:31],
     }
-    /// ALU_LITERAL_PAIR_DWORD0.
-    pub struct AluLiteralPairDword0(u32) = "ALU_LITERAL_PAIR_DWORD0" {
-        value: u32 [31:0],
-    }
-    /// ALU_LITERAL_PAIR_DWORD1.
-    pub struct AluLiteralPairDword1(u32) = "ALU_LITERAL_PAIR_DWORD1" {
-        value: u32 [31:0],
-    }
     /// VTX_DWORD0.
     pub struct VtxDword0(u32) = "VTX_DWORD0" {
         vtx_inst: VtxInst [4:0],
@@ -989,10 +942,10 @@ word! {
         offset_y: u8 [9:5],
         offset_z: u8 [14:10],
         sampler_id: u8 [19:15],
-        src_sel_x: SelTexSrc [22:20],
-        src_sel_y: SelTexSrc [25:23],
-        src_sel_z: SelTexSrc [28:26],
-        src_sel_w: SelTexSrc [31:29],
+        src_sel_x: Sel [22:20],
+        src_sel_y: Sel [25:23],
+        src_sel_z: Sel [28:26],
+        src_sel_w: Sel [31:29],
     }
     /// MEM_RD_DWORD0.
     pub struct MemRdDword0(u32) = "MEM_RD_DWORD0" {

@@ -30,7 +30,6 @@ fn no_module_imports_a_later_one() {
         "text",
         "explain",
         "lint",
-        "coverage",
     ];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     assert_eq!(reconverge_testkit::climbing_imports(&src, &order), [""; 0]);

@@ -1,5 +1,7 @@
 //! Launches of many wavefronts: on any number of threads, and in pieces.
 
+use std::sync::Arc;
+
 use std::ops::Range;
 
 use reconverge_isa::Program;
@@ -80,9 +82,9 @@ fn columns_are_the_same_words_as_lanes() {
     let by_lane = launch(lanes, 64, |lane| lane % 3 == 0 && lane > 1_500, |lane| lane.is_multiple_of(5), &[]);
     let columns = by_lane.inputs.iter().map(|input| Columns {
         gpr: input.gpr,
-        components: [0, 1, 2, 3].map(|chan| input.values.iter().map(|value| value[chan]).collect()),
+        components: [0, 1, 2, 3].map(|chan| Arc::new(input.values.iter().map(|value| value[chan]).collect())),
     });
-    let by_column = Launch::of_columns(by_lane.environment.clone(), lanes, columns.collect());
+    let by_column = Launch::of_columns(by_lane.environment.clone(), lanes, columns.collect(), None);
     for (engine, threads) in [(Engine::Reference, 1), (Engine::Fast, 1), (Engine::Fast, 3)] {
         let [expected, found] = [&by_lane, &by_column]
             .map(|launch| on(threads, || run(&program, launch, &with(engine))).expect("it ends"));

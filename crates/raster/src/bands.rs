@@ -35,7 +35,7 @@ pub(crate) fn run(merge: &Merge<'_>, kernels: Option<&Kernels<'_>>, memory: Vram
 
 /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.
 fn bands(merge: &Merge<'_>, bytes: usize, count: usize) -> Option<Vec<Range<i32>>> {
-    let rows = merge.batch.fragments.quads.iter().map(|(_, y)| *y);
+    let rows = merge.batch.fragments.quads.iter().map(|quad| quad.y);
     let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 2);
     // Whole quads.
     let rows_of = |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32 / 2 * 2;

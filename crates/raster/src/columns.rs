@@ -1,13 +1,15 @@
-//! The fragments of a triangle by columns: weights of many pixels at once, then one component of an input after the other.
+//! The fragments of a triangle or point by columns: weights of many pixels at once, then one component of an input after the other.
 //!
 //! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
+
+use std::sync::Arc;
 
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 
-use crate::interpolate::{How, Input, Shape};
+use crate::interpolate::{How, Input, Kind, Shape, Window};
 use crate::setup::{PIXEL, Quad};
-use crate::state::{Batch, Draw, Fragments, LaneWords, ReadColumns};
+use crate::state::{Batch, Column, Draw, Fragments, ReadColumns};
 
 /// Quads whose weights are kept at a time.
 const QUADS: usize = 64;
@@ -15,7 +17,7 @@ const QUADS: usize = 64;
 /// Four pixels of a quad.
 type Four = [f64; 4];
 
-/// The change of an input component over a triangle.
+/// The change of an input component over a primitive.
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
@@ -23,6 +25,33 @@ enum Slope {
     Linear([f64; 3]),
     /// The same, with perspective-correct weights.
     Perspective([f64; 3]),
+    /// Over a point.
+    Along(Along),
+}
+
+/// The change of a component over a point, from its left or upper edge.
+#[derive(Clone, Copy, Debug)]
+struct Along {
+    axis: usize,
+    centre: f64,
+    size: f64,
+    /// Whether the component is 1 at the edge and 0 opposite.
+    falls: bool,
+    /// The values at both edges, if they are not 0 and 1.
+    stretched: Option<[f64; 2]>,
+}
+
+impl Along {
+    #[inline(always)]
+    fn at(&self, place: f64) -> u32 {
+        let along = 0.5 + (place - self.centre) / self.size;
+        let value = match self.stretched {
+            None if self.falls => 1. - along,
+            None => along,
+            Some([low, high]) => low + (high - low) * along,
+        };
+        (value as f32).to_bits()
+    }
 }
 
 /// A column of the batch, and what it gets.
@@ -33,9 +62,9 @@ struct Filled {
     change: Slope,
 }
 
-/// All of a triangle that its pixels read.
+/// All of a primitive that its pixels read.
 #[derive(Debug, Default)]
-pub(crate) struct Triangle {
+pub(crate) struct Slopes {
     /// The first corner, and the others from it.
     first: [f64; 2],
     second: [f64; 2],
@@ -49,12 +78,16 @@ pub(crate) struct Triangle {
     /// Whether some component has weights in space that are not those in the window.
     divides: bool,
     front: bool,
+    /// Depth, if it is the same at all pixels.
+    depth: Option<f64>,
+    /// Clip-space w, if it is the same at all pixels.
+    w: Option<f64>,
     filled: Vec<Filled>,
 }
 
-impl Triangle {
-    /// Takes the place of the triangle before.
-    pub(crate) fn set(&mut self, shape: &Shape<'_>, draw: &Draw, reads: &ReadColumns) {
+impl Slopes {
+    /// Takes the place of the primitive before: a triangle, or a point of this size.
+    pub(crate) fn set(&mut self, shape: &Shape<'_>, size: [f64; 2], draw: &Draw, reads: &ReadColumns) {
         let [a, b, c] = [0, 1, 2].map(|at| shape.windows[at].corner.map(|at| at as f64));
         let from_first = |corner: [f64; 2]| [corner[0] - a[0], corner[1] - a[1]];
         let (second, third) = (from_first(b), from_first(c));
@@ -65,20 +98,37 @@ impl Triangle {
         self.reciprocals = [0, 1, 2].map(|at| shape.windows[at].reciprocal);
         self.flat = self.reciprocals.iter().all(|reciprocal| *reciprocal == self.reciprocals[0]);
         self.front = shape.front;
+        let Window { z, reciprocal, .. } = shape.windows[0];
+        let is_point = shape.kind == Kind::Point;
+        // A weighted sum of one single, in doubles, rounds to it. Beside a sliver, weights are so large that it may not.
+        const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
+        let is_wide = self.area.abs() >= WIDE;
+        let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();
+        self.depth = (is_point || level).then_some(z + shape.offset);
+        // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
+        let near = |change: f64| (1. / (reciprocal * change)) as f32;
+        const MARGIN: f64 = 1. / (1 << 30) as f64;
+        let steady = self.flat && is_wide && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits();
+        self.w = (is_point || steady).then_some(1. / reciprocal);
         self.divides = false;
         self.filled.clear();
         for (input, kind) in draw.inputs.iter().enumerate() {
             for chan in (0..4).filter(|chan| reads.has(input, *chan)) {
-                let change = self.change(shape, kind, chan);
+                let change = match shape.kind {
+                    Kind::Point => on_point(shape, size, kind, chan),
+                    _ => self.change(shape, kind, chan),
+                };
                 self.divides |= matches!(change, Slope::Perspective(_));
                 self.filled.push(Filled { input, chan, change });
             }
         }
     }
 
-    /// Whether all inputs that are read are the same at all pixels.
-    pub(crate) fn is_constant(&self) -> bool {
-        self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)))
+    /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
+    pub(crate) fn is_constant(&self, position: u8) -> bool {
+        let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
+        let (z, w) = (self.depth.is_some(), self.w.is_some());
+        inputs && position & 3 == 0 && (z || position & 4 == 0) && (w || position & 8 == 0)
     }
 
     fn change(&self, shape: &Shape<'_>, input: &Input, chan: usize) -> Slope {
@@ -108,21 +158,66 @@ impl Triangle {
     }
 }
 
-/// Adds the lanes of a triangle's quads to a batch.
+/// The change of an input component over a point.
+fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Slope {
+    let along = |axis: usize| Along {
+        axis,
+        centre: shape.windows[0].corner[axis] as f64,
+        size: size[axis].max(1e-6) * PIXEL as f64,
+        falls: false,
+        stretched: None,
+    };
+    match *input {
+        Input::Sprite { top_is_one, .. } if chan < 2 => {
+            Slope::Along(Along { falls: top_is_one && chan == 1, ..along(chan) })
+        }
+        Input::Stretched { low, high } if chan < 2 => {
+            let stretched = Some([low[chan], high[chan]].map(f64::from));
+            Slope::Along(Along { stretched, ..along(chan) })
+        }
+        // The same everywhere.
+        _ => {
+            let weights = shape.weights(0, 0, [0, 0]);
+            Slope::Constant(shape.value(input, &weights, size)[chan])
+        }
+    }
+}
+
+/// Weights of the vertices at the pixels of some quads, and the depths and 1/w there. It is room that is written before it is read.
+#[derive(Debug)]
+pub(crate) struct Weights {
+    /// Weights of the second and third vertex in the window.
+    linear: [[Four; 2]; QUADS],
+    /// The same in space.
+    space: [[Four; 2]; QUADS],
+    /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
+    first: [Four; QUADS],
+    sums: [Four; QUADS],
+}
+
+impl Default for Weights {
+    fn default() -> Weights {
+        let (pairs, fours) = ([[[0.; 4]; 2]; QUADS], [[0.; 4]; QUADS]);
+        Weights { linear: pairs, space: pairs, first: fours, sums: fours }
+    }
+}
+
+/// Adds the lanes of a primitive's quads to a batch.
 pub(crate) struct Append<'a> {
     pub(crate) batch: &'a mut Batch,
-    pub(crate) triangle: &'a Triangle,
+    pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Components of the position that the program reads.
+    /// Components of the position that are read, by the program or (depth) by the tests.
     pub(crate) reads: u8,
-    /// Whether inputs are made.
+    /// Whether the program's inputs are made.
     pub(crate) inputs: bool,
 }
 
 /// Makes room for `lanes` more words, and returns it by quads.
 #[inline(always)]
-fn more(column: &mut LaneWords, lanes: usize) -> &mut [[u32; 4]] {
+fn more(column: &mut Column, lanes: usize) -> &mut [[u32; 4]] {
+    let column = Arc::make_mut(column);
     let before = column.len();
     column.resize(before + lanes, 0);
     column[before..].as_chunks_mut().0
@@ -144,57 +239,75 @@ impl Task for Append<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
-        let Append { batch, triangle, quads, draw, reads, inputs } = self;
-        let all = &mut batch.fragments;
+        let Append { batch, slopes, quads, draw, reads, inputs } = self;
+        let Batch { fragments: all, weights, .. } = batch;
         all.lanes += 4 * quads.len();
-        all.front.resize(all.lanes, triangle.front);
-        all.sample.resize(all.lanes, 0);
-        for quad in quads {
-            let covered: [u8; 4] = std::array::from_fn(|lane| quad.covered >> lane & 1);
-            all.samples.extend_from_slice(&covered);
-            all.covered.extend_from_slice(&covered.map(|covered| covered != 0));
-            all.quads.push((quad.x, quad.y));
-        }
+        all.quads.extend_from_slice(quads);
+        all.fronts.resize(all.quads.len(), slopes.front);
         for quads in quads.chunks(QUADS) {
-            triangle.add(all, quads, (draw, reads), inputs);
+            slopes.add(all, weights, quads, (draw, reads), inputs);
         }
     }
 }
 
-impl Triangle {
+impl Slopes {
     /// Adds the columns of at most [`QUADS`] quads.
     #[inline(always)]
-    fn add(&self, all: &mut Fragments, quads: &[Quad], (draw, reads): (&Draw, u8), inputs: bool) {
-        let Triangle { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
+    fn add(
+        &self,
+        all: &mut Fragments,
+        weights: &mut Weights,
+        quads: &[Quad],
+        (draw, reads): (&Draw, u8),
+        inputs: bool,
+    ) {
+        let Slopes { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
         let (count, lanes) = (quads.len(), 4 * quads.len());
-        // Weights of the second and third vertex, and of all three in the window.
-        let mut linear = [[[0.; 4]; 2]; QUADS];
-        let mut whole = [[0.; 4]; QUADS];
-        for ((quad, weights), rest) in quads.iter().zip(&mut linear).zip(&mut whole) {
-            let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
-            let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
-            let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
-            for lane in 0..4 {
-                weights[0][lane] = (x[lane] * c[1] - c[0] * y[lane]) / area;
-                weights[1][lane] = (b[0] * y[lane] - x[lane] * b[1]) / area;
-                rest[lane] = 1. - weights[0][lane] - weights[1][lane];
-            }
+        let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
+        let clamped = |depth: f32| match draw.viewport.depth {
+            Some((low, high)) => depth.max(low).min(high),
+            None => depth,
+        };
+        let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(depth as f32)));
+        let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
+        for (axis, value) in depth.into_iter().chain(w) {
+            more(&mut all.positions[axis], lanes).fill([value.to_bits(); 4]);
         }
-        let (linear, whole) = (&linear[..count], &whole[..count]);
-        let has_depth = draw.depth.is_some() || reads & 4 != 0;
-        let depths = if has_depth { more(&mut all.positions[2], lanes) } else { &mut [] };
-        for ((to, weights), rest) in depths.iter_mut().zip(linear).zip(whole) {
-            for lane in 0..4 {
-                let sum = z[0] * rest[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
-                let depth = (sum + self.offset) as f32;
-                to[lane] = match draw.viewport.depth {
-                    Some((low, high)) => depth.max(low).min(high),
-                    None => depth,
+        let (has_w, has_depth) = (has_w && w.is_none(), has_depth && depth.is_none());
+        let has_space = inputs && self.divides || has_w;
+        let Weights { linear, space, first: of_first, sums } = weights;
+        let (linear, space) = (&mut linear[..count], &mut space[..count]);
+        let (of_first, sums) = (&mut of_first[..count], &mut sums[..count]);
+        if has_depth || has_space || inputs && self.is_weighted() {
+            for (quad, weights) in quads.iter().zip(&mut *linear) {
+                let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
+                let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
+                let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
+                for lane in 0..4 {
+                    weights[0][lane] = (x[lane] * c[1] - c[0] * y[lane]) / area;
+                    weights[1][lane] = (b[0] * y[lane] - x[lane] * b[1]) / area;
                 }
-                .to_bits();
             }
         }
-        let reads = if inputs { reads } else { 0 };
+        if has_depth || has_space {
+            for (weights, of_first) in linear.iter().zip(&mut *of_first) {
+                for lane in 0..4 {
+                    of_first[lane] = 1. - weights[0][lane] - weights[1][lane];
+                }
+            }
+        }
+        if has_depth {
+            let to = more(&mut all.positions[2], lanes);
+            for ((to, weights), of_first) in to.iter_mut().zip(&*linear).zip(&*of_first) {
+                for lane in 0..4 {
+                    let sum = z[0] * of_first[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
+                    to[lane] = clamped((sum + self.offset) as f32).to_bits();
+                }
+            }
+        }
+        if !inputs {
+            return;
+        }
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
             let to = more(&mut all.positions[axis], lanes);
             for (to, quad) in to.iter_mut().zip(quads) {
@@ -202,36 +315,46 @@ impl Triangle {
                 *to = [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits);
             }
         }
-        if !inputs {
-            return;
-        }
-        let mut space = [[[0.; 4]; 2]; QUADS];
-        let has_w = reads & 8 != 0;
-        if self.divides || has_w {
-            let mut sums = [[0.; 4]; QUADS];
-            for (((to, weights), rest), sums) in space.iter_mut().zip(linear).zip(whole).zip(&mut sums) {
+        if has_space {
+            let rows = linear.iter().zip(&*of_first).zip(&mut *space).zip(&mut *sums);
+            for (((weights, of_first), to), sums) in rows {
                 for lane in 0..4 {
                     let (second, third) = (weights[0][lane] * r[1], weights[1][lane] * r[2]);
-                    let sum = 0. + rest[lane] * r[0] + second + third;
+                    let sum = 0. + of_first[lane] * r[0] + second + third;
                     to[0][lane] = second / sum;
                     to[1][lane] = third / sum;
                     sums[lane] = sum;
                 }
             }
-            if has_w {
-                let to = more(&mut all.positions[3], lanes);
-                for (to, sums) in to.iter_mut().zip(&sums) {
-                    *to = sums.map(|sum| ((1. / sum) as f32).to_bits());
-                }
+        }
+        if has_w {
+            let to = more(&mut all.positions[3], lanes);
+            for (to, sums) in to.iter_mut().zip(&*sums) {
+                *to = sums.map(|sum| ((1. / sum) as f32).to_bits());
             }
         }
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Slope::Constant(word) => column.resize(column.len() + lanes, word),
+                Slope::Constant(word) => {
+                    let column = Arc::make_mut(column);
+                    column.resize(column.len() + lanes, word);
+                }
                 Slope::Linear(values) => weighted(more(column, lanes), linear, values),
-                Slope::Perspective(values) => weighted(more(column, lanes), &space[..count], values),
+                Slope::Perspective(values) => weighted(more(column, lanes), space, values),
+                Slope::Along(along) => {
+                    for (to, quad) in more(column, lanes).iter_mut().zip(quads) {
+                        let first = [quad.x, quad.y][along.axis];
+                        let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
+                        *to = [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))));
+                    }
+                }
             }
         }
+    }
+
+    /// Whether some input depends on the weights of vertices.
+    fn is_weighted(&self) -> bool {
+        self.filled.iter().any(|filled| matches!(filled.change, Slope::Linear(_) | Slope::Perspective(_)))
     }
 }

@@ -13,7 +13,7 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::bands;
-use crate::columns::{Append, Triangle};
+use crate::columns::{Append, Slopes};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
@@ -27,14 +27,15 @@ use crate::vertex::Vertex;
 
 pub use crate::state::*;
 
-/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches.
-const BATCH: usize = 1 << 14;
+/// Lanes that are shaded at once: enough for the threads of a host, not so many that their inputs leave its caches. The columns of
+/// 2^14 lanes are so large that the C library maps and unmaps memory for each.
+const BATCH: usize = 1 << 12;
 
 /// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
-/// Quads from which on a triangle whose lanes are all alike is shaded by itself.
+/// Quads from which on a primitive whose lanes are all alike is shaded by itself.
 const UNIFORM: usize = 1 << 8;
 
 /// How a chip takes the positions of vertices on their way to the window.
@@ -115,7 +116,7 @@ pub(crate) fn run<P: FragmentProgram>(
         places,
         stippled: 0,
         by_columns: level.filter(|_| one_sample),
-        triangle: Triangle::default(),
+        slopes: Slopes::default(),
         quads: Vec::new(),
         merge,
     };
@@ -162,10 +163,10 @@ struct Pipeline<'a, P> {
     places: Vec<Corner>,
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
-    /// The level of triangles by columns, if pixels have one sample.
+    /// The level of triangles and points by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// The triangle that is filled by columns, and its quads.
-    triangle: Triangle,
+    /// The primitive that is filled by columns, and its quads.
+    slopes: Slopes,
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
@@ -386,8 +387,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), P::Error> {
-        if let (Some(level), Kind::Triangle, None) = (self.by_columns, shape.kind, dash) {
-            return self.fill_by_columns(level, shape, corners);
+        if let (Some(level), Kind::Triangle | Kind::Point, None) = (self.by_columns, shape.kind, dash) {
+            return self.fill_by_columns(level, shape, corners, size);
         }
         let mut quads = Vec::new();
         fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
@@ -421,26 +422,27 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         Ok(())
     }
 
-    /// [`Pipeline::fill`] for triangles and rectangles.
+    /// [`Pipeline::fill`] for triangles, rectangles and points.
     fn fill_by_columns<const N: usize>(
         &mut self,
         level: Level,
         shape: &Shape<'_>,
         corners: &[Corner; N],
+        size: [f64; 2],
     ) -> Result<(), P::Error> {
-        let mut triangle = take(&mut self.triangle);
+        let mut slopes = take(&mut self.slopes);
         let mut found = take(&mut self.quads);
         let (mut is_set, mut uniform) = (false, None);
         let scissor = self.draw.scissor;
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if !is_set {
                 is_set = true;
-                triangle.set(shape, self.draw, &self.reads);
-                if self.is_uniform && quads.len() >= UNIFORM && triangle.is_constant() {
-                    uniform = Some(self.shade_once(level, &triangle, quads)?);
+                slopes.set(shape, size, self.draw, &self.reads);
+                if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant(self.reads.position) {
+                    uniform = Some(self.shade_once(level, &slopes, quads)?);
                 }
             }
-            self.append(level, &triangle, quads, uniform.is_none());
+            self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
                 Some(shaded) => self.merge(shaded, true),
                 None if self.batch.fragments.lanes >= BATCH => self.flush()?,
@@ -448,31 +450,34 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             }
             Ok(())
         });
-        (self.triangle, self.quads) = (triangle, found);
+        (self.slopes, self.quads) = (slopes, found);
         done
     }
 
-    /// Adds the quads of a triangle to the batch.
-    fn append(&mut self, level: Level, triangle: &Triangle, quads: &[Quad], inputs: bool) {
-        let (draw, reads) = (self.draw, self.reads.position);
+    /// Adds the quads of a primitive to the batch.
+    fn append(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], inputs: bool) {
+        let draw = self.draw;
+        // Depth is read by the tests, too.
+        let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
+        let reads = self.reads.position | u8::from(tested) << 2;
         self.batch.starts.push(self.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
-            level.run(Append { batch: &mut self.batch, triangle, quads, draw, reads, inputs });
+            level.run(Append { batch: &mut self.batch, slopes, quads, draw, reads, inputs });
             return;
         }
         let piece = |quads: &[Quad]| {
             let mut piece = Batch::new(draw);
-            level.run(Append { batch: &mut piece, triangle, quads, draw, reads, inputs });
+            level.run(Append { batch: &mut piece, slopes, quads, draw, reads, inputs });
             piece
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
         pieces.iter().for_each(|piece| self.batch.append(piece));
     }
 
-    /// Shades the first quads of a triangle whose lanes are all alike, and returns the result of one as that of a row.
-    fn shade_once(&mut self, level: Level, triangle: &Triangle, quads: &[Quad]) -> Result<Shaded, P::Error> {
+    /// Shades the first quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
+    fn shade_once(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<Shaded, P::Error> {
         self.flush()?;
-        self.append(level, triangle, &quads[..ROW / 4], true);
+        self.append(level, slopes, &quads[..ROW / 4], true);
         let shaded = self.program.run(&self.batch.fragments);
         self.batch.clear();
         let shaded = shaded?;

@@ -11,9 +11,10 @@ use reconverge_simt::vram::Vram;
 use reconverge_simt::wide::Wide;
 
 use crate::blend::{Blend, Equation, Factor, LogicOp};
-use crate::depth::{Compare, DepthFormat};
+use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use crate::format::Number;
 use crate::merge::Merge;
+use crate::setup::Quad;
 use crate::state::{Draw, LaneWords, Surface, Target};
 
 /// Lanes of a row.
@@ -39,8 +40,8 @@ enum Depth<'a> {
     None,
     /// No test is on: pixels outside of the buffer fail, all others pass.
     Inside(Surface, usize),
-    /// The depth test.
-    Test { cells: Cells<'a>, format: DepthFormat, compare: Compare, write: bool },
+    /// Tests of elements that are words.
+    Test { cells: Cells<'a>, format: DepthFormat, tests: Tests },
     /// Lane by lane.
     Lanes,
 }
@@ -84,21 +85,19 @@ impl<'a> Cells<'a> {
 
     /// The places of a group's lanes. Lanes outside of the surface leave `live`.
     #[inline(always)]
-    fn places(&self, quads: &[(i32, i32)], live: &mut Words) -> Places {
+    fn places(&self, group: &Group<'_>, live: &mut Words) -> Places {
         let mut places = [0; LANES];
         let inside = |x: i32, y: i32| {
             let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
             let place = y * self.pitch + x;
             (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
         };
-        if let [(x, y), ..] = *quads
-            && quads.len() == LANES / 4
-            && (x..).step_by(2).zip(quads).all(|(x, quad)| *quad == (x, y))
+        if let Some((x, y)) = group.row
             && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
         {
             return Places::Rows(upper, upper + self.pitch);
         }
-        for (number, &(x, y)) in quads.iter().enumerate() {
+        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
             if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
                 let all = [first, first + 1, last - 1, last];
@@ -185,17 +184,13 @@ impl<'a> Kernels<'a> {
         }
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
-            match (tests.stencil.filter(|_| format.has_stencil()), tests.depth, format) {
-                (None, None, _) => Depth::Inside(target.surface.clone(), format.bytes()),
-                (
-                    None,
-                    Some(compare),
-                    DepthFormat::Unorm24 | DepthFormat::StencilUnorm24 | DepthFormat::Float32,
-                ) => match Cells::new(&target.surface, memory) {
-                    Some(cells) => Depth::Test { cells, format, compare, write: tests.depth_write },
-                    None => Depth::Lanes,
-                },
-                _ => Depth::Lanes,
+            let stencil = tests.stencil.filter(|_| format.has_stencil());
+            if stencil.is_none() && tests.depth.is_none() {
+                return Depth::Inside(target.surface.clone(), format.bytes());
+            }
+            match Cells::new(&target.surface, memory).filter(|_| format.bytes() == 4) {
+                Some(cells) => Depth::Test { cells, format, tests: Tests { stencil, ..*tests } },
+                None => Depth::Lanes,
             }
         });
         let color = |target: &Target| {
@@ -225,6 +220,11 @@ impl<'a> Kernels<'a> {
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
+    }
+
+    /// Whether lanes are tested by depths that the program does not compute.
+    pub(crate) fn reads_depth(&self) -> bool {
+        matches!(self.depth, Depth::Test { .. } | Depth::Lanes)
     }
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
@@ -261,7 +261,23 @@ struct Group<'a> {
     first: usize,
     /// The first lane in the results of the program.
     shaded: usize,
-    quads: &'a [(i32, i32)],
+    quads: &'a [Quad],
+    /// The first pixel, if the quads are a whole row of quads beside each other.
+    row: Option<(i32, i32)>,
+}
+
+impl<'a> Group<'a> {
+    #[inline(always)]
+    fn new(first: usize, shaded: usize, quads: &'a [Quad]) -> Group<'a> {
+        let row = match *quads {
+            [Quad { x, y, .. }, ..] if quads.len() == LANES / 4 => {
+                let beside = (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
+                beside.then_some((x, y))
+            }
+            _ => None,
+        };
+        Group { first, shaded, quads, row }
+    }
 }
 
 impl Task for Band<'_> {
@@ -270,6 +286,7 @@ impl Task for Band<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, _: W) -> u64 {
         let quads = &self.merge.batch.fragments.quads[..];
+        let fixed = self.fixed();
         let mut starts = self.merge.batch.starts.iter().map(|lane| lane / 4).peekable();
         let (mut first, mut passed) = (0, 0);
         while first < quads.len() {
@@ -278,11 +295,16 @@ impl Task for Band<'_> {
             // Other primitives may cover the same pixels.
             let others = starts.peek().map_or(most, |start| start - first).min(most);
             let group = &quads[first..first + most];
-            let count = (others..most).find(|at| group[..*at].contains(&group[*at])).unwrap_or(most);
+            let again = |at: &usize| {
+                let Quad { x, y, .. } = group[*at];
+                group[..*at].iter().any(|quad| (quad.x, quad.y) == (x, y))
+            };
+            let count = (others..most).find(again).unwrap_or(most);
             let shaded = if self.merge.uniform { 0 } else { 4 * first };
-            let group = Group { first: 4 * first, shaded, quads: &group[..count] };
-            if group.quads.iter().any(|(_, y)| self.rows.start < y.saturating_add(2) && *y < self.rows.end) {
-                passed += self.group(&group);
+            let group = Group::new(4 * first, shaded, &group[..count]);
+            let reached = |quad: &Quad| self.rows.start < quad.y.saturating_add(2) && quad.y < self.rows.end;
+            if group.quads.iter().any(reached) {
+                passed += self.group(&group, &fixed);
             }
             first += count;
         }
@@ -361,25 +383,107 @@ fn fractions(depths: &Floats) -> Words {
     codes
 }
 
+/// Where depth and stencil are in a word: the lowest bit, and how many.
+struct Layout {
+    depth: (u32, u32),
+    stencil: (u32, u32),
+}
+
+impl Layout {
+    fn of(format: DepthFormat) -> Layout {
+        let (depth, stencil) = match format {
+            DepthFormat::StencilUnorm24 => ((8, 24), (0, 8)),
+            DepthFormat::Unorm24 => ((0, 24), (24, 8)),
+            DepthFormat::Unorm16 | DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
+        };
+        Layout { depth, stencil }
+    }
+}
+
+/// The mask of so many bits.
+fn bits(count: u32) -> u32 {
+    u32::MAX.checked_shr(32 - count).unwrap_or(0)
+}
+
+/// Bits of each word, as numbers.
+#[inline(always)]
+fn part(words: &Words, (first, count): (u32, u32)) -> Words {
+    let mask = bits(count);
+    words.map(|word| word >> first & mask)
+}
+
+/// Replaces bits of the words under a mask.
+#[inline(always)]
+fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Words) {
+    let mask = bits(count) << first;
+    for lane in 0..LANES {
+        let mask = mask & under[lane];
+        words[lane] = words[lane] & !mask | values[lane] << first & mask;
+    }
+}
+
+/// The stencil test of a side for rows: the lanes that pass it, and the new values.
+#[inline(always)]
+fn tested(
+    side: &Stencil,
+    references: Option<&Words>,
+    stored: &Words,
+    depth_passes: &Words,
+) -> (Words, Words) {
+    let reference = references.map_or([side.reference.into(); LANES], |references| part(references, (0, 8)));
+    let masked = |values: &Words| values.map(|value| value & u32::from(side.mask));
+    let holds = compared(side.compare, &masked(&reference), &masked(stored));
+    let applied = |op: StencilOp| {
+        let mut values = [0; LANES];
+        for lane in 0..LANES {
+            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
+        }
+        values
+    };
+    let [fail, depth_fail, pass] = [side.fail, side.depth_fail, side.pass].map(applied);
+    let mut new = [0; LANES];
+    for lane in 0..LANES {
+        let passed = pass[lane] & depth_passes[lane] | depth_fail[lane] & !depth_passes[lane];
+        let written = passed & holds[lane] | fail[lane] & !holds[lane];
+        let mask = u32::from(side.write_mask);
+        new[lane] = stored[lane] & !mask | written & mask;
+    }
+    (holds, new)
+}
+
 impl Band<'_> {
-    /// Merges a group, and returns how many lanes passed the tests.
+    /// The words for each target, if they are the same in all lanes.
+    fn fixed(&self) -> Vec<Option<u32>> {
+        let Merge { draw, shaded, uniform, .. } = *self.merge;
+        let fixed = |(target, color): (&Target, &Color<'_>)| {
+            let source = shaded.colors.get(target.color)?.as_ref()?;
+            let is_bytes = matches!(color, Color::Bytes(_)) && target.blend.is_none();
+            let words = source.each_ref().map(|column| [column.first().copied().unwrap_or(0); LANES]);
+            is_bytes.then(|| placed(target, &words.each_ref().map(floats))[0])
+        };
+        let all = draw.targets.iter().zip(&self.kernels.colors);
+        if uniform { all.map(fixed).collect() } else { vec![None; draw.targets.len()] }
+    }
+
+    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Band::fixed`].
     #[inline(always)]
-    fn group(&self, group: &Group<'_>) -> u64 {
-        let Merge { draw, batch, shaded, .. } = *self.merge;
-        let lanes = group.first..group.first + 4 * group.quads.len();
+    fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
+        let Merge { draw, shaded, .. } = *self.merge;
         let mut live = [0; LANES];
-        for (live, covered) in live.iter_mut().zip(&batch.fragments.covered[lanes.clone()]) {
-            *live = u32::from(*covered).wrapping_neg();
+        let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
+        if whole && group.quads.iter().all(|quad| quad.covered == 0xf) {
+            live = [u32::MAX; LANES];
+        }
+        let partly = if live[0] == 0 { group.quads } else { &[] };
+        for (live, quad) in live.as_chunks_mut().0.iter_mut().zip(partly) {
+            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
+            let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
+            *live = [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
         }
         if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..lanes.len()]) {
+            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..4 * group.quads.len()])
+            {
                 *live &= u32::from(*killed).wrapping_sub(1);
-            }
-        }
-        for (number, (_, y)) in group.quads.iter().enumerate() {
-            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-            for (lane, mask) in [has(*y), has(*y), has(y + 1), has(y + 1)].into_iter().enumerate() {
-                live[4 * number + lane] &= mask;
             }
         }
         if let Some((compare, reference)) = draw.alpha_test {
@@ -398,8 +502,8 @@ impl Band<'_> {
         self.test(group, &mut live);
         let passed = live.iter().map(|live| u64::from(live & 1)).sum();
         if passed != 0 {
-            for (target, color) in draw.targets.iter().zip(&self.kernels.colors) {
-                self.store(group, live, target, color);
+            for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
+                self.store(group, live, (target, color), *fixed);
             }
         }
         passed
@@ -411,7 +515,7 @@ impl Band<'_> {
         let Merge { batch, shaded, .. } = *self.merge;
         let (depths, first) = match &shaded.depth {
             Some(depths) => (depths, group.shaded),
-            None => (&batch.fragments.positions[2], group.first),
+            None => (&*batch.fragments.positions[2], group.first),
         };
         match &self.kernels.depth {
             Depth::None => {}
@@ -419,7 +523,13 @@ impl Band<'_> {
                 let end = surface.end.min(self.memory.len());
                 let is_inside =
                     |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
-                for (number, &(x, y)) in group.quads.iter().enumerate() {
+                if let Some((x, y)) = group.row
+                    && is_inside(x, y)
+                    && is_inside(x + LANES as i32 / 2 - 1, y + 1)
+                {
+                    return;
+                }
+                for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
                     if is_inside(x, y) && is_inside(x + 1, y + 1) {
                         continue;
                     }
@@ -430,32 +540,39 @@ impl Band<'_> {
                     }
                 }
             }
-            Depth::Test { cells, format, compare, write } => {
-                let depths = row(depths, first, group);
-                let places = cells.places(group.quads, live);
+            Depth::Test { cells, format, tests } => {
+                let places = cells.places(group, live);
                 let stored = cells.load(&places, live);
-                let (shift, kept) = match format {
-                    DepthFormat::StencilUnorm24 => (8, 0xff),
-                    DepthFormat::Unorm24 => (0, 0xff00_0000),
-                    _ => (0, 0),
-                };
-                let is_float = *format == DepthFormat::Float32;
-                let codes = if is_float { depths } else { fractions(&floats(&depths)) };
-                let mut before = [0; LANES];
-                for lane in 0..LANES {
-                    before[lane] = (stored[lane] & !kept) >> shift;
-                }
-                let passes = match is_float {
-                    true => compared(*compare, &floats(&codes), &floats(&before)),
-                    false => compared(*compare, &codes, &before),
-                };
-                keep(live, &passes);
-                if *write {
-                    let mut words = [0; LANES];
-                    for lane in 0..LANES {
-                        words[lane] = codes[lane] << shift | stored[lane] & kept;
+                let layout = Layout::of(*format);
+                let (mut passes, mut codes) = ([u32::MAX; LANES], [0; LANES]);
+                if let Some(compare) = tests.depth {
+                    let depths = row(depths, first, group);
+                    let before = part(&stored, layout.depth);
+                    if *format == DepthFormat::Float32 {
+                        codes = depths;
+                        passes = compared(compare, &floats(&codes), &floats(&before));
+                    } else {
+                        codes = fractions(&floats(&depths));
+                        passes = compared(compare, &codes, &before);
                     }
+                }
+                let mut words = stored;
+                if let Some(sides) = &tests.stencil {
+                    let before = part(&stored, layout.stencil);
+                    let stencil = self.stencil(group, sides, &before, &mut passes);
+                    put(&mut words, &stencil, layout.stencil, &[u32::MAX; LANES]);
+                }
+                if tests.depth.is_some() && tests.depth_write {
+                    put(&mut words, &codes, layout.depth, &passes);
+                }
+                if tests.stencil.is_some() {
                     cells.store(&places, live, &words);
+                    keep(live, &passes);
+                } else {
+                    keep(live, &passes);
+                    if tests.depth_write {
+                        cells.store(&places, live, &words);
+                    }
                 }
             }
             Depth::Lanes => {
@@ -470,13 +587,42 @@ impl Band<'_> {
         }
     }
 
-    /// Stores lanes that are live in a target.
+    /// Tests the stencil of lanes: lanes that fail leave `passes`, which has those that pass the depth test. Returns the new values.
     #[inline(always)]
-    fn store(&self, group: &Group<'_>, mut live: Words, target: &Target, color: &Color<'_>) {
+    fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
+        let Merge { batch, shaded, .. } = *self.merge;
+        let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
+        let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group));
+        let (mut new, mut holds) = (*stored, [0; LANES]);
+        for (number, side) in sides.iter().enumerate() {
+            let is_seen = |front: &bool| usize::from(!front) == number;
+            if !fronts.iter().any(is_seen) {
+                continue;
+            }
+            let (of_side, values) = tested(side, references.as_ref(), stored, passes);
+            for (lane, (new, holds)) in new.iter_mut().zip(&mut holds).enumerate() {
+                if fronts.get(lane / 4).is_some_and(is_seen) {
+                    (*new, *holds) = (values[lane], of_side[lane]);
+                }
+            }
+        }
+        keep(passes, &holds);
+        new
+    }
+
+    /// Stores lanes that are live in a target; `fixed`: the same word in all, without blending.
+    #[inline(always)]
+    fn store(
+        &self,
+        group: &Group<'_>,
+        mut live: Words,
+        (target, color): (&Target, &Color<'_>),
+        fixed: Option<u32>,
+    ) {
         let Merge { batch, shaded, .. } = *self.merge;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
-            let places = cells.places(group.quads, &mut live);
+            let places = cells.places(group, &mut live);
             cells.store(&places, &live, &row(&source[*chan], group.shaded, group));
             return;
         }
@@ -487,7 +633,7 @@ impl Band<'_> {
             }
             return;
         };
-        let places = cells.places(group.quads, &mut live);
+        let places = cells.places(group, &mut live);
         let mut written = 0;
         for (chan, place) in target.places.iter().enumerate() {
             if let Some(place) = place {
@@ -499,8 +645,7 @@ impl Band<'_> {
         } else {
             [0; LANES]
         };
-        let mut words = [0; LANES];
-        let source = [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group.shaded, group)));
+        let source = || [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group.shaded, group)));
         let blended = target.blend.as_ref().map(|blend| {
             let second = match shaded.colors.get(1) {
                 Some(Some(second)) if reads_second(blend) => {
@@ -508,18 +653,13 @@ impl Band<'_> {
                 }
                 _ => [[0.; LANES]; 4],
             };
-            Blending::new(blend, &source, &second, target, &stored)
+            Blending::new(blend, &source(), &second, target, &stored)
         });
-        for (chan, place) in target.places.iter().enumerate() {
-            let Some(place) = place.filter(|_| target.mask >> chan & 1 != 0) else { continue };
-            let bytes = match &blended {
-                Some(blending) => bytes(&blending.channel(chan)),
-                None => bytes(&source[chan]),
-            };
-            for lane in 0..LANES {
-                words[lane] |= bytes[lane] << (8 * place);
-            }
-        }
+        let mut words = match (&blended, fixed) {
+            (Some(blending), _) => placed(target, &[0, 1, 2, 3].map(|chan| blending.channel(chan))),
+            (None, Some(word)) => [word; LANES],
+            (None, None) => placed(target, &source()),
+        };
         if written != u32::MAX {
             for lane in 0..LANES {
                 words[lane] |= stored[lane] & !written;
@@ -527,6 +667,20 @@ impl Band<'_> {
         }
         cells.store(&places, &live, &words);
     }
+}
+
+/// The components of colours that are written, as bytes in their places.
+#[inline(always)]
+fn placed(target: &Target, colors: &[Floats; 4]) -> Words {
+    let mut words = [0; LANES];
+    for (chan, place) in target.places.iter().enumerate() {
+        let Some(place) = place.filter(|_| target.mask >> chan & 1 != 0) else { continue };
+        let bytes = bytes(&colors[chan]);
+        for lane in 0..LANES {
+            words[lane] |= bytes[lane] << (8 * place);
+        }
+    }
+    words
 }
 
 /// Fractions as bytes: [`Format::write`](crate::format::Format::write).

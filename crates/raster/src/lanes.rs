@@ -1,5 +1,7 @@
 //! Fragments pixel by pixel: every kind of primitive and state.
 
+use std::sync::Arc;
+
 use crate::interpolate::Shape;
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw};
@@ -30,6 +32,8 @@ impl Lanes<'_> {
         let all = (u32::MAX >> (32 - self.samples)) as u8;
         let at_sample = multisample.at_sample != 0 || multisample.position.1;
         let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
+        // The columns of the quad.
+        let (mut values, mut positions) = (vec![[[0; 4]; 4]; draw.inputs.len()], [[0; 4]; 4]);
         for (lane, mask) in masks.into_iter().enumerate() {
             let (x, y) = quad.pixel(lane);
             let centre = shape.weights(x, y, [0, 0]);
@@ -39,7 +43,7 @@ impl Lanes<'_> {
             let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
             let inside =
                 if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
-            for (number, (input, values)) in draw.inputs.iter().zip(&mut fragments.inputs).enumerate() {
+            for (number, (input, values)) in draw.inputs.iter().zip(&mut values).enumerate() {
                 let weights = match (has(multisample.at_sample, number), has(multisample.at_centroid, number))
                 {
                     (true, _) => &by_sample,
@@ -47,7 +51,7 @@ impl Lanes<'_> {
                     _ => &centre,
                 };
                 let value = shape.value(input, weights, size);
-                values.iter_mut().zip(value).for_each(|(column, word)| column.push(word));
+                values.iter_mut().zip(value).for_each(|(column, word)| column[lane] = word);
             }
             let clamp = |depth: f32| match draw.viewport.depth {
                 Some((low, high)) => depth.max(low).min(high),
@@ -62,12 +66,12 @@ impl Lanes<'_> {
             let [px, py] =
                 [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
             let position = [px, py, depth, weights.w as f32].map(f32::to_bits);
-            fragments.positions.iter_mut().zip(position).for_each(|(column, word)| column.push(word));
-            fragments.front.push(shape.front);
-            fragments.covered.push(mask != 0);
-            fragments.samples.push(mask);
-            fragments.sample.push(sample as u8);
+            positions.iter_mut().zip(position).for_each(|(column, word)| column[lane] = word);
+            if multisample.shades_samples {
+                fragments.sample.push(sample as u8);
+            }
             if self.samples > 1 {
+                fragments.samples.push(mask);
                 let depth = |sample: usize| match multisample.by_sample {
                     true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
                     false => depth,
@@ -75,7 +79,13 @@ impl Lanes<'_> {
                 depths.extend((0..self.samples).map(depth));
             }
         }
+        let columns = fragments.inputs.iter_mut().flatten().chain(&mut fragments.positions);
+        for (column, words) in columns.zip(values.iter().flatten().chain(&positions)) {
+            Arc::make_mut(column).extend_from_slice(words);
+        }
         fragments.lanes += 4;
-        fragments.quads.push((quad.x, quad.y));
+        let covered = (0..4).fold(0, |covered, lane| covered | u8::from(masks[lane] != 0) << lane);
+        fragments.quads.push(Quad { covered, ..*quad });
+        fragments.fronts.push(shape.front);
     }
 }

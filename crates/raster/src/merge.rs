@@ -24,7 +24,7 @@ impl Merge<'_> {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
             let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);
-            let covered = self.batch.fragments.covered[lane] && !killed;
+            let covered = self.batch.fragments.is_covered(lane) && !killed;
             if covered && rows.contains(&self.batch.fragments.pixel(lane).1) {
                 passed += self.lane(memory, lane);
             }
@@ -41,7 +41,7 @@ impl Merge<'_> {
     fn lane(&self, memory: Vram<'_>, lane: usize) -> u64 {
         let Merge { draw, samples, batch, shaded, .. } = *self;
         let (x, y) = batch.fragments.pixel(lane);
-        let mut mask = batch.fragments.samples[lane];
+        let mut mask = batch.fragments.samples(lane);
         if let Some(copy) = draw.multisample.copy {
             self.copy(memory, copy, (x, y), mask);
             return 0;
@@ -96,7 +96,7 @@ impl Merge<'_> {
         let bytes = target.format.bytes();
         let place = target.surface.place(x, y, sample, bytes);
         let reference = shaded.stencil.as_ref().map(|stencil| stencil[lane] as u8);
-        let front = batch.fragments.front[lane];
+        let front = batch.fragments.is_front(lane);
         let tested = place.and_then(|place| {
             memory.update(place, bytes, |element| {
                 draw.tests.run(target.format, element, depth, front, reference)

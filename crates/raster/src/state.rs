@@ -1,14 +1,16 @@
 //! The state of a draw: surfaces, tests, and what passes between the stages.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
+use crate::columns::Weights;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::Format;
 use crate::interpolate::Input;
 use crate::primitive::Topology;
-use crate::setup::Rectangle;
+use crate::setup::{Quad, Rectangle};
 
 /// Elements of a surface in memory, one row after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -280,33 +282,48 @@ impl Draw {
 /// A word of each lane.
 pub type LaneWords = Vec<u32>;
 
-/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`](crate::setup::Quad).
+/// A word of each lane, which a program may keep while it runs.
+pub type Column = Arc<LaneWords>;
+
+/// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Fragments {
     /// How many lanes.
     pub lanes: usize,
     /// For each of [`Draw::inputs`] the columns of x, y, z and w, as bits. A column that [`ReadColumns`] leaves out is empty.
-    pub inputs: Vec<[LaneWords; 4]>,
+    pub inputs: Vec<[Column; 4]>,
     /// x and y of the pixel's centre, depth, and clip-space w, as bits of floats. Of x, y and w, a column that [`ReadColumns`]
     /// leaves out is empty.
-    pub positions: [LaneWords; 4],
-    /// Whether the front is seen.
-    pub front: Vec<bool>,
-    /// Which lanes are pixels of the primitive: the others only help with differences.
-    pub covered: Vec<bool>,
-    /// Bit n: sample n of the pixel is covered.
+    pub positions: [Column; 4],
+    /// The quads. Lanes that are not covered only help with differences.
+    pub quads: Vec<Quad>,
+    /// Whether the front of each quad's primitive is seen.
+    pub fronts: Vec<bool>,
+    /// For each lane, bit n: sample n of the pixel is covered. Empty if pixels have one sample.
     pub samples: Vec<u8>,
-    /// The sample that a lane is for, where each is shaded by itself.
+    /// The sample that each lane is for. Empty if samples are not shaded by themselves.
     pub sample: Vec<u8>,
-    /// The upper left pixel of each quad.
-    pub quads: Vec<(i32, i32)>,
 }
 
 impl Fragments {
     /// The pixel of a lane.
     pub fn pixel(&self, lane: usize) -> (i32, i32) {
-        let (x, y) = self.quads[lane / 4];
-        (x + (lane & 1) as i32, y + (lane >> 1 & 1) as i32)
+        self.quads[lane / 4].pixel(lane % 4)
+    }
+
+    /// Whether a lane is a pixel of its primitive.
+    pub fn is_covered(&self, lane: usize) -> bool {
+        self.quads[lane / 4].covered >> (lane % 4) & 1 != 0
+    }
+
+    /// Whether the front of a lane's primitive is seen.
+    pub fn is_front(&self, lane: usize) -> bool {
+        self.fronts[lane / 4]
+    }
+
+    /// The samples of a lane's pixel that are covered: bit n is sample n.
+    pub fn samples(&self, lane: usize) -> u8 {
+        self.samples.get(lane).copied().unwrap_or(u8::from(self.is_covered(lane)))
     }
 
     /// The components of an input in each lane; zeros for columns that are empty.
@@ -321,10 +338,10 @@ impl Fragments {
 }
 
 /// Columns lane by lane, with zeros for columns that are empty.
-pub fn interleaved(columns: &[LaneWords; 4], lanes: usize) -> Vec<[u32; 4]> {
+pub fn interleaved(columns: &[Column; 4], lanes: usize) -> Vec<[u32; 4]> {
     let mut all = vec![[0; 4]; lanes];
     for (chan, column) in columns.iter().enumerate() {
-        all.iter_mut().zip(column).for_each(|(values, word)| values[chan] = *word);
+        all.iter_mut().zip(&**column).for_each(|(values, word)| values[chan] = *word);
     }
     all
 }
@@ -376,8 +393,8 @@ pub trait FragmentProgram {
         ReadColumns::default()
     }
 
-    /// Returns whether results depend on nothing but the inputs and the side that is seen: all lanes of a primitive whose
-    /// inputs are the same everywhere have the same result.
+    /// Returns whether results depend on nothing but the columns that are read and the side that is seen: all lanes of a
+    /// primitive whose columns are the same everywhere have the same result.
     fn is_uniform(&self) -> bool {
         false
     }
@@ -406,6 +423,8 @@ pub(crate) struct Batch {
     pub(crate) depths: Vec<f32>,
     /// The lane with which each primitive begins. No pixel is twice among the lanes of one.
     pub(crate) starts: Vec<usize>,
+    /// Room for the weights of some quads.
+    pub(crate) weights: Box<Weights>,
 }
 
 impl Batch {
@@ -414,13 +433,17 @@ impl Batch {
         Batch { fragments: Fragments { inputs, ..Fragments::default() }, ..Batch::default() }
     }
 
-    /// Removes all lanes, and keeps the memory of the columns.
+    /// Removes all lanes, and keeps the memory of the columns, unless a program has kept it.
     pub(crate) fn clear(&mut self) {
-        let Fragments { lanes, inputs, positions, front, covered, samples, sample, quads } =
-            &mut self.fragments;
+        let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        inputs.iter_mut().flatten().chain(positions).for_each(Vec::clear);
-        [front, covered].into_iter().for_each(Vec::clear);
+        for column in inputs.iter_mut().flatten().chain(positions) {
+            match Arc::get_mut(column) {
+                Some(words) => words.clear(),
+                None => *column = Column::default(),
+            }
+        }
+        fronts.clear();
         [samples, sample].into_iter().for_each(Vec::clear);
         quads.clear();
         self.depths.clear();
@@ -429,13 +452,14 @@ impl Batch {
 
     /// Adds the lanes of another behind these.
     pub(crate) fn append(&mut self, other: &Batch) {
-        let Fragments { lanes, inputs, positions, front, covered, samples, sample, quads } = &other.fragments;
+        let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &other.fragments;
         let all = &mut self.fragments;
         let columns = all.inputs.iter_mut().flatten().chain(&mut all.positions);
-        columns.zip(inputs.iter().flatten().chain(positions)).for_each(|(all, more)| all.extend(more));
+        columns
+            .zip(inputs.iter().flatten().chain(positions))
+            .for_each(|(all, more)| Arc::make_mut(all).extend_from_slice(more));
         all.lanes += lanes;
-        all.front.extend(front);
-        all.covered.extend(covered);
+        all.fronts.extend(fronts);
         all.samples.extend(samples);
         all.sample.extend(sample);
         all.quads.extend(quads);

@@ -23,7 +23,10 @@ impl FragmentProgram for Passes {
     type Error = Infallible;
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
-        Ok(Shaded { colors: vec![Some(fragments.inputs[0].clone())], ..Shaded::default() })
+        Ok(Shaded {
+            colors: vec![Some(fragments.inputs[0].each_ref().map(|column| column.to_vec()))],
+            ..Shaded::default()
+        })
     }
 }
 

@@ -7,8 +7,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
+    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset,
+    Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -273,11 +273,23 @@ struct Program {
     masks: bool,
     /// Whether lanes that are alike may be shaded once.
     uniform: bool,
+    /// Whether a uniform program reads depth and w.
+    level: bool,
     seen: Vec<Fragments>,
 }
 
 impl FragmentProgram for Program {
     type Error = Infallible;
+
+    /// A program whose lanes may be alike does not read where they are.
+    fn reads(&self) -> ReadColumns {
+        let position = match (self.uniform, self.level) {
+            (true, true) => 0b1100,
+            (true, false) => 0,
+            (false, _) => 0b1111,
+        };
+        ReadColumns { inputs: Vec::new(), position }
+    }
 
     fn is_uniform(&self) -> bool {
         self.uniform
@@ -317,7 +329,7 @@ fn plain(column: &[u32]) -> LaneWords {
 }
 
 /// Where two lists of columns first differ.
-fn difference(found: &[[LaneWords; 4]], known: &[[LaneWords; 4]]) -> Option<(usize, usize, u32, u32)> {
+fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, usize, u32, u32)> {
     found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
         assert_eq!(found.len(), known.len(), "column {column}");
         let mut lanes = plain(found).into_iter().zip(plain(known)).enumerate();
@@ -352,7 +364,11 @@ fn draws_by_columns_are_those_of_the_reference() {
                 target.blend = target.blend.filter(|_| number % 8 == 0);
             }
         }
-        let all = vertices(&mut random, &draw);
+        let mut all = vertices(&mut random, &draw);
+        // Depth and w are the same at all vertices.
+        let level = number % 4 == 0;
+        let (depth, w) = (random.below(7) as f32 / 7., 1. + random.below(9) as f32 / 3.);
+        all.iter_mut().filter(|_| level).for_each(|vertex| vertex.position[2..].copy_from_slice(&[depth, w]));
         let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
         let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
         let vertices = Vertices { all: &all, runs: &runs };
@@ -363,6 +379,7 @@ fn draws_by_columns_are_those_of_the_reference() {
             computes_depth: number % 5 == 0,
             masks: number % 7 == 0,
             uniform: number % 2 == 0,
+            level,
             seen: Vec::new(),
         };
         let (mut memory, mut expected) = (background.clone(), background);
@@ -432,8 +449,11 @@ fn columns_that_are_not_read_are_not_made() {
     let (sparse, all) = (sparse.0.unwrap(), &whole.seen[0]);
     for (chan, column) in sparse.inputs[0].iter().enumerate() {
         let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
-        assert_eq!(column, expected);
+        assert_eq!(&column[..], expected);
     }
-    assert!(sparse.inputs[1].iter().all(Vec::is_empty) && sparse.inputs[2] == all.inputs[2]);
-    assert!(sparse.positions[..3].iter().all(Vec::is_empty) && sparse.positions[3] == all.positions[3]);
+    assert!(sparse.inputs[1].iter().all(|column| column.is_empty()) && sparse.inputs[2] == all.inputs[2]);
+    assert!(
+        sparse.positions[..3].iter().all(|column| column.is_empty())
+            && sparse.positions[3] == all.positions[3]
+    );
 }

@@ -1,6 +1,5 @@
 //! Which of a machine's engines runs, and how. Results never depend on the engine, the level or the number of threads.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 
 use reconverge_isa::limits::INSTRUCTIONS;
@@ -9,38 +8,25 @@ use crate::level::Level;
 use crate::machine::Mode;
 use crate::pool;
 
-/// An engine of a machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Engine {
-    /// The clear interpreter, written to be read beside the manual.
-    #[default]
-    Reference,
-    /// Lowered once, whole rows at a time.
-    Fast,
-    /// Code made for the program while it runs, where a machine and the processor have it; else as [`Engine::Fast`].
-    Compiled,
-    /// The reference interpreter and the fast engine, compared while they run. ([`crate::lockstep`])
-    Lockstep,
-    /// The reference interpreter and the compiled engine, compared while they run.
-    LockstepCompiled,
+reconverge_isa::choices! {
+    /// An engine of a machine.
+    #[derive(Default, Hash)]
+    pub enum Engine {
+        /// The clear interpreter, written to be read next to the manual.
+        #[default]
+        Reference = "reference",
+        /// Lowered once, whole rows at a time.
+        Fast = "fast",
+        /// Code made for the program while it runs, where a machine and the processor have it; else as [`Engine::Fast`].
+        Compiled = "compiled",
+        /// The reference interpreter and the fast engine, compared while they run. ([`crate::lockstep`])
+        Lockstep = "lockstep",
+        /// The reference interpreter and the compiled engine, compared while they run.
+        LockstepCompiled = "lockstep=reference,compiled",
+    }
 }
 
 impl Engine {
-    /// All of them.
-    pub const ALL: [Engine; 5] =
-        [Engine::Reference, Engine::Fast, Engine::Compiled, Engine::Lockstep, Engine::LockstepCompiled];
-
-    /// The name on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Engine::Reference => "reference",
-            Engine::Fast => "fast",
-            Engine::Compiled => "compiled",
-            Engine::Lockstep => "lockstep",
-            Engine::LockstepCompiled => "lockstep=reference,compiled",
-        }
-    }
-
     /// Whether two engines run and are compared.
     pub const fn is_lockstep(self) -> bool {
         matches!(self, Engine::Lockstep | Engine::LockstepCompiled)
@@ -59,12 +45,6 @@ impl Engine {
     pub fn from_name(name: &str) -> Option<Engine> {
         let name = if name == "lockstep=reference,fast" { "lockstep" } else { name };
         Engine::ALL.into_iter().find(|engine| engine.name() == name)
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

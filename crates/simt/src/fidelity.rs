@@ -1,40 +1,19 @@
 //! How exact each executed instruction was.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-/// How far a result can be trusted, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Fidelity {
-    /// Equal to a hardware-validated model or to exact arithmetic.
-    Exact,
-    /// As documented, not validated.
-    Specified,
-    /// The value is within a stated tolerance.
-    Approximate,
-    /// Documents are silent; a recommended reading is followed.
-    Recommended,
-}
-
-impl Fidelity {
-    /// All grades, best first.
-    pub const ALL: [Fidelity; 4] =
-        [Fidelity::Exact, Fidelity::Specified, Fidelity::Approximate, Fidelity::Recommended];
-
-    /// The grade in one word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Fidelity::Exact => "exact",
-            Fidelity::Specified => "specified",
-            Fidelity::Approximate => "approximate",
-            Fidelity::Recommended => "recommended",
-        }
-    }
-}
-
-impl fmt::Display for Fidelity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+reconverge_isa::choices! {
+    /// Grade of trust in a result, best first.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Fidelity {
+        /// Equal to a hardware-validated model or to exact arithmetic.
+        Exact = "exact",
+        /// The value follows the documents and is not validated.
+        Specified = "specified",
+        /// The value is within a stated tolerance.
+        Approximate = "approximate",
+        /// Documents are silent; a recommended reading is followed.
+        Recommended = "recommended",
     }
 }
 

@@ -22,20 +22,17 @@ use crate::wide::Wide;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
 
-/// The extensions that code is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// What every processor of the target has.
-    Baseline,
-    /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
-    Avx2,
-    /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
-    Avx512,
-}
-
-impl Kind {
-    /// All of them, lowest first.
-    const ALL: [Kind; 3] = [Kind::Baseline, Kind::Avx2, Kind::Avx512];
+reconverge_isa::choices! {
+    /// The extensions that code is compiled for, lowest first.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Kind {
+        /// The instructions that every processor of the target has.
+        Baseline = "baseline",
+        /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
+        Avx2 = "avx2",
+        /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
+        Avx512 = "avx512",
+    }
 }
 
 /// Something to do in code compiled for a level.
@@ -52,8 +49,7 @@ impl Level {
     pub const BASELINE: Level = Level(Kind::Baseline);
 
     /// The names of all levels, lowest first, also of those that this processor or this build does not have.
-    pub const NAMES: [&'static str; 3] =
-        [Level(Kind::Baseline).name(), Level(Kind::Avx2).name(), Level(Kind::Avx512).name()];
+    pub const NAMES: [&'static str; 3] = [Kind::Baseline.name(), Kind::Avx2.name(), Kind::Avx512.name()];
 
     /// The levels that this processor and this build have, lowest first.
     pub fn available() -> Vec<Level> {
@@ -82,11 +78,7 @@ impl Level {
 
     /// Its name: `baseline`, `avx2`, `avx512`.
     pub const fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Baseline => "baseline",
-            Kind::Avx2 => "avx2",
-            Kind::Avx512 => "avx512",
-        }
+        self.0.name()
     }
 
     /// Runs a task compiled for the level.

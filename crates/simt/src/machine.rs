@@ -5,37 +5,22 @@ use std::fmt;
 use crate::mask::{Lane, Mask};
 use crate::observe::Observer;
 
-/// What a machine does where the documents leave behaviour undefined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// The program traps.
-    #[default]
-    Strict,
-    /// The machine does what its specification recommends, noted at each place.
-    Lenient,
+reconverge_isa::choices! {
+    /// Behaviour of a machine where the documents leave it undefined.
+    #[derive(Default)]
+    pub enum Mode {
+        /// The program traps.
+        #[default]
+        Strict = "strict",
+        /// The machine does what its specification recommends, noted at each place.
+        Lenient = "lenient",
+    }
 }
 
 impl Mode {
-    /// Both.
-    pub const ALL: [Mode; 2] = [Mode::Strict, Mode::Lenient];
-
-    /// The name on the command line and in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Mode::Strict => "strict",
-            Mode::Lenient => "lenient",
-        }
-    }
-
     /// The mode of a name.
     pub fn from_name(name: &str) -> Option<Mode> {
         Mode::ALL.into_iter().find(|mode| mode.name() == name)
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 
@@ -153,7 +138,7 @@ impl<Cause: fmt::Display> fmt::Display for Trap<Cause> {
 impl<Cause: fmt::Display + fmt::Debug> std::error::Error for Trap<Cause> {}
 
 /// A group of lanes that share a program counter, with all their state. A copy is a snapshot.
-pub trait Machine: Clone + FlowView {
+pub trait Machine: Clone {
     /// What can go wrong in a program.
     type Cause: fmt::Display + fmt::Debug + Clone + PartialEq;
 

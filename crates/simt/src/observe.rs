@@ -2,56 +2,28 @@
 
 use crate::mask::{Lane, Mask};
 
-/// How the fast engine ran an instruction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Path {
-    /// In code that was compiled for the program.
-    Compiled,
-    /// In a chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
-    Chain,
-    /// In a conditional run as a whole: the branch, its sides and their join.
-    Conditional,
-    /// In a fused ALU clause.
-    Clause,
-    /// In a block of several instructions, entered from the flow state, or in a clause that is not fused.
-    Block,
-    /// In a part of a block: entered in its middle, or cut off by the instruction budget.
-    Part,
-    /// On its own.
-    Single,
-    /// By the reference interpreter, to which the fast engine leaves it.
-    Reference,
-    /// By a path that the engine did not announce.
-    Other,
-}
-
-impl Path {
-    /// All of them.
-    pub const ALL: [Path; 9] = [
-        Path::Compiled,
-        Path::Chain,
-        Path::Conditional,
-        Path::Clause,
-        Path::Block,
-        Path::Part,
-        Path::Single,
-        Path::Reference,
-        Path::Other,
-    ];
-
-    /// The name in reports.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Path::Compiled => "compiled",
-            Path::Chain => "chain",
-            Path::Conditional => "conditional",
-            Path::Clause => "clause",
-            Path::Block => "block",
-            Path::Part => "part of a block",
-            Path::Single => "single",
-            Path::Reference => "reference interpreter",
-            Path::Other => "other",
-        }
+reconverge_isa::choices! {
+    /// Path by which the fast engine ran an instruction.
+    #[derive(Hash)]
+    pub enum Path {
+        /// Code that was compiled for the program.
+        Compiled = "compiled",
+        /// Chain: blocks that follow each other with the same lanes, without a look at the flow state between them.
+        Chain = "chain",
+        /// Conditional that runs as a whole: the branch, its sides and their join.
+        Conditional = "conditional",
+        /// Fused ALU clause.
+        Clause = "clause",
+        /// Block of several instructions, entered from the flow state, or clause that is not fused.
+        Block = "block",
+        /// Part of a block: entered in its middle, or cut off by the instruction budget.
+        Part = "part of a block",
+        /// Single instruction.
+        Single = "single",
+        /// Reference interpreter, to which the fast engine leaves the instruction.
+        Reference = "reference interpreter",
+        /// Path that the engine did not announce.
+        Other = "other",
     }
 }
 

@@ -101,16 +101,6 @@ impl<'a> Watch<'a> {
             Watch::Flow(listener) | Watch::Data(listener) => Some(Told(listener)),
         }
     }
-
-    /// The same watch for a shorter time.
-    pub fn reborrow(&mut self) -> Watch<'_> {
-        match self {
-            Watch::Nothing => Watch::Nothing,
-            Watch::Paths(listener) => Watch::Paths(*listener),
-            Watch::Flow(listener) => Watch::Flow(*listener),
-            Watch::Data(listener) => Watch::Data(*listener),
-        }
-    }
 }
 
 /// A listener as an observer of events. Engines are compiled for it; [`watched!`](crate::watched) makes it.

@@ -31,34 +31,22 @@ pub const DEFAULT_STACK_ENTRIES: usize = 4096;
 /// Entries of a warp's stack that are on chip; deeper ones spill to memory. (9.1)
 pub const ON_CHIP_ENTRIES: usize = 16;
 
-/// What an entry of the stack is for. (Type field, bits 29..31 of the hardware entry; 9.1.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum TokenType {
-    /// 1: pushed by a divergent `bra`: the side that waits.
-    Branch,
-    /// 2: pushed by `call` and `preret`.
-    Call,
-    /// 3: pushed by `call lim` and `preret lim`.
-    CallLim,
-    /// 4: pushed by `breakaddr`.
-    Break,
-    /// 5: pushed by `quadon`.
-    Quadon,
-    /// 6: pushed by `joinat`.
-    Joinat,
-}
-
-impl TokenType {
-    /// The name in the register manual.
-    pub const fn name(self) -> &'static str {
-        match self {
-            TokenType::Branch => "BRANCH",
-            TokenType::Call => "CALL",
-            TokenType::CallLim => "CALL_LIM",
-            TokenType::Break => "BREAK",
-            TokenType::Quadon => "QUADON",
-            TokenType::Joinat => "JOINAT",
-        }
+reconverge_isa::choices! {
+    /// Purpose of an entry of the stack. (Type field, bits 29..31 of the hardware entry; 9.1.)
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum TokenType {
+        /// 1: pushed by a divergent `bra`: the side that waits.
+        Branch = "BRANCH",
+        /// 2: pushed by `call` and `preret`.
+        Call = "CALL",
+        /// 3: pushed by `call lim` and `preret lim`.
+        CallLim = "CALL_LIM",
+        /// 4: pushed by `breakaddr`.
+        Break = "BREAK",
+        /// 5: pushed by `quadon`.
+        Quadon = "QUADON",
+        /// 6: pushed by `joinat`.
+        Joinat = "JOINAT",
     }
 }
 

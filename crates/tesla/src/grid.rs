@@ -104,8 +104,19 @@ impl Grid {
 
     /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
     /// ended, where there is one.
-    pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
-        let mut block = match &self.launch {
+    pub fn block<E: Executor>(&self, executor: &E, number: usize, mut spare: Option<Block>) -> Block {
+        self.begin(executor, number, &mut spare);
+        spare.expect("a block that was begun")
+    }
+
+    /// [`Grid::block`] in place: `spare` becomes the block.
+    pub(crate) fn begin<'a, E: Executor>(
+        &self,
+        executor: &E,
+        number: usize,
+        spare: &'a mut Option<Block>,
+    ) -> &'a mut Block {
+        let block = match &self.launch {
             Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
             Launch::Fragment(fragment) => self.fragment_block(executor, fragment, number, spare),
             Launch::Vertex(Vertex { lanes, inputs, .. })
@@ -113,7 +124,7 @@ impl Grid {
                 let first = number * WARP;
                 self.graphics_block(executor, number, spare, Mask::first(lanes - first), |warp| {
                     for (&word, values) in inputs {
-                        warp.set_input(word, Input::same(row_of(values, first)));
+                        warp.set_input_words(word, values.get(first..).unwrap_or_default());
                     }
                 })
             }
@@ -136,17 +147,17 @@ impl Grid {
     }
 
     /// 1.3 (threads to lanes) and 1.6 (s[] header, `$r0`).
-    fn compute_block<E: Executor>(
+    fn compute_block<'a, E: Executor>(
         &self,
         executor: &E,
         compute: &Compute,
         number: usize,
-        spare: Option<Block>,
-    ) -> Block {
+        spare: &'a mut Option<Block>,
+    ) -> &'a mut Block {
         let [x, y, z] = compute.block;
         let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
         let threads = x * y * z;
-        let mut block = spare.unwrap_or_else(|| {
+        let block = spare.get_or_insert_with(|| {
             let warps = (0..threads.div_ceil(WARP as u32)).map(|number| self.warp(number, Mask::NONE));
             self.new_block(executor, index, warps.collect())
         });
@@ -180,17 +191,17 @@ impl Grid {
     }
 
     /// A block of one warp, in which these lanes run, with the inputs that `give` gives it.
-    fn graphics_block<E: Executor>(
+    fn graphics_block<'a, E: Executor>(
         &self,
         executor: &E,
         number: usize,
-        spare: Option<Block>,
+        spare: &'a mut Option<Block>,
         launched: Mask,
         give: impl FnOnce(&mut Warp),
-    ) -> Block {
+    ) -> &'a mut Block {
         let index = [number as u32, 0];
-        let mut block = spare
-            .unwrap_or_else(|| self.new_block(executor, index, vec![self.warp(number as u32, launched)]));
+        let block = spare
+            .get_or_insert_with(|| self.new_block(executor, index, vec![self.warp(number as u32, launched)]));
         let mut give = Some(give);
         block.begin(index, |warp| {
             warp.begin(self.launch.setup().code_base, launched);
@@ -200,29 +211,34 @@ impl Grid {
         block
     }
 
-    fn fragment_block<E: Executor>(
+    fn fragment_block<'a, E: Executor>(
         &self,
         executor: &E,
         fragment: &Fragment,
         number: usize,
-        spare: Option<Block>,
-    ) -> Block {
+        spare: &'a mut Option<Block>,
+    ) -> &'a mut Block {
         let first = number * WARP;
         let given = Mask::first(fragment.lanes - first);
-        let covered = match fragment.covered.is_empty() {
+        let known = fragment.covered.get(first..).unwrap_or_default();
+        let known = &known[..known.len().min(WARP)];
+        let covered = match known.iter().all(|covered| *covered) {
             true => given,
             false => Mask::from_fn(WARP, |lane| {
-                given.has(lane) && fragment.covered.get(first + lane.index()).copied().unwrap_or(true)
+                given.has(lane) && known.get(lane.index()).copied().unwrap_or(true)
             }),
         };
         let launched = if fragment.helpers { whole_quads(covered) } else { covered };
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
-            warp.set_input(0, Input::same(Row([1.0f32.to_bits(); WARP])));
+            warp.set_input_words(0, &[1.0f32.to_bits(); WARP]);
             let mut positions: Option<[Positions; 2]> = None;
             for (&slot, varying) in &fragment.varyings {
                 let input = match varying {
-                    Varying::Lanes(values) => Input::same(row_of(values, first)),
+                    Varying::Lanes(values) => {
+                        warp.set_input_words(slot, values.get(first..).unwrap_or_default());
+                        continue;
+                    }
                     &Varying::Plane { base, dx, dy, flat } => {
                         let of = Interpolant { base, dx, dy, flat };
                         let [centres, centroids] = positions.get_or_insert_with(|| {
@@ -249,13 +265,6 @@ impl Grid {
         let first = block.common.index[0] as usize * WARP;
         self.launch.lanes().saturating_sub(first).min(WARP)
     }
-}
-
-/// The words of a warp's lanes, the first of which has this number; 0 where there is none.
-fn row_of(values: &[u32], first: usize) -> Row<WARP> {
-    let mut row = Row::ZERO;
-    row.0.iter_mut().zip(values.get(first..).unwrap_or_default()).for_each(|(word, value)| *word = *value);
-    row
 }
 
 /// Where the lanes of a warp are in the window, by axis.
@@ -358,12 +367,11 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
         if stop::asked() && grid.launch.lanes() == 0 {
             break;
         }
-        let mut block = grid.block(executor, number, spare.take());
+        let block = grid.begin(executor, number, &mut spare);
         if !stop::asked() {
             block.run(executor, grid.context(), memory, observer)?;
         }
-        totals.retire(grid, &block);
-        spare = Some(block);
+        totals.retire(grid, block);
     }
     Ok(())
 }

@@ -14,8 +14,6 @@
 //!
 //! Section numbers are those of the machine's description.
 
-use std::fmt;
-
 use reconverge_simt::Fidelity;
 
 pub use crate::arith::Arith;
@@ -25,36 +23,24 @@ use crate::lane::interpolate::Position;
 use crate::lane::quad::{QuadOp, QuadSource};
 use crate::lane::{Flags, Modifiers};
 
-/// The chip groups that differ in their instruction set. (1.1)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Chip {
-    /// 0x50: sm_10.
-    G80,
-    /// 0x84 to 0x98: sm_11.
-    G84,
-    /// 0xa0, GT200: sm_13, the only one with f64.
-    G200,
-    /// 0xaa, 0xac: as G200 without f64.
-    Mcp77,
-    /// 0xa3, 0xa5, 0xa8, 0xaf: sm_12, and the additions of Direct3D 10.1.
-    Gt215,
+reconverge_isa::choices! {
+    /// The chip groups that differ in their instruction set, oldest first. (1.1)
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Chip {
+        /// 0x50: sm_10.
+        G80 = "G80",
+        /// 0x84 to 0x98: sm_11.
+        G84 = "G84",
+        /// 0xa0, GT200: sm_13, the only one with f64.
+        G200 = "G200",
+        /// 0xaa, 0xac: as G200 without f64.
+        Mcp77 = "MCP77",
+        /// 0xa3, 0xa5, 0xa8, 0xaf: sm_12, and the additions of Direct3D 10.1.
+        Gt215 = "GT215",
+    }
 }
 
 impl Chip {
-    /// All of them, oldest first.
-    pub const ALL: [Chip; 5] = [Chip::G80, Chip::G84, Chip::G200, Chip::Mcp77, Chip::Gt215];
-
-    /// The name used in texts and messages.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Chip::G80 => "G80",
-            Chip::G84 => "G84",
-            Chip::G200 => "G200",
-            Chip::Mcp77 => "MCP77",
-            Chip::Gt215 => "GT215",
-        }
-    }
-
     /// Other names that mean it: products of the group, the CUDA target, chip numbers.
     #[rustfmt::skip]
     pub const fn aliases(self) -> &'static [&'static str] {
@@ -106,39 +92,22 @@ impl Chip {
     }
 }
 
-impl fmt::Display for Chip {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+reconverge_isa::choices! {
+    /// The program types, which differ in what an encoding means, in the order of the pipeline. (1.2)
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Stage {
+        /// VP
+        Vertex = "VP",
+        /// GP
+        Geometry = "GP",
+        /// FP
+        Fragment = "FP",
+        /// CP
+        Compute = "CP",
     }
-}
-
-/// The program types, which differ in what an encoding means. (1.2)
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Stage {
-    /// VP
-    Vertex,
-    /// GP
-    Geometry,
-    /// FP
-    Fragment,
-    /// CP
-    Compute,
 }
 
 impl Stage {
-    /// All of them, in the order of the pipeline.
-    pub const ALL: [Stage; 4] = [Stage::Vertex, Stage::Geometry, Stage::Fragment, Stage::Compute];
-
-    /// The documents' abbreviation.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Stage::Vertex => "VP",
-            Stage::Geometry => "GP",
-            Stage::Fragment => "FP",
-            Stage::Compute => "CP",
-        }
-    }
-
     /// The stage of a name: `VP`, `vp`, `vertex`, and so on for the others.
     pub fn from_name(name: &str) -> Option<Stage> {
         Some(match name.trim().to_ascii_lowercase().as_str() {
@@ -171,12 +140,6 @@ impl Stage {
             Stage::Fragment => Any::Fragment,
             Stage::Compute => Any::Compute,
         }
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }
 

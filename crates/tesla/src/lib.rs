@@ -12,7 +12,7 @@
 //! | [`run`] | runs launches |
 //! | [`mod@graph`], [`paths`], [`mod@uses`] | where lanes can go on, and what instructions read and write, without a run |
 //! | [`mod@lint`] | what the documents forbid in a program |
-//! | [`trap`], [`fidelity`], [`mod@coverage`], [`open`] | what stops a program; how exact each operation is; the list of all; open questions |
+//! | [`trap`], [`fidelity`] | what stops a program; how exact each operation is |
 
 pub mod access;
 pub mod arith;
@@ -21,7 +21,6 @@ pub mod block;
 pub mod code;
 pub mod context;
 pub mod control;
-pub mod coverage;
 pub mod decode;
 pub mod draft;
 pub mod explain;
@@ -35,7 +34,6 @@ pub mod lane;
 pub mod launch;
 pub mod lint;
 pub mod meaning;
-pub mod open;
 mod parts;
 pub mod paths;
 pub mod reference;

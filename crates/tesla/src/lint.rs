@@ -25,8 +25,6 @@ use crate::launch::MOST_SHARED;
 use crate::trap::Cause;
 use crate::uses::accesses;
 
-pub use stack::Need;
-
 reconverge_isa::rules! {
     // Places in the code
     OUTSIDE = "outside", Error, "Lanes go on at an address of the code.", "tesla.md 9.3", "end every path with an exit or a ret, and jump to a label";
@@ -94,14 +92,6 @@ pub fn lint(program: &Program, stage: Stage, chip: Chip) -> Vec<Finding> {
     found.sort_by(|a, b| (a.pc, a.rule.name, &a.message).cmp(&(b.pc, b.rule.name, &b.message)));
     found.dedup();
     found
-}
-
-/// What the token stack of a program needs at most.
-pub fn stack_need(program: &Program, stage: Stage, chip: Chip) -> Need {
-    let code = Code::new(&program.words, program.base, stage, chip);
-    let graph = graph(&code, &program.constants);
-    let subject = Subject { program, code: &code, graph: &graph, stage, chip, found: Vec::new() };
-    stack::need(&subject)
 }
 
 impl Subject<'_> {

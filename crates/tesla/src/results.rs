@@ -17,6 +17,8 @@ pub struct LaneResults {
     /// `kept` rows a warp.
     registers: Vec<Row<WARP>>,
     kept: usize,
+    /// Whether some lane is dead, or ended before its warp.
+    some_ended: bool,
 }
 
 /// What a warp leaves besides registers.
@@ -44,6 +46,7 @@ impl LaneResults {
             finalised: warp.finalised().clone(),
         });
         self.lanes += count;
+        self.some_ended |= warp.flow.dead().any() || !warp.finalised().is_empty();
     }
 
     /// Makes room for that many more warps with `kept` registers each, where there is memory for it: rows that move when
@@ -60,6 +63,7 @@ impl LaneResults {
         self.registers.append(&mut other.registers);
         self.lanes += other.lanes;
         self.kept = self.kept.max(other.kept);
+        self.some_ended |= other.some_ended;
     }
 
     /// How many lanes there are.
@@ -128,14 +132,16 @@ impl LaneResults {
 
     /// By lane, whether it was killed; empty if none was.
     pub fn dead(&self) -> Vec<bool> {
-        if self.warps.iter().all(|warp| warp.dead.is_empty() && warp.finalised.is_empty()) {
+        if !self.some_ended {
             return Vec::new();
         }
-        let dead = |lane: usize| {
-            let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
-            warp.finalised.get(&lane).map_or(warp.dead.has(lane), |result| result.dead)
-        };
-        (0..self.lanes).map(dead).collect()
+        let mut dead = vec![false; self.warps.len() * WARP];
+        for (warp, dead) in self.warps.iter().zip(dead.as_chunks_mut::<WARP>().0) {
+            warp.dead.lanes().for_each(|lane| dead[lane.index()] = true);
+            warp.finalised.iter().for_each(|(lane, result)| dead[lane.index()] = result.dead);
+        }
+        dead.truncate(self.lanes);
+        dead
     }
 
     /// All lanes, in order.

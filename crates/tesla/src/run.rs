@@ -16,8 +16,8 @@ use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::{
-    CodeFault, Depth, Engine, FlowView, GroupTrap, Issue, Lane, Level, Observer, Options, Shares, Silent,
-    StackRow, Statistics, Step, Trap, Watch, Why, stepping, stop, watched,
+    CodeFault, Engine, GroupTrap, Level, Observer, Options, Shares, Silent, Statistics, Step, Trap, Watch,
+    stepping, stop, watched,
 };
 
 use crate::block::{Block, Executor};
@@ -387,20 +387,5 @@ fn new_block(grid: &Grid, fast: Option<&Fast>, number: usize) -> Block {
     match fast {
         Some(fast) => grid.block(fast, number, None),
         None => grid.block(&Reference, number, None),
-    }
-}
-
-impl FlowView for Run {
-    fn issue(&self) -> Option<Issue> {
-        self.block.current().flow.issue()
-    }
-    fn why(&self, lane: Lane) -> Why {
-        self.block.current().flow.why(lane)
-    }
-    fn stack(&self) -> Vec<StackRow> {
-        self.block.current().flow.stack()
-    }
-    fn depths(&self) -> Vec<Depth> {
-        self.block.current().flow.depths()
     }
 }

@@ -55,27 +55,27 @@ pub struct LaneResult {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Input {
     centre: Row<WARP>,
-    centroid: Row<WARP>,
-    flat: Row<WARP>,
+    /// At the centroid, and the provoking vertex', if they differ.
+    others: Option<Box<[Row<WARP>; 2]>>,
 }
 
 impl Input {
     /// One word for every position.
     pub fn same(row: Row<WARP>) -> Self {
-        Input { centre: row, centroid: row, flat: row }
+        Input { centre: row, others: None }
     }
 
     /// Words at the fragment's centre, at the centroid of the covered samples, and the provoking vertex'.
     pub fn of(centre: Row<WARP>, centroid: Row<WARP>, flat: Row<WARP>) -> Self {
-        Input { centre, centroid, flat }
+        Input { centre, others: Some(Box::new([centroid, flat])) }
     }
 
     /// The word at a position.
     pub fn at(&self, position: Position) -> &Row<WARP> {
-        match position {
-            Position::Centre => &self.centre,
-            Position::Centroid => &self.centroid,
-            Position::Flat => &self.flat,
+        match (position, self.others.as_deref()) {
+            (Position::Centre, _) | (_, None) => &self.centre,
+            (Position::Centroid, Some([centroid, _])) => centroid,
+            (Position::Flat, Some([_, flat])) => flat,
         }
     }
 }
@@ -342,11 +342,6 @@ impl Warp {
         &self.c[usize::from(register) % CONDITION_REGISTERS]
     }
 
-    /// The flags of `$c<register>` for all lanes, for writing; only the low four bits of each may be set.
-    pub fn c_row_mut(&mut self, register: u8) -> &mut [u8; WARP] {
-        &mut self.c[usize::from(register) % CONDITION_REGISTERS]
-    }
-
     /// `$a<register>`, 1 to 4, for all lanes.
     pub fn a_row(&self, register: u8) -> &[u16; WARP] {
         &self.a[(usize::from(register) + ADDRESS_REGISTERS - 1) % ADDRESS_REGISTERS]
@@ -376,6 +371,19 @@ impl Warp {
             self.inputs.resize(word + 1, None);
         }
         self.inputs[word] = Some(input);
+    }
+
+    /// Sets a word of a[] or v[] that is the same at every position: one value a lane, 0 for the lanes after the last.
+    pub(crate) fn set_input_words(&mut self, word: u16, values: &[u32]) {
+        let word = usize::from(word);
+        if self.inputs.len() <= word {
+            self.inputs.resize(word + 1, None);
+        }
+        let input = self.inputs[word].get_or_insert_with(|| Input::same(Row::ZERO));
+        input.others = None;
+        let count = values.len().min(WARP);
+        input.centre.0[..count].copy_from_slice(&values[..count]);
+        input.centre.0[count..].fill(0);
     }
 
     /// o[] word `word` of a lane; 0 when it was never written.

@@ -8,9 +8,9 @@ use reconverge_testkit::climbing_imports;
 #[rustfmt::skip]
 const ORDER: &[&str] = &[
     // What an instruction is, and what it does to the lanes.
-    "flow", "lane", "sentence", "arith", "control", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity", "coverage",
+    "flow", "lane", "sentence", "arith", "control", "inst", "draft", "parts", "table", "decode", "explain", "meaning", "fidelity",
     // What can happen.
-    "barrier", "trap", "code", "open",
+    "barrier", "trap", "code",
     // What may happen, without a run.
     "paths", "graph",
     // State.

@@ -1,12 +1,13 @@
 //! Every row of the tables is executed: the example of the coverage page, as a program with everything bound.
 
+mod coverage;
+
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::texture::{Image, Sampler};
 use reconverge_simt::{Engine, Mode, Options};
-use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::decode;
 use reconverge_tesla::fidelity;
 use reconverge_tesla::inst::{Chip, Stage};
@@ -28,7 +29,7 @@ fn last(column: &str, all: &'static str) -> String {
 }
 
 fn examples() -> Vec<Example> {
-    let page = coverage();
+    let page = coverage::coverage();
     let lines = page.lines().filter(|line| {
         line.starts_with("| s.")
             || line.starts_with("| i.")

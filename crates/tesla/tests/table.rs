@@ -1,8 +1,9 @@
 //! The tables against the machine-readable description, and the page that is made of them.
 
+mod coverage;
+
 use std::collections::BTreeSet;
 
-use reconverge_tesla::coverage::coverage;
 use reconverge_tesla::decode::{describe, row};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::table::{TABLE, here};
@@ -52,7 +53,7 @@ fn every_encoding_of_the_description_is_a_row_with_the_same_bits_and_places() {
 
 #[test]
 fn the_coverage_page_is_current_and_has_an_example_for_every_row() {
-    let page = coverage();
+    let page = coverage::coverage();
     assert!(!page.contains("``"));
     page_is_current("coverage/tesla.md", None, &page);
 }

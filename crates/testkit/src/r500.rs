@@ -131,6 +131,7 @@ pub fn launch(random: &mut Random, lanes: usize) -> Launch {
             hardware: Hardware { group_width, ..Hardware::default() },
         }
         .into(),
+        columns: Vec::new(),
     }
 }
 

@@ -3,7 +3,6 @@
 //! The header of a `.npy` file is read here rather than by a crate: npyz multiplies the sizes of a shape unchecked, and its
 //! support of `.npz` brings compressors written in C.
 
-use std::fmt;
 use std::io::{Cursor, Read};
 use std::ops::Range;
 
@@ -11,46 +10,34 @@ use reconverge_isa::limits::{self, NoRoom, room};
 use serde::ser::{SerializeSeq, Serializer};
 use thiserror::Error;
 
-/// Type of an element.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Dtype {
-    /// Unsigned 8 bit.
-    U8,
-    /// Unsigned 16 bit.
-    U16,
-    /// Unsigned 32 bit.
-    U32,
-    /// Unsigned 64 bit.
-    U64,
-    /// Signed 8 bit.
-    I8,
-    /// Signed 16 bit.
-    I16,
-    /// Signed 32 bit.
-    I32,
-    /// Signed 64 bit.
-    I64,
-    /// Binary32.
-    F32,
-    /// Binary64.
-    F64,
+reconverge_isa::choices! {
+    /// Type of an element.
+    #[non_exhaustive]
+    pub enum Dtype {
+        /// Unsigned 8 bit.
+        U8 = "u8",
+        /// Unsigned 16 bit.
+        U16 = "u16",
+        /// Unsigned 32 bit.
+        U32 = "u32",
+        /// Unsigned 64 bit.
+        U64 = "u64",
+        /// Signed 8 bit.
+        I8 = "i8",
+        /// Signed 16 bit.
+        I16 = "i16",
+        /// Signed 32 bit.
+        I32 = "i32",
+        /// Signed 64 bit.
+        I64 = "i64",
+        /// Binary32.
+        F32 = "f32",
+        /// Binary64.
+        F64 = "f64",
+    }
 }
 
 impl Dtype {
-    const ALL: [Dtype; 10] = [
-        Dtype::U8,
-        Dtype::U16,
-        Dtype::U32,
-        Dtype::U64,
-        Dtype::I8,
-        Dtype::I16,
-        Dtype::I32,
-        Dtype::I64,
-        Dtype::F32,
-        Dtype::F64,
-    ];
-
     /// The unsigned integer type of `bytes` bytes, if there is one.
     pub const fn unsigned(bytes: usize) -> Option<Dtype> {
         Some(match bytes {
@@ -71,22 +58,6 @@ impl Dtype {
             8 => Dtype::I64,
             _ => return None,
         })
-    }
-
-    /// The name used on the command line: `u8` … `f64`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Dtype::U8 => "u8",
-            Dtype::U16 => "u16",
-            Dtype::U32 => "u32",
-            Dtype::U64 => "u64",
-            Dtype::I8 => "i8",
-            Dtype::I16 => "i16",
-            Dtype::I32 => "i32",
-            Dtype::I64 => "i64",
-            Dtype::F32 => "f32",
-            Dtype::F64 => "f64",
-        }
     }
 
     /// The type with this name.
@@ -110,25 +81,9 @@ impl Dtype {
     }
 
     /// numpy's little-endian type string.
-    const fn npy(self) -> &'static str {
-        match self {
-            Dtype::U8 => "|u1",
-            Dtype::U16 => "<u2",
-            Dtype::U32 => "<u4",
-            Dtype::U64 => "<u8",
-            Dtype::I8 => "|i1",
-            Dtype::I16 => "<i2",
-            Dtype::I32 => "<i4",
-            Dtype::I64 => "<i8",
-            Dtype::F32 => "<f4",
-            Dtype::F64 => "<f8",
-        }
-    }
-}
-
-impl fmt::Display for Dtype {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+    fn npy(self) -> String {
+        let order = if self.bytes() == 1 { '|' } else { '<' };
+        format!("{order}{}{}", &self.name()[..1], self.bytes())
     }
 }
 

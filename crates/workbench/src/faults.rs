@@ -1,55 +1,36 @@
 //! The words of a group's flow state, for fault injection: which there are just now, and what they hold.
 //!
-//! A [`Word`] is what [`Inspect::words`](crate::session::Inspect::words) lists and [`Stepping::word`] reads. It is a value of
-//! up to 64 bits, of which [`Word::bits`] exist: a bit a lane for masks, a number for counters.
+//! A [`Word`] is what [`Inspect::words`] lists and [`Inspect::word`] reads. A word has
+//! up to 64 bits, those of [`Word::bits`]. Masks have one bit per lane, counters are numbers.
 //!
-//! [`Stepping::word`]: crate::session::Stepping::word
+//! [`Inspect::words`]: crate::session::Inspect::words
+//! [`Inspect::word`]: crate::session::Inspect::word
 
 use std::fmt;
 
 use reconverge_isa::Isa;
 use reconverge_simt::{Lane, Mask};
 
-/// A kind of flow state.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// Predicate bits: R500's four a lane and the ALU result, R700's inside an ALU clause, Tesla's `$c`.
-    Predicate,
-    /// The lanes that take part in the next instruction.
-    ActiveMask,
-    /// A mask of an entry of the stack of PUSH and of loops.
-    StackEntry,
-    /// The branch counter of a lane that is switched off.
-    BranchCounter,
-    /// Lanes or address of an entry of the token stack.
-    Token,
-    /// How often an open loop has to go.
-    LoopCounter,
+reconverge_isa::choices! {
+    /// A kind of flow state.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Predicate bits: the four per lane and the ALU result of R500, those inside an ALU clause of R700, `$c` of Tesla.
+        Predicate = "predicate",
+        /// The lanes that take part in the next instruction.
+        ActiveMask = "active-mask",
+        /// A mask of an entry of the stack of PUSH and of loops.
+        StackEntry = "stack-entry",
+        /// The branch counter of a lane that is switched off.
+        BranchCounter = "branch-counter",
+        /// Lanes or address of an entry of the token stack.
+        Token = "token",
+        /// Number of iterations that an open loop has left.
+        LoopCounter = "loop-counter",
+    }
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Kind; 6] = [
-        Kind::Predicate,
-        Kind::ActiveMask,
-        Kind::StackEntry,
-        Kind::BranchCounter,
-        Kind::Token,
-        Kind::LoopCounter,
-    ];
-
-    /// Its name in campaign files and results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Kind::Predicate => "predicate",
-            Kind::ActiveMask => "active-mask",
-            Kind::StackEntry => "stack-entry",
-            Kind::BranchCounter => "branch-counter",
-            Kind::Token => "token",
-            Kind::LoopCounter => "loop-counter",
-        }
-    }
-
     /// The machines that have it.
     pub const fn machines(self) -> &'static [Isa] {
         match self {

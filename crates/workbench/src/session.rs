@@ -8,19 +8,19 @@
 //! Only the groups that run are in memory (one, on Tesla one block of warps), however many lanes the launch has.
 
 use std::any::Any;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{
     CodeFault, Depth, Event, FlowView, Issue, Lane, Observer as _, Options, Shares, StackRow, Statistics,
-    Step, Watch, Why,
+    Step, Watch, Why, watch,
 };
 
 use crate::array::Array;
 use crate::error::Error;
 use crate::faults::{Kind, Word};
-use crate::trace::{Recorded, Sink};
+use crate::trace::{self, Recorded, Sink};
 
 /// What a run leaves. Arrays are made when they are asked for.
 pub trait Outcome: Send {
@@ -54,22 +54,11 @@ pub trait Ready: Any + Send + Sync {
     /// Another one, as this one is.
     fn copy(&self) -> Box<dyn Ready>;
 
-    /// Runs the launch to its end.
+    /// Runs the launch to its end; in order on one thread if the observer takes events.
     ///
     /// # Errors
     /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error>;
-
-    /// Runs the launch in order on one thread and hands what happens to a sink.
-    ///
-    /// # Errors
-    /// Those of [`Ready::run`].
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error>;
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error>;
 
     /// The launch before its first instruction.
     ///
@@ -213,29 +202,61 @@ pub trait Steps: Inspect + Send + Sync {
     fn outcome(&self) -> Box<dyn Outcome>;
 }
 
-/// Runs a launch one instruction after another and hands what happens to a sink.
+/// Runs a launch one instruction after another and announces what is recorded.
 pub(crate) fn stepped(
     ready: &dyn Ready,
     options: &Options,
     recorded: Recorded,
-    sink: &mut dyn Sink,
+    listener: &mut dyn watch::Listener,
 ) -> Result<Box<dyn Outcome>, Error> {
     let mut steps = ready.start(options)?;
     while let Some(group) = steps.current() {
+        listener.group(group);
         steps.step(&mut |event| match event {
-            Event::Issue { pc, mask } => sink.issues(group, &[pc], mask),
             Event::Write { .. } | Event::Load { .. } | Event::Store { .. } if recorded == Recorded::Flow => {}
-            other => sink.event(group, other),
+            other => listener.event(other),
         })?;
-        if sink.wants_depths()
+        if listener.wants_depths()
             && let Some(view) = steps.view(group)
         {
             for (number, depth) in view.depths().into_iter().enumerate() {
-                sink.depth(group, number, depth.used);
+                listener.depth(number, depth.used);
             }
         }
     }
     Ok(steps.outcome())
+}
+
+/// The result of a run in lockstep.
+struct Compared {
+    outcome: Box<dyn Outcome>,
+    shares: Shares,
+}
+
+impl Outcome for Compared {
+    fn statistics(&self) -> Statistics {
+        self.outcome.statistics()
+    }
+
+    fn report(&self) -> &Report {
+        self.outcome.report()
+    }
+
+    fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    fn finding(&self) -> Option<String> {
+        self.outcome.finding()
+    }
+
+    fn outputs(&self) -> Vec<(String, Array)> {
+        self.outcome.outputs()
+    }
+
+    fn written(&self, output: &str) -> Option<&[u8]> {
+        self.outcome.written(output)
+    }
 }
 
 /// Replaces bytes from a place on; `false`, and no change, where not all of them exist.
@@ -353,7 +374,12 @@ impl Session {
     /// # Errors
     /// [`Error::Trap`] is the program's fault, [`Error::Differ`] is a defect of an engine, the others are the launch's.
     pub fn run(self, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        self.0.run(options)
+        if !options.engine.is_lockstep() {
+            return self.0.run(options, Watch::Nothing);
+        }
+        let mut shares = Shares::default();
+        let outcome = self.0.run(options, Watch::of(&mut shares))?;
+        Ok(Box::new(Compared { outcome, shares }))
     }
 
     /// Runs the launch to its end, in order on one thread, and hands what happens to a sink.
@@ -366,7 +392,7 @@ impl Session {
         recorded: Recorded,
         sink: &mut dyn Sink,
     ) -> Result<Box<dyn Outcome>, Error> {
-        self.0.run_traced(options, recorded, sink)
+        trace::recording(recorded, sink, |watch| self.0.run(options, watch))
     }
 
     /// The launch before its first instruction, to be looked at and stepped.
@@ -378,25 +404,24 @@ impl Session {
     }
 }
 
-/// A launch while it is stepped.
+/// A launch while it is stepped: all of [`Steps`], and moves.
 pub struct Stepping(Box<dyn Steps>);
 
+impl Deref for Stepping {
+    type Target = dyn Steps;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl DerefMut for Stepping {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut *self.0
+    }
+}
+
 impl Stepping {
-    /// Returns the number of groups of the launch.
-    pub fn groups(&self) -> usize {
-        self.0.groups()
-    }
-
-    /// The group that runs next in the fixed order; `None` at the end.
-    pub fn current(&self) -> Option<usize> {
-        self.0.current()
-    }
-
-    /// The groups that are in memory: those before it have ended, those after it wait.
-    pub fn running(&self) -> Range<usize> {
-        self.0.running()
-    }
-
     /// Where a group is.
     pub fn state(&self, group: usize) -> GroupState {
         let running = self.0.running();
@@ -406,16 +431,6 @@ impl Stepping {
             Some(view) if view.issue().is_some() => GroupState::Running,
             _ => GroupState::Ended,
         }
-    }
-
-    /// The lanes of the launch that a group has.
-    pub fn lanes(&self, group: usize) -> Range<usize> {
-        self.0.lanes(group)
-    }
-
-    /// The flow state of a group that runs.
-    pub fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        self.0.view(group)
     }
 
     /// The next instruction of a group that runs, and its lanes.
@@ -438,43 +453,6 @@ impl Stepping {
         self.view(group).map(FlowView::depths).unwrap_or_default()
     }
 
-    /// The machine's registers.
-    pub fn registers(&self) -> Vec<RegisterClass> {
-        self.0.registers()
-    }
-
-    /// A register of a group that runs, by lane; `None` for a register that is not there.
-    pub fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
-        self.0.read(group, register)
-    }
-
-    /// The machine's memory.
-    pub fn spaces(&self) -> Vec<Space> {
-        self.0.spaces()
-    }
-
-    /// Bytes of a space from an address on, as many as there are, `count` at most. A space of a group or lane is that of
-    /// the one given.
-    pub fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
-        self.0.memory(space, group, lane, address, count)
-    }
-
-    /// Changes a register of one lane of a group that runs; `false` for one that is not there or only follows others.
-    pub fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
-        self.0.set(group, register, lane, value)
-    }
-
-    /// Changes bytes of a space from an address on; `false`, and no change, where not all of them exist or may change.
-    pub fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool {
-        self.0.store(space, group, lane, address, bytes)
-    }
-
-    /// The parts of a space that may be accessed, with their names, where the machine knows them. A space of a group or
-    /// lane is that of the one given.
-    pub fn buffers(&self, space: &str, group: usize, lane: Lane) -> Vec<(String, Range<u64>)> {
-        self.0.buffers(space, group, lane)
-    }
-
     /// Executes instructions until `most` have executed, or the end: on the engine of the options, if the machine has one
     /// that can, else one after another.
     ///
@@ -483,46 +461,6 @@ impl Stepping {
     /// values.
     pub fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
         CodeFault::caught(|| self.0.advance(most, watch))
-    }
-
-    /// The words of flow state of a kind that the group that runs next has just now.
-    pub fn words(&self, kind: Kind) -> Vec<Word> {
-        self.0.words(kind)
-    }
-
-    /// What a word of flow state holds.
-    pub fn word(&self, word: &Word) -> u64 {
-        self.0.word(word)
-    }
-
-    /// Changes a word of flow state. Bits that the word does not have are ignored.
-    pub fn set_word(&mut self, word: &Word, value: u64) {
-        self.0.set_word(word, value);
-    }
-
-    /// The words of the program that the next instruction is in, by number, where the program can be replaced just now.
-    pub fn next_words(&self) -> Option<Vec<usize>> {
-        self.0.next_words()
-    }
-
-    /// Replaces the program, by one with as many words, from the next instruction on; `false` where that cannot be.
-    pub fn set_program(&mut self, program: &Program) -> bool {
-        self.0.set_program(program)
-    }
-
-    /// Whether groups are known to see nothing of what those before them have done.
-    pub fn is_independent(&self) -> bool {
-        self.0.is_independent()
-    }
-
-    /// Counts so far.
-    pub fn statistics(&self) -> Statistics {
-        self.0.statistics()
-    }
-
-    /// What is left; complete at the end.
-    pub fn outcome(&self) -> Box<dyn Outcome> {
-        self.0.outcome()
     }
 
     /// Steps a group, and the groups before it in the order as far as that takes. `observer` takes the events, with their

@@ -16,37 +16,24 @@ use self::memory::{Access, Accesses, Coalescing, MemoryCounts};
 use crate::listing::Lines;
 use crate::trace::Sink;
 
-/// What an instruction is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// Computes.
-    Alu,
-    /// Interpolates an input.
-    Interpolation,
-    /// Samples a texture, or asks about one.
-    Texture,
-    /// Reads or writes memory.
-    Memory,
-    /// Gives a result out of the program: a pixel, a vertex, a parameter.
-    Output,
-    /// Decides which lanes run where.
-    Flow,
-    /// None of these.
-    Other,
-}
-
-impl Class {
-    /// The class in a word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Class::Alu => "ALU",
-            Class::Interpolation => "interpolation",
-            Class::Texture => "texture",
-            Class::Memory => "memory",
-            Class::Output => "output",
-            Class::Flow => "flow",
-            Class::Other => "other",
-        }
+reconverge_isa::choices! {
+    /// Class of an instruction by its purpose.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Class {
+        /// Computes.
+        Alu = "ALU",
+        /// Interpolates an input.
+        Interpolation = "interpolation",
+        /// Samples a texture, or asks about one.
+        Texture = "texture",
+        /// Reads or writes memory.
+        Memory = "memory",
+        /// Writes a result of the program: a pixel, a vertex, a parameter.
+        Output = "output",
+        /// Decides which lanes run where.
+        Flow = "flow",
+        /// Any other instruction.
+        Other = "other",
     }
 }
 

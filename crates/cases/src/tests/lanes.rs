@@ -9,7 +9,7 @@ use reconverge_r500::outputs::LaneOutput;
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::Stage;
 use reconverge_r700::outcome::Outcome;
-use reconverge_simt::{Mode, Options, Shares};
+use reconverge_simt::{Mode, Options};
 use reconverge_tesla::launch::LaneResult;
 use reconverge_testkit::{EventLog, everywhere, shared};
 use reconverge_workbench::Session;
@@ -85,7 +85,7 @@ impl Lanes for R500Case {
                 outcome.map_err(|error| error.to_string())
             };
             let outcome = everywhere(on, |result| format!("{}: {result:?}", self.name))?;
-            let outcome = PixelsOutcome { outcome, shares: Shares::default() };
+            let outcome = PixelsOutcome { outcome };
             self.compare(case_run, &outcome)?;
             left.extend(outcome.outcome.lanes().map(|lane| (!lane.killed).then_some(lane)));
         }

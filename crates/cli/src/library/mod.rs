@@ -1,11 +1,12 @@
 //! The library's own items: what the crates below offer, by task, with options that can grow.
 //!
-//! An enum of the crates below that may get more variants is mirrored here with `#[non_exhaustive]`: the workspace matches
-//! its own exhaustively, and the conversions here are the one place that a new variant changes.
+//! An enum of the crates below that may get more variants is mirrored here with `#[non_exhaustive]` (`mirror!`): the workspace
+//! matches its own exhaustively, and the mirror is the one place that a new variant changes.
 
 mod error;
 mod file;
 mod launch;
+mod mirror;
 mod names;
 mod observe;
 mod session;

@@ -5,16 +5,21 @@ use std::str::FromStr;
 
 use reconverge_isa::program::{UnknownIsa, UnknownStage};
 
-/// A machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Isa {
-    /// ATI R500: fragment processor and vertex unit.
-    R500,
-    /// AMD R700, and R600 as a chip.
-    R700,
-    /// NVIDIA G80 to GT21x.
-    Tesla,
+use super::mirror::mirror;
+
+mirror! {
+    /// A machine.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+    #[non_exhaustive]
+    pub enum Isa {
+        /// ATI R500: fragment processor and vertex unit.
+        R500,
+        /// AMD R700, and R600 as a chip.
+        R700,
+        /// NVIDIA G80 to GT21x.
+        Tesla,
+    }
+    = reconverge_isa::Isa
 }
 
 impl Isa {
@@ -48,44 +53,27 @@ impl FromStr for Isa {
     }
 }
 
-impl From<reconverge_isa::Isa> for Isa {
-    fn from(isa: reconverge_isa::Isa) -> Isa {
-        match isa {
-            reconverge_isa::Isa::R500 => Isa::R500,
-            reconverge_isa::Isa::R700 => Isa::R700,
-            reconverge_isa::Isa::Tesla => Isa::Tesla,
-        }
+mirror! {
+    /// A program type: the step of the pipeline that a program serves.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Stage {
+        /// Kernel.
+        Compute,
+        /// Vertex program.
+        Vertex,
+        /// Geometry program.
+        Geometry,
+        /// Program that copies a geometry program's output (R600, R700).
+        GsCopy,
+        /// Pixel program (the word of ATI and AMD).
+        Pixel,
+        /// Fragment program (the same step in the word of NVIDIA).
+        Fragment,
+        /// Vertex fetch program (R600, R700).
+        Fetch,
     }
-}
-
-impl From<Isa> for reconverge_isa::Isa {
-    fn from(isa: Isa) -> reconverge_isa::Isa {
-        match isa {
-            Isa::R500 => reconverge_isa::Isa::R500,
-            Isa::R700 => reconverge_isa::Isa::R700,
-            Isa::Tesla => reconverge_isa::Isa::Tesla,
-        }
-    }
-}
-
-/// A program type: the step of the pipeline that a program serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Stage {
-    /// Kernel.
-    Compute,
-    /// Vertex program.
-    Vertex,
-    /// Geometry program.
-    Geometry,
-    /// Program that copies a geometry program's output (R600, R700).
-    GsCopy,
-    /// Pixel program (the word of ATI and AMD).
-    Pixel,
-    /// Fragment program (the same step in the word of NVIDIA).
-    Fragment,
-    /// Vertex fetch program (R600, R700).
-    Fetch,
+    = reconverge_isa::program::Stage
 }
 
 impl Stage {
@@ -109,82 +97,37 @@ impl FromStr for Stage {
     }
 }
 
-impl From<reconverge_isa::program::Stage> for Stage {
-    fn from(stage: reconverge_isa::program::Stage) -> Stage {
-        use reconverge_isa::program::Stage as Below;
-        match stage {
-            Below::Compute => Stage::Compute,
-            Below::Vertex => Stage::Vertex,
-            Below::Geometry => Stage::Geometry,
-            Below::GsCopy => Stage::GsCopy,
-            Below::Pixel => Stage::Pixel,
-            Below::Fragment => Stage::Fragment,
-            Below::Fetch => Stage::Fetch,
-        }
+mirror! {
+    /// An engine. Results do not depend on it.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Engine {
+        /// The interpreter that follows the manual, lane by lane.
+        Reference,
+        /// The interpreter with vector instructions.
+        Fast,
+        /// Generated code on an x86-64 processor with AVX2; otherwise as [`Engine::Fast`].
+        #[default]
+        Compiled,
+        /// The reference interpreter and the fast engine, compared while they run. A difference is
+        /// [`LaunchError::Differ`](crate::LaunchError::Differ).
+        Lockstep,
+        /// The reference interpreter and the compiled engine, compared while they run.
+        LockstepCompiled,
     }
+    = reconverge_simt::Engine
 }
 
-impl From<Stage> for reconverge_isa::program::Stage {
-    fn from(stage: Stage) -> reconverge_isa::program::Stage {
-        use reconverge_isa::program::Stage as Below;
-        match stage {
-            Stage::Compute => Below::Compute,
-            Stage::Vertex => Below::Vertex,
-            Stage::Geometry => Below::Geometry,
-            Stage::GsCopy => Below::GsCopy,
-            Stage::Pixel => Below::Pixel,
-            Stage::Fragment => Below::Fragment,
-            Stage::Fetch => Below::Fetch,
-        }
+mirror! {
+    /// The behaviour where the documents leave it undefined.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[non_exhaustive]
+    pub enum Mode {
+        /// The program traps.
+        #[default]
+        Strict,
+        /// The machine does what its specification recommends.
+        Lenient,
     }
-}
-
-/// An engine. Results do not depend on it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Engine {
-    /// The interpreter that follows the manual, lane by lane.
-    Reference,
-    /// The interpreter with vector instructions.
-    Fast,
-    /// Generated code on an x86-64 processor with AVX2; otherwise as [`Engine::Fast`].
-    #[default]
-    Compiled,
-    /// The reference interpreter and the fast engine, compared while they run. A difference is
-    /// [`LaunchError::Differ`](crate::LaunchError::Differ).
-    Lockstep,
-    /// The reference interpreter and the compiled engine, compared while they run.
-    LockstepCompiled,
-}
-
-impl From<Engine> for reconverge_simt::Engine {
-    fn from(engine: Engine) -> reconverge_simt::Engine {
-        match engine {
-            Engine::Reference => reconverge_simt::Engine::Reference,
-            Engine::Fast => reconverge_simt::Engine::Fast,
-            Engine::Compiled => reconverge_simt::Engine::Compiled,
-            Engine::Lockstep => reconverge_simt::Engine::Lockstep,
-            Engine::LockstepCompiled => reconverge_simt::Engine::LockstepCompiled,
-        }
-    }
-}
-
-/// The behaviour where the documents leave it undefined.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Mode {
-    /// The program traps.
-    #[default]
-    Strict,
-    /// The machine does what its specification recommends.
-    Lenient,
-}
-
-impl From<Mode> for reconverge_simt::Mode {
-    fn from(mode: Mode) -> reconverge_simt::Mode {
-        match mode {
-            Mode::Strict => reconverge_simt::Mode::Strict,
-            Mode::Lenient => reconverge_simt::Mode::Lenient,
-        }
-    }
+    = reconverge_simt::Mode
 }

@@ -10,46 +10,35 @@ use reconverge_workbench::session::{Register, RegisterClass, Snapshot, Space, St
 use super::error::Error;
 use super::file::{Program, TextOptions};
 use super::launch::{Launch, Outcome, RunOptions};
+use super::mirror::mirror;
 
-/// The reason why a lane executes the next instruction of its group, or does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Why {
-    /// The lane is active.
-    Active,
-    /// A branch deactivated the lane.
-    Branch {
-        /// Number of constructs that were entered since.
-        depth: u32,
-    },
-    /// The lane left a loop.
-    Break,
-    /// The lane waits for the next iteration of a loop.
-    Continue,
-    /// The lane waits at another address.
-    Parked {
-        /// Address at which the lane resumes.
-        pc: u32,
-    },
-    /// The lane is outside the primitive or domain, or was killed.
-    Uncovered,
-    /// The lane has finished.
-    Exited,
-}
-
-impl From<reconverge_simt::Why> for Why {
-    fn from(why: reconverge_simt::Why) -> Why {
-        use reconverge_simt::Why as Below;
-        match why {
-            Below::Active => Why::Active,
-            Below::Branch { depth } => Why::Branch { depth },
-            Below::Break => Why::Break,
-            Below::Continue => Why::Continue,
-            Below::Parked { pc } => Why::Parked { pc },
-            Below::Uncovered => Why::Uncovered,
-            Below::Exited => Why::Exited,
-        }
+mirror! {
+    /// The reason why a lane executes the next instruction of its group, or does not.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum Why {
+        /// The lane is active.
+        Active,
+        /// A branch deactivated the lane.
+        Branch {
+            /// Number of constructs that were entered since.
+            depth: u32,
+        },
+        /// The lane left a loop.
+        Break,
+        /// The lane waits for the next iteration of a loop.
+        Continue,
+        /// The lane waits at another address.
+        Parked {
+            /// Address at which the lane resumes.
+            pc: u32,
+        },
+        /// The lane is outside the primitive or domain, or was killed.
+        Uncovered,
+        /// The lane has finished.
+        Exited,
     }
+    = reconverge_simt::Why
 }
 
 /// The reason why [`Session::run_until`] stopped.

@@ -46,32 +46,20 @@ const SHOWN: usize = 20;
 /// How often a running test is looked at.
 const POLL: Duration = Duration::from_millis(2);
 
-/// How a test ended, in the words of deqp-runner.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Status {
-    Pass,
-    Warn,
-    Skip,
-    Fail,
-    Crash,
-    Timeout,
+reconverge_isa::choices! {
+    /// Status of a test that ended, in the words of deqp-runner.
+    #[derive(PartialOrd, Ord)]
+    pub(super) enum Status {
+        Pass = "Pass",
+        Warn = "Warn",
+        Skip = "Skip",
+        Fail = "Fail",
+        Crash = "Crash",
+        Timeout = "Timeout",
+    }
 }
 
 impl Status {
-    const ALL: [Status; 6] =
-        [Status::Pass, Status::Warn, Status::Skip, Status::Fail, Status::Crash, Status::Timeout];
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Status::Pass => "Pass",
-            Status::Warn => "Warn",
-            Status::Skip => "Skip",
-            Status::Fail => "Fail",
-            Status::Crash => "Crash",
-            Status::Timeout => "Timeout",
-        }
-    }
-
     /// Whether it counts against the chip.
     const fn fails(self) -> bool {
         matches!(self, Status::Fail | Status::Crash | Status::Timeout)

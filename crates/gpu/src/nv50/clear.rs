@@ -34,9 +34,7 @@ fn clear_color(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
     }
     let (bits, written) = color.format.write(values, mask);
     slices.take(memory);
-    fill(&surface, color.format.bytes.into(), clear_rectangle(state), memory, |element| {
-        merge(element, bits, written);
-    });
+    fill(&surface, color.format.bytes.into(), clear_rectangle(state), memory, (bits, written));
     slices.put(memory);
 }
 
@@ -48,28 +46,26 @@ fn clear_depth(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
     // Bit 0 of CLEAR_FLAGS: the mask of stencil writes holds.
     let mask = if state.flag(m::CLEAR_FLAGS) { state.nth(m::STENCIL_ENABLE, 6) as u8 } else { u8::MAX };
     slices.take(memory);
-    fill(&target.surface, format.bytes(), clear_rectangle(state), memory, |element| {
-        let (old, stencil) = format.read(element);
-        let new = if what.s { stencil & !mask | value & mask } else { stencil };
-        format.write(element, if what.z { code } else { old }, new);
-    });
+    let element = |depth: u32, stencil: u8| {
+        let mut element = [0; 16];
+        format.write(&mut element[..format.bytes()], depth, stencil);
+        u128::from_le_bytes(element)
+    };
+    // All bits of an element that depth and stencil have are written through these two.
+    let stencil = if what.s { element(0, mask) } else { 0 };
+    let depths = if what.z { element(u32::MAX, 0) } else { 0 };
+    let bits = element(if what.z { code } else { 0 }, value);
+    fill(&target.surface, format.bytes(), clear_rectangle(state), memory, (bits, depths | stencil));
     slices.put(memory);
 }
 
-fn merge(element: &mut [u8], bits: u128, written: u128) {
-    let mut old = [0; 16];
-    old[..element.len()].copy_from_slice(element);
-    let new = u128::from_le_bytes(old) & !written | bits & written;
-    element.copy_from_slice(&new.to_le_bytes()[..element.len()]);
-}
-
-/// Changes the elements of a surface inside of a rectangle.
+/// Writes bits of the elements of a surface inside of a rectangle: those of `written` become those of `bits`.
 fn fill(
     surface: &Surface,
     bytes: usize,
     rectangle: Rectangle,
     memory: Vram<'_>,
-    mut change: impl FnMut(&mut [u8]),
+    (bits, written): (u128, u128),
 ) {
     let whole = Rectangle {
         x0: 0,
@@ -78,10 +74,27 @@ fn fill(
         y1: surface.rows.min(1 << 20) as i32,
     };
     let inside = rectangle.and(whole);
+    if inside.x0 >= inside.x1 {
+        return;
+    }
+    // A row of the elements, and of the bits of them that are written.
+    let count = (inside.x1 - inside.x0) as usize;
+    let [bits, written] = [bits & written, written].map(|bits| bits.to_le_bytes()[..bytes].repeat(count));
+    let (mut row, keeps) = (bits.clone(), written.iter().any(|bits| *bits != u8::MAX));
     for y in inside.y0..inside.y1 {
-        for x in inside.x0..inside.x1 {
-            let at = surface.start.saturating_add((y as usize * surface.pitch + x as usize) * bytes);
-            memory.update(at, bytes, &mut change);
+        let first = y as usize * surface.pitch + inside.x0 as usize;
+        let at = surface.start.saturating_add(first * bytes);
+        // A row that memory does not have to its end is written as far as it goes.
+        let length = (memory.len().saturating_sub(at) / bytes * bytes).min(row.len());
+        let row = &mut row[..length];
+        if keeps {
+            if memory.read(at, row).is_none() {
+                continue;
+            }
+            for ((byte, bits), written) in row.iter_mut().zip(&bits).zip(&written) {
+                *byte = *byte & !written | bits;
+            }
         }
+        memory.write(at, row);
     }
 }

@@ -590,12 +590,20 @@ impl FragmentProgram for FragmentStage<'_> {
         reads
     }
 
+    fn is_uniform(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && self.shader.is_plain()
+    }
+
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let reciprocals: Vec<f32> = fragments.positions[3].iter().map(|w| 1. / f32::from_bits(*w)).collect();
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        launch.covered = fragments.covered.clone();
+        launch.covered = vec![false; lanes];
+        for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
+            *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
+        }
         launch.kept = Some(self.results);
         let mut next = 0;
         let mut add = |values: Vec<u32>| {
@@ -605,15 +613,16 @@ impl FragmentProgram for FragmentStage<'_> {
         for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
             add(match component {
                 3 => reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect(),
-                _ => fragments.positions[component].clone(),
+                _ => fragments.positions[component].to_vec(),
             });
         }
         for word in &self.reads.words {
-            let mut values = fragments.inputs[word.input][word.chan].clone();
+            let mut values = fragments.inputs[word.input][word.chan].to_vec();
             if let Some((input, chan)) = word.back {
-                let back = fragments.front.iter().zip(&fragments.inputs[input][chan]);
-                for (value, (front, back)) in values.iter_mut().zip(back) {
-                    *value = if *front { *value } else { *back };
+                for (lane, (value, back)) in
+                    values.iter_mut().zip(&*fragments.inputs[input][chan]).enumerate()
+                {
+                    *value = if fragments.is_front(lane) { *value } else { *back };
                 }
             }
             if word.divides {
@@ -624,7 +633,10 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             add(values);
         }
-        let facing = fragments.front.iter().map(|front| if *front { u32::MAX } else { 0 }).collect();
+        let mut facing = vec![0; lanes];
+        for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
+            *lanes = [if *front { u32::MAX } else { 0 }; 4];
+        }
         launch.varyings.insert(FACING, Varying::Lanes(facing));
         let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);

@@ -10,7 +10,9 @@ use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, length};
-use reconverge_tesla::inst::{Chip, Control, End, Group, Guard, Inst, Op, Space, Stage, TexOp};
+use reconverge_tesla::inst::{
+    Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Stage, TexOp,
+};
 use reconverge_tesla::launch::{
     Environment, Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex,
 };
@@ -68,6 +70,7 @@ pub(super) struct Shader {
     observed: ChipProgram,
     loaded: Loaded,
     options: Options,
+    is_plain: bool,
 }
 
 impl Shader {
@@ -115,7 +118,12 @@ impl Shader {
         let environment = Environment { stage: unit.stage, setup: setup.into() };
         let loaded = Loaded::of(&Arc::new(code), &environment, &options);
         let loaded = loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
-        Ok(Shader { unit, observed, loaded, options })
+        Ok(Shader { unit, observed, loaded, options, is_plain: !found.is_special })
+    }
+
+    /// Returns whether lanes with the same inputs have the same results.
+    pub(super) fn is_plain(&self) -> bool {
+        self.is_plain
     }
 
     /// Returns the setup that all launches of the shader share.
@@ -159,6 +167,17 @@ impl Shader {
         }
         Ok(outcome)
     }
+}
+
+/// Whether an instruction gives lanes with the same inputs the same results. Accesses to memory are another question.
+fn is_plain(inst: &Inst) -> bool {
+    let reads_special = inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)));
+    let by_lane = match inst.op {
+        Op::Arith(_) | Op::Control(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
+        Op::Group(group) => !matches!(group, Group::Tex(_) | Group::Quadop { .. }),
+        Op::Memory(_) => true,
+    };
+    !reads_special && !by_lane && inst.lanes == 15
 }
 
 /// How many lanes a launch has, and the words that they start from.
@@ -214,6 +233,8 @@ struct Found {
     reads: BTreeSet<Read>,
     /// What it may use of l[].
     local_bytes: u32,
+    /// Whether some instruction depends on the lane, or acts outside of it.
+    is_special: bool,
 }
 
 /// The l[] of a program that uses any.
@@ -233,6 +254,7 @@ impl Found {
             found.words.extend(&words[..count as usize]);
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
+                found.is_special = true;
                 // A trap when it is reached. Where a branch goes further, there may be more.
                 if at > furthest {
                     break;
@@ -243,7 +265,9 @@ impl Found {
             if count == 1 || at.is_multiple_of(8) {
                 found.insts.push((found.words.len() - count as usize, inst));
             }
+            found.is_special |= !is_plain(&inst);
             for (place, _) in accesses(&inst, stage).memory {
+                found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 if place.space == Space::Local {
                     found.local_bytes = found.local_bytes.max(LOCAL);
                 }

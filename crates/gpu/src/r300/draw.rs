@@ -1,15 +1,17 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what the fragment program reads and writes.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use half::f16;
+use reconverge_r500::launch::Columns;
 use reconverge_r500::words::OutSel;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
+    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset,
+    Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -604,64 +606,65 @@ impl Routes {
         reads
     }
 
-    /// The values of the temporaries that the rasteriser writes.
-    fn temporaries(&self, fragments: &Fragments) -> Vec<(u8, Vec<[u32; 4]>)> {
+    /// The columns of the temporaries that the rasteriser writes.
+    fn temporaries(&self, fragments: &Fragments) -> Vec<Columns> {
         let one = 1f32.to_bits();
-        let values = |source: &Source| -> Vec<[u32; 4]> {
-            let mut values = vec![[0; 4]; fragments.lanes];
-            let fronts = || fragments.front.iter();
+        let everywhere = |word: u32| Arc::new(vec![word; fragments.lanes]);
+        let components = |source: &Source| -> [Column; 4] {
             match *source {
-                Source::Coordinates(all) => {
-                    for (chan, component) in all.into_iter().enumerate() {
-                        match component {
-                            Component::Input(input, channel) => {
-                                let column = &fragments.inputs[input][channel];
-                                values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
-                            }
-                            Component::Bits(bits) => values.iter_mut().for_each(|value| value[chan] = bits),
-                        }
-                    }
-                }
+                Source::Coordinates(all) => all.map(|component| match component {
+                    Component::Input(input, channel) => fragments.inputs[input][channel].clone(),
+                    Component::Bits(bits) => everywhere(bits),
+                }),
                 Source::Color { front, back, format } => {
-                    for chan in 0..4 {
-                        let (seen, other) = (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
-                        let columns = fronts().zip(seen).zip(other);
-                        for (value, ((front, seen), other)) in values.iter_mut().zip(columns) {
-                            value[chan] = if *front { *seen } else { *other };
+                    formatted(format, one).map(|component| match component {
+                        Component::Input(_, chan) => {
+                            let (seen, other) =
+                                (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
+                            if front == back || fragments.fronts.iter().all(|front| *front) {
+                                return seen.clone();
+                            }
+                            let mut column = LaneWords::clone(other);
+                            for (lane, (word, seen)) in column.iter_mut().zip(&**seen).enumerate() {
+                                *word = if fragments.is_front(lane) { *seen } else { *word };
+                            }
+                            Arc::new(column)
                         }
-                    }
-                    values.iter_mut().for_each(|value| *value = formatted(*value, format));
+                        Component::Bits(bits) => everywhere(bits),
+                    })
                 }
-                Source::NoColor { format } => values.fill(formatted([0; 4], format)),
+                Source::NoColor { format } => formatted(format, one).map(|component| match component {
+                    Component::Input(..) => Column::default(),
+                    Component::Bits(bits) => everywhere(bits),
+                }),
                 Source::Position => {
-                    for chan in 0..2 {
-                        let column = &fragments.positions[chan];
-                        values.iter_mut().zip(column).for_each(|(value, word)| value[chan] = *word);
-                    }
+                    let [x, y, ..] = &fragments.positions;
+                    [x.clone(), y.clone(), Column::default(), Column::default()]
                 }
                 Source::Side => {
-                    let sides = values.iter_mut().zip(fronts());
-                    sides.for_each(|(value, front)| value[0] = if *front { 0 } else { one });
+                    let sides =
+                        (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { 0 } else { one });
+                    [Arc::new(sides.collect()), Column::default(), Column::default(), Column::default()]
                 }
             }
-            values
         };
-        self.0.iter().map(|(temp, source)| (*temp, values(source))).collect()
+        let columns = |(temp, source): &(u8, Source)| Columns { temp: *temp, components: components(source) };
+        self.0.iter().map(columns).collect()
     }
 }
 
-/// A colour in a format of the rasteriser: COL_FMT.
-fn formatted([r, g, b, a]: [u32; 4], format: u8) -> [u32; 4] {
-    let one = 1f32.to_bits();
+/// The components of a colour in a format of the rasteriser: COL_FMT. [`Component::Input`] names a channel of the colour.
+fn formatted(format: u8, one: u32) -> [Component; 4] {
+    let [r, g, b, a] = [0, 1, 2, 3].map(|channel| Component::Input(0, channel));
+    let [zero, one] = [0, one].map(Component::Bits);
     match format {
-        0 => [r, g, b, a],
-        1 => [r, g, b, 0],
+        1 => [r, g, b, zero],
         2 => [r, g, b, one],
-        4 => [0, 0, 0, a],
-        5 => [0; 4],
-        6 => [0, 0, 0, one],
+        4 => [zero, zero, zero, a],
+        5 => [zero; 4],
+        6 => [zero, zero, zero, one],
         8 => [one, one, one, a],
-        9 => [one, one, one, 0],
+        9 => [one, one, one, zero],
         10 => [one; 4],
         _ => [r, g, b, a],
     }
@@ -687,12 +690,14 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn is_uniform(&self) -> bool {
         // What is captured is whole.
-        self.recording.is_none() && self.routes.0.iter().all(|(_, source)| *source != Source::Position)
+        self.recording.is_none()
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        let outcome = self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
-        let left = &outcome.outputs;
+        let mut outcome =
+            self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
+        let depth = self.outputs.depth.then(|| outcome.outputs.depth().map(<[u32]>::to_vec)).flatten();
+        let left = &mut outcome.outputs;
         let mut killed = Vec::new();
         if left.any_killed() || self.outputs.alpha.is_some() {
             killed = (0..fragments.lanes).map(|lane| left.is_killed(lane)).collect();
@@ -705,17 +710,26 @@ impl FragmentProgram for PixelProgram<'_> {
             }
         }
         let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::new();
-        for target in &self.outputs.targets {
+        for (number, target) in self.outputs.targets.iter().enumerate() {
             colors.push(target.and_then(|(output, select)| {
-                let channels = [0, 1, 2, 3].map(|channel| left.color(output, channel));
-                let written = channels.iter().any(Option::is_some);
-                let column = |channel: u8| channels[usize::from(channel)].unwrap_or_default().to_vec();
+                let written = (0..4).any(|channel| left.color(output, channel).is_some());
+                let later = &self.outputs.targets[number + 1..];
+                let is_last = later.iter().flatten().all(|(other, _)| *other != output);
+                let mut place = 0;
+                let column = |channel: u8| {
+                    place += 1;
+                    let channel_is_read = select[place..].contains(&channel);
+                    let channel = usize::from(channel);
+                    match is_last && !channel_is_read {
+                        true => left.take_color(output, channel).unwrap_or_default(),
+                        false => left.color(output, channel).unwrap_or_default().to_vec(),
+                    }
+                };
                 written.then(|| select.map(column))
             }));
         }
         let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
         colors.push(self.outputs.clear.map(clear));
-        let depth = self.outputs.depth.then(|| left.depth()).flatten().map(<[u32]>::to_vec);
         Ok(Shaded { colors, depth, stencil: None, killed, mask: None })
     }
 }

@@ -1,17 +1,15 @@
 //! Runs fragment programs: what the unit has in its memories and registers, as a launch of the machine.
 
-use std::sync::Arc;
-
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::inst::TARGETS;
-use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
+use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, RunError};
 use reconverge_r500::outputs::Outcome;
 use reconverge_r500::run::Loaded;
-use reconverge_raster::draw::{Draw, Fragments};
-use reconverge_simt::Options;
+use reconverge_raster::draw::{Draw, Fragments, interleaved};
 use reconverge_simt::vram::Vram;
+use reconverge_simt::{Options, Watch as Observed};
 
 use super::registers as reg;
 use super::state::State;
@@ -99,17 +97,18 @@ impl Shader {
     pub(super) fn run(
         &self,
         fragments: &Fragments,
-        temps: Vec<(u8, Vec<[u32; 4]>)>,
+        temps: Vec<Columns>,
         recording: &mut Option<Recording>,
     ) -> Result<Outcome, Fault> {
-        let inputs = temps.into_iter().map(|(temp, values)| Input { temp, values: Arc::from(values) });
-        let inputs: Vec<Input> = inputs.collect();
         if let Some(recording) = recording {
-            let inputs = inputs.iter();
-            let inputs = inputs.map(|input| (input.temp.into(), 4, input.values.as_flattened()));
+            let values = |columns: &Columns| interleaved(&columns.components, fragments.lanes);
+            let inputs: Vec<_> = temps.iter().map(|columns| (columns.temp.into(), values(columns))).collect();
+            let inputs = inputs.iter().map(|(temp, values)| (*temp, 4, values.as_flattened()));
             recording.start(fragments.lanes, inputs, Some(fragments));
         }
-        let outcome = self.loaded.run(fragments.lanes, inputs).map_err(|error| match error {
+        let environment = self.loaded.environment().clone();
+        let launch = Launch { environment, lanes: fragments.lanes, inputs: Vec::new(), columns: temps };
+        let outcome = self.loaded.run_watched(launch, Observed::Nothing).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("fragment program: {trap}")),
             other => Fault::Trap(format!("fragment program: {other}")),
         })?;

@@ -1,6 +1,7 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
 
 use std::mem;
+use std::sync::Arc;
 
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::outcome::Outcome;
@@ -8,8 +9,8 @@ use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset, Points,
-    ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
+    Column, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset,
+    Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
@@ -612,14 +613,14 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn is_uniform(&self) -> bool {
-        let own = self.control.position_ena || self.side.front_face_ena || self.side.fixed_pt_position_ena;
+        let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
         // What is captured is whole.
         self.recording.is_none() && !own && self.shader.is_uniform()
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
-        let mut own: Vec<(u8, [LaneWords; 4])> = Vec::new();
+        let mut own: Vec<(u8, [Column; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);
             place.unwrap_or_else(|| {
@@ -635,13 +636,14 @@ impl FragmentProgram for PixelProgram<'_> {
         }
         if let Some(place) = side {
             let [one, other] = [1f32, -1.].map(f32::to_bits);
-            let sides = fragments.front.iter().map(|front| if *front { one } else { other });
-            own[place].1[usize::from(self.side.front_face_chan)] = sides.collect();
+            let sides = (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { one } else { other });
+            own[place].1[usize::from(self.side.front_face_chan)] = Arc::new(sides.collect());
             // Which samples are covered goes beside it. (Mesa `r600_shader.c`, allocate_system_value_inputs)
-            own[place].1[2] = fragments.samples.iter().map(|samples| u32::from(*samples)).collect();
+            let samples = (0..fragments.lanes).map(|lane| u32::from(fragments.samples(lane)));
+            own[place].1[2] = Arc::new(samples.collect());
         }
         if let Some(place) = fixed {
-            own[place].1[3] = fragments.sample.iter().map(|sample| u32::from(*sample)).collect();
+            own[place].1[3] = Arc::new(fragments.sample.iter().map(|sample| u32::from(*sample)).collect());
         }
         let interpolated = fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values));
         let others = interpolated.filter(|(gpr, _)| own.iter().all(|(number, _)| number != gpr));

@@ -68,6 +68,8 @@ fn length(code: &Code) -> usize {
 pub(super) struct ComponentsRead {
     /// The mask of each register: bit n is component n.
     pub(super) registers: [u8; 128],
+    /// The same as a list of registers and components.
+    pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
 }
@@ -92,11 +94,17 @@ impl ComponentsRead {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     registers[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return ComponentsRead { registers: [0xf; 128], is_plain },
+                Slot { file: R, number: None } => return ComponentsRead::new([0xf; 128], is_plain),
                 _ => {}
             }
         }
-        ComponentsRead { registers, is_plain }
+        ComponentsRead::new(registers, is_plain)
+    }
+
+    fn new(registers: [u8; 128], is_plain: bool) -> ComponentsRead {
+        let all = (0..128).flat_map(|register: u8| (0..4).map(move |chan: u8| (register, chan)));
+        let read = |(register, chan): &(u8, u8)| registers[usize::from(*register)] >> chan & 1 != 0;
+        ComponentsRead { registers, components: all.filter(read).collect(), is_plain }
     }
 }
 

@@ -13,7 +13,7 @@ use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch,
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_raster::draw::{Draw, Fragments, LaneWords, interleaved};
+use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
@@ -219,21 +219,20 @@ impl Shader {
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        registers: &[(u8, &[LaneWords; 4])],
+        registers: &[(u8, &[Column; 4])],
         recording: &mut Option<Recording>,
         fragments: &Fragments,
     ) -> Result<Outcome, Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
-            let whole = |(gpr, columns): &(u8, &[LaneWords; 4])| input(*gpr, interleaved(columns, lanes));
+            let whole = |(gpr, columns): &(u8, &[Column; 4])| input(*gpr, interleaved(columns, lanes));
             let inputs = registers.iter().map(whole).collect();
             return self.run(lanes, inputs, recording, Some(fragments));
         }
-        let columns = registers.iter().map(|(gpr, columns)| Columns {
-            gpr: *gpr,
-            components: [0, 1, 2, 3].map(|chan| Arc::from(&columns[chan][..])),
-        });
-        let launch = Launch::of_columns(self.loaded.environment().clone(), lanes, columns.collect());
+        let columns =
+            registers.iter().map(|(gpr, columns)| Columns { gpr: *gpr, components: (*columns).clone() });
+        let read = Some(self.reads.components.clone());
+        let launch = Launch::of_columns(self.loaded.environment().clone(), lanes, columns.collect(), read);
         let outcome = self.loaded.run_watched(launch, Observed::Nothing);
         outcome.map_err(|error| self.fault(error))
     }

@@ -47,7 +47,7 @@ impl Twin for Both<'_> {
     }
 
     fn issue(&self) -> Option<Issue> {
-        self.reference.issue()
+        self.reference.flow.issue()
     }
 
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
@@ -57,7 +57,7 @@ impl Twin for Both<'_> {
     fn fast<O: Observer>(&mut self, most: u64, observer: &mut O) -> Stretch<Cause> {
         let before = self.fast.statistics.instructions;
         let end = self.engine.run(&mut self.fast, &mut self.runs, most, observer);
-        let end = end.map(|()| if self.fast.issue().is_some() { Step::Running } else { Step::Done });
+        let end = end.map(|()| if self.fast.flow.issue().is_some() { Step::Running } else { Step::Done });
         Stretch { instructions: self.fast.statistics.instructions - before, end }
     }
 

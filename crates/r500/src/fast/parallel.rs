@@ -43,7 +43,7 @@ impl<'a> Worker<'a> {
             if O::ENABLED {
                 observer.group(first_lane / width);
             }
-            while self.group.issue().is_some() && !stop::asked() {
+            while self.group.flow.issue().is_some() && !stop::asked() {
                 let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, observer);
                 ended.map_err(|trap| trapped(first_lane, trap))?;
             }

@@ -48,7 +48,7 @@ impl Fast {
         observer: &mut O,
     ) -> Result<(), Trap<Cause>> {
         let end = group.statistics.instructions.saturating_add(most);
-        while group.statistics.instructions < end && group.issue().is_some() {
+        while group.statistics.instructions < end && group.flow.issue().is_some() {
             match self.run_blocks(group, runs, end, observer) {
                 Stop::Over => return Ok(()),
                 Stop::Reference => {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::registers::Registers;
-use reconverge_simt::{Depth, FlowView, Issue, Lane, Mask, Mode, StackRow, Statistics, Why};
+use reconverge_simt::{Lane, Mask, Mode, Statistics};
 
 use super::flow::Flow;
 use super::inst::{ALT_TEMPORARIES, CONSTANTS, INPUTS, OUTPUTS, SLOTS, TEMPORARIES};
@@ -176,24 +176,6 @@ impl Group {
     /// The flow state.
     pub fn flow(&self) -> &Flow {
         &self.flow
-    }
-}
-
-impl FlowView for Group {
-    fn issue(&self) -> Option<Issue> {
-        self.flow.issue()
-    }
-
-    fn why(&self, lane: Lane) -> Why {
-        self.flow.why(lane)
-    }
-
-    fn stack(&self) -> Vec<StackRow> {
-        self.flow.stack()
-    }
-
-    fn depths(&self) -> Vec<Depth> {
-        self.flow.depths()
     }
 }
 

@@ -19,13 +19,12 @@
 //! | [`launch`] | what is true before the first instruction |
 //! | [`mod@reference`], [`mod@fast`] | the clear interpreter, and the same results for whole rows of vertices at a time |
 //! | [`mod@run`] | running a launch |
-//! | [`text`], [`coverage`] | disassembler, assembler, explanations; the list of every operation |
+//! | [`text`] | disassembler, assembler, explanations |
 //!
 //! Documents, beside those of the crate: Mesa is the r300 driver of Mesa 22.3.6; Qn and Dn are open questions and
 //! disagreements in docs/r500-vertex.md.
 
 pub mod cause;
-pub mod coverage;
 pub mod fast;
 pub mod flow;
 pub mod graph;

@@ -280,7 +280,7 @@ impl Machine for Group {
     type Cause = Cause;
 
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
-        let Some(Issue { pc, mask }) = self.issue() else { return Ok(Step::Done) };
+        let Some(Issue { pc, mask }) = self.flow.issue() else { return Ok(Step::Done) };
         if let Err(cause) = self.execute(self.flow.pc(), observer) {
             if O::ENABLED {
                 observer.event(Event::Trap { mask });

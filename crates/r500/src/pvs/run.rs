@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
             self.launch.load(&mut self.group, first);
-            while self.group.issue().is_some() && !stop::asked() {
+            while self.group.flow.issue().is_some() && !stop::asked() {
                 let ended = self.fast.run(&mut self.group, stop::SLICE, &mut Silent);
                 ended.map_err(|trap| trapped(first, trap))?;
             }

@@ -1,4 +1,4 @@
-//! Every question of `questions.rs` shown by a program, or by the function that it is about.
+//! Open questions of the documents. Each has its reading, and a program or a call of a function that shows it.
 
 use reconverge_r500::chip::Chip;
 use reconverge_r500::ctm::{Conditional, INDEX_TEMP, Scatter};
@@ -6,7 +6,6 @@ use reconverge_r500::flow::{Decision, Flow, InhibitScope, Limits, LoopConstant, 
 use reconverge_r500::inst::Fc;
 use reconverge_r500::lane::{self, Term};
 use reconverge_r500::launch::{Environment, Hardware};
-use reconverge_r500::questions::{QUESTIONS, Question};
 use reconverge_r500::texture::Texture;
 use reconverge_r500::words::{AluResultOp, CmnInst, FcAddr, FcInst, FcMode, Omod, Target};
 use reconverge_simt::texture::{Image, Sampler};
@@ -14,52 +13,97 @@ use reconverge_simt::{FlowView, Lane, Mask, Why};
 
 use super::*;
 
-/// The test of each question; a question without one does not compile.
-fn test_of(question: Question) -> fn() {
-    match question {
-        Question::GROUP_WIDTH => groups_are_as_wide_as_the_chips_and_made_of_quads,
-        Question::KILLED_LANES_ARE_UNCOVERED => texkill_drops_lanes_with_a_negative_component,
-        Question::PAIR_ARRIVES_IN_TEMP_0 => a_pair_arrives_in_red_and_green_of_temporary_0,
-        Question::PREDICATES_GATE_EVERY_EFFECT => an_inverted_predicate_that_is_not_selected_is_true,
-        Question::WRITE_INACTIVE_IS_FOR_TEMPORARIES => {
-            write_inactive_writes_temporaries_of_sleeping_lanes_only
-        }
-        Question::RELATIVE_ADDRESSES_WRAP => lenient_relative_addresses_wrap,
-        Question::FORWARDED_BEFORE_OMOD => sop_and_dp_take_the_other_units_value_before_its_modifiers,
-        Question::CLAMP_OF_NAN => a_clamped_nan_is_zero,
-        Question::ROUNDS_ONCE => a_sum_is_rounded_once_to_the_nearest_even,
-        Question::TRANSCENDENTALS_AT_THE_ENDS => transcendentals_end_as_ieee_functions_do,
-        Question::NAN_COMPARES_NOT_EQUAL => only_not_equal_holds_for_a_nan,
-        Question::TEXKILL_LOOKS_AT_THE_SIGN => the_sign_bit_kills_whatever_the_number,
-        Question::TEXELS_BY_FLOOR => a_coordinate_names_the_texel_of_its_floor,
-        Question::STACK_SIZES => the_branch_counter_holds_31_in_full_and_3_in_partial_mode,
-        Question::INHIBITION_BY_FRAME => {
-            lanes_that_were_off_before_the_loop_stop_a_break_only_in_the_literal_reading
-        }
-        Question::PUSH_STORES_THE_NEXT_ADDRESS => a_call_returns_behind_itself,
-        Question::AL_OUTSIDE_LOOPS => rep_leaves_the_al_of_the_loop_around_it_visible,
-        Question::CONDITIONAL_VALUE_IS_W => the_w_output_is_the_conditional_value,
-        Question::SCATTER_VARIANTS => targets_number_the_uncached_variants_in_the_order_of_the_guide,
-        Question::INTEGERS_ARE_NORMALISED => integer_formats_read_and_write_normalised,
-        Question::ELSE_THEN_INCR => incr_in_the_same_instruction_counts_lanes_that_its_else_switched_off,
-        Question::INHIBITION_WINS => inhibition_wins_over_jump_any,
-        Question::CONDITIONAL_LOOP_ENTRY => a_conditional_loop_entry_that_stays_leaves_unwilling_lanes_active,
-        Question::CONDITIONAL_LOOP_END => a_conditional_loop_end_that_jumps_keeps_unwilling_lanes_active,
-    }
-}
+/// Number in docs/r500.md (section 10), subject, reading, and test of a question. Q20, about executables, is in `container`.
+type Question = (u8, &'static str, &'static str, fn());
+
+#[rustfmt::skip]
+const QUESTIONS: &[Question] = &[
+    (1, "lanes of a group, and their order",
+        "16 (R520), 48 (R580); quads TL TR BL BR; any width 4 to 64 can be chosen",
+        groups_are_as_wide_as_the_chips_and_made_of_quads),
+    (2, "is a killed lane uncovered",
+        "yes; it continues as a helper",
+        texkill_drops_lanes_with_a_negative_component),
+    (3, "where (i, j) arrives",
+        "red and green of temporary 0",
+        a_pair_arrives_in_red_and_green_of_temporary_0),
+    (4, "what predication gates",
+        "every side effect; NONE is true whatever the inversion",
+        an_inverted_predicate_that_is_not_selected_is_true),
+    (5, "what WRITE_INACTIVE reaches",
+        "temporaries",
+        write_inactive_writes_temporaries_of_sleeping_lanes_only),
+    (6, "relative address outside the file",
+        "wraps; strict traps",
+        lenient_relative_addresses_wrap),
+    (7, "what SOP and DP forward; range before OMOD",
+        "before OMOD and clamp; one rounding after OMOD",
+        sop_and_dp_take_the_other_units_value_before_its_modifiers),
+    (8, "clamp of NaN",
+        "+0",
+        a_clamped_nan_is_zero),
+    (9, "rounding",
+        "exact, then nearest even once (profile R)",
+        a_sum_is_rounded_once_to_the_nearest_even),
+    (10, "transcendentals at the ends",
+        "as IEEE functions",
+        transcendentals_end_as_ieee_functions_do),
+    (11, "comparisons of NaN",
+        "only \"not equal\" holds",
+        only_not_equal_holds_for_a_nan),
+    (12, "TEXKILL of -0 and NaN",
+        "the sign bit",
+        the_sign_bit_kills_whatever_the_number),
+    (13, "which texel a coordinate names",
+        "floor",
+        a_coordinate_names_the_texel_of_its_floor),
+    (14, "stack sizes and counter width",
+        "full 4, 4, 31; partial 0, 0, 3; can be chosen",
+        the_branch_counter_holds_31_in_full_and_3_in_partial_mode),
+    (15, "which lanes keep a BREAK from jumping",
+        "those of the innermost frame; the literal reading can be chosen",
+        lanes_that_were_off_before_the_loop_stop_a_break_only_in_the_literal_reading),
+    (16, "what PUSH stores",
+        "the next address",
+        a_call_returns_behind_itself),
+    (17, "aL outside loops and inside REP",
+        "0 (strict traps); REP is transparent",
+        rep_leaves_the_al_of_the_loop_around_it_visible),
+    (18, "where the conditional value comes from",
+        "W_OMASK",
+        the_w_output_is_the_conditional_value),
+    (19, "numbers of the uncached TARGET variants",
+        "the order of the guide's list",
+        targets_number_the_uncached_variants_in_the_order_of_the_guide),
+    (21, "CTM commands, tiling, integer inputs",
+        "own equivalents; tiled layouts refused; v / maximum",
+        integer_formats_read_and_write_normalised),
+    (22, "INCR in the same instruction as B_ELSE",
+        "lanes that the else switches off count up to 1",
+        incr_in_the_same_instruction_counts_lanes_that_its_else_switched_off),
+    (23, "BREAK and CONTINUE with INCR or JUMP_ANY",
+        "INCR leaves the lanes that stopped alone; inhibition wins over ANY",
+        inhibition_wins_over_jump_any),
+    (24, "LOOP with a condition that only some lanes meet",
+        "all lanes enter",
+        a_conditional_loop_entry_that_stays_leaves_unwilling_lanes_active),
+    (25, "ENDLOOP with a condition that only some lanes meet",
+        "all lanes go on",
+        a_conditional_loop_end_that_jumps_keeps_unwilling_lanes_active),
+];
 
 #[test]
 fn every_question_shows_its_reading() {
-    for info in QUESTIONS {
-        test_of(info.question)();
+    for (.., test) in QUESTIONS {
+        test();
     }
 }
 
 #[test]
 fn every_question_is_a_row_of_the_page() {
     let page = include_str!("../../../../docs/r500.md");
-    for info in QUESTIONS {
-        let row = format!("| Q{} | {} | {} |", info.question as u8, info.open, info.reading);
+    for (number, open, reading, _) in QUESTIONS {
+        let row = format!("| Q{number} | {open} | {reading} |");
         assert!(page.contains(&row), "docs/r500.md has no row {row}");
     }
 }

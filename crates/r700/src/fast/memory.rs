@@ -244,7 +244,7 @@ impl Runner<'_> {
                     }
                 };
             }
-            let target = wave.exports.entry((exports.kind, exports.base.wrapping_add(step))).or_default();
+            let target = wave.exports.get_mut(exports.kind, exports.base.wrapping_add(step));
             for (chan, row) in rows.iter().enumerate() {
                 if let Some(row) = row {
                     target.written[chan] |= lanes;

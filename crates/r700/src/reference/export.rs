@@ -47,7 +47,7 @@ impl Wave {
                 }
             }
             let base = export.base.wrapping_add(step.into());
-            let target = self.exports.entry((export.kind, base)).or_default();
+            let target = self.exports.get_mut(export.kind, base);
             for (chan, select) in export.select.iter().enumerate() {
                 let source = match select {
                     Select::Component(component) => &values[*component],

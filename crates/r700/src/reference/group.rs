@@ -278,7 +278,7 @@ impl Wave {
                 }
                 result[lane] = if kill { lane::ONE } else { 0 };
             }),
-            Meaning::Mova(f) => {
+            Meaning::Mova(f) | Meaning::MovaLoop(f) => {
                 let chan = usize::from(op.dst_chan);
                 each(running, |lane| {
                     let value = f(a[lane]);
@@ -287,17 +287,9 @@ impl Wave {
                 });
                 write.address_written[chan] = running;
                 write.mova[chan] = true;
-            }
-            Meaning::MovaLoop(f) => {
-                let chan = usize::from(op.dst_chan);
-                each(running, |lane| {
-                    let value = f(a[lane]);
-                    write.address[chan][lane] = value;
-                    result[lane] = value as u32;
-                });
-                write.address_written[chan] = running;
-                write.mova[chan] = true;
-                write.loop_index = running.lowest().map(|lane| result[lane.index()] as i32);
+                if let Meaning::MovaLoop(_) = op.opcode.meaning {
+                    write.loop_index = running.lowest().map(|lane| result[lane.index()] as i32);
+                }
             }
             Meaning::Reduce(f) => each(running, |lane| {
                 result[lane] = finish(f(across(0, lane), across(1, lane)));

@@ -17,7 +17,7 @@ use crate::code::Fetch;
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
 use crate::wave::{Values, Wave};
-use crate::words::{CoordType, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst};
+use crate::words::{CoordType, Sel, TexDword0R700, TexDword1, TexDword2, TexInst};
 
 /// Where a sample's level of detail comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,13 +159,13 @@ impl Wave {
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
         for (value, select) in coordinates.iter_mut().zip(selects) {
             let chan = match select {
-                SelTexSrc::X => 0,
-                SelTexSrc::Y => 1,
-                SelTexSrc::Z => 2,
-                SelTexSrc::W => 3,
+                Sel::X => 0,
+                Sel::Y => 1,
+                Sel::Z => 2,
+                Sel::W => 3,
                 // Mesa writes 7 for coordinates that the resource does not use; what is read is not documented.
-                SelTexSrc::ZERO | SelTexSrc::MASK => continue,
-                SelTexSrc::ONE => {
+                Sel::ZERO | Sel::MASK => continue,
+                Sel::ONE => {
                     *value = [crate::lane::ONE; LANES];
                     continue;
                 }

@@ -22,6 +22,47 @@ impl Default for Target {
     }
 }
 
+/// Export targets by kind and base, in that order. Targets of an earlier wavefront keep their memory for later ones.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Targets {
+    targets: Vec<((ExportKind, u16), Target)>,
+    spare: Vec<Target>,
+}
+
+impl PartialEq for Targets {
+    fn eq(&self, other: &Targets) -> bool {
+        self.targets == other.targets
+    }
+}
+
+impl Targets {
+    /// The target of a kind and base, added with zeros if it is not there.
+    pub(crate) fn get_mut(&mut self, kind: ExportKind, base: u16) -> &mut Target {
+        let place = self.targets.binary_search_by_key(&(kind, base), |(key, _)| *key);
+        let place = place.unwrap_or_else(|place| {
+            let mut target = self.spare.pop().unwrap_or_default();
+            target.written = [Mask::NONE; 4];
+            *target.values = [[0; LANES]; 4];
+            self.targets.insert(place, ((kind, base), target));
+            place
+        });
+        &mut self.targets[place].1
+    }
+
+    fn get(&self, kind: ExportKind, base: u16) -> Option<&Target> {
+        self.iter().find(|(key, _)| *key == (kind, base)).map(|(_, target)| target)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = ((ExportKind, u16), &Target)> {
+        self.targets.iter().map(|(key, target)| (*key, target))
+    }
+
+    /// Removes all targets.
+    pub(crate) fn clear(&mut self) {
+        self.spare.extend(self.targets.drain(..).map(|(_, target)| target));
+    }
+}
+
 impl Target {
     /// Stores a component in lanes of a column, which has zeros.
     fn put(&self, chan: usize, lanes: Mask, column: &mut [u32]) {
@@ -65,7 +106,7 @@ impl Wave {
     /// of lanes that are not valid do not reach the framebuffer, also when the lane was killed after its export
     /// (MAN p. 47).
     pub(crate) fn exported(&self, kind: ExportKind, base: u16) -> Option<([[u32; 4]; LANES], [u8; LANES])> {
-        Some(self.exports.get(&(kind, base))?.by_lane(self.kept(kind)))
+        Some(self.exports.get(kind, base)?.by_lane(self.kept(kind)))
     }
 
     /// The lanes whose exports of a kind count.
@@ -88,9 +129,9 @@ impl Wave {
     ) {
         let own = outcome.killed.len()..outcome.killed.len() + self.count;
         if self.launch.by_column {
-            for ((kind, base), target) in &self.exports {
-                let columns = outcome.columns_mut(*kind, *base, lanes);
-                let written = self.kept(*kind);
+            for ((kind, base), target) in self.exports.iter() {
+                let columns = outcome.columns_mut(kind, base, lanes);
+                let written = self.kept(kind);
                 for (chan, column) in columns.components.iter_mut().enumerate() {
                     let lanes = target.written[chan] & written & Mask::first(self.count);
                     columns.written |= lanes.any();
@@ -99,7 +140,7 @@ impl Wave {
             }
             return;
         }
-        for &(kind, base) in self.exports.keys().filter(|(kind, base)| to(*kind, *base)) {
+        for ((kind, base), _) in self.exports.iter().filter(|((kind, base), _)| to(*kind, *base)) {
             let Some((values, written)) = self.exported(kind, base) else { continue };
             let exported = outcome.export_mut(kind, base, lanes);
             exported.values[own.clone()].copy_from_slice(&values[..self.count]);
@@ -112,7 +153,10 @@ impl Wave {
         let valid = self.flow.valid();
         let place = outcome.killed.len();
         let memory = &mut outcome.memory;
-        outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8))));
+        match valid == Mask::first(self.count) {
+            true => outcome.killed.resize(place + self.count, false),
+            false => outcome.killed.extend((0..self.count).map(|lane| !valid.has(Lane(lane as u8)))),
+        }
         let keep = |records: &mut Vec<Vec<u32>>, space: &Private| {
             if records.is_empty() && space.used() == 0 {
                 return;

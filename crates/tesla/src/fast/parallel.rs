@@ -75,15 +75,14 @@ impl<E: Executor> Ahead<'_, E> {
         let mut totals = Totals::with_room(grid, blocks.len());
         let mut end = Ok(Step::Done);
         for number in blocks.clone() {
-            let mut block = grid.block(*executor, number, spare.block.take());
+            let block = grid.begin(*executor, number, &mut spare.block);
             let go_on = |issued: u64| {
                 let longest = || longest.load(Ordering::Relaxed);
                 in_turn || issued <= PATIENCE || longest() == 0 || issued / LONGER <= longest()
             };
             end = block.run_while(*executor, grid.context(), &mut view, &mut Silent, go_on);
-            totals.retire(grid, &block);
+            totals.retire(grid, block);
             let issued = block.common.statistics.instructions;
-            spare.block = Some(block);
             if end != Ok(Step::Done) && !stop::asked() {
                 break;
             }

@@ -67,18 +67,6 @@ struct Token {
 
 type Moves = Vec<Move<State, Token>>;
 
-/// Entries that the token stack of a program needs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Need {
-    /// The most that can be there at once, as far as there is a bound: of BRANCH tokens never more than 31, because each
-    /// has lanes of its own.
-    pub entries: usize,
-    /// Whether calls within calls push without a bound.
-    pub recursive: bool,
-    /// Whether a loop pushes more than it pops.
-    pub grows: bool,
-}
-
 struct Walk<'a, 'b> {
     subject: &'a Subject<'b>,
     varying: BTreeMap<u32, Places>,
@@ -110,11 +98,6 @@ fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>
             return (walk, found);
         }
     }
-}
-
-/// What the stack needs.
-pub(super) fn need(subject: &Subject<'_>) -> Need {
-    need_of(&paths(subject).1)
 }
 
 /// The findings about the stack and about barriers; none where `bra c[]` may go anywhere.
@@ -387,26 +370,16 @@ fn returning(paths: &Paths<State, Token>, found: &mut Found) {
     found.extend(mixed.map(|(pc, _)| (&RET_MIXED, pc, "it is reached by a call and without one".to_owned())));
 }
 
-/// The tokens that lie on themselves, and so have no bound; the deepest stack of the others.
-fn need_of(paths: &Paths<State, Token>) -> Need {
+/// Returns the maximum number of entries that can be there at once, apart from tokens that lie on themselves and so have no
+/// bound. The number of BRANCH tokens is at most 31, because each has lanes of its own.
+fn entries(paths: &Paths<State, Token>) -> usize {
+    const UNBOUNDED: [TokenType; 4] =
+        [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
     let cycles = cycles(paths);
-    let mut need = Need::default();
-    let mut branches_grow = false;
-    for cycle in &cycles {
-        let has = |kind| cycle.iter().any(|token| token.kind == kind);
-        match (
-            has(TokenType::Call),
-            has(TokenType::Joinat) || has(TokenType::Break) || has(TokenType::Quadon),
-        ) {
-            (true, _) => need.recursive = true,
-            (false, true) => need.grows = true,
-            (false, false) => branches_grow = true,
-        }
-    }
+    let branches_grow = cycles.iter().any(|cycle| !cycle.iter().any(|token| UNBOUNDED.contains(&token.kind)));
     let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == TokenType::Branch) == branch);
     let branches = if branches_grow { WARP - 1 } else { depth(true).min(WARP - 1) };
-    need.entries = depth(false) + branches;
-    need
+    depth(false) + branches
 }
 
 fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) {
@@ -420,7 +393,7 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
             found.push((&STACK_GROWS, by, "its token may lie on one of an earlier round".to_owned()));
         }
     }
-    let Need { entries, .. } = need_of(paths);
+    let entries = entries(paths);
     let declared = subject.program.resources.stack.map(|entries| entries as usize);
     let most = declared.unwrap_or(DEFAULT_STACK_ENTRIES);
     if entries > most {

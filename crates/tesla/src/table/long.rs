@@ -12,7 +12,7 @@ use crate::lane::convert::{FloatSize, Size};
 use crate::lane::interpolate::Position;
 use crate::parts::*;
 
-use super::{Row, atom, bits16, bits24, i2i, long, mad, tex, wide_integer};
+use super::{Row, atom, bits16, bits24, i2i, mad, predicated as long, tex, wide_integer};
 
 #[rustfmt::skip]
 pub(super) static LONG_ROWS: &[Row] = &[

@@ -109,19 +109,6 @@ const fn predicated(
     Row { default: PREDICATE_ALWAYS, ..control(id, names, fixed, mask, source, parts, meaning) }
 }
 
-/// A long instruction: predicated.
-const fn long(
-    id: &'static str,
-    names: &'static str,
-    fixed: [u32; 2],
-    mask: [u32; 2],
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    predicated(id, names, fixed, mask, source, parts, meaning)
-}
-
 /// A product of 16-bit sources.
 fn bits16([signed1, signed2]: [bool; 2]) -> Product {
     Product::Bits16 { signed1, signed2 }

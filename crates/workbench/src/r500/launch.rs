@@ -29,7 +29,7 @@ use reconverge_r500::words::TexOp;
 use reconverge_r500::{outputs, run};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Watch};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Watch};
 use serde::Deserialize;
 
 use super::vertex::AttributeValues;
@@ -43,7 +43,7 @@ use crate::request::{
 use crate::session::{
     Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
 };
-use crate::trace::{self, Recorded, Sink};
+use crate::trace::Recorded;
 use crate::values::{Files, Loaded, Values};
 
 /// The fields of a launch file that only R500 has.
@@ -320,7 +320,7 @@ impl Launch {
         )?;
         let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
         let environment = machine::Environment { constants, textures, hardware }.into();
-        Ok(machine::Launch { environment, lanes, inputs })
+        Ok(machine::Launch { environment, lanes, inputs, columns: Vec::new() })
     }
 
     fn pairs(&self, setup: &Setup, values: &CtmValues, request: &Request<'_>) -> Result<Dispatch, Error> {
@@ -433,27 +433,9 @@ impl Ready for Pixels {
         Box::new(self.clone())
     }
 
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let (mut shares, Pixels { setup, launch }) = (Shares::default(), *self);
-        let outcome = match options.engine {
-            engine if engine.is_lockstep() => {
-                run::run_watched(&setup, &launch, options, Watch::of(&mut shares))
-            }
-            _ => run::run(&setup, &launch, options),
-        };
-        Ok(Box::new(PixelsOutcome { outcome: outcome?, shares }))
-    }
-
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = trace::recording(recorded, sink, |watch| {
-            run::run_watched(&self.setup, &self.launch, options, watch)
-        })?;
-        Ok(Box::new(PixelsOutcome { outcome, shares: Shares::default() }))
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
+        let outcome = run::run_watched(&self.setup, &self.launch, options, watch)?;
+        Ok(Box::new(PixelsOutcome { outcome }))
     }
 
     /// Lanes are numbered from 0 on again: no instruction reads the number.
@@ -475,12 +457,10 @@ impl Ready for Pixels {
     }
 }
 
-/// What pixels leave, and the fast engine's instructions by path.
+/// The result of a launch over pixels.
 pub struct PixelsOutcome {
-    /// What they leave.
+    /// The machine's own result.
     pub outcome: outputs::Outcome,
-    /// After a run in lockstep.
-    pub shares: Shares,
 }
 
 impl Outcome for PixelsOutcome {
@@ -490,10 +470,6 @@ impl Outcome for PixelsOutcome {
 
     fn report(&self) -> &Report {
         &self.outcome.report
-    }
-
-    fn shares(&self) -> Shares {
-        self.shares
     }
 
     fn finding(&self) -> Option<String> {
@@ -537,7 +513,7 @@ impl Steps for PixelSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
+        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
@@ -569,7 +545,7 @@ impl Steps for PixelSteps {
     }
 
     fn outcome(&self) -> Box<dyn Outcome> {
-        Box::new(PixelsOutcome { outcome: self.0.outcome(), shares: Shares::default() })
+        Box::new(PixelsOutcome { outcome: self.0.outcome() })
     }
 }
 
@@ -685,19 +661,16 @@ impl Ready for Pairs {
         Box::new(self.clone())
     }
 
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let outputs = self.outputs();
-        let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(refused)?;
-        Ok(Box::new(PairsOutcome { outcome, outputs }))
-    }
-
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error> {
-        stepped(&*self, options, recorded, sink)
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
+        match watch {
+            Watch::Flow(listener) => stepped(&*self, options, Recorded::Flow, listener),
+            Watch::Data(listener) => stepped(&*self, options, Recorded::Data, listener),
+            Watch::Nothing | Watch::Paths(_) => {
+                let outputs = self.outputs();
+                let outcome = ctm::run(&self.setup, self.dispatch, options).map_err(refused)?;
+                Ok(Box::new(PairsOutcome { outcome, outputs }))
+            }
+        }
     }
 
     fn start(&self, options: &Options) -> Result<Box<dyn Steps>, Error> {
@@ -747,7 +720,7 @@ impl Steps for PairSteps {
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
         let (number, state) = self.run.group()?;
-        (number == group).then_some(state as &dyn FlowView)
+        (number == group).then_some(state.flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {

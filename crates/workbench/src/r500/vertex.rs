@@ -8,7 +8,7 @@ use reconverge_r500::pvs::group::{Group, WIDTH};
 use reconverge_r500::pvs::inst::{ALT_TEMPORARIES, INPUTS, OUTPUTS, TEMPORARIES};
 use reconverge_r500::pvs::launch::{Environment, Input, Launch};
 use reconverge_r500::pvs::outputs;
-use reconverge_r500::pvs::run::{self, Run};
+use reconverge_r500::pvs::run::{Run, run_watched};
 use reconverge_r500::pvs::setup::Setup;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
@@ -19,7 +19,6 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::request::{Request, lanes, per_lane};
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
-use crate::trace::{self, Recorded, Sink};
 use crate::values::{Loaded, Values};
 
 /// Values that the stream unit wrote into an input register.
@@ -68,20 +67,8 @@ impl Ready for Vertices {
         Box::new(self.clone())
     }
 
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        Ok(Box::new(VerticesOutcome(run::run(&self.setup, &self.launch, options)?)))
-    }
-
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = trace::recording(recorded, sink, |watch| {
-            run::run_watched(&self.setup, &self.launch, options, watch)
-        })?;
-        Ok(Box::new(VerticesOutcome(outcome)))
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
+        Ok(Box::new(VerticesOutcome(run_watched(&self.setup, &self.launch, options, watch)?)))
     }
 
     /// Vertices are numbered from 0 on again: no instruction reads the number.
@@ -149,7 +136,7 @@ impl Steps for VertexSteps {
     }
 
     fn view(&self, group: usize) -> Option<&dyn FlowView> {
-        (self.current() == Some(group)).then(|| self.0.group() as &dyn FlowView)
+        (self.current() == Some(group)).then(|| self.0.group().flow() as &dyn FlowView)
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {

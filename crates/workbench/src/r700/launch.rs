@@ -10,11 +10,11 @@ use reconverge_r700::flow::{Entry, LoopConstant, Part, TRIP_BITS};
 use reconverge_r700::launch::{self as machine, FetchProgram, Input, Resources, Stage};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome;
-use reconverge_r700::run::{Run, run, run_watched};
+use reconverge_r700::run::{Run, run_watched};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Watch};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Watch};
 use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
@@ -25,7 +25,6 @@ use crate::request::{
     per_lane,
 };
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
-use crate::trace::{self, Recorded, Sink};
 use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R700 has.
@@ -453,25 +452,8 @@ impl Ready for Waves {
         Box::new(self.clone())
     }
 
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let (mut shares, Waves { program, launch, .. }) = (Shares::default(), &*self);
-        let outcome = match options.engine {
-            engine if engine.is_lockstep() => run_watched(program, launch, options, Watch::of(&mut shares)),
-            _ => run(program, launch, options),
-        };
-        Ok(Box::new(WavesOutcome { shares, ..self.left(outcome?) }))
-    }
-
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error> {
-        let outcome = trace::recording(recorded, sink, |watch| {
-            run_watched(&self.program, &self.launch, options, watch)
-        })?;
-        Ok(Box::new(self.left(outcome)))
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
+        Ok(Box::new(self.left(run_watched(&self.program, &self.launch, options, watch)?)))
     }
 
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
@@ -565,11 +547,7 @@ impl Steps for WaveSteps {
     }
 
     fn outcome(&self) -> Box<dyn Outcome> {
-        Box::new(WavesOutcome {
-            outcome: self.run.outcome(),
-            output_type: self.output_type,
-            shares: Shares::default(),
-        })
+        Box::new(WavesOutcome { outcome: self.run.outcome(), output_type: self.output_type })
     }
 }
 
@@ -705,13 +683,12 @@ pub struct WavesOutcome {
     /// What they leave.
     pub outcome: outcome::Outcome,
     output_type: Dtype,
-    shares: Shares,
 }
 
 impl Waves {
     /// What a run of this launch leaves, with its outputs.
     pub fn left(&self, outcome: outcome::Outcome) -> WavesOutcome {
-        WavesOutcome { outcome, output_type: self.output_type, shares: Shares::default() }
+        WavesOutcome { outcome, output_type: self.output_type }
     }
 }
 
@@ -722,10 +699,6 @@ impl Outcome for WavesOutcome {
 
     fn report(&self) -> &Report {
         &self.outcome.fidelity.report
-    }
-
-    fn shares(&self) -> Shares {
-        self.shares
     }
 
     fn finding(&self) -> Option<String> {

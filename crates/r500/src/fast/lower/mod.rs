@@ -106,7 +106,7 @@ pub(super) fn lower(
     count_lowered();
     let environment = &*launch.environment;
     let constants = &environment.constants_of(setup);
-    let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
+    let inputs = &mut launch.input_temps().map(usize::from);
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
     let layout = Layout::new(ROWS + room.len());

@@ -25,7 +25,7 @@ impl Twin for Both<'_> {
     }
 
     fn issue(&self) -> Option<Issue> {
-        self.reference.issue()
+        self.reference.flow.issue()
     }
 
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {

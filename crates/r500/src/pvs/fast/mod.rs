@@ -78,7 +78,7 @@ impl Fast {
         let setup = group.setup.clone();
         let end = group.statistics.instructions.saturating_add(most);
         while group.statistics.instructions < end
-            && let Some(issue) = group.issue()
+            && let Some(issue) = group.flow.issue()
         {
             let executed = self
                 .execute(group, observer)

@@ -23,7 +23,7 @@ use crate::rules::Rule;
 use crate::texture::TextureSampler;
 use crate::wave::Wave;
 use crate::words::{
-    CfInst, CoordType, MemDsrDword1, MemDswDword1, SelTexSrc, TexDword0R700, TexDword1, TexDword2, TexInst,
+    CfInst, CoordType, MemDsrDword1, MemDswDword1, Sel, TexDword0R700, TexDword1, TexDword2, TexInst,
 };
 
 /// How the words of an element become numbers.
@@ -303,15 +303,15 @@ impl Lowering<'_> {
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
         for (place, select) in places.iter_mut().zip(selects) {
             let chan = match select {
-                SelTexSrc::X => 0,
-                SelTexSrc::Y => 1,
-                SelTexSrc::Z => 2,
-                SelTexSrc::W => 3,
-                SelTexSrc::ZERO | SelTexSrc::MASK => {
+                Sel::X => 0,
+                Sel::Y => 1,
+                Sel::Z => 2,
+                Sel::W => 3,
+                Sel::ZERO | Sel::MASK => {
                     *place = Register::Fixed(self.constant_place(0));
                     continue;
                 }
-                SelTexSrc::ONE => {
+                Sel::ONE => {
                     *place = Register::Fixed(self.constant_place(lane::ONE));
                     continue;
                 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Shares, Statistics, Step, Watch};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Step, Watch};
 use reconverge_tesla::flow::{ADDRESS_BITS, Token, TokenType, WARP};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
@@ -21,7 +21,6 @@ use crate::error::{self, Access, Error, Trapped};
 use crate::faults::{Kind, Word};
 use crate::request::killed;
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Space, SpaceOf, Steps, replace};
-use crate::trace::{self, Recorded, Sink};
 
 /// A buffer that is an output.
 #[derive(Clone, Debug)]
@@ -75,25 +74,13 @@ impl Ready for Grid {
         Box::new(self.clone())
     }
 
-    fn run(self: Box<Self>, options: &Options) -> Result<Box<dyn Outcome>, Error> {
-        let (mut shares, Grid { program, launch, outputs }) = (Shares::default(), *self);
-        let outcome = match options.engine {
-            engine if engine.is_lockstep() => run_watched(&program, launch, options, Watch::of(&mut shares)),
-            _ => run(&program, launch, options),
-        };
-        Ok(Box::new(GridOutcome { outcome: outcome?, outputs, shares }))
-    }
-
-    fn run_traced(
-        self: Box<Self>,
-        options: &Options,
-        recorded: Recorded,
-        sink: &mut dyn Sink,
-    ) -> Result<Box<dyn Outcome>, Error> {
+    fn run(self: Box<Self>, options: &Options, watch: Watch<'_>) -> Result<Box<dyn Outcome>, Error> {
         let Grid { program, launch, outputs } = *self;
-        let outcome =
-            trace::recording(recorded, sink, |watch| run_watched(&program, launch, options, watch))?;
-        Ok(Box::new(GridOutcome { outcome, outputs, shares: Shares::default() }))
+        let outcome = match watch {
+            Watch::Nothing => run(&program, launch, options)?,
+            watch => run_watched(&program, launch, options, watch)?,
+        };
+        Ok(Box::new(GridOutcome { outcome, outputs }))
     }
 
     /// Lanes are numbered from 0 on again.
@@ -447,13 +434,12 @@ pub struct GridOutcome {
     /// What it leaves.
     pub outcome: machine::Outcome,
     pub(super) outputs: Outputs,
-    shares: Shares,
 }
 
 impl Grid {
     /// What a run of this launch leaves, with its outputs.
     pub fn left(&self, outcome: machine::Outcome) -> GridOutcome {
-        GridOutcome { outcome, outputs: self.outputs.clone(), shares: Shares::default() }
+        GridOutcome { outcome, outputs: self.outputs.clone() }
     }
 }
 
@@ -464,10 +450,6 @@ impl Outcome for GridOutcome {
 
     fn report(&self) -> &Report {
         &self.outcome.report
-    }
-
-    fn shares(&self) -> Shares {
-        self.shares
     }
 
     fn outputs(&self) -> Vec<(String, Array)> {

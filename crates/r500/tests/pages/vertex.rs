@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use reconverge_isa::FieldValue;
+use reconverge_r500::pvs::operations::Operation;
+use reconverge_r500::pvs::words::{FlowOp, MacroOp, MeOp, VeOp};
 use reconverge_simt::Fidelity;
 
-use super::operations::Operation;
-use super::words::{FlowOp, MacroOp, MeOp, VeOp};
-
 /// The text of `docs/coverage/r500-vertex.md`: a table for each field that names an operation, a line for each of its codes.
-pub fn coverage() -> String {
+pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# R500 vertex unit: every operation\n\nGenerated from the tables of `reconverge-r500`. *Chips*: all, or R500 only. \
          *Fidelity*: specified is as documented; approximate is within a tolerance, since the rounding of the hardware is \

@@ -2,16 +2,15 @@
 
 use std::fmt::Write;
 
+use reconverge_r700::chip::{Chip, Family};
+use reconverge_r700::control::{self, CfRow, export_in_r600, mem_fidelity, tex_fidelity, tex_in_r600};
+use reconverge_r700::explain::{Place, formats};
+use reconverge_r700::meaning::{self, Opcode, Unit};
+use reconverge_r700::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
 use reconverge_simt::Fidelity;
 
-use crate::chip::{Chip, Family};
-use crate::control::{self, CfRow, export_in_r600, mem_fidelity, tex_fidelity, tex_in_r600};
-use crate::explain::{Place, formats};
-use crate::meaning::{self, Opcode, Unit};
-use crate::words::{AluForm, CfInst, ExportInst, MemOp, Op2, Op3, TexInst, VtxInst};
-
 /// The text of `docs/coverage/r700.md`.
-pub fn coverage() -> String {
+pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# R700 and R600: every instruction\n\nGenerated from the tables of `reconverge-r700`. *Fidelity*: exact equals \
          exact arithmetic; specified is as documented; approximate is within a tolerance; recommended means that \

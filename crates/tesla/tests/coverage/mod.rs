@@ -3,14 +3,13 @@
 use std::fmt::Write;
 
 use reconverge_isa::row::{Part, Scope};
-
-use crate::draft::Draft;
-use crate::fidelity;
-use crate::inst::{Chip, Stage};
-use crate::table::{Row, TABLE, here};
+use reconverge_tesla::draft::Draft;
+use reconverge_tesla::fidelity;
+use reconverge_tesla::inst::{Chip, Stage};
+use reconverge_tesla::table::{Row, TABLE, here};
 
 /// The text of `docs/coverage/tesla.md`: a table a form, a line an encoding.
-pub fn coverage() -> String {
+pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# NVIDIA Tesla (G80 to GT21x): every instruction\n\n\
          Generated from the tables of `reconverge-tesla`. \

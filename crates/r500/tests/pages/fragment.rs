@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use reconverge_isa::FieldValue;
+use reconverge_r500::fidelity;
+use reconverge_r500::words::{AlphaOp, FcOp, InstType, Omod, RgbOp, SrcpOp, TexOp};
 use reconverge_simt::Fidelity;
 
-use crate::fidelity;
-use crate::words::{AlphaOp, FcOp, InstType, Omod, RgbOp, SrcpOp, TexOp};
-
 /// The text of `docs/coverage/r500.md`: a table for each field that names an operation, a line for each of its codes.
-pub fn coverage() -> String {
+pub(crate) fn coverage() -> String {
     let mut text = String::from(
         "# R500: every operation\n\nGenerated from the tables of `reconverge-r500`. *Fidelity*: specified is as documented; \
          approximate is within a tolerance, since the rounding of the hardware is not documented; recommended means that \

@@ -1,0 +1,40 @@
+//! Enums of the library that mirror one of the crates below.
+
+/// Declares an enum with the variants of another, and conversions both ways.
+///
+/// The mirror is `#[non_exhaustive]`, the original is not: the workspace matches its own enums exhaustively. A variant of
+/// the original that the mirror lacks does not compile.
+macro_rules! mirror {
+    (
+        $(#[$of_enum:meta])*
+        pub enum $Mirror:ident {
+            $($(#[$of_variant:meta])* $Variant:ident $({ $($(#[$of_field:meta])* $field:ident: $Field:ty,)* })?,)*
+        }
+        = $Original:ty
+    ) => {
+        $(#[$of_enum])*
+        pub enum $Mirror {
+            $($(#[$of_variant])* $Variant $({ $($(#[$of_field])* $field: $Field,)* })?,)*
+        }
+
+        impl From<$Original> for $Mirror {
+            fn from(original: $Original) -> $Mirror {
+                type Original = $Original;
+                match original {
+                    $(Original::$Variant $({ $($field),* })? => $Mirror::$Variant $({ $($field),* })?,)*
+                }
+            }
+        }
+
+        impl From<$Mirror> for $Original {
+            fn from(mirror: $Mirror) -> $Original {
+                type Original = $Original;
+                match mirror {
+                    $($Mirror::$Variant $({ $($field),* })? => Original::$Variant $({ $($field),* })?,)*
+                }
+            }
+        }
+    };
+}
+
+pub(super) use mirror;
