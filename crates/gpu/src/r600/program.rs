@@ -175,7 +175,7 @@ impl Element {
         let number = if self.by_instance { numbers.instance } else { numbers.index };
         let base = if self.based { numbers.first_instance } else { 0 };
         // A sum that is too large wraps.
-        let number = number.checked_add(base).unwrap_or(u32::MAX) as usize;
+        let number = number.saturating_add(base) as usize;
         let stride = if self.no_stride { 0 } else { stride };
         number.saturating_mul(stride).saturating_add(self.size)
     }
