@@ -13,7 +13,7 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::bands;
-use crate::columns::{Append, Slopes};
+use crate::columns::{Append, Slopes, Weights};
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
@@ -117,6 +117,7 @@ pub(crate) fn run<P: FragmentProgram>(
         stippled: 0,
         by_columns: level.filter(|_| one_sample),
         slopes: Slopes::default(),
+        weights: Box::default(),
         quads: Vec::new(),
         merge,
     };
@@ -167,6 +168,7 @@ struct Pipeline<'a, P> {
     by_columns: Option<Level>,
     /// The primitive that is filled by columns, and its quads.
     slopes: Slopes,
+    weights: Box<Weights>,
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
@@ -462,12 +464,28 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let reads = self.reads.position | u8::from(tested) << 2;
         self.batch.starts.push(self.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
-            level.run(Append { batch: &mut self.batch, slopes, quads, draw, reads, inputs });
+            level.run(Append {
+                batch: &mut self.batch,
+                weights: &mut self.weights,
+                slopes,
+                quads,
+                draw,
+                reads,
+                inputs,
+            });
             return;
         }
         let piece = |quads: &[Quad]| {
-            let mut piece = Batch::new(draw);
-            level.run(Append { batch: &mut piece, slopes, quads, draw, reads, inputs });
+            let (mut piece, mut weights) = (Batch::new(draw), Box::default());
+            level.run(Append {
+                batch: &mut piece,
+                weights: &mut weights,
+                slopes,
+                quads,
+                draw,
+                reads,
+                inputs,
+            });
             piece
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());

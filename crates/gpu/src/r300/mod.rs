@@ -19,6 +19,7 @@ mod draw;
 mod format;
 mod packet;
 mod program;
+mod programs;
 mod registers;
 mod shader;
 mod state;

@@ -14,7 +14,7 @@ use reconverge_r700::launch::{
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
+use reconverge_raster::draw::{Draw, Fragments, LaneColumn, interleaved};
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
@@ -232,13 +232,13 @@ impl Shader {
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        registers: &[(u8, &[Column; 4])],
+        registers: &[(u8, &[LaneColumn; 4])],
         recording: &mut Option<Recording>,
         fragments: &Fragments,
     ) -> Result<Outcome, Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
-            let whole = |(gpr, columns): &(u8, &[Column; 4])| input(*gpr, interleaved(columns, lanes));
+            let whole = |(gpr, columns): &(u8, &[LaneColumn; 4])| input(*gpr, interleaved(columns, lanes));
             let inputs = registers.iter().map(whole).collect();
             return self.run(lanes, inputs, recording, Some(fragments));
         }
