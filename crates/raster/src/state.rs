@@ -298,7 +298,7 @@ pub struct Fragments {
     pub quads: Vec<Quad>,
     /// Whether the front of each quad's primitive is seen.
     pub fronts: Vec<bool>,
-    /// For each lane, bit n: sample n of the pixel is covered. Empty if pixels have one sample.
+    /// Masks by lane: bit n means that sample n of the pixel is covered. Empty if pixels have one sample.
     pub samples: Vec<u8>,
     /// The sample that each lane is for. Empty if samples are not shaded by themselves.
     pub sample: Vec<u8>,

@@ -77,7 +77,7 @@ fn length(code: &Code) -> usize {
 pub(super) struct ComponentsRead {
     /// The mask of each register: bit n is component n.
     pub(super) registers: [u8; 128],
-    /// The same as a list of registers and components.
+    /// The list of these registers and components.
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
@@ -276,7 +276,7 @@ impl ResourcesRead {
 /// Dwords of a line of constants.
 const LINE: usize = 64;
 
-/// What decoding a program depends on.
+/// The state on which decoding a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
     /// The words, and those of the fetch program: the same list for the same place in memory.
