@@ -15,9 +15,9 @@ use reconverge_simt::wide::Wide;
 
 use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
 use crate::flow::WARP;
-use crate::inst::Chip;
-use crate::lane::Flags;
-use crate::meaning::Modes;
+use crate::inst::{Arith, Chip};
+use crate::lane::{Flags, Modifiers};
+use crate::meaning::{self, Modes, Operands};
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
 
@@ -205,10 +205,20 @@ pub(super) type Sources = [[u32; WARP]; 3];
 /// Results and flags of all lanes, or nothing for a row with an exception.
 pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
-/// A lane function with its modifiers fixed, for [`Lanewise`].
+/// An operation that is known when its code is compiled, for [`Lanewise`].
 pub(super) trait Kernel {
+    /// The operation. The modifiers of its sources are applied before.
+    const OP: Arith;
+
     /// Result and flags of one lane; flags that are not used cost nothing.
-    fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
+    #[inline(always)]
+    fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags) {
+        let [a, b, c] = src;
+        let src = [a.into(), b.into(), c.into()];
+        let operands = Operands { src, modifiers: [Modifiers::NONE; 3], carry, writes_flags: false };
+        let (value, flags) = meaning::value_of_known(&Self::OP, &operands, Chip::G80, Modes::default());
+        (value as u32, flags)
+    }
 
     /// Whether there is [`Kernel::by_host`].
     const BY_HOST: bool = false;

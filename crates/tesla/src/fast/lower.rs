@@ -23,11 +23,11 @@ use reconverge_simt::wide::Table;
 use super::bodies::{CONDITIONS, Predicate};
 use super::lanes::{ACTIVE, Handler, PREDICATED, Tables, handler};
 use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
-use super::words::{Kind, Transfer};
+use super::words::Transfer;
 use crate::barrier::Count;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{End, Group, Guard, Inst, Memory, Op};
+use crate::inst::{Arith, Condition, End, Group, Guard, Inst, Op};
 
 /// The instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
@@ -69,7 +69,29 @@ pub(super) struct Access {
 pub(super) struct Test {
     pub(super) always: bool,
     pub(super) c: u8,
+    pub(super) condition: Condition,
     pub(super) table: Table,
+}
+
+/// The meaning of an operation, for code generators other than its handler.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Template {
+    /// That of its handler.
+    None,
+    /// Arithmetic. The modifiers of the sources are those of the operation.
+    Arith {
+        op: Arith,
+        /// It writes a `$c`.
+        flags: bool,
+    },
+    /// [`Predicate`] of all lanes of a quad.
+    Predicate(Condition),
+    /// [`SharedWord`](super::bodies::SharedWord)
+    SharedWord,
+    /// [`FromA`](super::bodies::FromA)
+    FromA,
+    /// [`ToA`](super::bodies::ToA)
+    ToA,
 }
 
 impl Last {
@@ -93,7 +115,8 @@ impl Last {
 
 impl Test {
     fn of(guard: Guard) -> Self {
-        Test { always: guard.is_always(), c: guard.c, table: CONDITIONS[usize::from(guard.condition.code())] }
+        let Guard { c, condition } = guard;
+        Test { always: guard.is_always(), c, condition, table: CONDITIONS[usize::from(condition.code())] }
     }
 }
 
@@ -175,6 +198,8 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<(Handler, Operation)>,
+    /// By operation.
+    pub(super) templates: Vec<Template>,
     pub(super) blocks: Vec<Block>,
     /// By block.
     pub(super) inside: Vec<Inside>,
@@ -188,11 +213,33 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
+    /// The number of registers, whose rows come first.
+    registers: usize,
     /// The rows behind the registers, before the first instruction.
     pub(super) room: Vec<Row<WARP>>,
 }
 
 impl Lowered {
+    /// The number of rows for the intermediate results of an instruction.
+    pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
+
+    /// Whether a row is a register.
+    pub(super) fn is_register(&self, place: Place) -> bool {
+        place.number() < self.registers
+    }
+
+    /// The number of an intermediate result of the instruction at hand.
+    pub(super) fn temporary(&self, place: Place) -> Option<usize> {
+        let number = place.number().checked_sub(self.registers + TEMPORARIES)?;
+        (number < Self::TEMPORARY_ROWS).then_some(number)
+    }
+
+    /// The word that a row has in all lanes, if nothing writes it.
+    pub(super) fn constant(&self, place: Place) -> Option<u32> {
+        let row = place.number().checked_sub(self.registers)?;
+        (row == ZERO || row >= FIXED).then(|| self.room[row].0[0])
+    }
+
     /// Byte address of the first instruction of a block.
     pub(super) fn first_pc(&self, number: u32) -> u32 {
         let block = &self.blocks[number as usize];
@@ -209,7 +256,7 @@ const ZERO: usize = 0;
 /// Row of the room: receives unused results.
 const SINK: usize = 1;
 /// First row of the room for the words of the two sets of lanes.
-pub(super) const SETS: usize = 2;
+const SETS: usize = 2;
 /// First of four rows of the room: one for each source, one for an intermediate result.
 const TEMPORARIES: usize = 4;
 /// Rows of the room before the constants.
@@ -244,6 +291,7 @@ pub(super) fn lower(
         shared_bytes,
         inputs,
         operations: Vec::new(),
+        templates: Vec::new(),
         accesses: Vec::new(),
         generals: Vec::new(),
         textures: Vec::new(),
@@ -310,6 +358,7 @@ pub(super) fn lower(
                 }
                 None => {
                     lower.operations.truncate(before);
+                    lower.templates.truncate(before);
                     block.last = Last::Reference;
                     break;
                 }
@@ -344,6 +393,7 @@ pub(super) fn lower(
     };
     Lowered {
         operations: lower.operations,
+        templates: lower.templates,
         blocks,
         inside: insides,
         diamonds,
@@ -352,6 +402,7 @@ pub(super) fn lower(
         starts,
         entries,
         tables,
+        registers,
         room,
     }
 }
@@ -363,6 +414,7 @@ struct Lower<'a> {
     shared_bytes: usize,
     inputs: BTreeSet<u32>,
     operations: Vec<(Handler, Operation)>,
+    templates: Vec<Template>,
     accesses: Vec<Access>,
     generals: Vec<GeneralOperands>,
     textures: Vec<Tex>,
@@ -438,7 +490,12 @@ impl Lower<'_> {
     }
 
     fn push(&mut self, handler: Handler, operation: Operation) {
+        self.push_as(handler, operation, Template::None);
+    }
+
+    fn push_as(&mut self, handler: Handler, operation: Operation, template: Template) {
         self.operations.push((handler, operation));
+        self.templates.push(template);
     }
 
     /// `None`: the reference interpreter executes it.
@@ -450,49 +507,17 @@ impl Lower<'_> {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
         match &inst.op {
-            Op::Idle(_) => Some(Lowering::Straight),
-            Op::Arith(op) => {
-                let set = self.predicate(inst);
-                self.arithmetic(op, inst, set)
-            }
-            Op::Memory(Memory::Ld) => {
-                let set = self.predicate(inst);
-                self.load(inst, set)
-            }
-            Op::Memory(Memory::St) => {
-                let set = self.predicate(inst);
-                self.store(inst, set, false).map(Lowering::Last)
-            }
-            Op::Memory(Memory::StUnlock) => {
-                let set = self.predicate(inst);
-                self.store(inst, set, true).map(Lowering::Last)
-            }
-            Op::Memory(Memory::LdLock) => {
-                let set = self.predicate(inst);
-                self.load_lock(inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Atom64 { atomic } | Memory::Red64 { atomic }) => {
-                let set = self.predicate(inst);
-                self.atomic64(*atomic, inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Atom { atomic, signed } | Memory::Red { atomic, signed }) => {
-                let set = self.predicate(inst);
-                self.atomic(Kind::Atomic { atomic: *atomic, signed: *signed }, inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Interp { position }) => {
-                let set = self.predicate(inst);
-                self.interp(inst, *position, set)
-            }
-            Op::Group(Group::Vote { all }) => self.vote(*all, inst),
-            Op::Group(Group::Tex(tex)) => {
-                let set = self.predicate(inst);
-                self.texture(tex, set)
-            }
-            Op::Group(Group::Quadop { ops, from }) => {
-                let set = self.predicate(inst);
-                self.quadop(inst, (*ops, *from), set)
-            }
-            Op::Group(_) | Op::Control(_) => None,
+            Op::Idle(_) => return Some(Lowering::Straight),
+            Op::Group(Group::Vote { all }) => return self.vote(*all, inst),
+            Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Control(_) => {}
+        }
+        let set = self.predicate(inst);
+        match &inst.op {
+            Op::Arith(op) => self.arithmetic(op, inst, set),
+            Op::Memory(op) => self.memory(op, inst, set),
+            Op::Group(Group::Tex(tex)) => self.texture(tex, set),
+            Op::Group(Group::Quadop { ops, from }) => self.quadop(inst, (*ops, *from), set),
+            Op::Group(_) | Op::Idle(_) | Op::Control(_) => None,
         }
     }
 
@@ -505,7 +530,9 @@ impl Lower<'_> {
         operation.c = inst.guard.c;
         operation.number = inst.guard.condition.code().into();
         operation.shift[0] = inst.lanes;
-        self.push(handler::<Predicate>(self.level), operation);
+        let whole = inst.lanes & 15 == 15;
+        let template = if whole { Template::Predicate(inst.guard.condition) } else { Template::None };
+        self.push_as(handler::<Predicate>(self.level), operation, template);
         PREDICATED
     }
 }
