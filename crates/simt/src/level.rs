@@ -17,35 +17,15 @@ use crate::wide::Avx512;
 use crate::wide::Baseline;
 use crate::wide::Wide;
 
+pub use crate::wide::{Kind, Task};
+
+/// All kinds, lowest first.
+const KINDS: [Kind; 3] = [Kind::Baseline, Kind::Avx2, Kind::Avx512];
+
 /// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking the
 /// processor: a level permits code compiled for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
-
-/// The extensions that code is compiled for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// What every processor of the target has.
-    Baseline,
-    /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
-    Avx2,
-    /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
-    Avx512,
-}
-
-impl Kind {
-    /// All of them, lowest first.
-    const ALL: [Kind; 3] = [Kind::Baseline, Kind::Avx2, Kind::Avx512];
-}
-
-/// Something to do in code compiled for a level.
-pub trait Task {
-    /// What it gives.
-    type Output;
-
-    /// Does it. To be marked `#[inline(always)]`, so that it becomes part of the code for the level.
-    fn run<W: Wide>(self, wide: W) -> Self::Output;
-}
 
 impl Level {
     /// What every processor has.
@@ -57,7 +37,7 @@ impl Level {
 
     /// The levels that this processor and this build have, lowest first.
     pub fn available() -> Vec<Level> {
-        Kind::ALL.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
+        KINDS.into_iter().filter(|kind| is_built(*kind) && has(*kind)).map(Level).collect()
     }
 
     /// The highest level that this processor and this build have; the baseline where there is none ([`Level::any`]).
@@ -130,7 +110,7 @@ impl Level {
     /// assert!(cfg!(not(feature = "every-level")) || reconverge_simt::Level::any());
     /// ```
     pub fn any() -> bool {
-        Kind::ALL.into_iter().any(|kind| is_built(kind) && has(kind))
+        KINDS.into_iter().any(|kind| is_built(kind) && has(kind))
     }
 }
 

@@ -423,10 +423,9 @@ fn leveled<W: Wide, const N: usize, const C: usize>(
                 continue;
             }
             far |= filtered(wide, plan, image, at, (filter, level), convert, &mut found) & (larger | smaller);
-            let (first, second) = (wide.spread(*larger), wide.spread(*smaller));
             for channel in 0..C {
-                values[channel] = wide.blend(&found[channel], &values[channel], &first);
-                others[channel] = wide.blend(&found[channel], &others[channel], &second);
+                wide.merge(&mut values[channel], &found[channel], *larger);
+                wide.merge(&mut others[channel], &found[channel], *smaller);
             }
             mixes |= *smaller != 0;
         }

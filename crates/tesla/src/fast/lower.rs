@@ -255,12 +255,12 @@ impl Lowered {
 const ZERO: usize = 0;
 /// Row of the room: receives unused results.
 const SINK: usize = 1;
-/// First row of the room for the words of the two sets of lanes.
-const SETS: usize = 2;
+/// Row of the room: the active lanes.
+const MASK: usize = 2;
 /// First of four rows of the room: one for each source, one for an intermediate result.
-const TEMPORARIES: usize = 4;
+const TEMPORARIES: usize = 3;
 /// Rows of the room before the constants.
-const FIXED: usize = 8;
+const FIXED: usize = 7;
 
 /// The most rows of a program.
 const MOST_ROWS: usize = 1 << 20;
@@ -388,7 +388,7 @@ pub(super) fn lower(
         quads: lower.quads,
         chip: context.setup.chip,
         modes: context.setup.modes,
-        sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
+        mask: lower.layout.place(registers + MASK),
         layout: lower.layout,
     };
     Lowered {
@@ -475,8 +475,7 @@ impl Lower<'_> {
         Operation {
             src: [self.zero(); 3],
             dst,
-            set: self.layout.place(self.registers + SETS + set),
-            set_number: set as u8,
+            set: set as u8,
             c: 0,
             cdst: 0,
             shift: [0; 3],

@@ -91,6 +91,9 @@ pub(super) struct Lowered {
     pub(super) written: Vec<usize>,
 }
 
+/// Rows before those of intermediate results: [`MASK`](super::operands::MASK).
+const MASKS: usize = 1;
+
 /// Intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
@@ -108,7 +111,7 @@ pub(super) fn lower(
     let constants = &environment.constants_of(setup);
     let inputs = &mut launch.inputs.iter().map(|input| usize::from(input.temp));
     let strict = mode == Mode::Strict;
-    let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
+    let room = vec![Row::ZERO; MASKS + SCRATCH];
     let layout = Layout::new(ROWS + room.len());
     let mut lowering = Lowering {
         setup,
@@ -204,7 +207,7 @@ impl Lowering<'_> {
     /// Whether a row is one of a constant, and no denormal.
     fn is_normal_constant(&self, row: usize) -> bool {
         let row = row - ROWS;
-        row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
+        row >= MASKS + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
     }
 
     /// A row by number.
@@ -215,7 +218,7 @@ impl Lowering<'_> {
     /// A row for an intermediate result of the instruction at hand, if there is another.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
-        (self.scratch <= SCRATCH).then(|| self.row(ROWS + Set::COUNT + self.scratch - 1))
+        (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))
     }
 
     fn push(&mut self, operation: Operation) {

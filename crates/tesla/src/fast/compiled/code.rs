@@ -7,7 +7,7 @@
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
 use super::per_lane;
-use crate::fast::lanes::{ACTIVE, PREDICATED};
+use crate::fast::lanes::PREDICATED;
 use crate::fast::lower::{Lowered, Template, Test};
 use crate::fast::operands::{Operation, Place};
 use crate::fast::words::{Kind, Transfer};
@@ -73,7 +73,7 @@ fn address_row(register: u32) -> Option<Row> {
 
 impl<'a> Way<'a> {
     pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let mask = row(program.lowered.tables.sets[ACTIVE]);
+        let mask = row(program.lowered.tables.mask);
         let rows = Rows::on(Strip::with_window(program.shared), mask, exact, false);
         Way { program, rows, loads: false, predicated: None, temporaries: Default::default() }
     }
@@ -284,7 +284,7 @@ impl<'a> Way<'a> {
     }
 
     fn effect(&mut self, operation: &Operation, template: &Template) -> Option<()> {
-        let Operation { dst, set_number: set, number, c, .. } = *operation;
+        let Operation { dst, set, number, c, .. } = *operation;
         match template {
             Template::None => return None,
             Template::Arith { op, flags } => self.arithmetic(op, operation, *flags)?,
@@ -313,7 +313,7 @@ impl<'a> Way<'a> {
     }
 
     fn arithmetic(&mut self, op: &Arith, operation: &Operation, writes_flags: bool) -> Option<()> {
-        let Operation { dst, set_number: set, dst_shift, dst_narrow, .. } = *operation;
+        let Operation { dst, set, dst_shift, dst_narrow, .. } = *operation;
         let mask = self.mask_of(set);
         let sources = [0, 1, 2].map(|number| self.source(operation, number, takes_floats(op)));
         let (mut result, flags) = self.result(op, sources, operation.c, mask)?;
