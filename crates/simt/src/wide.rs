@@ -331,19 +331,22 @@ impl Wide for Avx2 {
     #[inline(always)]
     fn merge<const N: usize>(self, row: &mut [u32; N], new: &[u32; N], bits: u64) {
         use std::arch::x86_64::{
-            _mm256_blendv_ps, _mm256_castsi256_ps, _mm256_loadu_ps, _mm256_set_epi32, _mm256_set1_epi32,
-            _mm256_sllv_epi32, _mm256_storeu_ps,
+            _mm256_blendv_epi8, _mm256_loadu_si256, _mm256_set_epi32, _mm256_set1_epi32, _mm256_sllv_epi32,
+            _mm256_srai_epi32, _mm256_storeu_si256, _mm256_sub_epi32,
         };
         let news = new.as_chunks::<8>().0;
         for (chunk, (row, new)) in row.as_chunks_mut::<8>().0.iter_mut().zip(news).enumerate() {
             // SAFETY: the processor has AVX2; loads and stores need no alignment and stay inside eight words.
             unsafe {
-                let bits = _mm256_set1_epi32((bits >> (8 * chunk)) as i32);
-                // Each lane's bit becomes a sign.
-                let members = _mm256_sllv_epi32(bits, _mm256_set_epi32(24, 25, 26, 27, 28, 29, 30, 31));
-                let (old, new) = (_mm256_loadu_ps(row.as_ptr().cast()), _mm256_loadu_ps(new.as_ptr().cast()));
-                let words = _mm256_blendv_ps(old, new, _mm256_castsi256_ps(members));
-                _mm256_storeu_ps(row.as_mut_ptr().cast(), words);
+                let bits = _mm256_set1_epi32((bits >> (32 * (chunk / 4))) as i32);
+                // Each lane's bit becomes a sign, and all bits of its word.
+                let of_first = _mm256_set_epi32(24, 25, 26, 27, 28, 29, 30, 31);
+                let counts = _mm256_sub_epi32(of_first, _mm256_set1_epi32(8 * (chunk as i32 % 4)));
+                let members = _mm256_srai_epi32::<31>(_mm256_sllv_epi32(bits, counts));
+                let old = _mm256_loadu_si256(row.as_ptr().cast());
+                // By bytes: of a blend by words the compiler makes a masked store, which is slow on AMD's processors.
+                let words = _mm256_blendv_epi8(old, _mm256_loadu_si256(new.as_ptr().cast()), members);
+                _mm256_storeu_si256(row.as_mut_ptr().cast(), words);
             }
         }
     }

@@ -213,6 +213,8 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
+    /// Bytes of s[] of a block.
+    pub(super) shared: u32,
     /// The number of registers, whose rows come first.
     registers: usize,
     /// The rows behind the registers, before the first instruction.
@@ -402,6 +404,7 @@ pub(super) fn lower(
         starts,
         entries,
         tables,
+        shared: shared_bytes as u32,
         registers,
         room,
     }

@@ -11,20 +11,20 @@
 
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
-use reconverge_simt::wide::{Wide, spread};
+use reconverge_simt::wide::Wide;
 use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::Lanes;
-use super::words::{Kind, Transfer, greatest};
+use super::words::{Kind, Transfer, Warp, greatest};
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Base, Chip, Mem, Space};
+use crate::inst::{Chip, Space};
 use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use crate::lane::interpolate::Position;
 use crate::reference::truth;
-use crate::spaces::{aligned, load_global, store_global};
+use crate::spaces::{load_global, store_global};
 use crate::state::Local;
 
 type Row = [u32; WARP];
@@ -46,13 +46,9 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 
     #[inline(always)]
     fn run<W: Wide>(mut self, wide: W) -> bool {
-        let set = usize::from(self.transfer.set & 1);
-        let bits = self.lanes.set(set);
-        if bits == 0 {
+        let Some(warp) = Warp::of(self.lanes, self.transfer, self.transfer.mem.access.bytes()) else {
             return true;
-        }
-        let members = spread(bits.into());
-        let warp = Warp { addresses: addresses(self.lanes, self.transfer), members, bits };
+        };
         match self.transfer.kind {
             Kind::LoadLock => {
                 return self.load_lock(&warp).map(|values| self.write(wide, values)).is_some();
@@ -228,62 +224,6 @@ pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Opt
     Some((context.segments.address(number, first, count)?, count as usize))
 }
 
-/// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
-#[inline(always)]
-fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
-    let Mem { base, offset, access, .. } = transfer.mem;
-    let mut addresses = [0; WARP];
-    match (transfer.base, base) {
-        (Some(place), _) => {
-            let row = lanes.row(place);
-            for lane in 0..WARP {
-                addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), access.bytes());
-            }
-        }
-        (None, Base::A(register)) => {
-            let row = lanes.a(register);
-            for lane in 0..WARP {
-                addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
-            }
-        }
-        // Lowering gives the row of every `$r`.
-        (None, Base::R(_)) => {}
-    }
-    addresses
-}
-
-/// The lanes of a set, some of which there are, and where each looks.
-#[derive(Clone, Copy)]
-struct Warp {
-    addresses: Row,
-    /// All ones for the lanes of the set, zeros for the others.
-    members: Row,
-    bits: u32,
-}
-
-impl Warp {
-    /// The lowest address and the highest.
-    #[inline(always)]
-    fn span(&self) -> (u32, u32) {
-        let (mut lowest, mut highest) = (u32::MAX, 0);
-        for lane in 0..WARP {
-            lowest = lowest.min(self.addresses[lane] | !self.members[lane]);
-            highest = highest.max(self.addresses[lane] & self.members[lane]);
-        }
-        (lowest, highest)
-    }
-
-    /// How far each lane's address lies behind the lowest; for lanes that are not in the set 0.
-    #[inline(always)]
-    fn offsets(&self, lowest: u32) -> Row {
-        let mut offsets = [0; WARP];
-        for lane in 0..WARP {
-            offsets[lane] = self.addresses[lane].wrapping_sub(lowest) & self.members[lane];
-        }
-        offsets
-    }
-}
-
 /// Replaces the word at the offset of each lane of the set, one lane after another, and gives the words before; those of
 /// other lanes are 0.
 ///
@@ -303,19 +243,6 @@ fn each_word(bytes: &mut [u8], offsets: &Row, bits: u32, new: impl Fn(usize, u32
     values
 }
 
-/// The lanes of a set that is one run and addresses one run of words, ascending: the first lane and how many.
-#[inline(always)]
-fn run(set: u32, addresses: &[u32; WARP]) -> Option<(usize, usize)> {
-    let first = set.trailing_zeros() as usize;
-    let count = (set >> (first & 31)).trailing_ones() as usize;
-    if set == 0 || set.count_ones() as usize != count {
-        return None;
-    }
-    let here = &addresses[first..first + count];
-    let follows = here.iter().zip(0..).all(|(address, lane)| *address == here[0].wrapping_add(4 * lane));
-    (follows && addresses[first].checked_add(4 * count as u32).is_some()).then_some((first, count))
-}
-
 /// Loads lane by lane.
 fn load_each<G: Store>(
     context: &Context,
@@ -329,22 +256,9 @@ fn load_each<G: Store>(
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(*bits, addresses) } else { None };
-            let done = together.is_some_and(|(first, count)| {
-                let mut words = [0; 4 * WARP];
-                let size = 4 * count;
-                let place = context.segments.address(segment, addresses[first], size as u32);
-                let there = place.is_some_and(|place| global.load(place, &mut words[..size]));
-                for (value, word) in values[0][first..].iter_mut().zip(words[..size].as_chunks::<4>().0) {
-                    *value = u32::from_le_bytes(*word);
-                }
-                there
-            });
-            if !done {
-                for lane in members(*bits) {
-                    let place = context.segments.address(segment, addresses[lane], bytes)?;
-                    put(values, lane, extended(load_global(global, place, bytes)?, access));
-                }
+            for lane in members(*bits) {
+                let place = context.segments.address(segment, addresses[lane], bytes)?;
+                put(values, lane, extended(load_global(global, place, bytes)?, access));
             }
         }
         Space::Shared => {
@@ -406,21 +320,9 @@ fn store_each<G: Store>(
     };
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(*bits, addresses) } else { None };
-            let done = together.is_some_and(|(first, count)| {
-                let mut words = [0; 4 * WARP];
-                let size = 4 * count;
-                for (word, value) in words.as_chunks_mut::<4>().0.iter_mut().zip(&values[0][first..]) {
-                    *word = value.to_le_bytes();
-                }
-                let place = context.segments.address(segment, addresses[first], size as u32);
-                place.is_some_and(|place| global.store(place, &words[..size]))
-            });
-            if !done {
-                for lane in members(*bits) {
-                    let place = context.segments.address(segment, addresses[lane], bytes)?;
-                    store_global(global, place, bytes, value(lane))?;
-                }
+            for lane in members(*bits) {
+                let place = context.segments.address(segment, addresses[lane], bytes)?;
+                store_global(global, place, bytes, value(lane))?;
             }
         }
         Space::Shared => {

@@ -66,8 +66,6 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// By operation.
     pub(super) templates: Vec<Template>,
-    /// The constants that have a row, which nothing writes, by row.
-    pub(super) constants: HashMap<usize, u32>,
     /// Lanes of a group at most.
     pub(super) width: usize,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
@@ -89,6 +87,14 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
+}
+
+impl Lowered {
+    /// The word that a row has in all lanes, if nothing writes it.
+    pub(super) fn constant(&self, place: Place) -> Option<u32> {
+        let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
+        self.room.get(MASKS + SCRATCH + row).map(|row| row.0[0])
+    }
 }
 
 /// Rows before those of intermediate results: [`MASK`](super::operands::MASK).
@@ -125,7 +131,6 @@ pub(super) fn lower(
         lowered: Lowered {
             operations: Vec::new(),
             templates: Vec::new(),
-            constants: HashMap::new(),
             width: environment.hardware.group_width,
             zero_wins: setup.zero_wins,
             fetches: Vec::new(),
@@ -146,9 +151,7 @@ pub(super) fn lower(
         singly,
     };
     lowering.program();
-    let Lowering { known, mut lowered, .. } = lowering;
-    lowered.constants = known.into_iter().map(|(bits, place)| (place.number(), bits)).collect();
-    lowered
+    lowering.lowered
 }
 
 /// Rows that the program may write.
@@ -202,12 +205,6 @@ impl Lowering<'_> {
             room.push(Row([bits; WIDEST]));
             layout.add()
         })
-    }
-
-    /// Whether a row is one of a constant, and no denormal.
-    fn is_normal_constant(&self, row: usize) -> bool {
-        let row = row - ROWS;
-        row >= MASKS + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
     }
 
     /// A row by number.

@@ -7,8 +7,8 @@ use reconverge_jit::{Path, Row, Rows, Two, Value, predicate};
 
 use super::ACTIVE_ROW;
 use crate::fast::kernels::{self, Emitter};
-use crate::fast::lanes::{FALSE, Operation, Place, TRUE, Tables};
-use crate::fast::lower::Template;
+use crate::fast::lanes::{FALSE, Operation, Place, TRUE};
+use crate::fast::lower::{Lowered, Template};
 use crate::fast::nodes;
 use crate::lane;
 use crate::meaning::AluCode;
@@ -16,18 +16,9 @@ use crate::meaning::AluCode;
 /// Bytes of a row.
 const ROW: u32 = 4 * crate::chip::LANES as u32;
 
-/// What lowering knows of the program.
-pub(super) struct Program<'a> {
-    pub(super) tables: &'a Tables,
-    /// By row, the word that it has in all lanes; its kind has no other rows.
-    pub(super) constants: &'a [(u32, Place)],
-    /// Rows of registers. What is behind them is dead at the end of a clause.
-    pub(super) registers: usize,
-}
-
 /// A segment while it is made.
 pub(super) struct Way<'a> {
-    program: &'a Program<'a>,
+    lowered: &'a Lowered,
     pub(super) rows: Rows,
     /// The predicate, and the lanes that run instructions with PRED_SEL: `None` for all.
     predicate: Option<Value>,
@@ -41,12 +32,12 @@ fn row(place: Place) -> Row {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        Way { program, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
+    pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
+        Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), predicate: None, chosen: [None; 2], skip: None }
     }
 
     fn place(&mut self, place: Place) -> Value {
-        match self.program.constants.iter().find(|(_, constant)| *constant == place) {
+        match self.lowered.constants.iter().find(|(_, constant)| *constant == place) {
             Some((word, _)) => self.rows.word(*word),
             None => self.rows.read(row(place)),
         }
@@ -76,7 +67,7 @@ impl<'a> Way<'a> {
     /// A clause ends: what is not a register is dead. Gives the lanes that UPDATE_EXECUTE_MASK switches off, among the active
     /// ones; what it says of others means nothing.
     pub(super) fn end(&mut self) -> Value {
-        let registers = self.program.registers as u32 * ROW;
+        let registers = self.lowered.registers as u32 * ROW;
         self.rows.forget(|row| matches!(row, Row::Group(place) if place >= registers));
         let none = self.rows.word(0);
         self.skip.take().unwrap_or(none)
@@ -185,7 +176,7 @@ impl<'a> Way<'a> {
     }
 
     fn dot4(&mut self, operation: &Operation, ieee: bool) -> Value {
-        let across = &self.program.tables.across[operation.number as usize];
+        let across = &self.lowered.tables.across[operation.number as usize];
         let mut sum = None;
         for slot in 0..4 {
             let [a, b] = [across[slot], across[slot + 4]].map(|source| {
@@ -239,7 +230,7 @@ impl<'a> Way<'a> {
 
 impl Path for Way<'_> {
     fn next(&self) -> Self {
-        Way::new(self.program, self.rows.exact)
+        Way::new(self.lowered, self.rows.exact)
     }
 
     fn rows(&mut self) -> &mut Rows {

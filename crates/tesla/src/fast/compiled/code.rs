@@ -26,19 +26,12 @@ const ROW: u32 = 4 * WARP as u32;
 pub(super) const C: u32 = 1;
 pub(super) const A: u32 = 5;
 
-/// What lowering knows of the program.
-pub(super) struct Program<'a> {
-    pub(super) lowered: &'a Lowered,
-    /// Bytes of s[], which is the window.
-    pub(super) shared: u32,
-}
-
 /// Flags: Z, S, C, O as truth values, the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
 /// A path of a segment while it is made.
 pub(super) struct Way<'a> {
-    program: &'a Program<'a>,
+    lowered: &'a Lowered,
     rows: Rows,
     /// Whether it loads or reads s[] at all.
     loads: bool,
@@ -50,7 +43,7 @@ pub(super) struct Way<'a> {
 
 impl Path for Way<'_> {
     fn next(&self) -> Self {
-        Way::new(self.program, self.rows.exact)
+        Way::new(self.lowered, self.rows.exact)
     }
 
     fn rows(&mut self) -> &mut Rows {
@@ -72,10 +65,10 @@ fn address_row(register: u32) -> Option<Row> {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let mask = row(program.lowered.tables.mask);
-        let rows = Rows::on(Strip::with_window(program.shared), mask, exact, false);
-        Way { program, rows, loads: false, predicated: None, temporaries: Default::default() }
+    pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
+        let mask = row(lowered.tables.mask);
+        let rows = Rows::on(Strip::with_window(lowered.shared), mask, exact, false);
+        Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
     }
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
@@ -97,7 +90,7 @@ impl<'a> Way<'a> {
 
     /// The value of a row.
     fn place(&mut self, place: Place) -> Value {
-        let lowered = self.program.lowered;
+        let lowered = self.lowered;
         if let Some(word) = lowered.constant(place) {
             return self.rows.word(word);
         }
@@ -107,7 +100,7 @@ impl<'a> Way<'a> {
 
     /// Writes a row for the lanes of a set, given by number.
     fn write(&mut self, place: Place, set: u8, value: Value) {
-        let lowered = self.program.lowered;
+        let lowered = self.lowered;
         if let Some(number) = lowered.temporary(place) {
             self.temporaries[number] = Some(value);
         } else if lowered.is_register(place) {
@@ -371,12 +364,12 @@ impl<'a> Way<'a> {
         // Words only: whether a store and a load meet is decided word by word.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
         let base = match (base, mem.base) {
-            (Some(place), _) => self.program.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
+            (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
             (None, Base::A(register)) => address_row(register.into()).is_some(),
             (None, Base::R(_)) => false,
         };
         let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
-        moves && mem.space == Space::Shared && whole && base && self.program.shared >= 4
+        moves && mem.space == Space::Shared && whole && base && self.lowered.shared >= 4
     }
 
     /// Each lane's word of s[] to a row. Or from a row to s[]: after everything else that the segment does.
@@ -438,7 +431,7 @@ impl<'a> Way<'a> {
     ) -> Option<(Value, Option<Flags>)> {
         let [a, b, c] = sources;
         let zero = self.rows.word(0);
-        let zero_wins = self.program.lowered.tables.modes.mul_zero_wins;
+        let zero_wins = self.lowered.tables.modes.mul_zero_wins;
         Some(match *op {
             Arith::Mov { .. } => (a, None),
             Arith::Add { addition, width, sat: false } => {

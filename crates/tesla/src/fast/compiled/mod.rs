@@ -23,7 +23,6 @@ use super::Fast;
 use crate::context::Context;
 use crate::flow::WARP;
 
-use code::Program;
 pub(super) use run::{Exit, Runner, Work};
 
 /// The regions of a program.
@@ -107,12 +106,11 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Compiles regions, if this host can run code, for blocks with `shared` bytes of s[].
-    pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
+    /// Compiles regions, if this host can run code.
+    pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let program = Program { lowered, shared: shared as u32 };
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
-        let trace = || trace::regions(context, &program, extent);
+        let trace = || trace::regions(context, lowered, extent);
         self.compiled = Compiled::new(self.level, [size, lowered.blocks.len()], WARP, trace);
         self
     }

@@ -9,7 +9,7 @@ use std::ops::Range;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
-use super::code::{Program, Way};
+use super::code::Way;
 use super::run::Tesla;
 use super::{Access, After, At, Call, Found, Gone, Is, Own, Registers};
 use crate::context::Context;
@@ -26,8 +26,7 @@ const MOST_BLOCKS: usize = 64;
 const ACCESS: usize = 3;
 
 /// Finds the regions of a program.
-pub(super) fn regions(context: &Context, program: &Program<'_>, extent: Extent) -> Vec<(u32, Found)> {
-    let lowered = program.lowered;
+pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
         return Vec::new();
@@ -35,14 +34,14 @@ pub(super) fn regions(context: &Context, program: &Program<'_>, extent: Extent) 
     let heads = heads(context, lowered);
     // Probed in a segment of its own, once for each operation.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
-        .map(|((_, operation), template)| Way::new(program, true).operation(operation, template))
+        .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
         .collect();
     let trace = |head| {
         let mut tracer = Tracer {
             context,
             lowered,
             has_template: &has_template,
-            builder: Builder::new(extent, Way::new(program, false), Way::new(program, true)),
+            builder: Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true)),
             begun: Begun::Not,
             blocks: Vec::new(),
             registers: Registers { touched: 0, written: 0, fresh: 0 },
