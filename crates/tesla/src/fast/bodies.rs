@@ -33,7 +33,7 @@ impl Body for Predicate {
         let table = &CONDITIONS[operation.number as usize & 31];
         let holding = wide.select(table, lanes.c(operation.c)) as u32;
         let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
-        lanes.sets[PREDICATED] = lanes.set(ACTIVE) & holding & quads;
+        lanes.sets[PREDICATED] = lanes.sets[ACTIVE] & holding & quads;
     }
 }
 
@@ -65,7 +65,7 @@ pub(super) struct Vote;
 impl Body for Vote {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let (holding, active) = (lanes.set(operation.set.into()), lanes.set(ACTIVE));
+        let (holding, active) = (lanes.set(operation.set), lanes.sets[ACTIVE]);
         let answer = if operation.number == 1 { holding == active } else { holding != 0 };
         lanes.row_mut(operation.dst).0 = [truth(answer).bits().into(); WARP];
     }
@@ -143,7 +143,7 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         let mut result = [0; WARP];
         let mut result_high = [0; WARP];
         let mut flags = [0; WARP];
-        for lane in members(lanes.set(operation.set.into())) {
+        for lane in members(lanes.set(operation.set)) {
             let src = [0, 1, 2]
                 .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
             let carry = Flags::from_bits(carry[lane]);

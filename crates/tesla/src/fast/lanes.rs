@@ -97,14 +97,23 @@ impl<'a> Lanes<'a> {
     /// Writes the lanes of a set, given by number; the others keep what they have.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: [u32; WARP]) {
-        let bits = self.set(set.into());
+        let bits = self.set(set);
         wide.write(&mut self.row_mut(place).0, &values, bits.into());
     }
 
     /// The bits of a set, given by number.
     #[inline(always)]
-    pub(super) fn set(&self, number: usize) -> u32 {
-        self.sets[number & 1]
+    pub(super) fn set(&self, number: u8) -> u32 {
+        self.sets[usize::from(number & 1)]
+    }
+
+    /// All ones for the lanes of a set, given by number, zeros for the others.
+    #[inline(always)]
+    pub(super) fn members(&self, number: u8) -> [u32; WARP] {
+        match self.set(number) {
+            u32::MAX => [u32::MAX; WARP],
+            bits => spread(bits.into()),
+        }
     }
 
     /// The active lanes become these; costs nothing if they are that already.
@@ -125,7 +134,7 @@ impl<'a> Lanes<'a> {
     /// Writes flags in the lanes of a set, given by number.
     #[inline(always)]
     pub(super) fn write_c<W: Wide>(&mut self, wide: W, register: u8, set: u8, flags: [u8; WARP]) {
-        let bytes = wide.spread_bytes::<WARP>(self.set(set.into()).into());
+        let bytes = wide.spread_bytes::<WARP>(self.set(set).into());
         let old = *self.c(register);
         let mut new = [0; WARP];
         for lane in 0..WARP {
@@ -147,7 +156,7 @@ impl<'a> Lanes<'a> {
     #[inline(always)]
     pub(super) fn write_a(&mut self, register: u8, set: u8, values: [u16; WARP]) {
         if let 1..=4 = register {
-            let words = spread::<WARP>(self.set(set.into()).into());
+            let words = self.members(set);
             let row = &mut self.a[usize::from(register) - 1];
             let old = *row;
             let mut new = [0; WARP];

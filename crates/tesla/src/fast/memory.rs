@@ -16,15 +16,16 @@ use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::Lanes;
-use super::words::{Kind, Transfer, Warp, greatest};
+use super::operands::Place;
+use super::words::{Kind, Transfer, greatest};
 use crate::access::extended;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Chip, Space};
+use crate::inst::{Base, Chip, Mem, Space};
 use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use crate::lane::interpolate::Position;
 use crate::reference::truth;
-use crate::spaces::{load_global, store_global};
+use crate::spaces::{aligned, load_global, store_global};
 use crate::state::Local;
 
 type Row = [u32; WARP];
@@ -46,47 +47,50 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
 
     #[inline(always)]
     fn run<W: Wide>(mut self, wide: W) -> bool {
-        let Some(warp) = Warp::of(self.lanes, self.transfer, self.transfer.mem.access.bytes()) else {
+        let &Transfer { kind, mem, rows, upper, set, .. } = self.transfer;
+        let bits = self.lanes.set(set);
+        if bits == 0 {
             return true;
-        };
-        match self.transfer.kind {
+        }
+        let (addresses, members) = (addresses(self.lanes, self.transfer), self.lanes.members(set));
+        let warp = Warp { addresses, members, bits };
+        let pair = [rows[0], upper[0]];
+        let done = match kind {
             Kind::LoadLock => {
-                return self.load_lock(&warp).map(|values| self.write(wide, values)).is_some();
+                self.load_lock(&warp).map(|values| self.write(wide, [rows[0], rows[1]], values))
             }
-            Kind::StoreUnlock { shift } => return self.store_unlock(&warp, shift).is_some(),
+            Kind::StoreUnlock { shift } => self.store_unlock(&warp, shift),
             Kind::Atomic { atomic, signed } => {
-                if let Some(values) = self.atomic(&warp, atomic, signed) {
-                    self.write(wide, [values]);
-                    return true;
-                }
+                self.atomic(&warp, atomic, signed).map(|values| self.write(wide, [rows[0]], [values]))
             }
             Kind::Atomic64(atomic) => {
-                if let Some(values) = self.atomic64(&warp, atomic) {
-                    self.write(wide, values);
-                    return true;
-                }
+                self.atomic64(&warp, atomic).map(|values| self.write(wide, pair, values))
             }
-            Kind::Load { .. } | Kind::Store { .. } => {}
-        }
-        self.each(&warp).map(|values| self.write(wide, values)).is_some()
+            Kind::Load { .. } | Kind::Store { .. } => None,
+        };
+        let each = || {
+            let values = self.each(&warp)?;
+            let places = match kind {
+                Kind::Load { .. } => &rows[..mem.access.bytes().div_ceil(4) as usize],
+                Kind::Atomic { .. } => &rows[..1],
+                Kind::Atomic64(_) => &pair,
+                Kind::Store { .. } | Kind::LoadLock | Kind::StoreUnlock { .. } => &[],
+            };
+            for (place, values) in places.iter().zip(values) {
+                self.write(wide, [*place], [values]);
+            }
+            Some(())
+        };
+        done.or_else(each).is_some()
     }
 }
 
 impl<G: Store> Move<'_, '_, '_, G> {
-    /// Writes the words that lanes have loaded, as far as the transfer has rows for them.
+    /// Writes what lanes have loaded.
     #[inline(always)]
-    fn write<W: Wide, const N: usize>(&mut self, wide: W, values: [Row; N]) {
-        let Transfer { kind, mem, rows, upper, set, .. } = self.transfer;
-        let (count, second) = match kind {
-            Kind::Load { .. } => (mem.access.bytes().div_ceil(4), rows[1]),
-            Kind::Store { .. } | Kind::StoreUnlock { .. } => (0, rows[1]),
-            Kind::Atomic { .. } => (1, rows[1]),
-            Kind::Atomic64(_) => (2, upper[0]),
-            Kind::LoadLock => (2, rows[1]),
-        };
-        let places = [rows[0], second, rows[2], rows[3]];
-        for (place, values) in places.into_iter().zip(values).take(count as usize) {
-            self.lanes.write(wide, place, *set, values);
+    fn write<W: Wide, const N: usize>(&mut self, wide: W, places: [Place; N], values: [Row; N]) {
+        for number in 0..N {
+            self.lanes.write(wide, places[number], self.transfer.set, values[number]);
         }
     }
 
@@ -222,6 +226,62 @@ fn before_g200(context: &Context) -> bool {
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
     Some((context.segments.address(number, first, count)?, count as usize))
+}
+
+/// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)
+#[inline(always)]
+fn addresses(lanes: &Lanes<'_>, transfer: &Transfer) -> [u32; WARP] {
+    let Mem { base, offset, access, .. } = transfer.mem;
+    let mut addresses = [0; WARP];
+    match (transfer.base, base) {
+        (Some(place), _) => {
+            let row = lanes.row(place);
+            for lane in 0..WARP {
+                addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), access.bytes());
+            }
+        }
+        (None, Base::A(register)) => {
+            let row = lanes.a(register);
+            for lane in 0..WARP {
+                addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), access.bytes());
+            }
+        }
+        // Lowering gives the row of every `$r`.
+        (None, Base::R(_)) => {}
+    }
+    addresses
+}
+
+/// The lanes of a set, some of which there are, and where each looks.
+#[derive(Clone, Copy)]
+struct Warp {
+    addresses: Row,
+    /// All ones for the lanes of the set, zeros for the others.
+    members: Row,
+    bits: u32,
+}
+
+impl Warp {
+    /// The lowest address and the highest.
+    #[inline(always)]
+    fn span(&self) -> (u32, u32) {
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for lane in 0..WARP {
+            lowest = lowest.min(self.addresses[lane] | !self.members[lane]);
+            highest = highest.max(self.addresses[lane] & self.members[lane]);
+        }
+        (lowest, highest)
+    }
+
+    /// How far each lane's address lies behind the lowest; for lanes that are not in the set 0.
+    #[inline(always)]
+    fn offsets(&self, lowest: u32) -> Row {
+        let mut offsets = [0; WARP];
+        for lane in 0..WARP {
+            offsets[lane] = self.addresses[lane].wrapping_sub(lowest) & self.members[lane];
+        }
+        offsets
+    }
 }
 
 /// Replaces the word at the offset of each lane of the set, one lane after another, and gives the words before; those of

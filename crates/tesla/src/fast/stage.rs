@@ -56,7 +56,7 @@ pub(super) struct ToOutput;
 impl Body for ToOutput {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let members = lanes.set(operation.set.into());
+        let members = lanes.set(operation.set);
         if members == 0 {
             return;
         }

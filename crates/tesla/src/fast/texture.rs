@@ -19,7 +19,7 @@ impl Body for Textured {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let tex = &lanes.tables.textures[operation.number as usize];
         let dead = if tex.live { lanes.dead } else { 0 };
-        let executing = lanes.set(operation.set.into()) & !dead;
+        let executing = lanes.set(operation.set) & !dead;
         if executing != 0 {
             textured(wide, lanes, tex, executing);
         }
@@ -116,7 +116,7 @@ impl<const FLAGS: bool> Body for Quadop<FLAGS> {
         let Quad { ops, from, fixed } = lanes.tables.quads[operation.number as usize];
         let [theirs, own, _] = operands::<true, false>(lanes, operation);
         let (mut result, mut flags) = ([0; WARP], [0; WARP]);
-        for lane in members(lanes.set(operation.set.into())) {
+        for lane in members(lanes.set(operation.set)) {
             let place = lane as u8 & 3;
             let other = lane & !3 | usize::from(from.lane(place));
             let (value, flag) =

@@ -7,7 +7,7 @@
 use reconverge_simt::by_level;
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::memory::Picked;
-use reconverge_simt::wide::{Wide, spread};
+use reconverge_simt::wide::Wide;
 
 use super::bodies::members;
 use super::lanes::Lanes;
@@ -16,7 +16,7 @@ use crate::flow::WARP;
 use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::interpolate::Position;
-use crate::spaces::{Shared, aligned};
+use crate::spaces::Shared;
 
 type Row = [u32; WARP];
 
@@ -132,8 +132,7 @@ struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-        let set = usize::from(transfer.set & 1);
-        if lanes.set(set) == 0 {
+        if lanes.set(transfer.set) == 0 {
             return true;
         }
         if SPACE == LOCAL || !WORD {
@@ -164,7 +163,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         let offset = transfer.mem.offset as u32;
         // Lower bits of an address count as zero. (13.18)
         let keep = !(Self::size(transfer) - 1);
-        let first = lanes.set(usize::from(transfer.set & 1)).trailing_zeros() as usize & 31;
+        let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
@@ -194,7 +193,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         address: impl Fn(usize) -> u32,
         (first, at): (usize, u32),
     ) -> Option<()> {
-        let members = spread(lanes.set(usize::from(transfer.set & 1)).into());
+        let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
             // The window may reach beyond what there is where its lanes do not.
@@ -214,11 +213,40 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         memory: &mut dyn Reach,
         transfer: &Transfer,
     ) -> Option<()> {
+        let offset = transfer.mem.offset as u32;
+        let keep = !(Self::size(transfer) - 1);
+        match (transfer.base, transfer.mem.base) {
+            (Some(place), _) => {
+                let base = lanes.row(place);
+                Self::moved(wide, lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
+            }
+            (None, Base::A(register)) => {
+                let base = lanes.a(register);
+                Self::moved(wide, lanes, memory, transfer, |lane| {
+                    u32::from(base[lane].wrapping_add(offset as u16)) & keep
+                })
+            }
+            (None, Base::R(_)) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn moved<W: Wide>(
+        wide: W,
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        address: impl Fn(usize) -> u32,
+    ) -> Option<()> {
+        let (bits, members) = (lanes.set(transfer.set), lanes.members(transfer.set));
         let size = Self::size(transfer);
-        let warp = Warp::of(lanes, transfer, size)?;
-        let (mut lowest, highest) = warp.span();
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for lane in 0..WARP {
+            lowest = lowest.min(address(lane) | !members[lane]);
+            highest = highest.max(address(lane) & members[lane]);
+        }
         let mut last = highest.checked_add(size - 1)?;
-        let mut offsets = warp.offsets(if SPACE == LOCAL { 0 } else { lowest });
+        let mut offsets = [0; WARP];
         if SPACE == LOCAL {
             // The lanes' own bytes lie one lane behind another.
             let each = memory.local().1;
@@ -226,11 +254,14 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                 return None;
             }
             for lane in 0..WARP {
-                offsets[lane] = offsets[lane].wrapping_add(each.wrapping_mul(lane as u32));
+                offsets[lane] = (address(lane) & members[lane]).wrapping_add(each.wrapping_mul(lane as u32));
             }
             (lowest, last) = (0, each.checked_mul(WARP as u32)? - 1);
+        } else {
+            for lane in 0..WARP {
+                offsets[lane] = address(lane).wrapping_sub(lowest) & members[lane];
+            }
         }
-        let bits = warp.bits;
         let picked = Picked::Each(&offsets, bits, size);
         match STORE {
             false => {
@@ -296,8 +327,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         transfer: &Transfer,
         start: u32,
     ) -> Option<()> {
-        let set = usize::from(transfer.set & 1);
-        let bits = lanes.set(set);
+        let bits = lanes.set(transfer.set);
         let picked = Picked::Row(bits);
         let last = start.checked_add(4 * WARP as u32 - 1)?;
         let row = transfer.rows[0];
@@ -341,7 +371,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
     ) -> Option<()> {
         let (row, last) = (transfer.rows[0], at.checked_add(3)?);
         if STORE {
-            let bits = lanes.set(transfer.set.into());
+            let bits = lanes.set(transfer.set);
             let value = lanes.row(row)[31 - (bits.leading_zeros() as usize & 31)];
             let bytes = Self::writable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             *bytes.first_chunk_mut()? = value.to_le_bytes();
@@ -399,67 +429,6 @@ impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
     fn run<W: Wide>(self, wide: W) -> bool {
         let Each(lanes, memory, transfer) = self;
         Words::<SPACE, STORE, true>::each(wide, lanes, memory, transfer).is_some()
-    }
-}
-
-/// The lanes of a set, some of which there are, and the byte address of each.
-#[derive(Clone, Copy)]
-pub(super) struct Warp {
-    /// Low bits as the access has them. (3.3, 13.18)
-    pub(super) addresses: Row,
-    /// All ones for the lanes of the set, zeros for the others.
-    members: Row,
-    pub(super) bits: u32,
-}
-
-impl Warp {
-    /// Of a transfer of so many bytes a lane; `None` if its set has no lane.
-    #[inline(always)]
-    pub(super) fn of(lanes: &Lanes<'_>, transfer: &Transfer, bytes: u32) -> Option<Warp> {
-        let bits = lanes.set(usize::from(transfer.set & 1));
-        if bits == 0 {
-            return None;
-        }
-        let Mem { base, offset, .. } = transfer.mem;
-        let mut addresses = [0; WARP];
-        match (transfer.base, base) {
-            (Some(place), _) => {
-                let row = lanes.row(place);
-                for lane in 0..WARP {
-                    addresses[lane] = aligned(row[lane].wrapping_add(offset as u32), bytes);
-                }
-            }
-            (None, Base::A(register)) => {
-                let row = lanes.a(register);
-                for lane in 0..WARP {
-                    addresses[lane] = aligned(row[lane].wrapping_add(offset as u16).into(), bytes);
-                }
-            }
-            // Lowering gives the row of every `$r`.
-            (None, Base::R(_)) => {}
-        }
-        Some(Warp { addresses, members: spread(bits.into()), bits })
-    }
-
-    /// The lowest address and the highest.
-    #[inline(always)]
-    pub(super) fn span(&self) -> (u32, u32) {
-        let (mut lowest, mut highest) = (u32::MAX, 0);
-        for lane in 0..WARP {
-            lowest = lowest.min(self.addresses[lane] | !self.members[lane]);
-            highest = highest.max(self.addresses[lane] & self.members[lane]);
-        }
-        (lowest, highest)
-    }
-
-    /// How far each lane's address lies behind the lowest; for lanes that are not in the set 0.
-    #[inline(always)]
-    pub(super) fn offsets(&self, lowest: u32) -> Row {
-        let mut offsets = [0; WARP];
-        for lane in 0..WARP {
-            offsets[lane] = self.addresses[lane].wrapping_sub(lowest) & self.members[lane];
-        }
-        offsets
     }
 }
 
