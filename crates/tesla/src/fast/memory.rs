@@ -31,7 +31,7 @@ use crate::state::Local;
 type Row = [u32; WARP];
 
 /// The words of an access, a row each.
-type Values = [Row; 4];
+type RowsOfValue = [Row; 4];
 
 /// Moves for the lanes of a set; the output is `false` when some lane cannot.
 pub(super) struct Move<'a, 'w, 'l, G> {
@@ -173,7 +173,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
     /// Moves lane by lane, and gives what was loaded.
     #[cold]
     #[inline(never)]
-    fn each(&mut self, warp: &Warp) -> Option<Values> {
+    fn each(&mut self, warp: &Warp) -> Option<RowsOfValue> {
         let Move { context, lanes, local, global, transfer } = self;
         let mut values = [[0; WARP]; 4];
         match transfer.kind {
@@ -311,7 +311,7 @@ fn load_each<G: Store>(
     global: &mut G,
     (transfer, position): (&Transfer, Position),
     Warp { addresses, bits, .. }: &Warp,
-    values: &mut Values,
+    values: &mut RowsOfValue,
 ) -> Option<()> {
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
     match transfer.mem.space {
@@ -355,7 +355,7 @@ fn load_each<G: Store>(
 }
 
 #[inline(always)]
-fn put(values: &mut Values, lane: usize, value: u128) {
+fn put(values: &mut RowsOfValue, lane: usize, value: u128) {
     for (word, row) in values.iter_mut().enumerate() {
         row[lane] = (value >> (32 * word)) as u32;
     }

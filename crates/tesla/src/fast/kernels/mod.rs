@@ -76,13 +76,13 @@ macro_rules! kernels {
         /// Returns the code of an operation: see [`super::choose`].
         pub(super) fn choose(op: &Arith, shape: Shape, level: Level) -> Option<Handler> {
             $($({
-                struct Own;
-                impl Kernel for Own {
+                struct ThisKernel;
+                impl Kernel for ThisKernel {
                     const OP: Arith = $op;
                     way! $way
                 }
-                if *op == Own::OP
-                    && let Some(handler) = $with::<Own>(shape, level)
+                if *op == ThisKernel::OP
+                    && let Some(handler) = $with::<ThisKernel>(shape, level)
                 {
                     return Some(handler);
                 }
