@@ -151,6 +151,7 @@ macro_rules! functions {
                 ///
                 /// # Safety
                 /// Pointers lead to as much memory as OpenGL accesses, and the context is current.
+                #[allow(clippy::too_many_arguments, reason = "OpenGL decides how many there are")]
                 pub(crate) unsafe fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
                     // SAFETY: the caller answers for the arguments.
                     unsafe { (self.$name)($($argument),*) }

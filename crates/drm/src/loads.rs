@@ -32,13 +32,16 @@ struct Load {
     /// Samples of the target; 0 for a target without multisampling.
     samples: i32,
     /// Creates what the frame needs, and returns the function that draws it.
-    start: fn(&Scene) -> Result<Box<dyn Fn() + '_>, String>,
+    start: fn(&Scene) -> Result<Frame<'_>, String>,
 }
+
+/// A function that draws a frame.
+type Frame<'a> = Box<dyn Fn() + 'a>;
 
 const LOADS: [Load; 13] = [
     Load {
         name: "clear",
-        about: "20 clears of colour and depth",
+        about: "20 clears of colour and depth, with a draw of 144 pixels after each",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: clear,
@@ -378,30 +381,33 @@ impl Program<'_> {
     }
 }
 
-fn clear(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
-    Ok(Box::new(|| {
+fn clear(scene: &Scene) -> Result<Frame<'_>, String> {
+    let quad = scene.quad(RAMP)?;
+    Ok(Box::new(move || {
         for number in 0..20 {
             gl!(scene, clear_color(number as f32 / 20., 0.5, 0.25, 1.); clear(COLOR_AND_DEPTH));
+            // Without it, a driver may drop all clears but the last.
+            quad.draw([0.; 2], [12. / WIDTH as f32, 12. / HEIGHT as f32], 0.);
         }
     }))
 }
 
-fn solid(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn solid(scene: &Scene) -> Result<Frame<'_>, String> {
     let quad = scene.quad("#version 120\nuniform vec4 tint; void main() { gl_FragColor = tint; }")?;
     Ok(Box::new(move || quad.fill(20)))
 }
 
-fn fill(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn fill(scene: &Scene) -> Result<Frame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || quad.fill(20)))
 }
 
-fn blend(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn blend(scene: &Scene) -> Result<Frame<'_>, String> {
     gl!(scene, enable(BLEND); blend_func(SOURCE_ALPHA, ONE_MINUS_SOURCE_ALPHA));
     fill(scene)
 }
 
-fn depth(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn depth(scene: &Scene) -> Result<Frame<'_>, String> {
     gl!(scene, enable(DEPTH_TEST); depth_func(LESS));
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || {
@@ -413,13 +419,13 @@ fn depth(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
     }))
 }
 
-fn bilinear(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn bilinear(scene: &Scene) -> Result<Frame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     Ok(Box::new(move || quad.fill(10)))
 }
 
-fn trilinear(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn trilinear(scene: &Scene) -> Result<Frame<'_>, String> {
     scene.texture(LINEAR_MIPMAP_LINEAR);
     let quad = scene.quad(
         "#version 120
@@ -429,7 +435,7 @@ fn trilinear(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
     Ok(Box::new(move || quad.fill(10)))
 }
 
-fn mandelbrot(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn mandelbrot(scene: &Scene) -> Result<Frame<'_>, String> {
     let quad = scene.quad(
         "#version 120
         varying vec2 t;
@@ -446,7 +452,7 @@ fn mandelbrot(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
     Ok(Box::new(move || quad.fill(1)))
 }
 
-fn mesh(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn mesh(scene: &Scene) -> Result<Frame<'_>, String> {
     let side = CELLS + 1;
     let vertex = |at: u32| {
         let [x, y] = [at % side, at / side].map(|at| at as f32 / CELLS as f32 * 2. - 1.);
@@ -502,18 +508,18 @@ fn small_quads(quad: Program<'_>) {
     }
 }
 
-fn draws(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn draws(scene: &Scene) -> Result<Frame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || small_quads(quad)))
 }
 
-fn textured_draws(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn textured_draws(scene: &Scene) -> Result<Frame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     Ok(Box::new(move || small_quads(quad)))
 }
 
-fn upload(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn upload(scene: &Scene) -> Result<Frame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     let all: Vec<Vec<u32>> = (0..6).map(texels).collect();
@@ -525,7 +531,7 @@ fn upload(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
     }))
 }
 
-fn read_back(scene: &Scene) -> Result<Box<dyn Fn() + '_>, String> {
+fn read_back(scene: &Scene) -> Result<Frame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || {
         let mut pixels = vec![0u32; PIXELS as usize];

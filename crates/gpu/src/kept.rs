@@ -1,40 +1,58 @@
 //! Loaded shaders that later draws use again.
 
-use std::collections::VecDeque;
-
 /// Shaders that are kept, at most.
 const MOST: usize = 32;
 
-/// Loaded shaders by what they were loaded from, the latest used last.
+/// Loaded shaders by what they were loaded from.
 #[derive(Clone, Debug)]
-pub(crate) struct Kept<K, L>(VecDeque<(K, L)>);
+pub(crate) struct Kept<K, L> {
+    shaders: Vec<Shader<K, L>>,
+    /// How often a shader was requested.
+    requests: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Shader<K, L> {
+    key: K,
+    loaded: L,
+    /// The number of its last request.
+    used: u64,
+}
 
 impl<K, L> Default for Kept<K, L> {
     fn default() -> Kept<K, L> {
-        Kept(VecDeque::new())
+        Kept { shaders: Vec::new(), requests: 0 }
     }
 }
 
-impl<K: PartialEq, L: Clone> Kept<K, L> {
-    /// Returns the shader of a key, and loads it if it is not kept.
+impl<K, L> Kept<K, L> {
+    /// Returns the shader whose key is `same`, with its key, or loads both if it is not kept. A draw makes no key: a comparison
+    /// needs less.
     ///
     /// # Errors
     /// The errors of `load`.
-    pub(crate) fn get<E>(&mut self, key: K, load: impl FnOnce(&K) -> Result<L, E>) -> Result<L, E> {
-        let at = self.0.iter().position(|(known, _)| *known == key);
-        let kept = match at.and_then(|at| self.0.remove(at)) {
-            Some(kept) => kept,
+    pub(crate) fn get<E>(
+        &mut self,
+        same: impl Fn(&K) -> bool,
+        load: impl FnOnce() -> Result<(K, L), E>,
+    ) -> Result<(&K, &mut L), E> {
+        self.requests += 1;
+        let place = match self.shaders.iter().position(|shader| same(&shader.key)) {
+            Some(place) => place,
             None => {
-                let loaded = load(&key)?;
-                (key, loaded)
+                let (key, loaded) = load()?;
+                if self.shaders.len() == MOST {
+                    let oldest = self.shaders.iter().enumerate().min_by_key(|(_, shader)| shader.used);
+                    let oldest = oldest.map_or(0, |(place, _)| place);
+                    self.shaders.swap_remove(oldest);
+                }
+                self.shaders.push(Shader { key, loaded, used: 0 });
+                self.shaders.len() - 1
             }
         };
-        let loaded = kept.1.clone();
-        self.0.push_back(kept);
-        if self.0.len() > MOST {
-            self.0.pop_front();
-        }
-        Ok(loaded)
+        let shader = &mut self.shaders[place];
+        shader.used = self.requests;
+        Ok((&shader.key, &mut shader.loaded))
     }
 }
 
@@ -46,11 +64,11 @@ mod tests {
     fn a_shader_is_loaded_again_only_after_many_others() {
         let (mut kept, mut loads) = (Kept::default(), 0);
         let mut get = |key: usize| {
-            kept.get(key, |key| {
+            let load = || {
                 loads += 1;
-                if *key == usize::MAX { Err("no program") } else { Ok(format!("{key}")) }
-            })
-            .map(|loaded| (loaded, loads))
+                if key == usize::MAX { Err("no program") } else { Ok((key, format!("{key}"))) }
+            };
+            kept.get(|known| *known == key, load).map(|(_, loaded)| (loaded.clone(), loads))
         };
         assert_eq!([0, 0, 1, 0].map(&mut get).map(|got| got.map(|(_, loads)| loads)), [1, 1, 2, 2].map(Ok));
         assert_eq!(get(usize::MAX), Err("no program"));

@@ -22,6 +22,7 @@ impl Register {
     }
 
     /// Whether the register at an address is one of these.
+    #[cfg(test)]
     pub(crate) const fn has(&self, address: u32) -> bool {
         address >= self.address && address < self.address + 4 * self.count
     }
@@ -37,6 +38,37 @@ pub(crate) const fn ignored(name: &'static str, address: u32, count: u32, why: &
     Register { name, address, count, ignored: Some(why), relocated: false }
 }
 
+/// Registers by address.
+#[derive(Debug)]
+pub(crate) struct Table {
+    registers: Vec<&'static Register>,
+    /// Address of the first register.
+    first: u32,
+    /// By register from there on, the place in the list; beyond its end if there is none.
+    places: Vec<u16>,
+}
+
+impl Table {
+    /// The registers of these lists. The first that has an address counts.
+    pub(crate) fn new(lists: &[&'static [Register]]) -> Table {
+        let registers: Vec<&'static Register> = lists.iter().copied().flatten().collect();
+        let first = registers.iter().map(|register| register.address).min().unwrap_or(0);
+        let end = registers.iter().map(|register| register.address + 4 * register.count).max();
+        let mut places = vec![u16::MAX; (end.unwrap_or(first) - first) as usize / 4];
+        for (place, register) in registers.iter().enumerate().rev() {
+            let start = (register.address - first) as usize / 4;
+            places[start..][..register.count as usize].fill(place as u16);
+        }
+        Table { registers, first, places }
+    }
+
+    /// The registers at an address, if they are known.
+    pub(crate) fn get(&self, address: u32) -> Option<&'static Register> {
+        let place = address.checked_sub(self.first)? / 4;
+        self.registers.get(usize::from(*self.places.get(place as usize)?)).copied()
+    }
+}
+
 /// Registers that are read, by name: `NAME = address * count`, and `relocated` where a relocation follows.
 macro_rules! addresses {
     ($($(#[doc = $doc:literal])* $name:ident = $address:literal * $count:literal $($how:ident)?;)*) => {
@@ -48,3 +80,20 @@ macro_rules! addresses {
 }
 
 pub(crate) use addresses;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_register_is_found_in_the_first_list_that_has_it() {
+        const FIRST: &[Register] = &[read("A", 0x20, 2), read("B", 0x40, 1)];
+        const SECOND: &[Register] = &[ignored("C", 0x18, 4, "none"), ignored("D", 0x30, 1, "none")];
+        let table = Table::new(&[FIRST, SECOND]);
+        for address in (0..0x60).step_by(4) {
+            let found = FIRST.iter().chain(SECOND).find(|register| register.has(address));
+            assert_eq!(table.get(address), found, "{address:#x}");
+        }
+        assert_eq!(Table::new(&[]).get(0), None);
+    }
+}

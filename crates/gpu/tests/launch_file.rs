@@ -80,7 +80,7 @@ fn everything() -> Launch {
     (environment.dx10_clamp, environment.prefer_vector) = (false, false);
     (environment.start, environment.base_vertex, environment.base_instance) = (1, 5, u32::MAX);
     environment.semantics = vec![3, 1];
-    environment.fetch_program = Some(FetchProgram { words: words(8), start: 2 });
+    environment.fetch_program = Some(FetchProgram { words: words(8).into(), start: 2 });
     launch.covered = Some((0..20).map(|lane| lane % 3 != 0).collect());
     launch.scatter = words(9);
     launch.inputs = vec![

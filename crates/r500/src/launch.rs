@@ -87,6 +87,25 @@ impl Environment {
         }
     }
 
+    /// Whether some float constant of a run of a program is a denormal.
+    pub(crate) fn has_denormals(&self, setup: &Setup) -> bool {
+        let denormal =
+            |(_, value): &(u8, [u32; 4])| value.iter().any(|bits| f32::from_bits(*bits).is_subnormal());
+        setup.constants.iter().chain(&self.constants).any(denormal)
+    }
+
+    /// Returns whether lowering gives the same program for both environments, if both or none of them have constants that
+    /// are denormals: they differ at most in constants. Images are the same only if they are shared.
+    pub fn lowers_alike(&self, other: &Environment) -> bool {
+        let Environment { constants: _, textures, hardware } = self;
+        let texture = |((unit, one), (number, other)): (&(u8, Texture), &(u8, Texture))| {
+            unit == number && one.is_same(other)
+        };
+        *hardware == other.hardware
+            && textures.len() == other.textures.len()
+            && textures.iter().zip(&other.textures).all(texture)
+    }
+
     /// The float constants of a run of a program: its own, replaced by those of the environment.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
         let mut constants = vec![[0; 4]; CONSTANTS];

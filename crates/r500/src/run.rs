@@ -25,8 +25,10 @@ pub struct Loaded {
     setup: Arc<Setup>,
     environment: Arc<Environment>,
     options: Options,
-    /// By the temporaries that inputs write.
-    fast: Arc<Forms<u128, Fast>>,
+    /// Whether some float constant is a denormal.
+    denormals: bool,
+    /// By the temporaries that inputs write, and by [`Loaded::denormals`].
+    fast: Arc<Forms<(u128, bool), Fast>>,
 }
 
 impl Loaded {
@@ -53,7 +55,25 @@ impl Loaded {
     ) -> Result<Loaded, LaunchError> {
         environment.check()?;
         let (setup, environment) = (setup.clone(), environment.clone());
-        Ok(Loaded { setup, environment, options: *options, fast: Arc::default() })
+        let denormals = environment.has_denormals(&setup);
+        Ok(Loaded { setup, environment, options: *options, denormals, fast: Arc::default() })
+    }
+
+    /// The same program for another environment. It is lowered again only if the environments do not
+    /// [lower alike](Environment::lowers_alike), or when constants become denormals.
+    ///
+    /// # Errors
+    /// The environment does not fit the machine.
+    pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
+        let loaded = Loaded::of(&self.setup, environment, &self.options)?;
+        let same = environment.lowers_alike(&self.environment);
+        let fast = if same { self.fast.clone() } else { loaded.fast };
+        Ok(Loaded { fast, ..loaded })
+    }
+
+    /// The decoded program.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
     }
 
     /// The environment that the program is loaded for.
@@ -111,7 +131,12 @@ impl Loaded {
         // Compiled regions do not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
         let lower = || Fast::lowered(setup, &launch, options, None, false);
-        let lowered = self.fast.of(&launch.temps(), (engine, launch.groups()), lower, Fast::with_code);
+        let lowered = self.fast.of(
+            &(launch.temps(), self.denormals),
+            (engine, launch.groups()),
+            lower,
+            Fast::with_code,
+        );
         match (engine.not_compiled(), lowered) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
                 true => parallel::run_in_order(&fast, setup, &launch, options, observer),
@@ -331,13 +356,15 @@ impl Run {
 
     /// The program lowered; `None` where the options name the reference interpreter.
     fn lowered(&mut self) -> Option<Arc<Fast>> {
-        let Run { loaded: Loaded { setup, options, fast: forms, .. }, launch, fast, group, .. } = self;
+        let Run {
+            loaded: Loaded { setup, options, denormals, fast: forms, .. }, launch, fast, group, ..
+        } = self;
         if options.engine() == Engine::Reference {
             return None;
         }
         let made = fast.get_or_insert_with(|| {
             let lower = || Fast::lowered(setup, launch, options, None, false);
-            let fast = forms.plain(&launch.temps(), lower);
+            let fast = forms.plain(&(launch.temps(), *denormals), lower);
             fast.prepare(group);
             fast
         });

@@ -6,7 +6,7 @@ use reconverge_simt::loaded::count_decoded;
 use thiserror::Error;
 
 use crate::flow::{LoopConstant, Step};
-use crate::inst::{self, Body, CONSTANTS, Inst, LOOP_CONSTANTS, SLOTS, TARGETS, WORDS};
+use crate::inst::{self, Body, CONSTANTS, Inst, LOOP_CONSTANTS, SLOTS, Source, TARGETS, WORDS};
 use crate::violations::{Violation, violations};
 use crate::words::*;
 
@@ -256,6 +256,23 @@ impl Setup {
             self.end = self.offset + end_addr;
         }
         Ok(())
+    }
+
+    /// The float constants that the program may read, in order.
+    pub fn constants_read(&self) -> Vec<u8> {
+        let mut read = [false; CONSTANTS];
+        let instructions = self.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
+        for inst in instructions {
+            let Body::Alu(alu) = &inst.body else { continue };
+            for source in alu.rgb_sources.src.iter().chain(&alu.alpha_sources.src) {
+                match source {
+                    Source::Const { rel: true, .. } => read = [true; CONSTANTS],
+                    Source::Const { addr, .. } => read[usize::from(*addr) % CONSTANTS] = true,
+                    Source::Temp { .. } | Source::Inline { .. } => {}
+                }
+            }
+        }
+        (0..=u8::MAX).filter(|number| read[usize::from(*number)]).collect()
     }
 
     /// The words of the loaded slots in order.

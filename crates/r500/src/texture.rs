@@ -15,6 +15,13 @@ pub struct Texture {
     pub sampler: Sampler,
 }
 
+impl Texture {
+    /// Returns whether both share an image and read it alike.
+    pub(crate) fn is_same(&self, other: &Texture) -> bool {
+        Arc::ptr_eq(&self.image, &other.image) && self.sampler == other.sampler
+    }
+}
+
 /// Where a lane fetches, with what its level of detail may depend on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Coordinates {

@@ -38,6 +38,33 @@ pub struct Resources {
     pub samplers: BTreeMap<u8, TextureSampler>,
 }
 
+impl Resources {
+    /// [`Environment::lowers_alike`] of resources.
+    fn lowers_alike(&self, other: &Resources) -> bool {
+        let Resources {
+            constant_buffers: _,
+            constant_file: _,
+            // Flow reads these when it needs them.
+            loop_constants: _,
+            booleans: _,
+            vertex_buffers,
+            textures,
+            samplers,
+        } = self;
+        let buffer = |((id, one), (number, other)): ((&u8, &VertexBuffer), (&u8, &VertexBuffer))| {
+            id == number && one.is_read_alike(other)
+        };
+        let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
+            id == number && one.is_same(other)
+        };
+        vertex_buffers.len() == other.vertex_buffers.len()
+            && textures.len() == other.textures.len()
+            && vertex_buffers.iter().zip(&other.vertex_buffers).all(buffer)
+            && textures.iter().zip(&other.textures).all(texture)
+            && *samplers == other.samplers
+    }
+}
+
 /// Values of one register at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Input {
@@ -50,8 +77,8 @@ pub struct Input {
 /// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
-    /// The words.
-    pub words: Vec<u32>,
+    /// The words. Shared, so that an environment is cheap to copy and to compare.
+    pub words: Arc<[u32]>,
     /// Its first instruction, in 64-bit words.
     pub start: u32,
 }
@@ -207,12 +234,50 @@ impl Environment {
         self.dx10_clamp = register >> 21 & 1 != 0;
     }
 
-    /// The environment as lowering sees it: vertex buffers without their contents.
-    pub fn without_contents(&self) -> Environment {
-        let mut bare = self.clone();
-        let buffers = [&mut bare.resources, &mut bare.alternate].map(|all| all.vertex_buffers.values_mut());
-        buffers.into_iter().flatten().for_each(|buffer| buffer.bytes = Arc::default());
-        bare
+    /// Returns whether a program is decoded alike for both environments.
+    pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
+        (self.code_options(), self.start) == (other.code_options(), other.start)
+            && self.fetch_program == other.fetch_program
+    }
+
+    /// Returns whether lowering gives the same program for both environments: they differ at most in values of constants and in
+    /// contents of vertex buffers. Images are the same only if they are shared.
+    pub fn lowers_alike(&self, other: &Environment) -> bool {
+        let Environment {
+            chip,
+            stage,
+            start,
+            num_gprs,
+            clause_temps,
+            stack_size,
+            dx10_clamp,
+            prefer_vector,
+            resources,
+            alternate,
+            fetch_program,
+            base_vertex,
+            base_instance,
+            semantics,
+            scratch_dwords,
+            record_dwords,
+            call_limit,
+            dx10_loop_limit,
+            fused_muladd_64,
+            ldexp_64_integer_first,
+        } = self;
+        (*chip, *stage, *start) == (other.chip, other.stage, other.start)
+            && (*num_gprs, *clause_temps, *stack_size)
+                == (other.num_gprs, other.clause_temps, other.stack_size)
+            && (*dx10_clamp, *prefer_vector) == (other.dx10_clamp, other.prefer_vector)
+            && (*base_vertex, *base_instance) == (other.base_vertex, other.base_instance)
+            && (*scratch_dwords, *record_dwords) == (other.scratch_dwords, other.record_dwords)
+            && (*call_limit, *dx10_loop_limit) == (other.call_limit, other.dx10_loop_limit)
+            && (*fused_muladd_64, *ldexp_64_integer_first)
+                == (other.fused_muladd_64, other.ldexp_64_integer_first)
+            && *semantics == other.semantics
+            && *fetch_program == other.fetch_program
+            && resources.lowers_alike(&other.resources)
+            && alternate.lowers_alike(&other.alternate)
     }
 
     /// What an instruction with this ALT_CONST reads.

@@ -215,6 +215,13 @@ impl VertexBuffer {
         }
     }
 
+    /// Returns whether elements of both buffers are in the same places and mean the same.
+    pub(crate) fn is_read_alike(&self, other: &VertexBuffer) -> bool {
+        let VertexBuffer { bytes: _, stride, nan_outside, format, number, swap } = self;
+        (*stride, *nan_outside, *format) == (other.stride, other.nan_outside, other.format)
+            && (*number, *swap) == (other.number, other.swap)
+    }
+
     /// Word 2 of the vertex resource: stride, CLAMP_X, format, number and swap.
     pub fn word2(&self) -> u32 {
         let (num_format, signed, no_zero) = match self.number {

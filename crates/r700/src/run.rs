@@ -48,19 +48,18 @@ impl Loaded {
     }
 
     /// The same program for another environment. It is decoded again only if the environment changes how, and lowered again
-    /// only if more differs than the contents of vertex buffers.
+    /// unless the environments [lower alike](Environment::lowers_alike).
     ///
     /// # Errors
     /// As [`Loaded::new`].
     pub fn with_environment(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
-        let decoding = |of: &Environment| (of.code_options(), of.start, of.fetch_program.clone());
-        if decoding(environment) != decoding(self.environment()) {
+        if !environment.decodes_alike(self.environment()) {
             let program = Program::from_words(self.words.to_vec());
             return Loaded::new(&program, environment, &self.origin.options);
         }
         environment.check()?;
         let launch = Arc::new(Launch::of(environment.clone(), 0, Vec::new()));
-        let same = environment.without_contents() == self.environment().without_contents();
+        let same = environment.lowers_alike(self.environment());
         let fast = if same { self.fast.clone() } else { Arc::default() };
         Ok(Loaded { words: self.words.clone(), origin: Origin { launch, ..self.origin.clone() }, fast })
     }

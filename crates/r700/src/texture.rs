@@ -18,6 +18,15 @@ pub struct Texture {
     pub select: [Component; 4],
 }
 
+impl Texture {
+    /// Returns whether both share an image and read it alike.
+    pub(crate) fn is_same(&self, other: &Texture) -> bool {
+        let Texture { image, integer, fractions, select } = self;
+        Arc::ptr_eq(image, &other.image)
+            && (*integer, *fractions, *select) == (other.integer, other.fractions, other.select)
+    }
+}
+
 /// A component of what a texture gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {

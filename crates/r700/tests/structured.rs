@@ -589,7 +589,7 @@ impl Prepared {
                 LoopConstant(count | 3 << 12 | 0xff << 24);
         }
         launch.environment_mut().fetch_program =
-            lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text), start: 0 });
+            lowered.fetch.as_ref().map(|text| FetchProgram { words: words(text).into(), start: 0 });
         let words = words(&lowered.main);
         let code = Arc::new(Code::new(&words, 0, launch.environment.code_options()));
         let fetch = lowered.fetch.map_or(String::new(), |text| format!("\nfetch program:\n{text}"));
@@ -650,7 +650,7 @@ fn no_program_breaks_a_rule_of_the_manual() {
     for seed in 0..300 {
         let Some(prepared) = Prepared::new(seed, &program(seed)) else { continue };
         let fetch = prepared.launch.environment.fetch_program.iter().map(|program| &program.words);
-        for words in fetch.chain([&prepared.words]) {
+        for words in fetch.map(|words| &words[..]).chain([&prepared.words[..]]) {
             let mut findings = lint(words, prepared.launch.environment.chip);
             // What stands behind COND(FALSE) is never reached.
             findings.retain(|finding| finding.rule.severity > Severity::Note);

@@ -477,7 +477,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     /// Shades the first quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
     fn shade_once(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<Shaded, P::Error> {
         self.flush()?;
-        self.append(level, slopes, &quads[..ROW / 4], true);
+        // Lanes that are not covered may have ended.
+        let whole: Vec<Quad> = quads[..ROW / 4].iter().map(|quad| Quad { covered: 0xf, ..*quad }).collect();
+        self.append(level, slopes, &whole, true);
         let shaded = self.program.run(&self.batch.fragments);
         self.batch.clear();
         let shaded = shaded?;

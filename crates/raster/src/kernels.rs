@@ -312,19 +312,20 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
+/// whole row uses the room.
 #[inline(always)]
-fn row(column: &LaneWords, first: usize, group: &Group<'_>) -> Words {
+fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Words) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {
-        return *words;
+        return words;
     }
-    let mut row = [0; LANES];
+    *room = [0; LANES];
     let words = column.get(first..).unwrap_or_default();
     let count = words.len().min(4 * group.quads.len());
-    row[..count].copy_from_slice(&words[..count]);
-    row
+    room[..count].copy_from_slice(&words[..count]);
+    room
 }
 
 #[inline(always)]
@@ -459,7 +460,7 @@ impl Band<'_> {
             let source = shaded.colors.get(target.color)?.as_ref()?;
             let is_bytes = matches!(color, Color::Bytes(_)) && target.blend.is_none();
             let words = source.each_ref().map(|column| [column.first().copied().unwrap_or(0); LANES]);
-            is_bytes.then(|| placed(target, &words.each_ref().map(floats))[0])
+            is_bytes.then(|| placed(target, words.each_ref())[0])
         };
         let all = draw.targets.iter().zip(&self.kernels.colors);
         if uniform { all.map(fixed).collect() } else { vec![None; draw.targets.len()] }
@@ -486,15 +487,17 @@ impl Band<'_> {
                 *live &= u32::from(*killed).wrapping_sub(1);
             }
         }
+        let mut room = [0; LANES];
         if let Some((compare, reference)) = draw.alpha_test {
             let alpha = match shaded.colors.first() {
-                Some(Some(color)) => floats(&row(&color[3], group.shaded, group)),
+                Some(Some(color)) => floats(row(&color[3], group.shaded, group, &mut room)),
                 _ => [0.; LANES],
             };
             keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
         }
         if let Some(masks) = &shaded.mask {
-            keep(&mut live, &holds(&row(masks, group.shaded, group), &[0; LANES], |mask, _| mask & 1 != 0));
+            let masks = row(masks, group.shaded, group, &mut room);
+            keep(&mut live, &holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
         }
         if live == [0; LANES] {
             return 0;
@@ -544,15 +547,15 @@ impl Band<'_> {
                 let places = cells.places(group, live);
                 let stored = cells.load(&places, live);
                 let layout = Layout::of(*format);
-                let (mut passes, mut codes) = ([u32::MAX; LANES], [0; LANES]);
+                let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], [0; LANES]);
                 if let Some(compare) = tests.depth {
-                    let depths = row(depths, first, group);
+                    let depths = row(depths, first, group, &mut room);
                     let before = part(&stored, layout.depth);
                     if *format == DepthFormat::Float32 {
-                        codes = depths;
+                        codes = *depths;
                         passes = compared(compare, &floats(&codes), &floats(&before));
                     } else {
-                        codes = fractions(&floats(&depths));
+                        codes = fractions(&floats(depths));
                         passes = compared(compare, &codes, &before);
                     }
                 }
@@ -592,14 +595,15 @@ impl Band<'_> {
     fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
         let Merge { batch, shaded, .. } = *self.merge;
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
-        let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group));
+        let mut room = [0; LANES];
+        let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
             let is_seen = |front: &bool| usize::from(!front) == number;
             if !fronts.iter().any(is_seen) {
                 continue;
             }
-            let (of_side, values) = tested(side, references.as_ref(), stored, passes);
+            let (of_side, values) = tested(side, references, stored, passes);
             for (lane, (new, holds)) in new.iter_mut().zip(&mut holds).enumerate() {
                 if fronts.get(lane / 4).is_some_and(is_seen) {
                     (*new, *holds) = (values[lane], of_side[lane]);
@@ -623,7 +627,7 @@ impl Band<'_> {
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
             let places = cells.places(group, &mut live);
-            cells.store(&places, &live, &row(&source[*chan], group.shaded, group));
+            cells.store(&places, &live, row(&source[*chan], group.shaded, group, &mut [0; LANES]));
             return;
         }
         let Color::Bytes(cells) = color else {
@@ -645,20 +649,19 @@ impl Band<'_> {
         } else {
             [0; LANES]
         };
-        let source = || [0, 1, 2, 3].map(|chan| floats(&row(&source[chan], group.shaded, group)));
-        let blended = target.blend.as_ref().map(|blend| {
-            let second = match shaded.colors.get(1) {
-                Some(Some(second)) if reads_second(blend) => {
-                    [0, 1, 2, 3].map(|chan| floats(&row(&second[chan], group.shaded, group)))
-                }
-                _ => [[0.; LANES]; 4],
-            };
-            Blending::new(blend, &source(), &second, target, &stored)
-        });
-        let mut words = match (&blended, fixed) {
-            (Some(blending), _) => placed(target, &[0, 1, 2, 3].map(|chan| blending.channel(chan))),
+        let (mut room, mut others) = ([[0; LANES]; 4], [[0; LANES]; 4]);
+        let mut words = match (&target.blend, fixed) {
             (None, Some(word)) => [word; LANES],
-            (None, None) => placed(target, &source()),
+            (None, None) => placed(target, rows(source, group, &mut room)),
+            (Some(blend), _) => {
+                let second = match shaded.colors.get(1) {
+                    Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
+                    _ => [&[0; LANES]; 4],
+                };
+                let source = rows(source, group, &mut room);
+                let colors = Blending::new(blend, source, second, target, &stored).colors();
+                placed(target, colors.each_ref())
+            }
         };
         if written != u32::MAX {
             for lane in 0..LANES {
@@ -669,32 +672,39 @@ impl Band<'_> {
     }
 }
 
+/// The components of a colour in a group.
+#[inline(always)]
+fn rows<'a>(columns: &'a [LaneWords; 4], group: &Group<'_>, room: &'a mut [Words; 4]) -> [&'a Words; 4] {
+    let [r, g, b, a] = room.each_mut();
+    let [red, green, blue, alpha] = columns;
+    let of = |column: &'a LaneWords, room: &'a mut Words| row(column, group.shaded, group, room);
+    [of(red, r), of(green, g), of(blue, b), of(alpha, a)]
+}
+
 /// The components of colours that are written, as bytes in their places.
 #[inline(always)]
-fn placed(target: &Target, colors: &[Floats; 4]) -> Words {
+fn placed(target: &Target, colors: [&Words; 4]) -> Words {
+    // One loop for all components: what it computes stays in registers.
+    let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
+    let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
+    let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
     let mut words = [0; LANES];
-    for (chan, place) in target.places.iter().enumerate() {
-        let Some(place) = place.filter(|_| target.mask >> chan & 1 != 0) else { continue };
-        let bytes = bytes(&colors[chan]);
-        for lane in 0..LANES {
-            words[lane] |= bytes[lane] << (8 * place);
+    for lane in 0..LANES {
+        for chan in 0..4 {
+            words[lane] |= (byte(f32::from_bits(colors[chan][lane])) & masks[chan]) << shifts[chan];
         }
     }
     words
 }
 
-/// Fractions as bytes: [`Format::write`](crate::format::Format::write).
+/// A fraction as a byte: [`Format::write`](crate::format::Format::write).
 #[inline(always)]
-fn bytes(values: &Floats) -> Words {
+fn byte(value: f32) -> u32 {
     /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
     const WHOLE: f32 = 12_582_912.;
-    let mut bytes = [0; LANES];
-    for lane in 0..LANES {
-        let value = if values[lane] > 0. { values[lane] } else { 0. };
-        let value = if value < 1. { value } else { 1. };
-        bytes[lane] = value.mul_add(255., WHOLE).to_bits() & 0xff;
-    }
-    bytes
+    let value = if value > 0. { value } else { 0. };
+    let value = if value < 1. { value } else { 1. };
+    value.mul_add(255., WHOLE).to_bits() & 0xff
 }
 
 /// Whether a factor is of the second colour.
@@ -740,65 +750,85 @@ fn each(value: impl Fn(usize) -> f32) -> Floats {
     values
 }
 
+/// A byte as a fraction: the quotient of singles by 255, by a product and its correction.
+#[inline(always)]
+fn fraction(byte: u32) -> f32 {
+    const RECIPROCAL: f32 = 1. / 255.;
+    let byte = byte as i32 as f32;
+    let near = byte * RECIPROCAL;
+    (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
+}
+
+/// A colour times a factor. What is multiplied by nothing is nothing.
+#[inline(always)]
+fn product(color: f32, factor: f32) -> f32 {
+    if factor == 0. { 0. } else { color * factor }
+}
+
 impl<'a> Blending<'a> {
     #[inline(always)]
     fn new(
         blend: &'a Blend,
-        source: &[Floats; 4],
-        second: &[Floats; 4],
+        source: [&Words; 4],
+        second: [&Words; 4],
         target: &Target,
         stored: &Words,
     ) -> Blending<'a> {
         let mut destination = [[0.; LANES]; 4];
         for (chan, place) in target.places.iter().enumerate() {
             destination[chan] = match place {
-                // A quotient of doubles that is rounded to a single is the quotient of singles.
-                Some(place) => each(|lane| (stored[lane] >> (8 * place) & 0xff) as i32 as f32 / 255.),
+                Some(place) => each(|lane| fraction(stored[lane] >> (8 * place) & 0xff)),
                 None => [if chan == 3 { 1. } else { 0. }; LANES],
             };
         }
         Blending {
             blend,
-            source: [0, 1, 2, 3].map(|chan| clamp(blend.range, source[chan])),
-            second: [0, 1, 2, 3].map(|chan| clamp(blend.range, second[chan])),
+            source: source.map(|row| clamp(blend.range, floats(row))),
+            second: second.map(|row| clamp(blend.range, floats(row))),
             destination,
             constant: blend.constant.map(|value| clamp(blend.range, [value; LANES])[0]),
         }
     }
 
-    /// A component of the result.
+    /// The components of the result.
     #[inline(always)]
-    fn channel(&self, at: usize) -> Floats {
-        let (by_source, equation, by_destination) = if at == 3 { self.blend.alpha } else { self.blend.color };
-        let (source, destination) = (&self.source[at], &self.destination[at]);
-        let products =
-            || (self.product(source, by_source, at), self.product(destination, by_destination, at));
-        let result = match equation {
-            Equation::Add => {
-                let (source, destination) = products();
-                each(|lane| source[lane] + destination[lane])
+    fn colors(&self) -> [Words; 4] {
+        let mut colors = [[0; LANES]; 4];
+        for (part, chans) in [(self.blend.color, 0..3), (self.blend.alpha, 3..4)] {
+            let (by_source, equation, by_destination) = part;
+            // A factor that is the same for all components is computed once.
+            let first = chans.start;
+            let (mut left, mut right) = (self.factor(by_source, first), self.factor(by_destination, first));
+            for chan in chans {
+                if chan != first && has_components(by_source) {
+                    left = self.factor(by_source, chan);
+                }
+                if chan != first && has_components(by_destination) {
+                    right = self.factor(by_destination, chan);
+                }
+                let (source, destination) = (&self.source[chan], &self.destination[chan]);
+                let one = |lane: usize| product(source[lane], left[lane]);
+                let other = |lane: usize| product(destination[lane], right[lane]);
+                let result = match equation {
+                    Equation::Add => each(|lane| one(lane) + other(lane)),
+                    Equation::Subtract => each(|lane| one(lane) - other(lane)),
+                    Equation::ReverseSubtract => each(|lane| other(lane) - one(lane)),
+                    Equation::Min => each(|lane| source[lane].min(destination[lane])),
+                    Equation::Max => each(|lane| source[lane].max(destination[lane])),
+                };
+                colors[chan] = clamp(self.blend.range, result).map(f32::to_bits);
             }
-            Equation::Subtract => {
-                let (source, destination) = products();
-                each(|lane| source[lane] - destination[lane])
-            }
-            Equation::ReverseSubtract => {
-                let (source, destination) = products();
-                each(|lane| destination[lane] - source[lane])
-            }
-            Equation::Min => each(|lane| source[lane].min(destination[lane])),
-            Equation::Max => each(|lane| source[lane].max(destination[lane])),
-        };
-        clamp(self.blend.range, result)
+        }
+        colors
     }
 
-    /// A colour times a factor. What is multiplied by nothing is nothing.
+    /// A factor for a component.
     #[inline(always)]
-    fn product(&self, color: &Floats, factor: Factor, at: usize) -> Floats {
+    fn factor(&self, factor: Factor, at: usize) -> Floats {
         let Blending { source, second, destination, constant, .. } = self;
-        let factor = match factor {
-            Factor::Zero => return [0.; LANES],
-            Factor::One => return *color,
+        match factor {
+            Factor::Zero => [0.; LANES],
+            Factor::One => [1.; LANES],
             Factor::Source => source[at],
             Factor::OneMinusSource => each(|lane| 1. - source[at][lane]),
             Factor::SourceAlpha => source[3],
@@ -807,7 +837,7 @@ impl<'a> Blending<'a> {
             Factor::OneMinusDestinationAlpha => each(|lane| 1. - destination[3][lane]),
             Factor::Destination => destination[at],
             Factor::OneMinusDestination => each(|lane| 1. - destination[at][lane]),
-            Factor::SourceAlphaSaturate if at == 3 => return *color,
+            Factor::SourceAlphaSaturate if at == 3 => [1.; LANES],
             Factor::SourceAlphaSaturate => each(|lane| source[3][lane].min(1. - destination[3][lane])),
             Factor::Constant => [constant[at]; LANES],
             Factor::OneMinusConstant => [1. - constant[at]; LANES],
@@ -817,7 +847,32 @@ impl<'a> Blending<'a> {
             Factor::OneMinusSecond => each(|lane| 1. - second[at][lane]),
             Factor::SecondAlpha => second[3],
             Factor::OneMinusSecondAlpha => each(|lane| 1. - second[3][lane]),
-        };
-        each(|lane| if factor[lane] == 0. { 0. } else { color[lane] * factor[lane] })
+        }
+    }
+}
+
+/// Whether a factor may differ between the components of a colour.
+fn has_components(factor: Factor) -> bool {
+    matches!(
+        factor,
+        Factor::Source
+            | Factor::OneMinusSource
+            | Factor::Destination
+            | Factor::OneMinusDestination
+            | Factor::Constant
+            | Factor::OneMinusConstant
+            | Factor::Second
+            | Factor::OneMinusSecond
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_the_quotient_by_255() {
+        (0..256)
+            .for_each(|byte| assert_eq!(fraction(byte).to_bits(), (byte as f32 / 255.).to_bits(), "{byte}"));
     }
 }

@@ -308,8 +308,11 @@ impl FragmentProgram for Program {
             colors: vec![own(0), Some(second)],
             depth: self.computes_depth.then(|| column(&|word| word & 0x7fff_ffff)),
             stencil: None,
-            killed: if self.kills {
-                plain(red).iter().map(|word| word & 4 != 0).collect()
+            killed: if self.kills || self.uniform {
+                // A lane that only helps may have ended.
+                let ends =
+                    |(lane, word): (usize, &u32)| self.kills && word & 4 != 0 || !fragments.is_covered(lane);
+                plain(red).iter().enumerate().map(ends).collect()
             } else {
                 Vec::new()
             },

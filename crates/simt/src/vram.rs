@@ -206,6 +206,16 @@ impl<'a> Vram<'a> {
             })
     }
 
+    /// Returns whether the little-endian words from `at` on are in memory and equal to `words`.
+    pub fn holds_words(self, at: usize, words: &[u32]) -> bool {
+        match self.units(at, size_of_val(words)) {
+            Some(units) => {
+                units.iter().zip(words).all(|(unit, word)| u32::from_le(unit.load(Relaxed)) == *word)
+            }
+            None => words.iter().zip((at..).step_by(WORD)).all(|(word, at)| self.word(at) == Some(*word)),
+        }
+    }
+
     /// Changes an element of up to 16 bytes and returns the result of `change`, or `None` if the element is not in memory.
     /// The element is stored only if `change` modifies it. The whole change is not atomic.
     #[inline]

@@ -9,6 +9,7 @@ use reconverge_simt::memory::Store;
 use reconverge_simt::{Event, GroupId, GroupTrap, Observer, Step, Trap, stop};
 
 use crate::context::{Common, Context, Turn};
+use crate::launch::Setup;
 use crate::state::Warp;
 use crate::trap::Cause;
 
@@ -18,8 +19,8 @@ pub const SLICE: u32 = 1024;
 
 /// What executes the instructions of a warp: an engine, ready for a program.
 pub trait Executor: Sync {
-    /// Gives a new block what the engine keeps there.
-    fn prepare(&self, _block: &mut Block) {}
+    /// Gives a new block of a launch with this set-up what the engine keeps there.
+    fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
     /// Runs a warp for at least one and at most `most` instructions, until it ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;

@@ -142,7 +142,7 @@ impl Grid {
     fn new_block<E: Executor>(&self, executor: &E, index: [u32; 2], warps: Vec<Warp>) -> Block {
         let common = Common::new(index, warps.len(), self.context.code.words().len());
         let mut block = Block::new(common, warps);
-        executor.prepare(&mut block);
+        executor.prepare(&mut block, self.launch.setup());
         block
     }
 

@@ -113,6 +113,15 @@ impl Setup {
         self.local_size().map(|_| ())
     }
 
+    /// Returns whether lowering gives the same program for both: they differ at most in the contents of c[]. Images are the
+    /// same only if they are shared.
+    pub fn lowers_alike(&self, other: &Setup) -> bool {
+        let Setup { chip, registers, local_bytes, code_base, constants: _, textures, limits, modes } = self;
+        (*chip, *registers, *local_bytes) == (other.chip, other.registers, other.local_bytes)
+            && (*code_base, *limits, *modes) == (other.code_base, other.limits, other.modes)
+            && textures.is_same(&other.textures)
+    }
+
     /// Bytes of l[] a thread, as they are allocated. (1.6)
     pub(crate) fn local_size(&self) -> Result<u32, LaunchError> {
         match self.local_bytes {

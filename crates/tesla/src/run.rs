@@ -25,7 +25,7 @@ use crate::code::Code;
 use crate::context::Context;
 use crate::fast::{Fast, lockstep, parallel};
 use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
-use crate::launch::{Environment, Launch, LaunchError, Outcome, RunError};
+use crate::launch::{Environment, Launch, LaunchError, Outcome, RunError, Setup};
 use crate::reference::Reference;
 use crate::trap::Cause;
 
@@ -62,6 +62,19 @@ impl Loaded {
         environment.setup.check(code.words().len())?;
         let (code, environment) = (code.clone(), environment.clone());
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
+    }
+
+    /// The same program for another environment of its stage, whose code is at the same place. It is lowered again unless the
+    /// set-ups [lower alike](Setup::lowers_alike).
+    ///
+    /// # Errors
+    /// As [`Loaded::new`].
+    pub fn with_setup(&self, setup: Arc<Setup>) -> Result<Loaded, LaunchError> {
+        setup.check(self.code.words().len())?;
+        let same = setup.lowers_alike(&self.environment.setup);
+        let fast = if same { self.fast.clone() } else { Arc::default() };
+        let environment = Environment { stage: self.environment.stage, setup };
+        Ok(Loaded { environment, fast, ..self.clone() })
     }
 
     /// The environment that the program is loaded for.
@@ -356,7 +369,7 @@ impl Run {
         self.block.warps.iter_mut().for_each(|warp| warp.file_mut().remove_room());
         if let Some(fast) = &mut self.fast {
             *fast = Arc::new(Fast::of(&grid, self.level));
-            fast.prepare(&mut self.block);
+            fast.prepare(&mut self.block, grid.launch().setup());
         }
         self.grid = Arc::new(grid);
     }

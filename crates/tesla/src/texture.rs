@@ -101,6 +101,21 @@ pub struct Textures {
 }
 
 impl Textures {
+    /// Returns whether both have the same samplers and textures that share their images.
+    pub(crate) fn is_same(&self, other: &Textures) -> bool {
+        let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
+            let Texture { image, integer, compared } = one;
+            id == number
+                && Arc::ptr_eq(image, &other.image)
+                && (*integer, *compared) == (other.integer, other.compared)
+        };
+        self.textures.len() == other.textures.len()
+            && self.textures.iter().zip(&other.textures).all(texture)
+            && self.samplers == other.samplers
+    }
+}
+
+impl Textures {
     /// Binds an image and the sampler that reads it under one number, as most programs do.
     pub fn bind(&mut self, number: u8, image: Arc<Image>, sampler: Sampler) {
         self.textures.insert(number, Texture::new(image, false));

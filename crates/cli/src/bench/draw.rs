@@ -173,6 +173,9 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     }
 }
 
+/// Seconds of processor and of the wall for a frame, by renderer and number of threads.
+type Turn<'a> = BTreeMap<(&'a str, u16), [f64; 2]>;
+
 /// Runs a load on every renderer in turn, as often as asked. Every other turn goes through the renderers backwards.
 fn measure(
     load: &Load,
@@ -185,7 +188,7 @@ fn measure(
         .iter()
         .flat_map(|renderer| threads.iter().map(move |threads| (renderer, *threads)))
         .collect();
-    let mut turns: Vec<BTreeMap<(&str, u16), [f64; 2]>> = Vec::new();
+    let mut turns: Vec<Turn<'_>> = Vec::new();
     for _ in 0..args.runs {
         let mut turn = BTreeMap::new();
         for (renderer, threads) in &sides {
@@ -203,7 +206,7 @@ fn measure(
     sides.sort_by_key(|(renderer, threads)| {
         (renderers.iter().position(|known| known.name == renderer.name), *threads)
     });
-    let of = |value: &dyn Fn(&BTreeMap<(&str, u16), [f64; 2]>) -> Option<f64>| {
+    let of = |value: &dyn Fn(&Turn<'_>) -> Option<f64>| {
         let values: Vec<f64> = turns.iter().filter_map(value).collect();
         (!values.is_empty()).then(|| median(values))
     };

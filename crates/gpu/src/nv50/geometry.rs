@@ -13,9 +13,8 @@ use reconverge_tesla::state::Emitted;
 use super::Map;
 use super::bindings::Bindings;
 use super::methods::tesla as m;
-use super::shader::{GEOMETRY, Shader};
+use super::shader::{Cache, GEOMETRY, Shader};
 use super::state::{State, Unknown};
-use super::texture::Images;
 use super::vertex::Batch;
 use crate::Fault;
 use crate::capture::Watch;
@@ -76,7 +75,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
 /// Runs the geometry program on the vertices that a vertex program left.
 pub(super) fn run(
     context: &Context<'_>,
-    (unknown, watch, images): (&mut Unknown, &mut Watch, &mut Images),
+    (unknown, watch, cache): (&mut Unknown, &mut Watch, &mut Cache),
     memory: Vram<'_>,
     topology: Topology,
     batch: &Batch,
@@ -103,7 +102,7 @@ pub(super) fn run(
         inputs.insert(number as u16, found.iter().map(address).collect());
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
-    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), images, memory, *options, watch)?;
+    let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), cache, memory, *options, watch)?;
     let launch = Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.concat() };
     let outcome = shader.run(Launch::Geometry(launch), &mut None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);

@@ -3,31 +3,11 @@
 //! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h` and `nv_m2mf.xml.h`; addresses are byte addresses. A method that is called and
 //! not listed here is named once and counted.
 
+use std::sync::LazyLock;
+
 use reconverge_isa::word;
 
-/// Some methods one behind another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Method {
-    /// The header's name, of the first.
-    pub(super) name: &'static str,
-    /// Byte address of the first.
-    pub(super) method: u32,
-    /// How many.
-    pub(super) count: u32,
-    /// Why it changes no result; `None` for one that is read.
-    pub(super) ignored: Option<&'static str>,
-}
-
-impl Method {
-    /// Whether the method at an address is one of these.
-    const fn has(&self, method: u32) -> bool {
-        method >= self.method && method < self.method + 4 * self.count
-    }
-}
-
-const fn ignored(name: &'static str, method: u32, count: u32, why: &'static str) -> Method {
-    Method { name, method, count, ignored: Some(why) }
-}
+use crate::register::{Register as Method, Table, ignored};
 
 /// Methods that are read, by name.
 macro_rules! methods {
@@ -35,10 +15,10 @@ macro_rules! methods {
         $(#[doc = $doc])*
         #[allow(missing_docs)]
         pub(super) mod $object {
-            use super::Method;
+            use crate::register::{Register as Method, read};
             $(pub(crate) const $name: u32 = $method;)*
             pub(super) const READ: &[Method] =
-                &[$(Method { name: stringify!($name), method: $method, count: $count, ignored: None }),*];
+                &[$(read(stringify!($name), $method, $count)),*];
         }
     };
 }
@@ -362,7 +342,10 @@ impl Object {
 
     /// The methods at an address, if they are known.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
-        self.methods().into_iter().flatten().find(|known| known.has(method))
+        static TABLES: LazyLock<[Table; 3]> = LazyLock::new(|| {
+            [Object::Tesla, Object::TwoD, Object::M2mf].map(|object| Table::new(&object.methods()))
+        });
+        TABLES[self as usize].get(method)
     }
 
     /// What methods hold after a reset that the driver relies on.
@@ -464,10 +447,10 @@ mod tests {
     fn no_method_is_listed_twice() {
         for object in [Object::Tesla, Object::TwoD, Object::M2mf] {
             let mut all: Vec<_> = object.methods().into_iter().flatten().collect();
-            all.sort_by_key(|known| known.method);
+            all.sort_by_key(|known| known.address);
             for pair in all.windows(2) {
-                let end = pair[0].method + 4 * pair[0].count;
-                assert!(end <= pair[1].method, "{}: {} and {}", object.name(), pair[0].name, pair[1].name);
+                let end = pair[0].address + 4 * pair[0].count;
+                assert!(end <= pair[1].address, "{}: {} and {}", object.name(), pair[0].name, pair[1].name);
             }
         }
     }

@@ -53,10 +53,9 @@ use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
 use query::Counters;
-use shader::{FRAGMENT, Shader, VERTEX};
+use shader::{Cache, FRAGMENT, Shader, VERTEX};
 use state::{State, Unknown, fields, load};
 use surface::Slices;
-use texture::Images;
 use twod::Upload;
 use vertex::{ATTRIBUTES, Batch, Fetch};
 
@@ -90,7 +89,7 @@ pub struct Nv50 {
     m2mf: State,
     unknown: Unknown,
     bindings: Bindings,
-    images: Images,
+    cache: Cache,
     current: [[u32; 4]; ATTRIBUTES],
     batch: Option<Batch>,
     /// What VERTEX_DATA is read with, until a method changes.
@@ -123,7 +122,7 @@ impl Nv50 {
             m2mf: State::new(Object::M2mf),
             unknown: Unknown::default(),
             bindings: Bindings::default(),
-            images: Images::default(),
+            cache: Cache::default(),
             current: [[0, 0, 0, 1f32.to_bits()]; ATTRIBUTES],
             batch: None,
             fetch: None,
@@ -171,11 +170,11 @@ impl Nv50 {
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
                     d2::SIFC_DATA => {
-                        self.images.changed();
+                        self.cache.images.changed();
                         twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word)
                     }
                     0x08dc if self.draws_conditionally(memory, false) => {
-                        self.images.changed();
+                        self.cache.images.changed();
                         twod::blit(&self.twod, &mut self.unknown, memory);
                     }
                     _ => {}
@@ -184,7 +183,7 @@ impl Nv50 {
             Object::M2mf => {
                 self.m2mf.set(method, word);
                 if method == m2mf::BUF_NOTIFY {
-                    self.images.changed();
+                    self.cache.images.changed();
                     copy::copy(&self.m2mf, &mut self.unknown, memory);
                 }
             }
@@ -198,7 +197,7 @@ impl Nv50 {
                 2 => {
                     let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
-                    self.images.changed();
+                    self.cache.images.changed();
                 }
                 // Everything before is done.
                 1 | 4 => {}
@@ -224,7 +223,7 @@ impl Nv50 {
                 if offset < size {
                     let at = start.saturating_add(offset);
                     memory.write(at, &word.to_le_bytes());
-                    self.images.written(&(at..at.saturating_add(4)));
+                    self.cache.images.written(&(at..at.saturating_add(4)));
                 }
                 self.tesla.set(m::CB_ADDR, at.wrapping_add(0x100));
             }
@@ -266,11 +265,11 @@ impl Nv50 {
                 self.array(memory, count);
             }
             m::CLEAR_BUFFERS if self.draws_conditionally(memory, true) => {
-                self.images.changed();
+                self.cache.images.changed();
                 clear::clear(&self.tesla, &mut self.unknown, memory, word);
             }
             m::QUERY_GET => {
-                self.images.changed();
+                self.cache.images.changed();
                 let offsets = self.feedback.offsets;
                 query::get(&self.tesla, &mut self.unknown, &self.counters, offsets, memory, word);
             }
@@ -405,7 +404,7 @@ impl Nv50 {
             captured.primitive = format!("{topology:?}");
         }
         let bound = (state, &self.bindings, &mut *unknown);
-        let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.images, memory, self.options, watch)?;
+        let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
         let launch =
             launch::Vertex { setup: vertex.setup(), lanes: batch.lanes.len(), inputs: inputs(state, batch) };
         let mut recording = captured
@@ -432,7 +431,7 @@ impl Nv50 {
                     bindings: &self.bindings,
                     options: self.options,
                 };
-                let environment = (unknown, watch, &mut self.images);
+                let environment = (unknown, watch, &mut self.cache);
                 let made = geometry::run(&context, environment, memory, topology, batch, &results)?;
                 topology = made.topology;
                 (made.slots, made.runs.into())
@@ -440,7 +439,7 @@ impl Nv50 {
         };
         let state = &self.tesla;
         if state.flag(m::STRMOUT_ENABLE) {
-            self.images.changed();
+            self.cache.images.changed();
             self.feedback.write(
                 state,
                 &mut self.counters,
@@ -486,7 +485,7 @@ impl Nv50 {
         let vertices: Vec<Vertex> = slots.iter().map(|slots| reads.vertex(state, slots)).collect();
         let bound = (state, &self.bindings, &mut *unknown);
         let shader =
-            Shader::new(FRAGMENT, self.chip, bound, &mut self.images, memory, self.options, &mut self.watch)?;
+            Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, &mut self.watch)?;
         let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
         stage.record(captured.as_mut(), &draw);
         slices.take(memory);
@@ -497,8 +496,8 @@ impl Nv50 {
         let in_place = slices.is_empty();
         slices.put(memory);
         match in_place {
-            true => draw.written().for_each(|range| self.images.written(&range)),
-            false => self.images.changed(),
+            true => draw.written().for_each(|range| self.cache.images.written(&range)),
+            false => self.cache.images.changed(),
         }
         let counts = drawn?;
         if state.flag(m::SAMPLECNT_ENABLE) {
@@ -573,7 +572,7 @@ impl Gpu for Nv50 {
     }
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        self.images.changed();
+        self.cache.images.changed();
         for segment in segments {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));

@@ -1,6 +1,7 @@
 //! Runs programs: what a stage reads, from methods and memory.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,10 +12,10 @@ use reconverge_simt::vram::Vram;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, length};
 use reconverge_tesla::inst::{
-    Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Stage, TexOp,
+    Base, Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Stage, TexOp,
 };
 use reconverge_tesla::launch::{
-    Environment, Fragment, LaneResult, Launch, Outcome, RunError, Setup, Varying, Vertex,
+    Environment, Fragment, LaneResult, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::Loaded;
 use reconverge_tesla::uses::accesses;
@@ -25,6 +26,7 @@ use super::state::{State, Unknown, load};
 use super::texture::{self, Images, Read};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
+use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// Bytes of the window of a stage's code.
@@ -66,11 +68,47 @@ pub(super) const FRAGMENT: Unit = Unit {
 /// A stage's program with all that it reads.
 pub(super) struct Shader {
     unit: Unit,
-    /// The program as it is observed, and as it runs.
-    observed: ChipProgram,
+    /// The words of the program.
+    words: Arc<[u32]>,
     loaded: Loaded,
     options: Options,
     is_plain: bool,
+}
+
+/// Programs of draws before.
+pub(super) type Programs = Kept<Key, Program>;
+
+/// What decoding a program depends on.
+#[derive(Clone, Debug)]
+pub(super) struct Key {
+    stage: Stage,
+    /// Address of the first word in the window.
+    start: u32,
+    words: Arc<[u32]>,
+    options: Options,
+}
+
+/// A program, decoded.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    words: Arc<[u32]>,
+    code: Arc<Code>,
+    reads: BTreeSet<Read>,
+    /// Bytes of each constant buffer that it may read.
+    constants: [usize; 16],
+    /// What it may use of l[].
+    local_bytes: u32,
+    /// Whether some instruction depends on the lane, or acts outside of it.
+    is_special: bool,
+    /// Lowered for set-ups, which have no constants.
+    lowered: Kept<Arc<Setup>, Loaded>,
+}
+
+/// Programs and images of draws before.
+#[derive(Debug, Default)]
+pub(super) struct Cache {
+    pub(super) programs: Programs,
+    pub(super) images: Images,
 }
 
 impl Shader {
@@ -79,46 +117,82 @@ impl Shader {
         unit: Unit,
         chip: Chip,
         (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
-        images: &mut Images,
+        Cache { programs, images }: &mut Cache,
         memory: Vram<'_>,
         options: Options,
         watch: &mut Watch,
     ) -> Result<Shader, Fault> {
+        let stage = unit.stage;
         let (window, start) = (state.address(unit.window), state.word(unit.start) & (WINDOW - 8));
-        let in_memory = |at: u32| load(memory, window.saturating_add(at as usize));
-        let mut found = Found::new(in_memory, start, (chip, unit.stage));
-        let observed = watch.program(ChipProgram {
-            isa: Isa::Tesla,
-            chip: chip.name(),
-            stage: unit.stage.any(),
-            words: found.words.clone(),
-            base: start,
-            state: Vec::new(),
-        });
-        if observed.words != found.words {
-            let words = &observed.words;
-            let changed = |at: u32| words.get((at - start) as usize / 4).copied().unwrap_or(0);
-            found = Found::new(changed, start, (chip, unit.stage));
-        }
+        let place = |at: u32| window.saturating_add(at as usize);
+        let found = || Found::new(|at| load(memory, place(at)), start, (chip, stage));
+        let make = |found: Found| {
+            let words: Arc<[u32]> = found.words.as_slice().into();
+            let code = Code::of(&words, start, (stage, chip), &found.insts);
+            let Found { reads, constants, local_bytes, is_special, .. } = found;
+            let program = Program {
+                words: words.clone(),
+                code: Arc::new(code),
+                reads,
+                constants,
+                local_bytes,
+                is_special,
+                lowered: Kept::default(),
+            };
+            Ok::<_, Infallible>((Key { stage, start, words, options }, program))
+        };
+        let alike = |key: &Key| (key.stage, key.start, key.options) == (stage, start, options);
+        let program = match watch.is_on() {
+            false => programs
+                .get(|key| alike(key) && memory.holds_words(place(start), &key.words), || make(found())),
+            true => {
+                let mut found = found();
+                let observed = watch.program(chip_program(unit, chip, start, &found.words));
+                if observed.words != found.words {
+                    let words = &observed.words;
+                    let changed = |at: u32| words.get((at - start) as usize / 4).copied().unwrap_or(0);
+                    found = Found::new(changed, start, (chip, stage));
+                }
+                let words = found.words.clone();
+                programs.get(|key| alike(key) && *key.words == *words, || make(found))
+            }
+        };
+        let Ok((_, program)) = program;
         let mut setup = Setup::new(chip);
         setup.registers = state.word(unit.registers).clamp(4, 128);
-        setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).max(found.local_bytes);
+        setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).max(program.local_bytes);
         setup.code_base = start;
         setup.modes.mul_zero_wins = state.word(m::MUL_ZERO_WINS) & 0x1_0000 != 0;
+        let bound = (state, bindings, unknown);
+        texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
+        let fault = |error: LaunchError| Fault::Trap(format!("{}: {error}", unit.name));
+        let lowered = program.lowered.get(
+            |known| known.lowers_alike(&setup),
+            || {
+                let bare = Arc::new(setup.clone());
+                let environment = Environment { stage, setup: bare.clone() };
+                Ok((bare, Loaded::of(&program.code, &environment, &options)?))
+            },
+        );
+        let (_, lowered) = lowered.map_err(fault)?;
         for (slot, bound) in bindings.constants[unit.program].iter().enumerate() {
             let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
                 continue;
             };
+            // An observer gets everything.
+            let size = if watch.is_on() { size } else { size.min(program.constants[slot]) };
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, &memory.bytes(start..end));
         }
-        let bound = (state, bindings, unknown);
-        texture::bind(&mut setup.textures, unit, &found.reads, bound, images, memory);
-        let code = Code::of(&found.words, start, (unit.stage, chip), &found.insts);
-        let environment = Environment { stage: unit.stage, setup: setup.into() };
-        let loaded = Loaded::of(&Arc::new(code), &environment, &options);
-        let loaded = loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
-        Ok(Shader { unit, observed, loaded, options, is_plain: !found.is_special })
+        let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
+        let is_plain = !program.is_special;
+        Ok(Shader { unit, words: program.words.clone(), loaded, options, is_plain })
+    }
+
+    /// The program as it is observed.
+    fn observed(&self) -> ChipProgram {
+        let Setup { chip, code_base, .. } = *self.loaded.environment().setup;
+        chip_program(self.unit, chip, code_base, &self.words)
     }
 
     /// Returns whether lanes with the same inputs have the same results.
@@ -134,14 +208,14 @@ impl Shader {
     /// A recording of vertices: index and instance of each.
     pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
         let launch = Vertex { setup: self.setup(), lanes: 0, inputs: BTreeMap::new() };
-        Recording::vertices(&self.observed, Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
+        Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
     /// A recording of the fragments of a draw, of which so many registers are results.
     pub(super) fn fragments(&self, results: usize, captured: &mut Captured, draw: &Draw) -> Recording {
         let launch = Fragment { helpers: true, kept: Some(results), ..Fragment::new(self.setup(), 0) };
         let machine = Machine::TeslaFragment(Box::new(launch));
-        Recording::fragments(&self.observed, machine, self.options, (captured, draw))
+        Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
     /// Runs it, and adds that to what is captured; of fragments, with their pixels.
@@ -178,6 +252,11 @@ fn is_plain(inst: &Inst) -> bool {
         Op::Memory(_) => true,
     };
     !reads_special && !by_lane && inst.lanes == 15
+}
+
+fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> ChipProgram {
+    let stage = unit.stage.any();
+    ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
 
 /// How many lanes a launch has, and the words that they start from.
@@ -231,6 +310,8 @@ struct Found {
     /// The instructions that can be decoded, with the places of their words.
     insts: Vec<(usize, Inst)>,
     reads: BTreeSet<Read>,
+    /// Bytes of each constant buffer that it may read.
+    constants: [usize; 16],
     /// What it may use of l[].
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
@@ -248,6 +329,8 @@ impl Found {
     fn new(word: impl Fn(u32) -> u32, start: u32, (chip, stage): (Chip, Stage)) -> Found {
         let mut found = Found::default();
         let (mut at, mut furthest) = (start, start);
+        // Whether everything that can run is found, and where branches go.
+        let (mut complete, mut targets) = (true, Vec::new());
         while at < WINDOW {
             let words = [word(at), word(at + 4)];
             let count = length(words[0]);
@@ -256,6 +339,7 @@ impl Found {
             let Ok(inst) = decode(words, chip, stage) else {
                 found.is_special = true;
                 // A trap when it is reached. Where a branch goes further, there may be more.
+                complete = false;
                 if at > furthest {
                     break;
                 }
@@ -268,8 +352,15 @@ impl Found {
             found.is_special |= !is_plain(&inst);
             for (place, _) in accesses(&inst, stage).memory {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
-                if place.space == Space::Local {
-                    found.local_bytes = found.local_bytes.max(LOCAL);
+                match place.space {
+                    Space::Local => found.local_bytes = found.local_bytes.max(LOCAL),
+                    Space::Const(bank) => {
+                        let fixed = place.base == Base::A(0) && !place.increment;
+                        let end = usize::from(place.offset as u16) + place.access.bytes() as usize;
+                        let bytes = &mut found.constants[usize::from(bank) % 16];
+                        *bytes = if fixed { end.max(*bytes) } else { usize::MAX };
+                    }
+                    _ => {}
                 }
             }
             let always = inst.guard == Guard::ALWAYS;
@@ -278,6 +369,8 @@ impl Found {
             match inst.op {
                 Op::Control(control) => {
                     furthest = furthest.max(control.target().unwrap_or(0));
+                    targets.extend(control.target());
+                    complete &= !matches!(control, Control::BraIndirect { .. });
                     ends |= always && matches!(control, Control::Bra { .. } | Control::Ret | Control::Trap);
                 }
                 Op::Group(Group::Tex(tex)) => {
@@ -289,6 +382,13 @@ impl Found {
             if ends && at > furthest {
                 break;
             }
+        }
+        let begins = |target: &u32| {
+            let place = target.checked_sub(start).map(|offset| offset as usize / 4);
+            place.is_some_and(|place| found.insts.binary_search_by_key(&place, |(at, _)| *at).is_ok())
+        };
+        if !complete || !targets.iter().all(begins) {
+            found.constants = [usize::MAX; 16];
         }
         found
     }

@@ -1,14 +1,17 @@
 //! Runs vertex programs: what the vertex unit has in its memory and registers, as a launch of the machine.
 
+use std::borrow::Cow;
 use std::fmt::Display;
 use std::iter;
+use std::mem::take;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::pvs::inst::OUTPUTS;
-use reconverge_r500::pvs::launch::{Environment, Input, Launch, RunError};
+use reconverge_r500::pvs::launch::{Environment, Input, Launch, LaunchError, RunError};
 use reconverge_r500::pvs::run::Loaded;
 use reconverge_simt::Options;
 
@@ -23,10 +26,18 @@ use crate::observe::{ChipProgram, Machine, Rows};
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
+/// What decoding a program depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Key {
+    words: Arc<[u32]>,
+    registers: Registers,
+    options: Options,
+}
+
 /// The vertex program with its constants; it runs on any number of vertices.
 pub(super) struct VertexProgram {
-    /// The program as it is observed, and as it runs.
-    observed: ChipProgram,
+    chip: Chip,
+    key: Key,
     loaded: Loaded,
     options: Options,
 }
@@ -46,24 +57,46 @@ impl VertexProgram {
         options: Options,
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
-        let (words, registers) = program(state);
-        let (isa, stage) = (Isa::R500, Stage::Vertex);
-        let program = ChipProgram { isa, chip: chip.name, stage, words, base: 0, state: registers };
-        let observed = watch.program(program);
-        let constants = (0..CONSTANTS).map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect();
-        let key = (observed.clone(), Environment { constants }, options);
-        let loaded = state.vertex_programs.get(key, |(program, environment, options)| {
-            Loaded::new(&program.program(), &environment.clone().into(), options)
-        });
-        let loaded = loaded.map_err(fault)?;
-        Ok(VertexProgram { observed, loaded, options })
+        let (slots, registers) = program(state);
+        let mut programs = take(&mut state.vertex_programs);
+        let words = state.pvs_words(slots);
+        let words: Cow<'_, [u32]> = match watch.is_on() {
+            false => words.into(),
+            true => watch.program(chip_program(chip, words, &registers)).words.into(),
+        };
+        let alike = |key: &Key| key.options == options && *key.words == *words && key.registers == registers;
+        let load = || {
+            let program = chip_program(chip, &words, &registers).program();
+            let loaded = Loaded::new(&program, &Arc::default(), &options)?;
+            let key = Key { words: (*words).into(), registers, options };
+            Ok::<_, LaunchError>((key, loaded))
+        };
+        let found = programs.get(alike, load).map(|(key, loaded)| (key.clone(), loaded.clone()));
+        state.vertex_programs = programs;
+        let (key, loaded) = found.map_err(fault)?;
+        let setup = loaded.setup();
+        let (base, most) = (usize::from(setup.constant_base), usize::from(setup.constant_max));
+        let numbers = match watch.is_on() {
+            false => base..(base + most + 1).min(base + CONSTANTS),
+            // An observer gets everything.
+            true => 0..CONSTANTS,
+        };
+        let numbers = numbers.map(|number| number % CONSTANTS);
+        let constants = numbers.map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect();
+        let loaded = loaded.with_environment(&Environment { constants }.into());
+        Ok(VertexProgram { chip, key, loaded, options })
+    }
+
+    /// The program as it is observed.
+    fn observed(&self) -> ChipProgram {
+        chip_program(self.chip, &self.key.words, &self.key.registers)
     }
 
     /// A recording of vertices of these indices.
     pub(super) fn vertices(&self, numbers: &[u32]) -> Recording {
         let launch = Launch { environment: self.loaded.environment().clone(), ..Launch::default() };
         let vertices = numbers.iter().map(|number| [*number, 0]).collect();
-        Recording::vertices(&self.observed, Machine::Pvs(Box::new(launch)), self.options, vertices)
+        Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
     /// What it leaves of these vertices: vectors in the order of its output registers.
@@ -103,27 +136,47 @@ impl VertexProgram {
     }
 }
 
-/// The words of the program, and the registers that it runs by.
-fn program(state: &mut State) -> (Vec<u32>, Vec<(String, u32)>) {
+/// Registers that a program runs by: four, and three for each descriptor, zeros if it has no operation.
+type Registers = [u32; 4 + 3 * DESCRIPTORS];
+
+/// The slots of the program, and the registers that it runs by.
+fn program(state: &mut State) -> (Range<usize>, Registers) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);
-    let addresses =
-        |number: usize| [0, 1].map(|at| state.nth(reg::VAP_PVS_FLOW_CNTL_ADDRS_LW_0, 2 * number + at));
-    let mut registers = vec![
-        ("VAP_PVS_CODE_CNTL_0".to_owned(), state.word(reg::VAP_PVS_CODE_CNTL_0)),
-        ("VAP_PVS_CODE_CNTL_1".to_owned(), state.word(reg::VAP_PVS_CODE_CNTL_1)),
-        ("VAP_PVS_CONST_CNTL".to_owned(), state.word(reg::VAP_PVS_CONST_CNTL)),
-        ("VAP_PVS_FLOW_CNTL_OPC".to_owned(), flow),
-    ];
+    let mut registers = [0; _];
+    let (first, descriptors) = registers.split_at_mut(4);
+    let [code_1, constants] =
+        [reg::VAP_PVS_CODE_CNTL_1, reg::VAP_PVS_CONST_CNTL].map(|address| state.word(address));
+    first.copy_from_slice(&[state.word(reg::VAP_PVS_CODE_CNTL_0), code_1, constants, flow]);
     let mut last = usize::from(code.pvs_last_inst);
-    for number in (0..DESCRIPTORS).filter(|number| flow >> (2 * number) & 3 != 0) {
-        let [low, high] = addresses(number);
-        registers.push((format!("VAP_PVS_FLOW_CNTL_ADDRS_LW_{number}"), low));
-        registers.push((format!("VAP_PVS_FLOW_CNTL_ADDRS_UW_{number}"), high));
-        let index = state.nth(reg::VAP_PVS_FLOW_CNTL_LOOP_INDEX_0, number);
-        registers.push((format!("VAP_PVS_FLOW_CNTL_LOOP_INDEX_{number}"), index));
-        // Subroutines may lie behind the end.
-        last = last.max((high & 0x3ff) as usize);
+    for (number, words) in used(flow).zip(descriptors.as_chunks_mut().0) {
+        if let Some(number) = number {
+            let [low, high] = [0, 1].map(|at| state.nth(reg::VAP_PVS_FLOW_CNTL_ADDRS_LW_0, 2 * number + at));
+            *words = [low, high, state.nth(reg::VAP_PVS_FLOW_CNTL_LOOP_INDEX_0, number)];
+            // Subroutines may lie behind the end.
+            last = last.max((high & 0x3ff) as usize);
+        }
     }
-    ((0..=last).flat_map(|slot| state.pvs(slot)).collect(), registers)
+    (0..last + 1, registers)
+}
+
+/// The number of each descriptor, `None` if it has no operation.
+fn used(flow: u32) -> impl Iterator<Item = Option<usize>> {
+    (0..DESCRIPTORS).map(move |number| (flow >> (2 * number) & 3 != 0).then_some(number))
+}
+
+fn chip_program(chip: Chip, words: &[u32], registers: &Registers) -> ChipProgram {
+    let (first, descriptors) = registers.split_at(4);
+    let names = ["CODE_CNTL_0", "CODE_CNTL_1", "CONST_CNTL", "FLOW_CNTL_OPC"];
+    let named = names.iter().zip(first).map(|(name, word)| (format!("VAP_PVS_{name}"), *word));
+    let mut state: Vec<(String, u32)> = named.collect();
+    for (number, words) in used(first[3]).zip(descriptors.as_chunks::<3>().0) {
+        if let Some(number) = number {
+            let names = ["ADDRS_LW", "ADDRS_UW", "LOOP_INDEX"];
+            let named = names.iter().zip(words);
+            state.extend(named.map(|(name, word)| (format!("VAP_PVS_FLOW_CNTL_{name}_{number}"), *word)));
+        }
+    }
+    let (isa, stage) = (Isa::R500, Stage::Vertex);
+    ChipProgram { isa, chip: chip.name, stage, words: words.to_vec(), base: 0, state }
 }

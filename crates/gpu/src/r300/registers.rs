@@ -3,10 +3,12 @@
 //! Source: Mesa `r300_reg.h` and the state files of its driver, AMD's R5xx 3D register reference; addresses are byte
 //! addresses. A register that is written and not listed here is named once and counted.
 
+use std::sync::LazyLock;
+
 use reconverge_isa::word;
 
 pub(super) use crate::register::Register;
-use crate::register::{addresses, ignored};
+use crate::register::{Table, addresses, ignored};
 
 addresses! {
     SE_VPORT_XSCALE = 0x1d98 * 6;
@@ -151,7 +153,8 @@ const IGNORED: &[Register] = &[
 
 /// The register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
-    READ.iter().chain(IGNORED).find(|register| register.has(address))
+    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&[READ, IGNORED]));
+    TABLE.get(address)
 }
 
 word! {

@@ -1,10 +1,14 @@
 //! Runs fragment programs: what the unit has in its memories and registers, as a launch of the machine.
 
+use std::borrow::Cow;
+use std::mem::take;
+use std::sync::Arc;
+
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::inst::TARGETS;
-use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, RunError};
+use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, LaunchError, RunError};
 use reconverge_r500::outputs::Outcome;
 use reconverge_r500::run::Loaded;
 use reconverge_raster::draw::{Draw, Fragments, interleaved};
@@ -16,6 +20,7 @@ use super::state::State;
 use super::texture::{self, Images};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
+use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// State registers of the fragment unit that its programs run by, with their names in the machine.
@@ -28,10 +33,54 @@ const REGISTERS: [(u32, &str); 6] = [
     (reg::US_CODE_ADDR, "US_CODE_ADDR"),
 ];
 
+/// Integer constants.
+const INTEGERS: usize = 32;
+
+/// Registers that a program runs by: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
+type Registers = [u32; REGISTERS.len() + INTEGERS + 2];
+
+fn registers(state: &State) -> Registers {
+    let named = REGISTERS.iter().map(|(address, _)| state.word(*address));
+    let integers = (0..INTEGERS).map(|at| state.nth(reg::US_FC_INT_CONST_0, at));
+    let last = [reg::US_FC_BOOL_CONST, reg::FG_DEPTH_SRC].map(|address| state.word(address));
+    let mut found = [0; _];
+    found.iter_mut().zip(named.chain(integers).chain(last)).for_each(|(to, word)| *to = word);
+    found
+}
+
+/// The registers with their names in the machine.
+fn named(registers: &Registers) -> Vec<(String, u32)> {
+    let names = REGISTERS.iter().map(|(_, name)| (*name).to_owned());
+    let integers = (0..INTEGERS).map(|at| format!("US_FC_INT_CONST_{at}"));
+    let last = ["US_FC_BOOL_CONST", "FG_DEPTH_SRC"].map(str::to_owned);
+    names.chain(integers).chain(last).zip(registers.iter().copied()).collect()
+}
+
+/// What decoding a program depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Key {
+    words: Arc<[u32]>,
+    /// The slot of the first word.
+    first: usize,
+    registers: Registers,
+    options: Options,
+}
+
+/// A program of draws before.
+#[derive(Clone, Debug)]
+pub(super) struct Program {
+    /// The constants that it reads.
+    constants: Vec<u8>,
+    /// Without constants and textures.
+    decoded: Loaded,
+    /// Lowered for textures, without constants.
+    lowered: Kept<Arc<Environment>, Loaded>,
+}
+
 /// The fragment program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
-    /// The program as it is observed, and as it runs.
-    observed: ChipProgram,
+    chip: Chip,
+    key: Key,
     loaded: Loaded,
     options: Options,
 }
@@ -50,23 +99,7 @@ impl Shader {
     ) -> Result<Shader, Fault> {
         let range = state.word(reg::US_CODE_RANGE);
         let (first, size) = ((range & 0x1ff) as usize, (range >> 16 & 0x1ff) as usize + 1);
-        let mut registers: Vec<(String, u32)> =
-            REGISTERS.iter().map(|(address, name)| ((*name).to_owned(), state.word(*address))).collect();
-        let loops =
-            (0..32).map(|at| (format!("US_FC_INT_CONST_{at}"), state.nth(reg::US_FC_INT_CONST_0, at)));
-        registers.extend(loops);
-        registers.push(("US_FC_BOOL_CONST".to_owned(), state.word(reg::US_FC_BOOL_CONST)));
-        registers.push(("FG_DEPTH_SRC".to_owned(), state.word(reg::FG_DEPTH_SRC)));
-        let observed = watch.program(ChipProgram {
-            isa: Isa::R500,
-            chip: chip.name,
-            stage: Stage::Fragment,
-            words: state.us_code(first..(first + size).min(512)).to_vec(),
-            base: first as u32,
-            state: registers,
-        });
-        let hardware = Hardware { group_width: chip.group_width, ..Hardware::default() };
-        let constants = state.us_constants().collect();
+        let registers = registers(state);
         let mut textures = Vec::new();
         let enabled = state.word(reg::TX_ENABLE);
         for unit in (0..16u8).filter(|unit| enabled >> unit & 1 != 0) {
@@ -75,19 +108,58 @@ impl Shader {
                 Err(what) => state.unknown.note(what),
             }
         }
-        let key = (observed.clone(), Environment { constants, textures, hardware }, options);
-        let loaded = state.fragment_programs.get(key, |(program, environment, options)| {
-            Loaded::new(&program.program(), &environment.clone().into(), options)
-        });
-        let loaded = loaded.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
-        Ok(Shader { observed, loaded, options })
+        let mut programs = take(&mut state.fragment_programs);
+        let words = state.us_code(first..(first + size).min(512));
+        let words: Cow<'_, [u32]> = match watch.is_on() {
+            false => words.into(),
+            true => watch.program(chip_program(chip, words, first, &registers)).words.into(),
+        };
+        let alike = |key: &Key| {
+            (key.first, key.options) == (first, options) && *key.words == *words && key.registers == registers
+        };
+        let hardware = Hardware { group_width: chip.group_width, ..Hardware::default() };
+        let bare = Environment { constants: Vec::new(), textures, hardware };
+        let load = || {
+            let key = Key { words: (*words).into(), first, registers, options };
+            let program = chip_program(chip, &key.words, first, &registers).program();
+            let without = Environment { textures: Vec::new(), ..bare.clone() };
+            let decoded = Loaded::new(&program, &without.into(), &options)?;
+            let constants = decoded.setup().constants_read();
+            Ok::<_, LaunchError>((key, Program { constants, decoded, lowered: Kept::default() }))
+        };
+        let mut loaded = || -> Result<(Key, Loaded), LaunchError> {
+            let (key, Program { constants, decoded, lowered }) = programs.get(alike, load)?;
+            let (_, lowered) = lowered.get(
+                |known| known.lowers_alike(&bare),
+                || {
+                    let known = Arc::new(bare.clone());
+                    Ok::<_, LaunchError>((known.clone(), decoded.with_environment(&known)?))
+                },
+            )?;
+            let constants = match watch.is_on() {
+                false => constants.iter().map(|number| (*number, state.us_constant(*number))).collect(),
+                // An observer gets everything.
+                true => (0..=u8::MAX).map(|number| (number, state.us_constant(number))).collect(),
+            };
+            let environment = Arc::new(Environment { constants, ..bare.clone() });
+            Ok((key.clone(), lowered.with_environment(&environment)?))
+        };
+        let found = loaded();
+        state.fragment_programs = programs;
+        let (key, loaded) = found.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
+        Ok(Shader { chip, key, loaded, options })
+    }
+
+    /// The program as it is observed.
+    fn observed(&self) -> ChipProgram {
+        chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
     }
 
     /// A recording of the fragments of a draw.
     pub(super) fn fragments(&self, captured: &mut Captured, draw: &Draw) -> Recording {
         let environment = self.loaded.environment().clone();
         let machine = Machine::R500(Box::new(Launch { environment, ..Launch::default() }));
-        Recording::fragments(&self.observed, machine, self.options, (captured, draw))
+        Recording::fragments(&self.observed(), machine, self.options, (captured, draw))
     }
 
     /// Runs the program on lanes with these temporaries, and adds that to what is captured.
@@ -116,6 +188,17 @@ impl Shader {
             recording.end(outputs(&outcome).into_iter(), outcome.outputs.iter().map(|lane| lane.killed));
         }
         Ok(outcome)
+    }
+}
+
+fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &Registers) -> ChipProgram {
+    ChipProgram {
+        isa: Isa::R500,
+        chip: chip.name,
+        stage: Stage::Fragment,
+        words: words.to_vec(),
+        base: first as u32,
+        state: named(registers),
     }
 }
 

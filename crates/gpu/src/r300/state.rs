@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use reconverge_r500::{launch, pvs, run};
-use reconverge_simt::Options;
+use reconverge_r500::pvs::run::Loaded;
 
 use super::packet::{Kind, Packet};
 use super::registers::{self as reg, register};
+use super::{program, shader};
 use crate::kept::Kept;
-use crate::observe::ChipProgram;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -44,8 +43,8 @@ pub(super) struct State {
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
     /// Programs that were loaded.
-    pub(super) fragment_programs: Kept<(ChipProgram, launch::Environment, Options), run::Loaded>,
-    pub(super) vertex_programs: Kept<(ChipProgram, pvs::launch::Environment, Options), pvs::run::Loaded>,
+    pub(super) fragment_programs: Kept<shader::Key, shader::Program>,
+    pub(super) vertex_programs: Kept<program::Key, Loaded>,
 }
 
 impl Default for State {
@@ -104,10 +103,15 @@ impl State {
         self.us_code.get(slots.start * US_WORDS..slots.end * US_WORDS).unwrap_or(&[])
     }
 
-    /// The constants of the fragment unit.
-    pub(super) fn us_constants(&self) -> impl Iterator<Item = (u8, [u32; 4])> + '_ {
+    /// A constant of the fragment unit.
+    pub(super) fn us_constant(&self, number: u8) -> [u32; 4] {
         let (all, _) = self.us_constants.as_chunks::<4>();
-        all.iter().enumerate().map(|(number, value)| (number as u8, *value))
+        all.get(usize::from(number)).copied().unwrap_or_default()
+    }
+
+    /// Vectors of the vertex unit's memory: their words in order.
+    pub(super) fn pvs_words(&self, vectors: Range<usize>) -> &[u32] {
+        self.pvs.get(vectors.start * 4..vectors.end * 4).unwrap_or(&[])
     }
 
     /// A vector of the vertex unit's memory.

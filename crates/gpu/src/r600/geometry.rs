@@ -124,22 +124,22 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
 /// # Errors
 /// A program is missing, traps, or runs too long.
 pub(super) fn run(
-    machine: &mut Machine<'_>,
+    machine: &mut Machine<'_, '_>,
     topology: Topology,
     vertices: Vec<[u32; 4]>,
     places: &[Vec<usize>],
     instances: usize,
 ) -> Result<Shaded, Fault> {
-    let last = machine.state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
+    let last = machine.context.state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
     let dwords = |state: &State, register: u32| (state.word(register) & 0x7fff) as usize;
-    let export = machine.shader(EXPORT)?;
+    let export = machine.shader_of(EXPORT, &vertices)?;
     if machine.captured.is_some() {
         let mut recording = export.vertices(&[]);
         recording.refuse("what runs before and in geometry shaders is not captured");
         capture::add(machine.captured, Some(recording));
     }
     let exported = export.run(vertices.len(), vec![input(0, vertices)], &mut None, None)?;
-    let item = dwords(machine.state, reg::SQ_ESGS_RING_ITEMSIZE);
+    let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
     // A lane a primitive: where its vertices are in the ring, and its number.
     let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -162,13 +162,13 @@ pub(super) fn run(
     };
     let all: Vec<Vec<u32>> = (0..exported.killed.len()).map(|lane| records(&exported, lane)).collect();
     let mut program = machine.shader(GEOMETRY)?;
-    program.set_ring(machine.state, ring(all.iter().map(Vec::as_slice), item));
+    program.set_ring(machine.context.state, ring(all.iter().map(Vec::as_slice), item));
     let outcome = program.run(lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
 
-    let item = dwords(machine.state, reg::SQ_GS_VERT_ITEMSIZE);
-    let most = match machine.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
+    let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
+    let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
         // R600 has no such register: as many as an item of the ring has room for.
-        0 => dwords(machine.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
+        0 => dwords(machine.context.state, reg::SQ_GSVS_RING_ITEMSIZE) / item.max(1),
         most => most as usize,
     };
     let (mut emitted, mut runs) = (Vec::new(), Vec::new());
@@ -185,10 +185,10 @@ pub(super) fn run(
         }
     }
     let mut copy = machine.shader(VERTEX)?;
-    copy.set_ring(machine.state, ring(emitted.iter().map(Vec::as_slice), item));
+    copy.set_ring(machine.context.state, ring(emitted.iter().map(Vec::as_slice), item));
     let offsets = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
     let outcome = copy.run(emitted.len(), vec![input(0, offsets)], &mut None, None)?;
-    let topology = emitted_topology(machine.state);
+    let topology = emitted_topology(machine.context.state);
     Ok(Shaded { program: copy, outcome, lanes: emitted.len(), topology, runs })
 }
 

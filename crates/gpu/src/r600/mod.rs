@@ -39,8 +39,9 @@ use crate::observe::{Captured, Observer};
 use crate::{Fault, Gpu, Submission};
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
+use program::Largest;
 use registers as reg;
-use shader::{PIXEL, Shader, Unit, VERTEX};
+use shader::{Context, PIXEL, Shader, Unit, VERTEX};
 use state::State;
 use stream::Streams;
 
@@ -330,14 +331,8 @@ impl R600 {
         let (lanes, places) = lanes(state, &runs(state, indices), instances);
         let values: Vec<[u32; 4]> = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
         let mode = geometry::Mode::of(state);
-        let mut machine = Machine {
-            chip: self.chip,
-            options: self.options,
-            state,
-            memory,
-            watch: &mut self.watch,
-            captured,
-        };
+        let (chip, options, watch) = (self.chip, self.options, &mut self.watch);
+        let mut machine = Machine { context: Context { chip, options, state, memory, watch }, captured };
         if let Some(captured) = machine.captured {
             captured.primitive = format!("{topology:?}");
         }
@@ -345,7 +340,7 @@ impl R600 {
             geometry::Mode::Off => machine.vertices(topology, values, places)?,
             geometry::Mode::Numbered => {
                 let (values, places, topology) =
-                    numbered(machine.state, topology, &values, &places, instances as usize);
+                    numbered(machine.context.state, topology, &values, &places, instances as usize);
                 machine.vertices(topology, values, places)?
             }
             geometry::Mode::Program => {
@@ -380,8 +375,9 @@ impl R600 {
         vertices: Vertices<'_>,
         captured: &mut Option<Captured>,
     ) -> Result<u64, Fault> {
-        let mut pixel =
-            Shader::new(PIXEL, self.chip, &mut self.state, memory, self.options, &mut self.watch)?;
+        let (chip, options) = (self.chip, self.options);
+        let (state, watch) = (&mut self.state, &mut self.watch);
+        let mut pixel = Shader::new(PIXEL, &mut Context { chip, options, state, memory, watch }, None)?;
         let recording = pixel.fragments(captured.as_mut(), draw);
         let mut program = PixelProgram::new(&mut pixel, &mut self.state);
         program.recording = recording;
@@ -394,12 +390,8 @@ impl R600 {
 }
 
 /// What runs the programs of a draw.
-struct Machine<'a> {
-    chip: Chip,
-    options: Options,
-    state: &'a mut State,
-    memory: Vram<'a>,
-    watch: &'a mut Watch,
+struct Machine<'a, 'm> {
+    context: Context<'a, 'm>,
     captured: &'a mut Option<Captured>,
 }
 
@@ -415,10 +407,21 @@ struct Shaded {
     runs: Vec<Vec<usize>>,
 }
 
-impl Machine<'_> {
+impl Machine<'_, '_> {
     /// A stage's program.
     fn shader(&mut self, unit: Unit) -> Result<Shader, Fault> {
-        Shader::new(unit, self.chip, self.state, self.memory, self.options, self.watch)
+        Shader::new(unit, &mut self.context, None)
+    }
+
+    /// A stage's program for vertices with these registers: index and instance are the first and the last.
+    fn shader_of(&mut self, unit: Unit, vertices: &[[u32; 4]]) -> Result<Shader, Fault> {
+        let first_instance = self.context.state.first_instance();
+        let mut numbers = Largest { index: 0, instance: 0, first_instance };
+        for [index, _, _, instance] in vertices {
+            numbers.index = numbers.index.max(*index);
+            numbers.instance = numbers.instance.max(*instance);
+        }
+        Shader::new(unit, &mut self.context, Some(numbers))
     }
 
     /// Runs the vertex program alone.
@@ -428,7 +431,7 @@ impl Machine<'_> {
         values: Vec<[u32; 4]>,
         runs: Vec<Vec<usize>>,
     ) -> Result<Shaded, Fault> {
-        let program = self.shader(VERTEX)?;
+        let program = self.shader_of(VERTEX, &values)?;
         let lanes = values.len();
         let mut recording = self.captured.as_ref().map(|_| program.vertices(&values));
         let outcome = program.run(lanes, vec![shader::input(0, values)], &mut recording, None);

@@ -3,11 +3,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_r700::code::{Cf, CfOp, Code, CodeOptions, FetchOp};
+use reconverge_r700::code::{Cf, CfOp, Code, CodeOptions, Fetch, FetchOp, VertexFormat};
+use reconverge_r700::launch::{Environment, Stage};
 use reconverge_r700::run::Loaded;
 use reconverge_r700::uses::{R, uses};
+use reconverge_r700::words::{CfInst, KcacheMode, SelSrc2, VtxFetchType};
+use reconverge_simt::Options;
 use reconverge_simt::uses::Slot;
 use reconverge_simt::vram::Vram;
+
+use crate::kept::Kept;
 
 /// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
 pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
@@ -20,18 +25,21 @@ pub(super) fn words(memory: Vram<'_>, place: &Range<usize>) -> Vec<u32> {
 
 /// Programs of draws before, each only as far as it goes.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reached(Vec<(Range<usize>, Vec<u32>)>);
+pub(super) struct Reached(Vec<(Range<usize>, Arc<[u32]>)>);
 
 /// Programs that are kept, at most.
 const MOST_REACHED: usize = 128;
 
 impl Reached {
-    /// Returns the words of the program at a place in memory, as far as it goes.
-    pub(super) fn words(&mut self, memory: Vram<'_>, place: &Range<usize>, options: CodeOptions) -> Vec<u32> {
-        let holds = |words: &[u32]| {
-            let mut now = words.iter().zip((place.start..).step_by(4));
-            place.len() >= 4 * words.len() && now.all(|(word, at)| memory.word(at) == Some(*word))
-        };
+    /// Returns the words of the program at a place in memory, as far as it goes. They are those of earlier draws, unless
+    /// memory has changed.
+    pub(super) fn words(
+        &mut self,
+        memory: Vram<'_>,
+        place: &Range<usize>,
+        options: CodeOptions,
+    ) -> Arc<[u32]> {
+        let holds = |words: &[u32]| place.len() >= 4 * words.len() && memory.holds_words(place.start, words);
         if let Some((_, known)) = self.0.iter().find(|(of, words)| of == place && holds(words)) {
             return known.clone();
         }
@@ -45,6 +53,7 @@ impl Reached {
         if self.0.len() >= MOST_REACHED {
             self.0.clear();
         }
+        let words: Arc<[u32]> = words.into();
         self.0.push((place.clone(), words.clone()));
         words
     }
@@ -108,5 +117,199 @@ impl ComponentsRead {
     }
 }
 
-/// A program that draws before have loaded, and what it reads.
-pub(super) type KeptProgram = (Loaded, Arc<ComponentsRead>);
+/// Resources that a program and its fetch program read.
+#[derive(Debug)]
+pub(super) struct ResourcesRead {
+    /// Dwords of each constant buffer, from the first on.
+    pub(super) constants: [usize; 16],
+    /// Vertex buffers. Elements are listed if vertices and instances choose all that is read.
+    pub(super) buffers: Vec<(u8, Option<Vec<Element>>)>,
+    /// Textures and samplers.
+    pub(super) textures: Vec<u8>,
+    pub(super) samplers: Vec<u8>,
+}
+
+/// An element of a vertex buffer, which a vertex or instance chooses.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Element {
+    by_instance: bool,
+    /// INSTANCE_DATA: the number of the first instance is added.
+    based: bool,
+    /// CONST_BUF_NO_STRIDE
+    no_stride: bool,
+    /// Bytes from its start to the last that may be read.
+    size: usize,
+}
+
+/// The largest numbers that vertices of a draw have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Largest {
+    pub(super) index: u32,
+    pub(super) instance: u32,
+    /// What is added to the number of an instance.
+    pub(super) first_instance: u32,
+}
+
+impl Element {
+    /// The most bytes that an element has.
+    const MOST: usize = 16;
+
+    /// The element of a fetch, and its buffer; `None` if another register chooses, or the program may have changed it.
+    fn of(fetch: &Fetch, intact: [bool; 4]) -> Option<Element> {
+        let FetchOp::Vertex(low, _, third) = &fetch.op else { return None };
+        let (chan, by_instance) = match low.src_sel_x {
+            SelSrc2::X => (0, false),
+            SelSrc2::W => (3, true),
+            SelSrc2::Y | SelSrc2::Z => return None,
+        };
+        (fetch.src_gpr == 0 && !fetch.src_rel && intact[chan]).then_some(Element {
+            by_instance,
+            based: low.fetch_type == VtxFetchType::INSTANCE_DATA,
+            no_stride: third.const_buf_no_stride,
+            size: usize::from(third.offset) + Element::MOST,
+        })
+    }
+
+    /// The bytes of a buffer that vertices with these numbers reach at most.
+    pub(super) fn end(&self, numbers: Largest, stride: usize) -> usize {
+        let number = if self.by_instance { numbers.instance } else { numbers.index };
+        let base = if self.based { numbers.first_instance } else { 0 };
+        // A sum that is too large wraps.
+        let number = number.saturating_add(base) as usize;
+        let stride = if self.no_stride { 0 } else { stride };
+        number.saturating_mul(stride).saturating_add(self.size)
+    }
+}
+
+impl ResourcesRead {
+    /// Finds the resources that a program reads, and its fetch program.
+    pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ResourcesRead {
+        let mut found = ResourcesRead {
+            constants: [0; 16],
+            buffers: Vec::new(),
+            textures: Vec::new(),
+            samplers: Vec::new(),
+        };
+        found.add(code, |_| [false; 4]);
+        if let Some(fetch_code) = fetch_code {
+            // R0 has the numbers of the vertex where the fetch program begins, if that is called first and once.
+            let is_call = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::CALL_FS, _));
+            let called_first = code.instructions().next().is_some_and(|(at, cf)| at == 0 && is_call(cf));
+            let called_once = code.instructions().filter(|(_, cf)| is_call(cf)).count() == 1;
+            let plain = |cf: &Cf| match &cf.op {
+                CfOp::Control(inst, _) => matches!(inst, CfInst::NOP | CfInst::RETURN),
+                CfOp::Fetch(..) => true,
+                CfOp::Alu(_) | CfOp::Export(..) | CfOp::Memory(..) => false,
+            };
+            let straight = fetch_code.instructions().all(|(_, cf)| plain(cf));
+            let mut intact = [called_first && called_once && straight; 4];
+            found.add(fetch_code, |fetch| {
+                let before = intact;
+                let named = match &fetch.op {
+                    FetchOp::Vertex(_, VertexFormat::Semantic(_), _) => false,
+                    _ => fetch.dst_gpr == 0,
+                };
+                if named || fetch.dst_rel {
+                    intact = [false; 4];
+                }
+                before
+            });
+        }
+        found
+    }
+
+    /// Adds what a program reads. `intact` states for each fetch, in order, which components of R0 are as at the start.
+    fn add(&mut self, code: &Code, mut intact: impl FnMut(&Fetch) -> [bool; 4]) {
+        for (_, cf) in code.instructions() {
+            match &cf.op {
+                CfOp::Alu(clause) => {
+                    for window in &clause.kcache {
+                        let lines = match window.mode {
+                            KcacheMode::NOP => continue,
+                            KcacheMode::LOCK_1 => 1,
+                            KcacheMode::LOCK_2 => 2,
+                            // A loop moves the window.
+                            KcacheMode::LOCK_LOOP_INDEX => usize::MAX,
+                        };
+                        let end = lines.saturating_add(window.line.into()).saturating_mul(LINE);
+                        let dwords = &mut self.constants[usize::from(window.bank) % 16];
+                        *dwords = end.max(*dwords);
+                    }
+                }
+                CfOp::Fetch(_, _, fetches) => {
+                    for fetch in fetches {
+                        let intact = intact(fetch);
+                        self.add_fetch(fetch, intact);
+                    }
+                }
+                CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
+            }
+        }
+    }
+
+    fn add_fetch(&mut self, fetch: &Fetch, intact: [bool; 4]) {
+        match &fetch.op {
+            FetchOp::Vertex(word, ..) => {
+                let element = Element::of(fetch, intact);
+                let known = self.buffers.iter_mut().find(|(id, _)| *id == word.buffer_id);
+                match (known, element) {
+                    (Some((_, Some(elements))), Some(element)) => elements.push(element),
+                    (Some((_, elements)), _) => *elements = None,
+                    (None, element) => {
+                        self.buffers.push((word.buffer_id, element.map(|element| vec![element])))
+                    }
+                }
+            }
+            FetchOp::Texture(word, _, last) => {
+                if !self.textures.contains(&word.resource_id) {
+                    self.textures.push(word.resource_id);
+                }
+                if !self.samplers.contains(&last.sampler_id) {
+                    self.samplers.push(last.sampler_id);
+                }
+            }
+            FetchOp::Memory(..) | FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..) => {}
+        }
+    }
+}
+
+/// Dwords of a line of constants.
+const LINE: usize = 64;
+
+/// What decoding a program depends on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct ProgramKey {
+    /// The words, and those of the fetch program: the same list for the same place in memory.
+    pub(super) words: Arc<[u32]>,
+    pub(super) fetch: Option<Arc<[u32]>>,
+    pub(super) stage: Stage,
+    /// SQ_PGM_RESOURCES
+    pub(super) resources: u32,
+    pub(super) clause_temps: u8,
+    pub(super) prefer_vector: bool,
+    pub(super) options: Options,
+}
+
+/// A program of draws before.
+#[derive(Clone, Debug)]
+pub(super) struct KeptProgram {
+    /// Without resources.
+    pub(super) decoded: Loaded,
+    pub(super) reads: Arc<ComponentsRead>,
+    pub(super) resources: Arc<ResourcesRead>,
+    /// Lowered for resources, which have no contents.
+    pub(super) lowered: Kept<Arc<Environment>, Loaded>,
+}
+
+impl KeptProgram {
+    /// A program that is decoded.
+    pub(super) fn new(decoded: Loaded) -> KeptProgram {
+        let (code, fetch) = decoded.codes();
+        KeptProgram {
+            reads: Arc::new(ComponentsRead::read(code)),
+            resources: Arc::new(ResourcesRead::read(code, fetch)),
+            lowered: Kept::default(),
+            decoded,
+        }
+    }
+}

@@ -3,10 +3,12 @@
 //! Source: Mesa `r600d.h` and `r600_state.c`; addresses are byte addresses, as in AMD's register manual. A register that is
 //! written and not listed here is named once and counted.
 
+use std::sync::LazyLock;
+
 use reconverge_isa::word;
 
 pub(super) use crate::register::Register;
-use crate::register::{addresses, ignored};
+use crate::register::{Table, addresses, ignored};
 
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
@@ -188,7 +190,8 @@ const IGNORED: &[Register] = &[
 
 /// The register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
-    READ.iter().chain(IGNORED).find(|register| register.has(address))
+    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&[READ, IGNORED]));
+    TABLE.get(address)
 }
 
 word! {

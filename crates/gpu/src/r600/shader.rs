@@ -1,15 +1,16 @@
 //! Runs programs: what a stage reads, from its registers and memory.
 
-use std::collections::BTreeSet;
 use std::mem::take;
 use std::ops::Range;
 use std::sync::Arc;
 
-use reconverge_isa::{Isa, program};
+use reconverge_isa::{Isa, Program, program};
 use reconverge_r700::chip::Chip;
-use reconverge_r700::code::{CfOp, Code, CodeOptions, FetchOp};
+use reconverge_r700::code::{Code, CodeOptions};
 use reconverge_r700::flow::LoopConstant;
-use reconverge_r700::launch::{Columns, Environment, FetchProgram, Input, Launch, Resources, Stage};
+use reconverge_r700::launch::{
+    Columns, Environment, FetchProgram, Input, Launch, LaunchError, Resources, Stage,
+};
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
@@ -17,12 +18,13 @@ use reconverge_raster::draw::{Column, Draw, Fragments, interleaved};
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
-use super::program::{ComponentsRead, words};
+use super::program::{ComponentsRead, KeptProgram, Largest, ProgramKey, ResourcesRead, words};
 use super::registers as reg;
 use super::state::State;
 use super::texture;
 use crate::Fault;
 use crate::capture::{Recording, Watch};
+use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// A stage of the pipeline: where its registers and resources begin.
@@ -38,6 +40,17 @@ pub(super) struct Unit {
     first_sampler: u32,
     first_loop: usize,
     borders: u32,
+}
+
+impl Unit {
+    /// The stage of its programs, by the name that all machines use.
+    fn program_stage(self) -> program::Stage {
+        match self.stage {
+            Stage::Pixel => program::Stage::Pixel,
+            Stage::Vertex => program::Stage::Vertex,
+            Stage::Geometry => program::Stage::Geometry,
+        }
+    }
 }
 
 /// The pixel stage.
@@ -93,76 +106,76 @@ const RING: u8 = 17;
 /// A stage's program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
     unit: Unit,
-    /// The program as it is observed, and as it runs.
-    observed: ChipProgram,
+    /// The words of the program.
+    words: Arc<[u32]>,
     loaded: Loaded,
     reads: Arc<ComponentsRead>,
     options: Options,
 }
 
+/// What a shader is made from.
+pub(super) struct Context<'a, 'm> {
+    pub(super) chip: Chip,
+    pub(super) state: &'a mut State,
+    pub(super) memory: Vram<'m>,
+    pub(super) options: Options,
+    pub(super) watch: &'a mut Watch,
+}
+
 impl Shader {
-    /// The program that the registers name, with the resources that it fetches from.
+    /// The program that the registers name, with the resources that it fetches from. `numbers`: the largest of the vertices
+    /// that it will run on.
     ///
     /// # Errors
     /// There is no program.
     pub(super) fn new(
         unit: Unit,
-        chip: Chip,
-        state: &mut State,
-        memory: Vram<'_>,
-        options: Options,
-        watch: &mut Watch,
+        context: &mut Context<'_, '_>,
+        numbers: Option<Largest>,
     ) -> Result<Shader, Fault> {
-        let place = state.place(unit.start, 0);
-        let Some(place) = place else {
+        let Context { chip, state, memory, options, watch } = context;
+        let Some(place) = state.place(unit.start, 0) else {
             return Err(Fault::Malformed(format!("a draw without a {}", unit.name)));
         };
-        let options_of_code = CodeOptions { chip, prefer_vector: state.word(reg::SQ_CONFIG) >> 3 & 1 != 0 };
+        let prefer_vector = state.word(reg::SQ_CONFIG) >> 3 & 1 != 0;
+        let options_of_code = CodeOptions { chip: *chip, prefer_vector };
         let mut reached = take(&mut state.reached);
-        let mut observed = |place: &Range<usize>, stage| {
-            // An observer gets everything.
-            let words = match watch.is_on() {
-                true => words(memory, place),
-                false => reached.words(memory, place, options_of_code),
-            };
-            let (base, state) = (0, Vec::new());
-            watch.program(ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base, state })
+        let mut found = |place: &Range<usize>, stage| -> Arc<[u32]> {
+            if !watch.is_on() {
+                return reached.words(*memory, place, options_of_code);
+            }
+            // An observer gets everything, and may change it.
+            watch.program(chip_program(*chip, stage, words(*memory, place))).words.into()
         };
-        let stage = match unit.stage {
-            Stage::Pixel => program::Stage::Pixel,
-            Stage::Vertex => program::Stage::Vertex,
-            Stage::Geometry => program::Stage::Geometry,
+        let words = found(&place, unit.program_stage());
+        let fetch = match unit.stage {
+            Stage::Vertex => state.place(reg::SQ_PGM_START_FS, 0),
+            Stage::Pixel | Stage::Geometry => None,
         };
-        let found = observed(&place, stage);
-        let mut environment = Environment::new(chip, unit.stage);
-        environment.set_pgm_resources(state.word(unit.resources));
-        environment.clause_temps = (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8;
-        environment.prefer_vector = options_of_code.prefer_vector;
-        environment.base_instance = state.first_instance();
-        if unit.stage == Stage::Vertex {
-            environment.fetch_program = state
-                .place(reg::SQ_PGM_START_FS, 0)
-                .map(|place| FetchProgram { words: observed(&place, program::Stage::Fetch).words, start: 0 });
-        }
+        let fetch = fetch.map(|place| found(&place, program::Stage::Fetch));
         state.reached = reached;
-        let cannot = |error| Fault::Trap(format!("{}: {error}", unit.name));
-        // The decoded program shows which resources it reads.
-        let key = (found.words.clone(), environment.clone(), options);
-        let decoded = state.programs.get(key, |(_, environment, options)| {
-            let loaded = Loaded::new(&found.program(), &environment.clone().into(), options)?;
-            let reads = Arc::new(ComponentsRead::read(loaded.codes().0));
-            Ok((loaded, reads))
-        });
-        let (decoded, reads) = decoded.map_err(cannot)?;
-        let (code, fetch) = decoded.codes();
-        environment.resources = resources(unit, state, memory, [Some(code), fetch].into_iter().flatten());
-        let bare = environment.without_contents();
-        let lowered = state.programs.get((found.words.clone(), bare, options), |(_, environment, _)| {
-            Ok((decoded.with_environment(&environment.clone().into())?, reads.clone()))
-        });
-        let loaded = lowered.and_then(|(lowered, _)| lowered.with_environment(&environment.into()));
-        let loaded = loaded.map_err(cannot)?;
-        Ok(Shader { unit, observed: found, loaded, reads, options })
+        let key = ProgramKey {
+            words: words.clone(),
+            fetch,
+            stage: unit.stage,
+            resources: state.word(unit.resources),
+            clause_temps: (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8,
+            prefer_vector,
+            options: *options,
+        };
+        let mut programs = take(&mut state.programs);
+        // An observer gets whole resources.
+        let numbers = numbers.filter(|_| !watch.is_on());
+        let loaded = loaded(&mut programs, unit, context, key, numbers);
+        context.state.programs = programs;
+        let (loaded, reads) = loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
+        Ok(Shader { unit, words, loaded, reads, options: context.options })
+    }
+
+    /// The program as it is observed.
+    fn observed(&self) -> ChipProgram {
+        let chip = self.loaded.environment().chip;
+        chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
     /// What a run starts from, but for its lanes and their registers.
@@ -175,13 +188,13 @@ impl Shader {
     /// A recording of vertices, each with what its first register holds: index, zero, number of the primitive, instance.
     pub(super) fn vertices(&self, vertices: &[[u32; 4]]) -> Recording {
         let vertices = vertices.iter().map(|[index, _, _, instance]| [*index, *instance]).collect();
-        Recording::vertices(&self.observed, self.machine(), self.options, vertices)
+        Recording::vertices(&self.observed(), self.machine(), self.options, vertices)
     }
 
     /// A recording of the fragments of a draw, if that is captured.
     pub(super) fn fragments(&self, captured: Option<&mut Captured>, draw: &Draw) -> Option<Recording> {
         let captured = captured?;
-        Some(Recording::fragments(&self.observed, self.machine(), self.options, (captured, draw)))
+        Some(Recording::fragments(&self.observed(), self.machine(), self.options, (captured, draw)))
     }
 
     /// Makes these bytes the ring that the program reads.
@@ -285,34 +298,78 @@ pub(super) fn input(gpr: u8, values: Vec<[u32; 4]>) -> Input {
     Input { gpr, values: values.into() }
 }
 
-/// What the programs of a stage read.
-fn resources<'a>(
+fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgram {
+    ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
+}
+
+/// The program of a key with the resources that it reads, and the components that it reads.
+fn loaded(
+    programs: &mut Kept<ProgramKey, KeptProgram>,
     unit: Unit,
-    state: &mut State,
-    memory: Vram<'_>,
-    codes: impl Iterator<Item = &'a Code>,
+    context: &mut Context<'_, '_>,
+    key: ProgramKey,
+    numbers: Option<Largest>,
+) -> Result<(Loaded, Arc<ComponentsRead>), LaunchError> {
+    let bare = Environment::new(context.chip, unit.stage);
+    let (options, bare) = (context.options, bare_environment(bare, &key));
+    let (_, program) = programs.get(
+        |known| *known == key,
+        || {
+            let program = Program::from_words(key.words.to_vec());
+            let decoded = Loaded::new(&program, &bare.clone().into(), &options)?;
+            Ok((key.clone(), KeptProgram::new(decoded)))
+        },
+    )?;
+    let mut environment = bare;
+    environment.base_instance = context.state.first_instance();
+    environment.resources = resources(unit, context, &program.resources, numbers);
+    let environment = Arc::new(environment);
+    let (_, lowered) = program.lowered.get(
+        |known| known.lowers_alike(&environment),
+        || {
+            let known = Arc::new(without_contents(&environment));
+            Ok::<_, LaunchError>((known.clone(), program.decoded.with_environment(&known)?))
+        },
+    )?;
+    Ok((lowered.with_environment(&environment)?, program.reads.clone()))
+}
+
+/// The environment of a program without its resources.
+fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environment {
+    environment.set_pgm_resources(key.resources);
+    environment.clause_temps = key.clause_temps;
+    environment.prefer_vector = key.prefer_vector;
+    let fetch = key.fetch.as_ref().map(|words| FetchProgram { words: words.clone(), start: 0 });
+    environment.fetch_program = fetch;
+    environment
+}
+
+/// The environment without what lowering does not depend on.
+fn without_contents(environment: &Environment) -> Environment {
+    let mut bare = environment.clone();
+    bare.resources.constant_buffers = Default::default();
+    bare.resources.vertex_buffers.values_mut().for_each(|buffer| buffer.bytes = Arc::default());
+    bare
+}
+
+/// What the programs of a stage read.
+fn resources(
+    unit: Unit,
+    context: &mut Context<'_, '_>,
+    reads: &ResourcesRead,
+    numbers: Option<Largest>,
 ) -> Resources {
-    let (mut buffers, mut textures, mut samplers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for code in codes {
-        for (_, cf) in code.instructions() {
-            let CfOp::Fetch(_, _, fetches) = &cf.op else { continue };
-            for fetch in fetches {
-                match &fetch.op {
-                    FetchOp::Vertex(word, ..) => {
-                        buffers.insert(word.buffer_id);
-                    }
-                    FetchOp::Texture(word, _, last) => {
-                        textures.insert(word.resource_id);
-                        samplers.insert(last.sampler_id);
-                    }
-                    FetchOp::Memory(..) | FetchOp::DataShareWrite(_) | FetchOp::DataShareRead(..) => {}
-                }
-            }
-        }
-    }
+    let memory = context.memory;
+    let observed = context.watch.is_on();
+    let state = &mut *context.state;
     let mut all = Resources::default();
-    for bank in 0..16 {
-        let size = state.nth(unit.const_sizes, bank) as usize * 256;
+    for (bank, read) in reads.constants.iter().enumerate() {
+        // An observer gets everything.
+        let read = if observed { usize::MAX } else { read.saturating_mul(4) };
+        if read == 0 {
+            continue;
+        }
+        let size = read.min(state.nth(unit.const_sizes, bank) as usize * 256);
         if let Some(place) = state.place(unit.const_caches, bank).filter(|_| size > 0) {
             all.constant_buffers[bank] = memory.words(place.start..place.end.min(place.start + size));
         }
@@ -320,30 +377,36 @@ fn resources<'a>(
     for number in 0..32 {
         all.loop_constants[number] = LoopConstant(state.loop_constant(unit.first_loop + number));
     }
-    for id in buffers.into_iter().filter(|id| *id != RING) {
-        if let Some(buffer) = state.resource(unit.first_resource + u32::from(id)) {
+    for (id, elements) in reads.buffers.iter().filter(|(id, _)| *id != RING) {
+        if let Some(buffer) = state.resource(unit.first_resource + u32::from(*id)) {
             let Some(place) = buffer.buffers.first() else { continue };
             let start =
                 place.start as u64 + (u64::from(buffer.words[0]) | u64::from(buffer.words[2] & 0xff) << 32);
             let start = usize::try_from(start).unwrap_or(usize::MAX).min(place.end);
-            let end = place.end.min(start.saturating_add(buffer.words[1] as usize).saturating_add(1));
+            let mut size = (buffer.words[1] as usize).saturating_add(1);
+            if let (Some(elements), Some(numbers)) = (elements, numbers) {
+                let stride = (buffer.words[2] >> 8 & 0x7ff) as usize;
+                let reached = elements.iter().map(|element| element.end(numbers, stride)).max();
+                size = size.min(reached.unwrap_or(0));
+            }
+            let end = place.end.min(start.saturating_add(size));
             all.vertex_buffers
-                .insert(id, VertexBuffer::from_resource(buffer.words, memory.bytes(start..end)));
+                .insert(*id, VertexBuffer::from_resource(buffer.words, memory.bytes(start..end)));
         }
     }
-    for id in textures {
-        let Some(resource) = state.resource(unit.first_resource + u32::from(id)).cloned() else { continue };
+    for id in &reads.textures {
+        let Some(resource) = state.resource(unit.first_resource + u32::from(*id)).cloned() else { continue };
         match texture::texture(&mut state.images, &resource, memory) {
             Ok(found) => {
-                all.textures.insert(id, found);
+                all.textures.insert(*id, found);
             }
             Err(what) => state.unknown.note(what),
         }
     }
-    for id in samplers {
-        let border = [0, 1, 2, 3].map(|chan| state.nth(unit.borders, 4 * usize::from(id) + chan));
-        let words = state.sampler(unit.first_sampler + u32::from(id));
-        all.samplers.insert(id, texture::sampler(words, border));
+    for id in &reads.samplers {
+        let border = [0, 1, 2, 3].map(|chan| state.nth(unit.borders, 4 * usize::from(*id) + chan));
+        let words = state.sampler(unit.first_sampler + u32::from(*id));
+        all.samplers.insert(*id, texture::sampler(words, border));
     }
     all
 }

@@ -3,11 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use reconverge_r700::launch::Environment;
-use reconverge_simt::Options;
-
 use super::packet::{Packet, op};
-use super::program::{KeptProgram, Reached};
+use super::program::{KeptProgram, ProgramKey, Reached};
 use super::registers::{Register, register};
 use super::texture::{Images, Resource};
 use crate::kept::Kept;
@@ -28,23 +25,40 @@ const CTL_CONST: u32 = 0x3cff0;
 const LOOP_CONST: u32 = 0x3e200;
 const BOOL_CONST: u32 = 0x3e380;
 
+/// Bytes of the register space: packets name 16 bits of words from the last of the addresses above on.
+const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
+
 /// The registers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct State {
-    words: HashMap<u32, u32>,
+    words: Vec<u32>,
     buffers: HashMap<u32, Range<usize>>,
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
     pub(super) reached: Reached,
-    /// Programs that were loaded, by their words.
-    pub(super) programs: Kept<(Vec<u32>, Environment, Options), KeptProgram>,
+    /// Programs that were loaded.
+    pub(super) programs: Kept<ProgramKey, KeptProgram>,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            words: vec![0; (SPACE / 4) as usize],
+            buffers: HashMap::new(),
+            resources: BTreeMap::new(),
+            unknown: Unknown::default(),
+            images: Images::default(),
+            reached: Reached::default(),
+            programs: Kept::default(),
+        }
+    }
 }
 
 impl State {
     /// The register at a byte address; 0 if it was never written.
     pub(super) fn word(&self, address: u32) -> u32 {
-        self.words.get(&address).copied().unwrap_or(0)
+        self.words.get(address as usize / 4).copied().unwrap_or(0)
     }
 
     /// Register `number` of those that begin at an address.
@@ -58,7 +72,9 @@ impl State {
     }
 
     pub(super) fn set(&mut self, address: u32, word: u32) {
-        self.words.insert(address, word);
+        if let Some(place) = self.words.get_mut(address as usize / 4) {
+            *place = word;
+        }
     }
 
     /// The place that register `number` of those at an address names in 256 bytes, and the end of its buffer, as places in

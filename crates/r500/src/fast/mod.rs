@@ -33,9 +33,10 @@ mod run;
 use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
+use reconverge_simt::registers::Row;
 use reconverge_simt::{Engine, Level, Options};
 
-use crate::group::{Group, OUTPUTS, output_row};
+use crate::group::{Group, OUTPUTS, WIDEST, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
@@ -117,6 +118,10 @@ impl Fast {
     /// Gives a group the room that its operations use.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
+        let Group { rows, constants, .. } = group;
+        for (uniform, place) in &self.lowered.uniforms {
+            rows.with_room_mut()[place.number()] = Row([uniform.bits(constants); WIDEST]);
+        }
     }
 
     /// Adds the counts that were kept by block to those by slot.

@@ -67,6 +67,16 @@ impl Loaded {
         Loaded { setup, environment, options: *options, fast: Arc::default() }
     }
 
+    /// The same program for another environment. Lowering does not depend on it.
+    pub fn with_environment(&self, environment: &Arc<Environment>) -> Loaded {
+        Loaded { environment: environment.clone(), ..self.clone() }
+    }
+
+    /// The decoded program.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
     /// The environment that the program is loaded for.
     pub fn environment(&self) -> &Arc<Environment> {
         &self.environment

@@ -75,6 +75,7 @@ fn check_fragment(functions: [Named; 4]) {
             lanes: words.len(),
             inputs: vec![Input { temp: 0, values: words.clone().into() }],
             environment,
+            columns: Vec::new(),
         };
         let of = |function: fn(f32) -> f32| move |x: u32| function(f32::from_bits(x)).to_bits();
         let expected = functions

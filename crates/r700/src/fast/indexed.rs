@@ -108,7 +108,7 @@ pub(super) struct ConstantByRow;
 impl Body for ConstantByRow {
     #[inline(always)]
     fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let constants = &lanes.tables.constants[operation.number as usize];
+        let constants = lanes.tables.constants[operation.number as usize].of(lanes.environment);
         let index = lanes.row(operation.src[0]);
         let mut words = [0; LANES];
         for lane in 0..LANES {
@@ -124,7 +124,8 @@ pub(super) struct ConstantByLoop;
 impl Body for ConstantByLoop {
     #[inline(always)]
     fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let word = lanes.tables.constants[operation.number as usize].word(lanes.loop_index);
+        let constants = lanes.tables.constants[operation.number as usize].of(lanes.environment);
+        let word = constants.word(lanes.loop_index);
         *lanes.frame.row_mut(operation.dst) = Row([word; LANES]);
     }
 }

@@ -11,6 +11,7 @@ use reconverge_simt::wide::{Set, Wide};
 
 use crate::chip::LANES;
 use crate::lane;
+use crate::launch::Environment;
 use crate::meaning::Meaning;
 
 /// The lanes that run the group, among the [`Lanes::sets`].
@@ -74,19 +75,81 @@ impl Default for Tables {
     }
 }
 
-/// The words from which an index chooses one: word `first + index * step`; 0 outside.
+/// Constants of an environment. Lowering depends on where a constant is, not on its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bank {
+    /// A constant buffer, by dword.
+    Buffer(u8),
+    /// A component of the constant file, by entry.
+    File(u8),
+}
+
+/// A constant by its place; 0 outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Uniform {
+    /// ALT_CONST.
+    pub(super) alternate: bool,
+    pub(super) bank: Bank,
+    /// The dword or entry.
+    pub(super) number: usize,
+}
+
+impl Uniform {
+    /// Its word in an environment.
+    pub(super) fn word(&self, environment: &Environment) -> u32 {
+        let resources = environment.bound(self.alternate);
+        let word = match self.bank {
+            Bank::Buffer(bank) => resources.constant_buffers[usize::from(bank)].get(self.number),
+            Bank::File(chan) => {
+                resources.constant_file.get(self.number).map(|entry| &entry[usize::from(chan)])
+            }
+        };
+        word.copied().unwrap_or(0)
+    }
+}
+
+/// The constants from which an index chooses one: number `first + index * step`; 0 outside.
 #[derive(Clone, Debug)]
 pub(super) struct Constants {
-    pub(super) words: Vec<u32>,
+    /// ALT_CONST.
+    pub(super) alternate: bool,
+    pub(super) bank: Bank,
     pub(super) first: i32,
     pub(super) step: i32,
 }
 
 impl Constants {
+    /// The constants of an environment.
+    #[inline(always)]
+    pub(super) fn of<'a>(&self, environment: &'a Environment) -> Choices<'a> {
+        let resources = environment.bound(self.alternate);
+        let (words, size, chan) = match self.bank {
+            Bank::Buffer(bank) => (&resources.constant_buffers[usize::from(bank)][..], 1, 0),
+            Bank::File(chan) => {
+                let entries = &resources.constant_file;
+                (entries[..entries.len().min(256)].as_flattened(), 4, chan.into())
+            }
+        };
+        Choices { words, first: self.first, step: self.step, size, chan }
+    }
+}
+
+/// [`Constants`] in an environment.
+pub(super) struct Choices<'a> {
+    words: &'a [u32],
+    first: i32,
+    step: i32,
+    /// Words of a constant, and which of them it is.
+    size: usize,
+    chan: usize,
+}
+
+impl Choices<'_> {
     #[inline(always)]
     pub(super) fn word(&self, index: i32) -> u32 {
-        let place = index.wrapping_mul(self.step).wrapping_add(self.first);
-        self.words.get(place as usize).copied().unwrap_or(0)
+        let number = index.wrapping_mul(self.step).wrapping_add(self.first);
+        let place = (number as usize).wrapping_mul(self.size).wrapping_add(self.chan);
+        self.words.get(place).copied().unwrap_or(0)
     }
 }
 
@@ -114,6 +177,8 @@ pub(super) struct Lanes<'a> {
     /// aL, for clauses that use it.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
+    /// What the program runs in.
+    pub(super) environment: &'a Environment,
 }
 
 impl Lanes<'_> {

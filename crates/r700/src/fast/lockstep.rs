@@ -29,14 +29,14 @@ pub(crate) fn run(
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
     // One for all wavefronts, as in a normal run.
-    let runner = RefCell::new(Runner::new(fast));
+    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment));
     for place in origin.places() {
         let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
         let again = |extent, known: &Difference| {
             let fast = made(extent);
-            let runner = RefCell::new(Runner::new(&fast));
+            let runner = RefCell::new(Runner::new(&fast, &origin.launch.environment));
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
@@ -73,7 +73,7 @@ impl<'a> Pair<'a> {
     ) -> Pair<'a> {
         runner.borrow_mut().reset_counts();
         let wave = || {
-            let mut wave = origin.wave(place, engine.room());
+            let mut wave = engine.wave(origin, place);
             wave.set_simd(simd.clone());
             wave
         };
@@ -190,7 +190,7 @@ mod tests {
     /// After the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
-            let runner = RefCell::new(Runner::new(fast));
+            let runner = RefCell::new(Runner::new(fast, &origin.launch.environment));
             let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });

@@ -33,7 +33,7 @@ pub(super) use self::memory::{Exported, Exports, Stores};
 use self::plan::{Index, Way, addresses, by_loop, index};
 use super::indexed::Check;
 use super::kernels::choose_both;
-use super::lanes::{ACTIVE, Operation, Place, Tables};
+use super::lanes::{ACTIVE, Operation, Place, Tables, Uniform};
 use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, CfOp, Code, Group, Operand, Source};
 use crate::control::{self, CfWork};
@@ -180,8 +180,10 @@ pub(super) struct Lowered {
     pub(super) templates: Vec<Template>,
     /// By operation: the first and the last group that it is of.
     pub(super) groups_of: Vec<[u32; 2]>,
-    /// The constants that have a row, which nothing writes.
+    /// The constants of the code that have a row, which nothing writes.
     pub(super) constants: Vec<(u32, Place)>,
+    /// The constants of the environment that have a row, which nothing writes.
+    pub(super) uniforms: Vec<(Uniform, Place)>,
     pub(super) tables: Tables,
     /// All rows that operations name: registers, PV and PS, intermediate results, constants.
     pub(super) layout: Layout<LANES>,
@@ -189,7 +191,7 @@ pub(super) struct Lowered {
     pub(super) registers: usize,
     /// AR.x to AR.w.
     pub(super) address: [Place; 4],
-    /// Those after PV and PS.
+    /// Those after PV and PS; rows of the environment's constants are zeros.
     pub(super) room: Vec<Row<LANES>>,
 }
 
@@ -209,7 +211,8 @@ impl Lowered {
 /// Intermediate rows: five for results of a group that wait, and one for results that nothing reads. AR's follow.
 const INTERMEDIATE: usize = 6;
 
-/// Lowers a program for an environment, with its fetch program.
+/// Lowers a program for an environment, with its fetch program. [`Environment::lowers_alike`] states what of the environment
+/// the result depends on.
 pub(super) fn lower(
     code: &Code,
     fetch_code: Option<&Code>,
@@ -230,6 +233,7 @@ pub(super) fn lower(
         templates: Vec::new(),
         groups_of: Vec::new(),
         constants: Vec::new(),
+        uniforms: Vec::new(),
         tables: Tables {
             registers: Layout::new(previous),
             indexed: environment.num_gprs.into(),

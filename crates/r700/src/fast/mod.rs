@@ -85,15 +85,26 @@ impl Fast {
         self.compiled.as_deref().map(Regions::new)
     }
 
-    /// The rows that operations need after a wavefront's registers.
-    fn room(&self) -> &[Row<LANES>] {
-        &self.lowered.room
+    /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.
+    fn wave(&self, origin: &Origin, place: usize) -> Wave {
+        let mut wave = origin.wave(place, &self.lowered.room);
+        self.set_uniforms(&mut wave);
+        wave
     }
 
     /// Gives a wavefront the rows that operations need, in place of those it has.
     pub(crate) fn prepare(&self, wave: &mut Wave) {
         wave.registers.truncate(wave.launch.environment.register_rows() + PREVIOUS);
-        wave.registers.extend_from_slice(self.room());
+        wave.registers.extend_from_slice(&self.lowered.room);
+        self.set_uniforms(wave);
+    }
+
+    /// Fills the rows of the environment's constants.
+    fn set_uniforms(&self, wave: &mut Wave) {
+        let Wave { registers, launch, .. } = wave;
+        for (uniform, place) in &self.lowered.uniforms {
+            registers[place.number()] = Row([uniform.word(&launch.environment); LANES]);
+        }
     }
 
     /// Whether wavefronts see each other's writes: to the scatter buffer, global registers, local data share.
@@ -143,7 +154,8 @@ pub(crate) fn advance<O: Observer>(
     most: u64,
     observer: &mut O,
 ) -> Result<Step, Trap<Cause>> {
-    let mut runner = Runner::new(fast);
+    let launch = wave.launch.clone();
+    let mut runner = Runner::new(fast, &launch.environment);
     let end = runner.run(wave, most, observer);
     runner.counts().settle(fast, &mut wave.fidelity);
     end
@@ -159,8 +171,8 @@ fn in_order<O: Observer>(
     outcome: &mut Outcome,
     observer: &mut O,
 ) -> Result<Counts, GroupTrap<Cause>> {
-    let mut runner = Runner::new(fast);
-    let mut wave = origin.wave(0, fast.room());
+    let mut runner = Runner::new(fast, &origin.launch.environment);
+    let mut wave = fast.wave(origin, 0);
     wave.set_simd(take(simd));
     for place in places {
         wave.restart(*place);

@@ -116,8 +116,8 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    fn new(origin: &Origin, fast: &'a Fast) -> Worker<'a> {
-        Worker { runner: Runner::new(fast), wave: origin.wave(0, fast.room()) }
+    fn new(origin: &'a Origin, fast: &'a Fast) -> Worker<'a> {
+        Worker { runner: Runner::new(fast, &origin.launch.environment), wave: fast.wave(origin, 0) }
     }
 
     /// Runs a batch and gives the results that have no place.

@@ -17,6 +17,7 @@ use super::lower::{Clause, Groups, Lowered, Node, Work};
 use crate::cause::Cause;
 use crate::control::{self, CfWork};
 use crate::flow::{AluForm, Before, Changes, Control, Flow, FlowFault};
+use crate::launch::Environment;
 use crate::wave::{At, ClauseState, Wave};
 use crate::words::CfInst;
 
@@ -69,7 +70,8 @@ impl Task for Export<'_, '_> {
 }
 
 impl<'a> Runner<'a> {
-    pub(super) fn new(fast: &'a Fast) -> Self {
+    /// Runs wavefronts of launches in an environment.
+    pub(super) fn new(fast: &'a Fast, environment: &'a Environment) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
@@ -80,6 +82,7 @@ impl<'a> Runner<'a> {
             killed: 0,
             loop_index: 0,
             tables: &fast.lowered.tables,
+            environment,
         };
         let counts = Counts::new(&fast.lowered);
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.regions() }

@@ -94,7 +94,7 @@ fn call_fs_runs_a_fetch_program_in_its_own_addresses() {
     let main = Program::from_words(vec![0, 0x8980_0000, 0x0000_a03c, 0x9420_0688]);
     let fetch = vec![2, 0x8100_0000, 0, 0x8a00_0000, 0x3c00_0000, 0x6796_1001, 0x0008_0000, 0];
     let mut launch = vertex_launch();
-    launch.environment_mut().fetch_program = Some(FetchProgram { words: fetch, start: 0 });
+    launch.environment_mut().fetch_program = Some(FetchProgram { words: fetch.into(), start: 0 });
     let outcome = strict(&main, &launch).unwrap();
     assert_eq!(outcome.export(ExportKind::Pos, 60).unwrap().values[1], floats([5.0, 6.0, 0.0, 1.0]));
     launch.environment_mut().stage = Stage::Pixel;

@@ -1,9 +1,12 @@
 //! From instructions to blocks of operations, once a program.
 //!
 //! A [`Block`] is a run of instructions that neither depend on flow control nor can trap, and one instruction at its
-//! end that may. Everything that is known before the program runs is decided here: which registers there are, the
-//! contents of constants, which function with which modifiers. An instruction without an operation ends its block
-//! and is executed by the reference interpreter, so that every program runs.
+//! end that may. Everything that is known before the program runs is decided here: which registers there are, which
+//! function with which modifiers. An instruction without an operation ends its block and is executed by the reference
+//! interpreter, so that every program runs.
+//!
+//! A constant in c[] has a row for its place, which gets its value when a block is made. So draws that change constants do
+//! not lower a program again.
 
 mod arithmetic;
 mod flow;
@@ -20,14 +23,17 @@ use reconverge_simt::place::Layout;
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Table;
 
+use self::arithmetic::place_of;
 use super::bodies::{CONDITIONS, Predicate};
 use super::lanes::{ACTIVE, Handler, PREDICATED, Tables, handler};
 use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
 use super::words::{Kind, Transfer};
+use crate::access::extended;
 use crate::barrier::Count;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{End, Group, Guard, Inst, Memory, Op};
+use crate::inst::{Access as Width, Base, End, Group, Guard, Inst, Mem, Memory, Op, Space};
+use crate::spaces::Constants;
 
 /// The instruction at the end of a block.
 #[derive(Clone, Copy, Debug)]
@@ -188,8 +194,10 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
-    /// The rows behind the registers, before the first instruction.
+    /// The rows behind the registers, before the first instruction; those of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
+    /// The rows of constants in c[].
+    pub(super) uniforms: HashMap<Uniform, Place>,
 }
 
 impl Lowered {
@@ -226,7 +234,30 @@ enum Lowering {
     Last(Last),
 }
 
-/// Lowers a program. `inputs`: the words of a[] or v[] that the launch gives to every warp. `singly`: into blocks of one
+/// A constant at one address of c[].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Uniform {
+    bank: u8,
+    at: u32,
+    access: Width,
+}
+
+impl Uniform {
+    /// The constant that an operand reads, if it is at one address for all lanes.
+    pub(super) fn of(mem: &Mem) -> Option<Uniform> {
+        let Space::Const(bank) = mem.space else { return None };
+        let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
+        fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
+    }
+
+    /// Its word.
+    pub(super) fn word(&self, constants: &Constants) -> u32 {
+        let raw = constants.read(self.bank, self.at, self.access.bytes());
+        extended(raw.into(), self.access) as u32
+    }
+}
+
+/// Lowers a program. [`Setup::lowers_alike`](crate::launch::Setup) states what of the set-up the result depends on. `inputs`: the words of a[] or v[] that the launch gives to every warp. `singly`: into blocks of one
 /// instruction.
 pub(super) fn lower(
     context: &Context,
@@ -250,6 +281,7 @@ pub(super) fn lower(
         quads: Vec::new(),
         constants: Vec::new(),
         constant_places: HashMap::new(),
+        uniforms: HashMap::new(),
         layout: Layout::new(registers + FIXED),
     };
     let slots = context.code.words().len();
@@ -353,6 +385,7 @@ pub(super) fn lower(
         entries,
         tables,
         room,
+        uniforms: lower.uniforms,
     }
 }
 
@@ -367,8 +400,10 @@ struct Lower<'a> {
     generals: Vec<GeneralOperands>,
     textures: Vec<Tex>,
     quads: Vec<Quad>,
+    /// By row after the first ones: the value, 0 for one of c[].
     constants: Vec<u32>,
     constant_places: HashMap<u32, Place>,
+    uniforms: HashMap<Uniform, Place>,
     layout: Layout<WARP>,
 }
 
@@ -393,13 +428,27 @@ impl Lower<'_> {
         if let Some(place) = self.constant_places.get(&value) {
             return Some(*place);
         }
+        let place = self.add_row(value)?;
+        self.constant_places.insert(value, place);
+        Some(place)
+    }
+
+    /// The row of a constant in c[]; `None` when there are too many to number.
+    fn uniform_place(&mut self, uniform: Uniform) -> Option<Place> {
+        if let Some(place) = self.uniforms.get(&uniform) {
+            return Some(*place);
+        }
+        let place = self.add_row(0)?;
+        self.uniforms.insert(uniform, place);
+        Some(place)
+    }
+
+    fn add_row(&mut self, value: u32) -> Option<Place> {
         if self.layout.rows() >= MOST_ROWS {
             return None;
         }
-        let place = self.layout.add();
         self.constants.push(value);
-        self.constant_places.insert(value, place);
-        Some(place)
+        Some(self.layout.add())
     }
 
     /// A register for reading: those beyond the count read 0. (1.4)

@@ -15,6 +15,7 @@ use std::ops::Range;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::observe::together;
+use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
@@ -30,15 +31,21 @@ use crate::barrier::Barriers;
 use crate::block::{self, Executor, Ran};
 use crate::context::{Common, Context, Turn};
 use crate::flow::{
-    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, announce_arrival, announce_push,
+    Decision, Fault, Flow, Join, TAKEN_SIDE_RUNS_FIRST, TokenType, WARP, announce_arrival, announce_push,
 };
+use crate::launch::Setup;
 use crate::reference;
 use crate::state::{Local, Parts};
 use crate::trap::Cause;
 
 impl Executor for Fast {
-    fn prepare(&self, block: &mut block::Block) {
-        block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
+    fn prepare(&self, block: &mut block::Block, setup: &Setup) {
+        let Lowered { room, uniforms, .. } = &*self.lowered;
+        block.warps.iter_mut().for_each(|warp| warp.add_room(room));
+        for (uniform, place) in uniforms {
+            let row = Row([uniform.word(&setup.constants); WARP]);
+            block.warps.iter_mut().for_each(|warp| warp.file_mut().with_room_mut()[place.number()] = row);
+        }
         block.common.runs = vec![0; self.lowered.blocks.len()];
     }
 

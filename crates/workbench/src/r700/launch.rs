@@ -246,7 +246,7 @@ impl Launch {
         environment.semantics.clone_from(&self.semantics);
         if let Some(fetch) = &self.fetch_program {
             let words = words("fetch_program", &fetch.words, files)?;
-            environment.fetch_program = Some(FetchProgram { words, start: fetch.start });
+            environment.fetch_program = Some(FetchProgram { words: words.into(), start: fetch.start });
         }
         stated_resources(program, &mut environment.resources)?;
         fill_resources(self, &common.texture, &mut environment.resources, files)?;

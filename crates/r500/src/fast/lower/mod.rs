@@ -9,8 +9,9 @@
 //! | `codes` | the vector code of each operation: the table |
 //! | `denormals` | rows in which no denormal can be |
 //!
-//! Everything that is known before the program runs is settled here: constants, swizzles, modifiers, presubtract, which
-//! channels are read. An instruction that nothing here knows (whatever traps, and what strict mode objects to) is a block of its own for the reference interpreter, so that every program runs.
+//! Everything that is known before the program runs is settled here: swizzles, modifiers, presubtract, which channels are
+//! read. A float constant has a row for its place, which gets its value when a group is made, so that draws that change
+//! constants do not lower a program again. An instruction that nothing here knows (whatever traps, and what strict mode objects to) is a block of its own for the reference interpreter, so that every program runs.
 
 mod blocks;
 mod codes;
@@ -30,6 +31,7 @@ use reconverge_simt::{Level, Mode};
 pub(super) use self::blocks::{Block, Entry, Last, NONE};
 pub(super) use self::codes::Computes;
 use self::denormals::{Normal, values_of_al, written_by};
+pub(super) use self::operands::Uniform;
 use super::lanes::{Body, Channel, Operation, handler};
 use super::operands::{Fetch, Load, Scatter};
 use super::operands::{Place, Set};
@@ -66,8 +68,10 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// By operation.
     pub(super) templates: Vec<Template>,
-    /// The constants that have a row, which nothing writes, by row.
+    /// The constants of the code that have a row, which nothing writes, by row.
     pub(super) constants: HashMap<usize, u32>,
+    /// The rows of what is made of float constants, which nothing writes.
+    pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Lanes of a group at most.
     pub(super) width: usize,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
@@ -83,7 +87,7 @@ pub(super) struct Lowered {
     pub(super) ends: Vec<u32>,
     /// The rows that operations name, registers first.
     pub(super) layout: Layout<WIDEST>,
-    /// The rows behind the registers, before the first instruction.
+    /// The rows behind the registers, before the first instruction; those of [`Lowered::uniforms`] are zeros.
     pub(super) room: Vec<Row<WIDEST>>,
     /// Slots whose instruction the reference interpreter executes.
     pub(super) by_reference: Vec<u16>,
@@ -94,7 +98,8 @@ pub(super) struct Lowered {
 /// Intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
-/// Lowers the program of a launch. `bound`: the surfaces of the CTM model. `singly`: into blocks of one instruction.
+/// Lowers the program of a launch. [`Environment::lowers_alike`](crate::launch::Environment::lowers_alike) states what of the
+/// environment the result depends on. `bound`: the surfaces of the CTM model. `singly`: into blocks of one instruction.
 pub(super) fn lower(
     setup: &Setup,
     launch: &Launch,
@@ -105,14 +110,13 @@ pub(super) fn lower(
 ) -> Lowered {
     count_lowered();
     let environment = &*launch.environment;
-    let constants = &environment.constants_of(setup);
     let inputs = &mut launch.input_temps().map(usize::from);
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
     let layout = Layout::new(ROWS + room.len());
     let mut lowering = Lowering {
         setup,
-        constants,
+        denormals: environment.has_denormals(setup),
         textures: &environment.textures,
         strict,
         bound,
@@ -123,6 +127,7 @@ pub(super) fn lower(
             operations: Vec::new(),
             templates: Vec::new(),
             constants: HashMap::new(),
+            uniforms: Vec::new(),
             width: environment.hardware.group_width,
             zero_wins: setup.zero_wins,
             fetches: Vec::new(),
@@ -166,7 +171,8 @@ fn written(setup: &Setup) -> Vec<usize> {
 
 struct Lowering<'a> {
     setup: &'a Setup,
-    constants: &'a [[u32; 4]],
+    /// Whether some float constant is a denormal.
+    denormals: bool,
     textures: &'a [(u8, Texture)],
     strict: bool,
     /// The surfaces of the CTM model.
@@ -201,8 +207,27 @@ impl Lowering<'_> {
         })
     }
 
+    /// The row of a number that all lanes share.
+    fn uniform(&mut self, uniform: Uniform) -> Place {
+        if let Some(bits) = uniform.known() {
+            return self.constant(bits);
+        }
+        let Lowered { room, layout, uniforms, .. } = &mut self.lowered;
+        if let Some((_, place)) = uniforms.iter().find(|(known, _)| *known == uniform) {
+            return *place;
+        }
+        room.push(Row::ZERO);
+        let place = layout.add();
+        uniforms.push((uniform, place));
+        place
+    }
+
     /// Whether a row is one of a constant, and no denormal.
     fn is_normal_constant(&self, row: usize) -> bool {
+        let uniform = self.lowered.uniforms.iter().find(|(_, place)| place.number() == row);
+        if let Some((uniform, _)) = uniform {
+            return uniform.is_normal(self.denormals);
+        }
         let row = row - ROWS;
         row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
     }

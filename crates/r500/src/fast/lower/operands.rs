@@ -13,8 +13,77 @@ use crate::words::{Imod, Omod, Sel, SrcpOp, Swiz};
 /// A source component: the same for all lanes, or a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    Bits(u32),
+    Shared(Shared),
     Row(Place),
+}
+
+/// A number that all lanes share, before modifiers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shared {
+    Source(Given),
+    /// The presubtract result of sources 0 and 1.
+    Presubtracted(SrcpOp, [Given; 2]),
+}
+
+/// A number that the program or its environment gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Given {
+    Bits(u32),
+    /// A channel of a float constant. Lowering depends on whether some constant is a denormal, on no other value.
+    Constant(u8, u8),
+}
+
+impl Given {
+    fn is_known(self) -> bool {
+        matches!(self, Given::Bits(_))
+    }
+
+    fn value(self, constants: &[[u32; 4]]) -> f32 {
+        f32::from_bits(match self {
+            Given::Bits(bits) => bits,
+            Given::Constant(number, channel) => constants[usize::from(number)][usize::from(channel)],
+        })
+    }
+}
+
+/// A number that all lanes share, with its modifier. It has a row of its own, unless its bits are in the code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::fast) struct Uniform {
+    shared: Shared,
+    modifier: Imod,
+}
+
+impl Uniform {
+    /// Its bits, if no constant of the environment is a part.
+    pub(super) fn known(&self) -> Option<u32> {
+        let known = match &self.shared {
+            Shared::Source(given) => given.is_known(),
+            Shared::Presubtracted(_, sources) => sources.iter().all(|given| given.is_known()),
+        };
+        known.then(|| self.bits(&[]))
+    }
+
+    /// Its bits with these constants.
+    pub(in crate::fast) fn bits(&self, constants: &[[u32; 4]]) -> u32 {
+        let value = match self.shared {
+            Shared::Source(given) => given.value(constants),
+            Shared::Presubtracted(op, sources) => {
+                let [a, b] = sources.map(|given| given.value(constants));
+                lane::presubtract(op, a, b)
+            }
+        };
+        lane::modify(value, self.modifier).to_bits()
+    }
+
+    /// Whether it is no denormal, if some constant may be one.
+    pub(super) fn is_normal(&self, denormals: bool) -> bool {
+        match self.shared {
+            Shared::Source(Given::Bits(bits)) => !f32::from_bits(bits).is_subnormal(),
+            Shared::Source(Given::Constant(..)) => !denormals,
+            // Sums flush denormals.
+            Shared::Presubtracted(..) => true,
+        }
+    }
 }
 
 /// An operand: a row, and sign bits to flip.
@@ -22,6 +91,12 @@ pub(super) enum Value {
 pub(super) struct Operand {
     pub(super) place: Place,
     pub(super) flip: u32,
+}
+
+impl Value {
+    fn bits(bits: u32) -> Value {
+        Value::Shared(Shared::Source(Given::Bits(bits)))
+    }
 }
 
 impl Instruction<'_, '_> {
@@ -52,9 +127,9 @@ impl Instruction<'_, '_> {
     fn modified(&mut self, value: Value, modifier: Imod) -> Option<Operand> {
         const SIGN: u32 = 1 << 31;
         let place = match value {
-            Value::Bits(bits) => {
-                let bits = lane::modify(f32::from_bits(bits), modifier).to_bits();
-                return Some(Operand { place: self.lowering.constant(bits), flip: 0 });
+            Value::Shared(shared) => {
+                let place = self.lowering.uniform(Uniform { shared, modifier });
+                return Some(Operand { place, flip: 0 });
             }
             Value::Row(place) => place,
         };
@@ -75,9 +150,9 @@ impl Instruction<'_, '_> {
             Swiz::G => self.component(sel, 1),
             Swiz::B => self.component(sel, 2),
             Swiz::A => self.component(sel, 3),
-            Swiz::ZERO => Some(Value::Bits(0)),
-            Swiz::HALF => Some(Value::Bits(0.5f32.to_bits())),
-            Swiz::ONE => Some(Value::Bits(1f32.to_bits())),
+            Swiz::ZERO => Some(Value::bits(0)),
+            Swiz::HALF => Some(Value::bits(0.5f32.to_bits())),
+            Swiz::ONE => Some(Value::bits(1f32.to_bits())),
         }
     }
 
@@ -98,7 +173,7 @@ impl Instruction<'_, '_> {
             _ => (&self.alu.rgb_sources, rgb),
         };
         if !used[number] {
-            return Some(Value::Bits(0));
+            return Some(Value::bits(0));
         }
         Some(match sources.src[number] {
             source @ (Source::Temp { rel: true, .. } | Source::Const { rel: true, .. }) => {
@@ -106,9 +181,10 @@ impl Instruction<'_, '_> {
             }
             Source::Temp { addr, .. } => Value::Row(self.lowering.row(usize::from(addr) * 4 + channel)),
             Source::Const { addr, .. } => {
-                Value::Bits(self.lowering.constants[usize::from(addr) % CONSTANTS][channel])
+                let number = (usize::from(addr) % CONSTANTS) as u8;
+                Value::Shared(Shared::Source(Given::Constant(number, channel as u8)))
             }
-            Source::Inline { code } => Value::Bits(inline_constant(code).to_bits()),
+            Source::Inline { code } => Value::bits(inline_constant(code).to_bits()),
         })
     }
 
@@ -122,8 +198,7 @@ impl Instruction<'_, '_> {
         let dst = self.lowering.scratch()?;
         let (addr, normal, mut operation) = match source {
             Source::Const { addr, .. } => {
-                let normal = |value: &[u32; 4]| !f32::from_bits(value[channel]).is_subnormal();
-                let normal = self.lowering.constants.iter().all(normal);
+                let normal = !self.lowering.denormals;
                 (addr, normal, self.lowering.plain::<ConstantByAl>(Set::ACTIVE))
             }
             Source::Temp { addr, .. } => {
@@ -150,8 +225,8 @@ impl Instruction<'_, '_> {
             _ => self.alu.rgb_sources.srcp_op,
         };
         let value = match (self.fetched(0, channel)?, self.fetched(1, channel)?) {
-            (Value::Bits(a), Value::Bits(b)) => {
-                Value::Bits(lane::presubtract(op, f32::from_bits(a), f32::from_bits(b)).to_bits())
+            (Value::Shared(Shared::Source(a)), Value::Shared(Shared::Source(b))) => {
+                Value::Shared(Shared::Presubtracted(op, [a, b]))
             }
             (a, b) => {
                 let a = self.modified(a, Imod::NOP)?;

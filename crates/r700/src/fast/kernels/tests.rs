@@ -1,6 +1,8 @@
 //! Every code of an opcode's own is compared with the lane function that the reference interpreter calls, for every
 //! level of this processor, over special values and random bits.
 
+use std::sync::LazyLock;
+
 use reconverge_simt::guarded::Guarded;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
@@ -9,6 +11,8 @@ use reconverge_testkit::Random;
 
 use super::super::lanes::{ACTIVE, Tables};
 use super::*;
+use crate::chip::Chip;
+use crate::launch::{Environment, Stage};
 use crate::meaning::{Meaning, op2, op3};
 
 /// The rows of an operation here.
@@ -18,6 +22,9 @@ const LAYOUT: Layout<LANES> = Layout::new(5);
 fn rows(random: impl Fn(&mut Random) -> u32, source: &mut Random) -> Guarded<Row<LANES>> {
     (0..5).map(|_| Row(std::array::from_fn(|_| random(source)))).collect()
 }
+
+/// An environment that no kernel here reads.
+static ENVIRONMENT: LazyLock<Environment> = LazyLock::new(|| Environment::new(Chip::RV770, Stage::Pixel));
 
 /// These rows, with these lanes active.
 fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<'_> {
@@ -33,6 +40,7 @@ fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<
         killed: 0,
         loop_index: 0,
         tables,
+        environment: &ENVIRONMENT,
     };
     // The words that the baseline chooses serve all levels.
     lanes.sets[usize::from(ACTIVE)].choose(Baseline, running);

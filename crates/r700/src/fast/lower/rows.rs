@@ -1,15 +1,26 @@
 //! The rows of operands and destinations, and the constants that are the same whenever a group runs.
+//!
+//! A constant of the environment has a row for its place, which gets its value when a wavefront is made. So draws that change
+//! constants do not lower a program again.
 
 use reconverge_simt::registers::Row;
 
 use super::super::indexed::{ConstantByLoop, ConstantByRow, ReadByLoop, ReadByRow};
-use super::super::lanes::{Constants, Place, handler};
+use super::super::lanes::{Bank, Constants, Place, Uniform, handler};
 use super::plan::{Index, by_loop, index};
 use super::{Before, INTERMEDIATE, Lowering, Template};
 use crate::chip::LANES;
 use crate::code::{AluClause, AluOp, Operand, Source, TRANS, Window};
 use crate::wave::PREVIOUS;
 use crate::words::KcacheMode;
+
+/// A constant that is the same whenever a group runs.
+pub(super) enum Constant {
+    /// In the code.
+    Word(u32),
+    /// Of the environment.
+    Uniform(Uniform),
+}
 
 impl Lowering<'_> {
     pub(super) fn place(&self, row: usize) -> Place {
@@ -80,18 +91,15 @@ impl Lowering<'_> {
 
     /// The constants among which an index chooses.
     fn constants_by_index(&self, clause: &AluClause, source: &Source) -> Constants {
-        let resources = self.environment.bound(clause.alt_const);
+        let alternate = clause.alt_const;
         match source.operand {
             Operand::Kcache { set, index, chan } => {
                 let Window { bank, line, .. } = clause.kcache[usize::from(set)];
                 let first = (i32::from(line) * 16 + i32::from(index)) * 4 + i32::from(chan);
-                let words = resources.constant_buffers[usize::from(bank)].clone();
-                Constants { words, first, step: 64 }
+                Constants { alternate, bank: Bank::Buffer(bank), first, step: 64 }
             }
             Operand::ConstantFile { index, chan } => {
-                let entries = resources.constant_file.iter().take(256);
-                let words = entries.map(|entry| entry[usize::from(chan)]).collect();
-                Constants { words, first: index.into(), step: 1 }
+                Constants { alternate, bank: Bank::File(chan), first: index.into(), step: 1 }
             }
             Operand::Gpr { .. } | Operand::Value(_) | Operand::Previous(_) | Operand::PreviousScalar => {
                 unreachable!("no constant that an index chooses")
@@ -129,8 +137,13 @@ impl Lowering<'_> {
                 self.place(row.expect("only groups whose registers are there are lowered"))
             }
             Operand::Value(_) | Operand::Kcache { .. } | Operand::ConstantFile { .. } => {
-                let word = self.constant(clause, source);
-                self.constant_place(word.expect("only groups whose constants are known are lowered"))
+                match self
+                    .constant(clause, source)
+                    .expect("only groups whose constants are known are lowered")
+                {
+                    Constant::Word(word) => self.constant_place(word),
+                    Constant::Uniform(uniform) => self.uniform_place(uniform),
+                }
             }
         };
         (place, keep, flip)
@@ -147,11 +160,23 @@ impl Lowering<'_> {
         place
     }
 
+    fn uniform_place(&mut self, uniform: Uniform) -> Place {
+        let found = self.lowered.uniforms.iter().find(|(known, _)| *known == uniform);
+        if let Some((_, place)) = found {
+            return *place;
+        }
+        let place = self.lowered.layout.add();
+        self.lowered.room.push(Row::ZERO);
+        self.lowered.uniforms.push((uniform, place));
+        place
+    }
+
     /// A constant that is the same whenever the group runs.
-    pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<u32> {
-        let resources = self.environment.bound(clause.alt_const);
+    pub(super) fn constant(&self, clause: &AluClause, source: &Source) -> Option<Constant> {
+        let uniform =
+            |bank, number: usize| Constant::Uniform(Uniform { alternate: clause.alt_const, bank, number });
         match source.operand {
-            Operand::Value(value) => Some(value),
+            Operand::Value(value) => Some(Constant::Word(value)),
             Operand::Kcache { set, index, chan } => {
                 let Window { bank, line, mode } = clause.kcache[usize::from(set)];
                 let lines = match mode {
@@ -161,16 +186,13 @@ impl Lowering<'_> {
                     KcacheMode::LOCK_LOOP_INDEX => return None,
                 };
                 if index >= lines * 16 {
-                    return if self.strict { None } else { Some(0) };
+                    return if self.strict { None } else { Some(Constant::Word(0)) };
                 }
                 let dword = (usize::from(line) * 16 + usize::from(index)) * 4 + usize::from(chan);
-                Some(resources.constant_buffers[usize::from(bank)].get(dword).copied().unwrap_or(0))
+                Some(uniform(Bank::Buffer(bank), dword))
             }
             Operand::ConstantFile { .. } if source.rel => None,
-            Operand::ConstantFile { index, chan } => {
-                let entry = resources.constant_file.get(usize::from(index));
-                Some(entry.map_or(0, |entry| entry[usize::from(chan)]))
-            }
+            Operand::ConstantFile { index, chan } => Some(uniform(Bank::File(chan), index.into())),
             Operand::Gpr { .. } | Operand::Previous(_) | Operand::PreviousScalar => None,
         }
     }

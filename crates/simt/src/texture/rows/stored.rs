@@ -38,9 +38,7 @@ impl<const C: usize> Stored<C> for Wholes<'_> {
     fn read<E: Eight>(&self, wide: E, places: E::Ints) -> [E::Ints; C] {
         let found = wide.elements_at(self.0, places);
         let mut texels = [wide.ints(0); C];
-        for channel in 0..C {
-            texels[channel] = found[channel];
-        }
+        texels[..C].copy_from_slice(&found[..C]);
         texels
     }
 }

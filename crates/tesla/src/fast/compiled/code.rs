@@ -4,10 +4,14 @@
 //! the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the machine's until an
 //! operation reads their bits; on the slow path every result is the machine's own.
 
+use std::collections::HashMap;
+
 use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
 use super::per_lane;
 use crate::context::Context;
+use crate::fast::lower::Uniform;
+use crate::fast::operands::Place;
 use crate::inst::{Access, Arith, Base, Condition, Dst, Guard, Inst, Mem, Memory, Op, Operand, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::{Addition, Logic, Product};
@@ -28,8 +32,8 @@ pub(super) struct Program<'a> {
     pub(super) mask: Row,
     /// Distance of a row, in bytes.
     pub(super) stride: u32,
-    /// Whether the operand is at one address for all lanes, and its word.
-    pub(super) constant: &'a dyn Fn(&Mem) -> Option<u32>,
+    /// The rows of constants at one address of c[].
+    pub(super) uniforms: &'a HashMap<Uniform, Place>,
     /// Bytes of s[], which is the window.
     pub(super) shared: u32,
 }
@@ -433,8 +437,9 @@ impl<'a> Way<'a> {
             Operand::A(0) => self.rows.word(0),
             Operand::A(register @ 1..=4) => self.rows.read(Row::Own(A + u32::from(register) - 1)),
             Operand::Mem(mem) => {
-                if let Some(word) = (self.program.constant)(&mem) {
-                    self.rows.word(word)
+                if let Some(uniform) = Uniform::of(&mem) {
+                    let place = self.program.uniforms.get(&uniform)?;
+                    self.rows.read(Row::Group(place.number() as u32 * self.program.stride))
                 } else if self.reaches(&mem) {
                     self.load(&mem, mask)?
                 } else {

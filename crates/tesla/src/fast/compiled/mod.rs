@@ -25,7 +25,6 @@ use super::lanes::ACTIVE;
 use super::lower::SETS;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Base, Mem, Space};
 
 use code::Program;
 pub(super) use run::{Exit, Runner, Work};
@@ -114,15 +113,6 @@ impl Fast {
     /// Compiles regions, if this host can run code, for blocks with `shared` bytes of s[].
     pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let constant = |mem: &Mem| {
-            let fixed = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() <= 4;
-            let Space::Const(bank) = mem.space else { return None };
-            fixed.then(|| {
-                let at = crate::spaces::aligned(u32::from(mem.offset as u16), mem.access.bytes());
-                let raw = context.setup.constants.read(bank, at, mem.access.bytes());
-                crate::access::extended(raw.into(), mem.access) as u32
-            })
-        };
         let stride = 4 * WARP as u32;
         let active = lowered.tables.sets[ACTIVE].number();
         let program = Program {
@@ -131,7 +121,7 @@ impl Fast {
             registers: active - SETS - ACTIVE,
             mask: Row::Group(active as u32 * stride),
             stride,
-            constant: &constant,
+            uniforms: &lowered.uniforms,
             shared: shared as u32,
         };
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();

@@ -5,8 +5,7 @@ use super::super::kernels::{self, Shape};
 use super::super::lanes::{ACTIVE, Handler, handler};
 use super::super::operands::{GeneralOperands, Operation, Place};
 use super::super::words::Transfer;
-use super::{Lower, Lowering};
-use crate::access::extended;
+use super::{Lower, Lowering, Uniform};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};
 use crate::lane::Width;
 use crate::spaces::aligned;
@@ -107,7 +106,7 @@ impl Lower<'_> {
         let bytes = mem.access.bytes();
         let fixed = mem.base == Base::A(0) && !mem.increment && bytes <= 4;
         match mem.space {
-            Space::Const(_) => fixed,
+            Space::Const(_) => Uniform::of(mem).is_some(),
             Space::Shared => fixed && (place_of(mem) + bytes) as usize <= self.shared_bytes,
             Space::Attribute | Space::Primitive | Space::Varying | Space::Output => self.is_stage_word(mem),
             Space::Local | Space::Global(_) => false,
@@ -119,14 +118,12 @@ impl Lower<'_> {
         if self.is_stage_word(mem) {
             return self.stage_word(mem, number);
         }
-        let (at, bytes) = (place_of(mem), mem.access.bytes());
-        if let Space::Const(bank) = mem.space {
-            let raw = self.context.setup.constants.read(bank, at, bytes);
-            return self.constant(extended(raw.into(), mem.access) as u32);
+        if let Some(uniform) = Uniform::of(mem) {
+            return self.uniform_place(uniform);
         }
         let mut fetch = self.operation(self.temporary(number), ACTIVE);
-        fetch.number = at;
-        fetch.shift[0] = bytes as u8;
+        fetch.number = place_of(mem);
+        fetch.shift[0] = mem.access.bytes() as u8;
         fetch.narrow[0] = mem.access.is_signed();
         self.push(handler::<SharedWord>(self.level), fetch);
         Some(fetch.dst)
