@@ -148,6 +148,11 @@ impl Plan {
         }
     }
 
+    /// Returns the level of which all lanes read single texels as floats, if nothing can change that.
+    pub fn nearest_level(&self) -> Option<usize> {
+        self.fixed.filter(|(filter, _)| *filter == Filter::Nearest).map(|(_, level)| level)
+    }
+
     /// Whether the level of detail can change what is read.
     pub fn needs_lod<const N: usize>(&self, read: Read<'_, N>) -> bool {
         match read {
@@ -481,8 +486,8 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     }
     // Less room is cleared faster.
     match at.lod.len() {
-        ..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
-        ..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
+        0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
+        3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
         _ => by_choice::<E, V, C, VECTORS>(wide, (plan, image), at, lanes, of, convert, values),
     }
 }

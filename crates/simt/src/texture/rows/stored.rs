@@ -106,7 +106,7 @@ impl Fractions {
     pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
         let [r, g, b, a] = channels.each_ref().map(Fraction::new);
         let channels = [r?, g?, b?, a?];
-        let bytes = channels.iter().all(|channel| channel.most == 0xff && channel.shift % 8 == 0);
+        let bytes = channels.iter().all(|channel| channel.most == 0xff && channel.shift.is_multiple_of(8));
         Some(Fractions { channels, bytes })
     }
 }
@@ -242,7 +242,11 @@ mod tests {
         #[inline(always)]
         fn run<W: Wide>(self, wide: W) -> Words8 {
             let wide = wide.eight();
-            wide.store(self.0.of(wide, wide.load(self.1), self.0.most == 0xff && self.0.shift % 8 == 0))
+            wide.store(self.0.of(
+                wide,
+                wide.load(self.1),
+                self.0.most == 0xff && self.0.shift.is_multiple_of(8),
+            ))
         }
     }
 
