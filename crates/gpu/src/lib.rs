@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod copied;
 pub mod device;
 mod images;
 mod kept;

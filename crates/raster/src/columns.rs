@@ -124,6 +124,20 @@ impl Slopes {
         }
     }
 
+    /// Whether a component of an input changes by the same amount from pixel to pixel, up to the rounding of its values.
+    pub(crate) fn is_affine(&self, input: usize, chan: usize) -> bool {
+        /// Up to here products of corners are exact as doubles.
+        const NEAR: f64 = (1 << 25) as f64;
+        let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
+        let exact = self.area != 0. && [self.first, self.second, self.third].iter().all(is_near);
+        let of = self.filled.iter().find(|filled| (filled.input, filled.chan) == (input, chan));
+        of.is_some_and(|of| match of.change {
+            Slope::Constant(_) | Slope::Along(_) => true,
+            Slope::Linear(_) => exact,
+            Slope::Perspective(_) => false,
+        })
+    }
+
     /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));

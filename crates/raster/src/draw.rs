@@ -14,6 +14,7 @@ use reconverge_simt::vram::Vram;
 
 use crate::bands;
 use crate::columns::{Append, Slopes, Weights};
+use crate::copy::ByteRows;
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
@@ -103,6 +104,9 @@ pub(crate) fn run<P: FragmentProgram>(
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let merge = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
+    // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
+    let copied =
+        merge.as_ref().filter(|_| one_sample).and_then(|merge| merge.copied(program.copied()?, draw));
     let mut pipeline = Pipeline {
         draw,
         coordinates,
@@ -119,6 +123,7 @@ pub(crate) fn run<P: FragmentProgram>(
         slopes: Slopes::default(),
         weights: Box::default(),
         quads: Vec::new(),
+        copied,
         merge,
     };
     let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| pipeline.placed(vertex)).collect();
@@ -172,6 +177,8 @@ struct Pipeline<'a, P> {
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
+    /// What copies rows of bytes, as long as that is all that the draw does.
+    copied: Option<ByteRows>,
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
@@ -444,6 +451,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
                     uniform = Some(self.shade_once(level, &slopes, quads)?);
                 }
             }
+            if uniform.is_none() && self.copy(level, &slopes, quads)? {
+                return Ok(());
+            }
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
                 Some(shaded) => self.merge(shaded, true),
@@ -454,6 +464,33 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         });
         (self.slopes, self.quads) = (slopes, found);
         done
+    }
+
+    /// Copies the texels of quads, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
+    fn copy(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<bool, P::Error> {
+        let Some(copied) = self.copied.take() else { return Ok(false) };
+        if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
+            return Ok(false);
+        }
+        self.flush()?;
+        let draw = self.draw;
+        let inputs = |quads: &[Quad]| {
+            let mut ends = Batch::new(draw);
+            level.run(Append {
+                batch: &mut ends,
+                weights: &mut self.weights,
+                slopes,
+                quads,
+                draw,
+                reads: 0,
+                inputs: true,
+            });
+            ends.fragments.inputs
+        };
+        let Some(passed) = copied.copy(quads, inputs, self.memory) else { return Ok(false) };
+        self.counts.passed += passed;
+        self.copied = Some(copied);
+        Ok(true)
     }
 
     /// Adds the quads of a primitive to the batch.

@@ -11,11 +11,12 @@ use reconverge_simt::vram::Vram;
 use reconverge_simt::wide::Wide;
 
 use crate::blend::{Blend, Equation, Factor, LogicOp};
+use crate::copy::ByteRows;
 use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{Draw, LaneWords, Surface, Target};
+use crate::state::{CopiedTexels, Draw, LaneWords, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -214,6 +215,12 @@ impl<'a> Kernels<'a> {
         };
         let colors = draw.targets.iter().map(color).collect();
         Some(Kernels { level, depth, colors })
+    }
+
+    /// The copy that the draw is, if its program copies texels.
+    pub(crate) fn copied(&self, texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
+        let plain = matches!((&self.depth, &self.colors[..]), (Depth::None, [Color::Bytes(_)]));
+        if plain { ByteRows::new(texels, draw) } else { None }
     }
 
     /// Whether no step goes lane by lane.

@@ -12,6 +12,7 @@
 //! | `bands` | merging by bands of rows, each by a thread |
 //! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
+//! | `copy` | texels that go to a target as they are |
 //! | [`reference`](mod@reference) | the same pixel by pixel |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
@@ -22,6 +23,7 @@ pub mod blend;
 pub mod block;
 pub mod clip;
 mod columns;
+mod copy;
 pub mod depth;
 pub mod draw;
 pub mod format;

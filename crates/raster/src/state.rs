@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_simt::texture::elements::Elements;
+
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
@@ -382,6 +384,23 @@ pub struct Shaded {
     pub mask: Option<LaneWords>,
 }
 
+/// A fragment program whose only result is colour 0, a texel: see [`FragmentProgram::copied`].
+///
+/// The texel is that into which the coordinates fall, times the factor, if it is in the level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CopiedTexels {
+    /// The elements of a level with one slice. Their channels are red, green, blue and alpha of the colour.
+    pub elements: Elements,
+    /// Width and height of the level.
+    pub size: [u32; 2],
+    /// Input and component of both coordinates.
+    pub coordinates: [(usize, usize); 2],
+    /// From coordinates to texels.
+    pub factor: [f32; 2],
+    /// Inputs and components that the program only rounds to whole numbers, which must be 0.
+    pub zeros: Vec<(usize, usize)>,
+}
+
 /// What shades fragments.
 pub trait FragmentProgram {
     /// Why it does not.
@@ -396,6 +415,11 @@ pub trait FragmentProgram {
     /// primitive whose columns are the same everywhere have the same result.
     fn is_uniform(&self) -> bool {
         false
+    }
+
+    /// Returns the texels that the program copies, if that is all that it does. Such a program may not be run.
+    fn copied(&self) -> Option<CopiedTexels> {
+        None
     }
 
     /// Shades fragments.

@@ -6,14 +6,16 @@ use rayon::ThreadPoolBuilder;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp};
 use reconverge_raster::depth::{Compare, DepthFormat, Tests};
 use reconverge_raster::draw::{
-    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Points, Shaded, Side, Stipple, Surface,
-    Target, Vertices, Viewport, draw,
+    CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Points, Shaded, Side,
+    Stipple, Surface, Target, Vertices, Viewport, draw,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
+use reconverge_simt::random::Random;
+use reconverge_simt::texture::elements::{Channel, Elements, Field, Strides};
 use reconverge_simt::vram::Vram;
 
 /// Colour 0 is input 0.
@@ -139,4 +141,134 @@ fn results_do_not_depend_on_the_number_of_threads() {
         pool.install(|| drawn(&state, &vertices))
     };
     assert!(with(1) == with(3));
+}
+
+/// Colour 0 is the texel into which x and y of input 0 fall, or zeros outside of the level.
+struct ReadsTexels {
+    texels: CopiedTexels,
+    /// Whether the draw gets to know that.
+    copies: bool,
+    runs: usize,
+}
+
+impl FragmentProgram for ReadsTexels {
+    type Error = Infallible;
+
+    fn copied(&self) -> Option<CopiedTexels> {
+        self.copies.then(|| self.texels.clone())
+    }
+
+    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+        self.runs += 1;
+        let CopiedTexels { elements, size, factor, .. } = &self.texels;
+        let mut colors = [(); 4].map(|()| vec![0; fragments.lanes]);
+        for (lane, [s, t, ..]) in fragments.input(0).into_iter().enumerate() {
+            let at = [(s, 0), (t, 1)].map(|(word, axis)| (f32::from_bits(word) * factor[axis]).floor());
+            if at.iter().zip(size).all(|(at, size)| (0. ..*size as f32).contains(at)) {
+                let texel = elements.texel(at[0] as usize, at[1] as usize, 0);
+                colors.iter_mut().zip(texel).for_each(|(column, word)| column[lane] = word);
+            }
+        }
+        Ok(Shaded { colors: vec![Some(colors)], ..Shaded::default() })
+    }
+}
+
+/// A level of random texels, with bytes of its elements and constants as channels.
+fn random_texels(random: &mut Random, size: [u32; 2]) -> CopiedTexels {
+    let channel = |random: &mut Random| match random.below(6) {
+        0 => Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() }),
+        _ => Channel::Fraction(Field::new(8 * random.below(4) as u8, 8).unwrap()),
+    };
+    let own = [0, 8, 16, 24].map(|first| Channel::Fraction(Field::new(first, 8).unwrap()));
+    let channels = if random.once_in(2) { own } else { [(); 4].map(|()| channel(random)) };
+    let row = 4 * size[0] as usize + 4 * random.below(3) as usize;
+    let strides = Strides { start: 8, element: 4, row, slice: 0 };
+    let bytes = (0..8 + row * size[1] as usize).map(|_| random.next() as u8).collect();
+    let elements = Elements::new(&std::sync::Arc::new(bytes), strides, channels, [size[0], size[1], 1]);
+    CopiedTexels {
+        elements: elements.unwrap(),
+        size,
+        coordinates: [(0, 0), (0, 1)],
+        factor: [1.; 2],
+        zeros: vec![(0, 3)],
+    }
+}
+
+#[test]
+fn texels_that_are_copied_are_those_that_a_program_reads() {
+    let mut random = Random::new(31);
+    let mut copied = 0;
+    for round in 0..600 {
+        let size = [1 + random.below(200), 1 + random.below(80)];
+        let mut texels = random_texels(&mut random, size);
+        let topology = random.one_of(&[Topology::Rectangles, Topology::Triangles, Topology::Points]);
+        let mut state = plain(topology);
+        state.inputs = vec![Input::Attribute { index: 0, how: How::Perspective }];
+        state.targets[0].places = random.one_of(&[
+            [Some(0), Some(1), Some(2), Some(3)],
+            [Some(2), Some(1), Some(0), Some(3)],
+            [Some(2), Some(1), Some(0), None],
+        ]);
+        state.targets[0].mask = if random.once_in(8) { 7 } else { 0xf };
+        // Mostly whole pixels that are whole texels; else anything.
+        let whole = !random.once_in(3);
+        let number = |random: &mut Random, most: u32| match whole {
+            true => random.below(most) as f32,
+            false => random.below(most * 64) as f32 / 64.,
+        };
+        let [x, y] = [number(&mut random, 150), number(&mut random, 40)];
+        let [s, t] = [number(&mut random, size[0]), number(&mut random, size[1])];
+        // Mostly inside of the level.
+        let more = if random.once_in(4) { 20 } else { 0 };
+        let [width, height] = [(size[0], s, 150), (size[1], t, 60)]
+            .map(|(size, start, most)| 1. + number(&mut random, (size - start as u32).min(most) + more));
+        let scale = if random.once_in(6) { 1.5 } else { 1. };
+        let (low, high) = ([s, t], [s + width * scale, t + height * scale]);
+        let turned = random.once_in(4);
+        let w = if random.once_in(8) { 0.5 } else { 1. };
+        let corner = |x: f32, y: f32, at: [f32; 2], w: f32| {
+            let at = if turned { [at[0], high[1] - at[1] + low[1]] } else { at };
+            let level = if round % 50 == 0 { 1f32 } else { 0. };
+            Vertex {
+                position: [x * w, y * w, 0.5, w],
+                attributes: vec![[at[0], at[1], 0., level].map(f32::to_bits)],
+                ..Vertex::default()
+            }
+        };
+        state.viewport.divides = true;
+        let corners = [
+            corner(x, y, low, 1.),
+            corner(x + width, y, [high[0], low[1]], w),
+            corner(x, y + height, [low[0], high[1]], 1.),
+        ];
+        let mut vertices = corners.to_vec();
+        if topology == Topology::Triangles {
+            vertices.extend([corners[2].clone(), corners[1].clone()]);
+            vertices.push(corner(x + width, y + height, high, w));
+        }
+        if topology == Topology::Points {
+            let point = corner(x + width / 2., y + height / 2., low, 1.);
+            vertices = vec![point];
+            state.points = Points { size: [width, height], from_vertex: false, range: [0., 1024.] };
+            let unit = |at: [f32; 2]| [at[0] / size[0] as f32, at[1] / size[1] as f32];
+            state.inputs = vec![Input::Stretched { low: unit(low), high: unit(high) }];
+            texels.factor = size.map(|size| size as f32);
+            texels.zeros.clear();
+        }
+        let runs = [(0..vertices.len()).collect()];
+        let vertices = Vertices { all: &vertices, runs: &runs };
+        let mut results = Vec::new();
+        for copies in [false, true] {
+            let mut program = ReadsTexels { texels: texels.clone(), copies, runs: 0 };
+            let mut memory: Vec<u8> = (0..BYTES).map(|at| at as u8).collect();
+            let Ok(counts) = draw(&state, vertices, Vram::new(&mut memory), &mut program);
+            copied += usize::from(copies && program.runs == 0 && counts.passed > 0);
+            results.push((counts, memory));
+        }
+        // A program whose level is not 0 would not say that it copies, had it more than this level.
+        if round % 50 != 0 || topology == Topology::Points {
+            assert!(results[0] == results[1], "{round}: {state:?} {vertices:?}");
+        }
+    }
+    assert!(copied > 100, "{copied} draws were copies");
 }

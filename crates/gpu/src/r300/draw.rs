@@ -10,8 +10,8 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords, Multisample,
-    Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
+    Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -606,6 +606,16 @@ impl Routes {
         reads
     }
 
+    /// The input and component that a channel of a temporary is, if it is one.
+    fn input(&self, temp: u8, channel: u8) -> Option<(usize, usize)> {
+        let (_, source) = self.0.iter().rfind(|(number, _)| *number == temp)?;
+        let Source::Coordinates(all) = source else { return None };
+        match all[usize::from(channel & 3)] {
+            Component::Input(input, channel) => Some((input, channel)),
+            Component::Bits(_) => None,
+        }
+    }
+
     /// The columns of the temporaries that the rasteriser writes.
     fn temporaries(&self, fragments: &Fragments) -> Vec<Columns> {
         let one = 1f32.to_bits();
@@ -696,6 +706,18 @@ impl FragmentProgram for PixelProgram<'_> {
     fn is_uniform(&self) -> bool {
         // What is captured is whole.
         self.recording.is_none()
+    }
+
+    fn copied(&self) -> Option<CopiedTexels> {
+        let Outputs { targets, alpha, clear, depth } = self.outputs;
+        // What is captured is run.
+        let plain = self.recording.is_none() && alpha.is_none() && clear.is_none() && !depth;
+        let [Some((0, select)), None, None, None] = targets else { return None };
+        if plain {
+            self.shader.copied(*select, |temp, channel| self.routes.input(temp, channel))
+        } else {
+            None
+        }
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {

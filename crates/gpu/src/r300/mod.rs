@@ -15,6 +15,7 @@
 //!
 //! With `RADEON_DEBUG=notcl` the driver shades vertices on the host's processor, and they come past the vertex unit.
 
+mod copied;
 mod draw;
 mod format;
 mod packet;

@@ -11,18 +11,23 @@ use reconverge_r500::inst::TARGETS;
 use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, LaunchError, RunError};
 use reconverge_r500::outputs::Outcome;
 use reconverge_r500::run::Loaded;
-use reconverge_raster::draw::{Draw, Fragments, interleaved};
+use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, interleaved};
+use reconverge_simt::texture::Sampler;
+use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
+use super::copied::texel_read;
 use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers as reg;
 use super::state::State;
 use super::texture::{self, Images};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
+use crate::copied;
 use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
+use crate::texels::Select;
 
 /// State registers of the fragment unit that its programs run by, with their names in the machine.
 const REGISTERS: [(u32, &str); 6] = [
@@ -135,6 +140,31 @@ impl Shader {
     /// The program as it is observed.
     fn observed(&self) -> ChipProgram {
         chip_program(self.chip, &self.key.words, self.key.first, &self.key.registers)
+    }
+
+    /// Returns the texels that the program copies to target A, if that is all that it does. `select` has the channels of the
+    /// output that the components of the colour are, and `input` returns the input that is a channel of a temporary.
+    pub(super) fn copied(
+        &self,
+        select: [u8; 4],
+        input: impl Fn(u8, u8) -> Option<(usize, usize)>,
+    ) -> Option<CopiedTexels> {
+        let DecodedFrom { words, first, registers, .. } = &self.key;
+        let register = |address: u32| {
+            let at = REGISTERS.iter().position(|(known, _)| *known == address)?;
+            registers.get(at).copied()
+        };
+        let (code, offset) = (register(reg::US_CODE_ADDR)?, register(reg::US_CODE_OFFSET)?);
+        let read = texel_read(words, *first, code, offset)?;
+        let textures = &self.loaded.environment().textures;
+        let (_, texture) = textures.iter().rev().find(|(unit, _)| *unit == read.unit)?;
+        let unnormalised = read.unscaled || texture.sampler.unnormalised;
+        let sampler = Sampler { unnormalised, ..texture.sampler };
+        let level = Plan::new(&texture.image, &sampler).nearest_level()?;
+        let [s, t] = read.axes.map(|(temp, channel)| input(temp, channel));
+        let coordinates = copied::Coordinates { axes: [s?, t?], zeros: Vec::new() };
+        let select = select.map(|channel| Select::Component(read.select[usize::from(channel & 3)]));
+        copied::texels(&texture.image, level, select, coordinates, !unnormalised)
     }
 
     /// A recording of the fragments of a draw.

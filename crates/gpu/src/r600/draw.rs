@@ -9,8 +9,8 @@ use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords, Multisample, Offset,
-    Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
+    CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
@@ -616,6 +616,17 @@ impl FragmentProgram for PixelProgram<'_> {
         let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
         // What is captured is whole.
         self.recording.is_none() && !own && self.shader.is_uniform()
+    }
+
+    fn copied(&self) -> Option<CopiedTexels> {
+        // What is captured is run.
+        self.recording.is_none().then_some(())?;
+        let own = [
+            self.control.position_ena.then_some(self.control.position_addr),
+            self.side.front_face_ena.then_some(self.side.front_face_addr),
+            self.side.fixed_pt_position_ena.then_some(self.side.fixed_pt_position_addr),
+        ];
+        self.shader.copied(&own.into_iter().flatten().collect::<Vec<_>>())
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {

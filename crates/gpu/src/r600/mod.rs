@@ -12,6 +12,7 @@
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r600`, `r600d.h` above all) and streams captured from it.
 
+mod copied;
 mod draw;
 mod format;
 mod geometry;

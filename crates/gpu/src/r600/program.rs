@@ -12,6 +12,8 @@ use reconverge_simt::Options;
 use reconverge_simt::uses::Slot;
 use reconverge_simt::vram::Vram;
 
+use super::copied::{TexelRead, texel_read};
+
 use crate::kept::Kept;
 
 /// The words of a program: all that its buffer holds from its start on, without the zeros at the end.
@@ -81,6 +83,8 @@ pub(super) struct ComponentsRead {
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
+    /// The texel that the program exports, if that is all that it does.
+    pub(super) texel: Option<TexelRead>,
 }
 
 impl ComponentsRead {
@@ -103,17 +107,17 @@ impl ComponentsRead {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     registers[number as usize / 4] |= 1 << (number % 4);
                 }
-                Slot { file: R, number: None } => return ComponentsRead::new([0xf; 128], is_plain),
+                Slot { file: R, number: None } => return ComponentsRead::new([0xf; 128], is_plain, None),
                 _ => {}
             }
         }
-        ComponentsRead::new(registers, is_plain)
+        ComponentsRead::new(registers, is_plain, texel_read(code))
     }
 
-    fn new(registers: [u8; 128], is_plain: bool) -> ComponentsRead {
+    fn new(registers: [u8; 128], is_plain: bool, texel: Option<TexelRead>) -> ComponentsRead {
         let all = (0..128).flat_map(|register: u8| (0..4).map(move |chan: u8| (register, chan)));
         let read = |(register, chan): &(u8, u8)| registers[usize::from(*register)] >> chan & 1 != 0;
-        ComponentsRead { registers, components: all.filter(read).collect(), is_plain }
+        ComponentsRead { registers, components: all.filter(read).collect(), is_plain, texel }
     }
 }
 

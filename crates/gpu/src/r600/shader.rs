@@ -14,18 +14,24 @@ use reconverge_r700::launch::{
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_raster::draw::{Draw, Fragments, LaneColumn, interleaved};
+use reconverge_r700::texture::Component;
+use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, LaneColumn, interleaved};
+use reconverge_simt::texture::Sampler;
+use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
+use super::copied::TexelRead;
 use super::program::{ComponentsRead, KeptProgram, Largest, ProgramKey, ResourcesRead, words};
 use super::registers as reg;
 use super::state::State;
 use super::texture;
 use crate::Fault;
 use crate::capture::{Recording, Watch};
+use crate::copied;
 use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
+use crate::texels::Select;
 
 /// A stage of the pipeline: where its registers and resources begin.
 #[derive(Clone, Copy, Debug)]
@@ -218,6 +224,34 @@ impl Shader {
     /// The components of a register that the program reads, bit n component n.
     pub(super) fn reads(&self, gpr: u8) -> u8 {
         self.reads.registers[usize::from(gpr) & 127]
+    }
+
+    /// Returns the texels that the program copies, if that is all that it does. Registers of `others` are not interpolated.
+    pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
+        let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
+        let resources = &self.loaded.environment().resources;
+        let texture = resources.textures.get(resource)?;
+        let (number, normalised) = match sampler {
+            None => (0, false),
+            Some((id, normalised)) => {
+                let sampler = resources.samplers.get(id)?.sampler;
+                let sampler = Sampler { unnormalised: !normalised, ..sampler };
+                (Plan::new(&texture.image, &sampler).nearest_level()?, *normalised)
+            }
+        };
+        let place = |(gpr, chan): &(u8, u8)| {
+            (!others.contains(gpr)).then_some((usize::from(*gpr), usize::from(*chan)))
+        };
+        let axes = [place(&axes[0])?, place(&axes[1])?];
+        let zeros = level.iter().map(place).collect::<Option<_>>()?;
+        let select = select.map(|select| match select {
+            Select::Word(word) => Select::Word(word),
+            Select::Component(component) => match texture.select[usize::from(component & 3)] {
+                Component::Texel(component) => Select::Component(component),
+                Component::Word(word) => Select::Word(word),
+            },
+        });
+        copied::texels(&texture.image, number, select, copied::Coordinates { axes, zeros }, normalised)
     }
 
     /// Returns whether lanes with equal inputs have equal results.

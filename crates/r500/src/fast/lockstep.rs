@@ -141,7 +141,8 @@ mod tests {
                     "ALU temp[{to}].rgb = MAD src0.rgb, src1.{factor}, src1.ggg : src0=temp[{from}] src1=const[0]\n"
                 )
             };
-            let lines = [line(1, "rrr"), line(2, factor), line(3, "rrr")].concat();
+            // Both programs name the same constants in the same order, so that these have the same rows.
+            let lines = [line(1, "rrr"), line(2, factor), line(3, "bbb")].concat();
             let text = format!(".const 0 2 0.5 1 0\n.state US_PIXSIZE 8\n{lines}OUT nop\n");
             let program = crate::text::assemble(&text).expect("it assembles").program;
             Arc::new(Setup::new(&program).expect("a program"))

@@ -66,6 +66,15 @@ pub enum Channel {
     Listed(Field, Arc<[u32]>),
 }
 
+/// A channel that is a byte, as a fraction of 255.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ByteChannel {
+    /// The byte with this number.
+    Byte(u8),
+    /// The same byte in every texel.
+    Constant(u8),
+}
+
 impl Channel {
     /// Returns the field, if the channel has one.
     pub(super) fn field(&self) -> Option<Field> {
@@ -76,6 +85,19 @@ impl Channel {
             | Channel::Signed(field)
             | Channel::SmallFloat(field)
             | Channel::Listed(field, _) => Some(*field),
+        }
+    }
+
+    /// Returns the byte of an element that the channel is, as a fraction.
+    pub fn as_byte(&self) -> Option<ByteChannel> {
+        const ONE: u32 = 1f32.to_bits();
+        match self {
+            Channel::Word(0) => Some(ByteChannel::Constant(0)),
+            Channel::Word(ONE) => Some(ByteChannel::Constant(u8::MAX)),
+            Channel::Fraction(Field { byte: 0, shift, width: 8 }) if shift % 8 == 0 => {
+                Some(ByteChannel::Byte(shift / 8))
+            }
+            _ => None,
         }
     }
 

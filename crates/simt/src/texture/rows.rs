@@ -148,6 +148,11 @@ impl Plan {
         }
     }
 
+    /// Returns the level of which all lanes read single texels as floats, if nothing can change that.
+    pub fn nearest_level(&self) -> Option<usize> {
+        self.fixed.filter(|(filter, _)| *filter == Filter::Nearest).map(|(_, level)| level)
+    }
+
     /// Whether the level of detail can change what is read.
     pub fn needs_lod<const N: usize>(&self, read: Read<'_, N>) -> bool {
         match read {
@@ -470,7 +475,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     lanes: u64,
     of: Of,
     convert: V,
-    mut values: [&mut [Words8]; C],
+    values: [&mut [Words8]; C],
 ) -> u64 {
     let fixed = match of {
         Of::Floats => plan.fixed,
@@ -479,7 +484,26 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
     if let Some(choice) = fixed {
         return wide.call(OneLevel::new((plan, image), choice, *at, lanes, convert, values)).0;
     }
-    let mut all = [Chosen::NONE; VECTORS];
+    // Less room is cleared faster.
+    match at.lod.len() {
+        0..=2 => by_choice::<E, V, C, 2>(wide, (plan, image), at, lanes, of, convert, values),
+        3..=4 => by_choice::<E, V, C, 4>(wide, (plan, image), at, lanes, of, convert, values),
+        _ => by_choice::<E, V, C, VECTORS>(wide, (plan, image), at, lanes, of, convert, values),
+    }
+}
+
+/// [`leveled`] for a group of at most `M` vectors whose lanes choose.
+#[inline(always)]
+fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
+    wide: E,
+    (plan, image): (&Plan, &Image),
+    at: &Eights<'_>,
+    lanes: u64,
+    of: Of,
+    convert: V,
+    mut values: [&mut [Words8]; C],
+) -> u64 {
+    let mut all = [Chosen::NONE; M];
     let (mut first, mut same, mut mixed) = (None, true, 0);
     for (number, of_vector) in vectors(lanes) {
         let choices = Choices::new(wide, plan, image.levels.len(), &at.lod[number], of);
@@ -494,7 +518,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
         same &= (other_level | other_filter) & of_vector == 0;
     }
     let Some(choice) = first else { return 0 };
-    let mut others = [[[0; EIGHT]; VECTORS]; C];
+    let mut others = [[[0; EIGHT]; M]; C];
     if same {
         // Mostly all lanes read the same levels.
         let rows = values.each_mut().map(|row| &mut **row);
@@ -526,7 +550,7 @@ fn leveled<E: Eight, V: Convert<C>, const C: usize>(
             if reading == 0 {
                 continue;
             }
-            let mut found = [[[0; EIGHT]; VECTORS]; C];
+            let mut found = [[[0; EIGHT]; M]; C];
             let rows = found.each_mut().map(|row| &mut row[..]);
             let one_level = OneLevel::new((plan, image), (filter, level), *at, reading, convert, rows);
             far |= wide.call(one_level).0 & reading;
@@ -573,15 +597,15 @@ impl Chosen {
 }
 
 /// Mixes the values of two levels.
-struct Mixing<'a, const C: usize> {
+struct Mixing<'a, const C: usize, const M: usize> {
     tame: bool,
-    chosen: &'a [Chosen; VECTORS],
+    chosen: &'a [Chosen; M],
     lanes: u64,
     values: [&'a mut [Words8]; C],
-    others: &'a [[Words8; VECTORS]; C],
+    others: &'a [[Words8; M]; C],
 }
 
-impl<const C: usize> Task for Mixing<'_, C> {
+impl<const C: usize, const M: usize> Task for Mixing<'_, C, M> {
     type Output = ();
 
     #[inline(always)]
@@ -697,21 +721,38 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
         for (number, _) in vectors(lanes) {
             let near = Near::corners(wide, sampler, grid, &at, number);
             far |= u64::from(near.far) << (EIGHT * number);
-            let mut mixed = [[wide.ints(0); C]; 2];
-            // Rows along s; a second one if there is t.
-            for (row, mixed) in mixed.iter_mut().enumerate().take(grid.axes) {
-                let corners = [2 * row, 2 * row + 1];
-                let [low, high] = stored.read_both(wide, corners.map(|corner| near.place(corner)));
-                let low = convert.convert(wide, number, near.bordered(wide, sampler, corners[0], low));
-                let high = convert.convert(wide, number, near.bordered(wide, sampler, corners[1], high));
-                *mixed = mix(wide, tame, near.weights[0], low, high);
-            }
-            let [low, high] = mixed;
-            let texels = if grid.axes == 2 { mix(wide, tame, near.weights[1], low, high) } else { low };
+            let texels = if grid.axes == 1 {
+                let pair = stored.read_two(wide, [near.place(0), near.place(1)]);
+                along_s(wide, &near, sampler, 0, convert, number, tame, pair)
+            } else {
+                let places = [near.place(0), near.place(1), near.place(2), near.place(3)];
+                let [a, b, c, d] = stored.read_four(wide, places);
+                let low = along_s(wide, &near, sampler, 0, convert, number, tame, [a, b]);
+                let high = along_s(wide, &near, sampler, 1, convert, number, tame, [c, d]);
+                mix(wide, tame, near.weights[1], low, high)
+            };
             store(wide, &mut values, number, texels);
         }
         (far, tame)
     }
+}
+
+/// Converts the texels of a row along s and mixes them. A function, since a closure is not always compiled for the level.
+#[inline(always)]
+#[expect(clippy::too_many_arguments, reason = "a part of `LinearOf`, inlined")]
+fn along_s<E: Eight, V: Convert<C>, const C: usize>(
+    wide: E,
+    near: &Near<E>,
+    sampler: &Sampler,
+    row: usize,
+    convert: V,
+    number: usize,
+    tame: bool,
+    [low, high]: [[E::Ints; C]; 2],
+) -> [E::Ints; C] {
+    let low = convert.convert(wide, number, near.bordered(wide, sampler, 2 * row, low));
+    let high = convert.convert(wide, number, near.bordered(wide, sampler, 2 * row + 1, high));
+    mix(wide, tame, near.weights[0], low, high)
 }
 
 /// First components of the four texels that linear filtering would mix.

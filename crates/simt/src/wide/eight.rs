@@ -119,6 +119,21 @@ pub trait Eight: Wide {
         [self.words_at(bytes, places), self.words_at(bytes, behind)]
     }
 
+    /// [`Eight::pairs_at`] at two places of each lane, which are mostly equally far from each other in all lanes.
+    ///
+    /// # Panics
+    /// As [`Eight::words_at`].
+    #[inline(always)]
+    fn two_pairs_at(self, bytes: &[u8], places: [Self::Ints; 2]) -> [[Self::Ints; 2]; 2] {
+        [self.pairs_at(bytes, places[0]), self.pairs_at(bytes, places[1])]
+    }
+
+    /// The bytes of words that `places` names, one in each lane, above zeros: byte n for n below 4.
+    #[inline(always)]
+    fn byte(self, words: Self::Ints, byte: u32) -> Self::Ints {
+        self.and(self.shr(words, 8 * (byte & 3)), self.ints(0xff))
+    }
+
     /// The elements of a list at these places, component by component.
     ///
     /// # Panics
@@ -354,18 +369,38 @@ mod avx2 {
         #[inline(always)]
         fn pairs_at(self, bytes: &[u8], places: __m256i) -> [__m256i; 2] {
             self.check_places(bytes.len().checked_sub(8), places);
-            let [a, b, c, d, e, f, g, h] = places_of(places).map(|place| bytes.as_ptr().wrapping_add(place));
             // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes.
+            unsafe { pairs(bytes.as_ptr(), &places_of(places)) }
+        }
+
+        #[inline(always)]
+        fn two_pairs_at(self, bytes: &[u8], places: [__m256i; 2]) -> [[__m256i; 2]; 2] {
+            let [first, second] = places;
+            self.check_places(bytes.len().checked_sub(8), first);
+            self.check_places(bytes.len().checked_sub(8), second);
+            // SAFETY: the processor has AVX2; eight bytes from each place on are inside of the bytes. The places of one vector
+            // are those of the other one if all lanes have the same distance.
             unsafe {
-                let two = |a: *const u8, b: *const u8| {
-                    let lower = _mm_castsi128_pd(_mm_loadl_epi64(a.cast()));
-                    _mm_castpd_ps(_mm_loadh_pd(lower, b.cast()))
-                };
-                let four = |lower, upper| _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(lower), upper);
-                let (x, y) = (four(two(a, b), two(e, f)), four(two(c, d), two(g, h)));
-                let low = _mm256_shuffle_ps::<0b1000_1000>(x, y);
-                let high = _mm256_shuffle_ps::<0b1101_1101>(x, y);
-                [_mm256_castps_si256(low), _mm256_castps_si256(high)]
+                let distance = _mm256_sub_epi32(second, first);
+                let of_first = _mm256_broadcastd_epi32(_mm256_castsi256_si128(distance));
+                let at = places_of(first);
+                if self.lanes(_mm256_cmpeq_epi32(distance, of_first)) == 0xff {
+                    let distance = _mm_cvtsi128_si32(_mm256_castsi256_si128(distance)) as isize;
+                    [pairs(bytes.as_ptr(), &at), pairs(bytes.as_ptr().wrapping_offset(distance), &at)]
+                } else {
+                    [pairs(bytes.as_ptr(), &at), pairs(bytes.as_ptr(), &places_of(second))]
+                }
+            }
+        }
+
+        #[inline(always)]
+        fn byte(self, words: __m256i, byte: u32) -> __m256i {
+            // The byte of each lane, and zeros.
+            let which = (byte & 3) as i32 | 0x8080_8000_u32 as i32;
+            // SAFETY: the processor has AVX2.
+            unsafe {
+                let lanes = _mm256_setr_epi32(0, 4, 8, 12, 0, 4, 8, 12);
+                _mm256_shuffle_epi8(words, _mm256_add_epi32(_mm256_set1_epi32(which), lanes))
             }
         }
 
@@ -394,6 +429,29 @@ mod avx2 {
                     _mm256_castps_si256(_mm256_shuffle_ps::<0b1110_1110>(ab_high, cd_high)),
                 ]
             }
+        }
+    }
+
+    /// The two words of eight bytes from each place on.
+    ///
+    /// # Safety
+    /// The processor has AVX2, and eight bytes can be read at each place from `start` on.
+    #[inline(always)]
+    unsafe fn pairs(start: *const u8, places: &[usize; 8]) -> [__m256i; 2] {
+        /// The words at two places.
+        macro_rules! two {
+            ($a:expr, $b:expr) => {{
+                let lower = _mm_loadl_epi64(start.wrapping_add(places[$a]).cast());
+                _mm_castpd_ps(_mm_loadh_pd(_mm_castsi128_pd(lower), start.wrapping_add(places[$b]).cast()))
+            }};
+        }
+        // SAFETY: as the caller says.
+        unsafe {
+            let x = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(0, 1)), two!(4, 5));
+            let y = _mm256_insertf128_ps::<1>(_mm256_castps128_ps256(two!(2, 3)), two!(6, 7));
+            let low = _mm256_shuffle_ps::<0b1000_1000>(x, y);
+            let high = _mm256_shuffle_ps::<0b1101_1101>(x, y);
+            [_mm256_castps_si256(low), _mm256_castps_si256(high)]
         }
     }
 

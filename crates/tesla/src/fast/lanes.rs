@@ -89,6 +89,12 @@ impl<'a> Lanes<'a> {
         *self.rows.row(place)
     }
 
+    /// A row that is not copied.
+    #[inline(always)]
+    pub(super) fn row_of(&self, place: Place) -> &[u32; WARP] {
+        self.rows.row(place)
+    }
+
     #[inline(always)]
     pub(super) fn row_mut(&mut self, place: Place) -> &mut Row<WARP> {
         self.rows.row_mut(place)

@@ -58,8 +58,8 @@ fn sampled<W: Wide>(
     values: &mut [[u32; WARP]; 4],
 ) {
     let Sample { plan, sampler, .. } = sample;
-    let rows = sample.coordinates.map(|place| lanes.row(place));
-    let coordinates = rows.each_ref();
+    let [x, y, z] = sample.coordinates;
+    let coordinates = [lanes.row_of(x), lanes.row_of(y), lanes.row_of(z)];
     let mut layers = [0; WARP];
     if let Some(place) = sample.layer {
         let integers = lanes.row(place);

@@ -9,8 +9,8 @@ pub(super) struct Near<E: Eight> {
     /// The lanes that are too far away.
     pub(super) far: u32,
     places: [E::Ints; 4],
-    /// Where the border is.
-    outside: [E::Ints; 4],
+    /// Where the border is, by axis and side.
+    outside: [[E::Ints; 2]; 2],
     /// The weights of the texels above, by axis.
     pub(super) weights: [E::Floats; 2],
     /// Whether some wrap mode has a border.
@@ -57,7 +57,7 @@ impl<E: Eight> Near<E> {
             place = wide.add_ints(place, wide.mul_ints(index, wide.ints(grid.steps[axis])));
         }
         let weights = [wide.floats(0.0); 2];
-        Near { far, places: [place; 4], outside: [outside; 4], weights, border }
+        Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
     /// The texels to both sides of the coordinates of vector `number`, along the axes of the image.
@@ -106,8 +106,7 @@ impl<E: Eight> Near<E> {
         let [s, t] = along;
         let rows = t.places.map(|row| wide.add_ints(row, place));
         let places = [0, 1, 2, 3].map(|corner: usize| wide.add_ints(s.places[corner & 1], rows[corner >> 1]));
-        let outside =
-            [0, 1, 2, 3].map(|corner: usize| wide.or(s.outside[corner & 1], t.outside[corner >> 1]));
+        let outside = [s.outside, t.outside];
         Near { far, places, outside, weights, border }
     }
 
@@ -127,8 +126,9 @@ impl<E: Eight> Near<E> {
         mut texels: [E::Ints; C],
     ) -> [E::Ints; C] {
         if self.border {
+            let outside = wide.or(self.outside[0][corner & 1], self.outside[1][corner >> 1]);
             for (texel, border) in texels.iter_mut().zip(sampler.border) {
-                *texel = wide.choose(self.outside[corner], wide.ints(border as i32), *texel);
+                *texel = wide.choose(outside, wide.ints(border as i32), *texel);
             }
         }
         texels
@@ -162,6 +162,9 @@ fn texels_along<E: Eight>(wide: E, coordinates: &Words8, factor: f32, far: &mut 
     let scaled = wide.bits(wide.mul(wide.of_bits(wide.load(coordinates)), wide.floats(factor)));
     let magnitude = wide.and(scaled, wide.ints(0x7fff_ffff));
     let near = wide.greater_ints(wide.ints(FAR.to_bits() as i32), magnitude);
+    if wide.lanes(near) == 0xff {
+        return wide.of_bits(scaled);
+    }
     let number = wide.greater_ints(wide.ints(f32::INFINITY.to_bits() as i32 + 1), magnitude);
     *far |= wide.lanes(wide.and_not(number, near));
     wide.of_bits(wide.and(scaled, near))

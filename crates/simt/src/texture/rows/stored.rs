@@ -15,9 +15,16 @@ pub(super) trait Stored<const C: usize> {
 
     /// Reads the texels at two places of each lane, which are mostly neighbours.
     #[inline(always)]
-    fn read_both<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
+    fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
         // Written out: a closure for both is not always compiled for the level.
         [self.read(wide, places[0]), self.read(wide, places[1])]
+    }
+
+    /// [`Stored::read_two`] at four places, of which the second two are mostly a row after the first two.
+    #[inline(always)]
+    fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
+        let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));
+        [a, b, c, d]
     }
 }
 
@@ -38,32 +45,36 @@ impl<const C: usize> Stored<C> for Wholes<'_> {
 
 /// The arithmetic of elements whose channels are all fractions of one word, or 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fractions([Fraction; 4]);
+pub(super) struct Fractions {
+    channels: [Fraction; 4],
+    /// Whether all of them are bytes.
+    bytes: bool,
+}
 
-/// A fraction: bits of a word by the largest number that they can have. One is a fraction with a bit that is always set.
+/// A fraction, and a constant that is added to it: one of both is 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Fraction {
     shift: u32,
-    mask: u32,
-    set: u32,
-    most: f32,
-    /// The reciprocal of `most`, and the part of it that the first number is too small.
+    /// The largest number.
+    most: u32,
+    /// The reciprocal of `most`, and the part of it that the first number is too small. Both are 0 for a constant.
     reciprocal: [f32; 2],
+    constant: f32,
 }
 
 impl Fraction {
     fn new(channel: &Channel) -> Option<Fraction> {
         const ONE: u32 = 1f32.to_bits();
-        let of = |shift: u32, mask: u32, set: u32, most: f64| {
-            let reciprocal = (1.0 / most) as f32;
-            let rest = (1.0 / most - f64::from(reciprocal)) as f32;
-            Some(Fraction { shift, mask, set, most: most as f32, reciprocal: [reciprocal, rest] })
-        };
+        let constant = |constant: f32| Fraction { shift: 0, most: 0xff, reciprocal: [0.0; 2], constant };
         match channel {
-            Channel::Word(0) => of(0, 0, 0, 1.0),
-            Channel::Word(ONE) => of(0, 0, 1, 1.0),
+            Channel::Word(0) => Some(constant(0.0)),
+            Channel::Word(ONE) => Some(constant(1.0)),
             Channel::Fraction(field) if field.byte() == 0 => {
-                of(field.shift(), field.most(), 0, field.most().into())
+                let exact = 1.0 / f64::from(field.most());
+                let reciprocal = exact as f32;
+                let rest = (exact - f64::from(reciprocal)) as f32;
+                let (shift, most) = (field.shift(), field.most());
+                Some(Fraction { shift, most, reciprocal: [reciprocal, rest], constant: 0.0 })
             }
             _ => None,
         }
@@ -71,18 +82,21 @@ impl Fraction {
 
     /// Returns the bits of the numbers that words have here.
     #[inline(always)]
-    fn of<E: Eight>(&self, wide: E, words: E::Ints) -> E::Ints {
+    fn of<E: Eight>(&self, wide: E, words: E::Ints, bytes: bool) -> E::Ints {
         // At most 24 bits: exact as a float.
-        let number = wide.and(wide.shr(words, self.shift), wide.ints(self.mask as i32));
-        let number = wide.to_floats(wide.or(number, wide.ints(self.set as i32)));
-        let [reciprocal, rest] = self.reciprocal;
+        let number = wide.to_floats(match bytes {
+            true => wide.byte(words, self.shift / 8),
+            false => wide.and(wide.shr(words, self.shift), wide.ints(self.most as i32)),
+        });
+        let (reciprocal, constant) = (self.reciprocal, wide.floats(self.constant));
         // Both are the quotient, rounded once, for all numbers that a fraction can have.
         wide.bits(match E::FUSED {
             true => {
-                let rest = wide.mul(number, wide.floats(rest));
-                wide.mul_add(number, wide.floats(reciprocal), rest)
+                let rest = wide.mul_add(number, wide.floats(reciprocal[1]), constant);
+                wide.mul_add(number, wide.floats(reciprocal[0]), rest)
             }
-            false => wide.div(number, wide.floats(self.most)),
+            false if reciprocal[0] == 0.0 => constant,
+            false => wide.div(number, wide.floats(self.most as f32)),
         })
     }
 }
@@ -91,7 +105,9 @@ impl Fractions {
     /// Returns the arithmetic of these channels, if they are all fractions of the first word, or 0 or 1.
     pub(super) fn new(channels: &[Channel; 4]) -> Option<Fractions> {
         let [r, g, b, a] = channels.each_ref().map(Fraction::new);
-        Some(Fractions([r?, g?, b?, a?]))
+        let channels = [r?, g?, b?, a?];
+        let bytes = channels.iter().all(|channel| channel.most == 0xff && channel.shift.is_multiple_of(8));
+        Some(Fractions { channels, bytes })
     }
 }
 
@@ -109,8 +125,8 @@ impl<'a> OfFractions<'a> {
     #[inline(always)]
     fn convert<E: Eight, const C: usize>(&self, wide: E, words: E::Ints) -> [E::Ints; C] {
         let mut texels = [words; C];
-        for (texel, fraction) in texels.iter_mut().zip(&self.fractions.0) {
-            *texel = fraction.of(wide, words);
+        for (texel, fraction) in texels.iter_mut().zip(&self.fractions.channels) {
+            *texel = fraction.of(wide, words, self.fractions.bytes);
         }
         texels
     }
@@ -125,16 +141,33 @@ impl<const C: usize> Stored<C> for OfFractions<'_> {
     }
 
     #[inline(always)]
-    fn read_both<E: Eight>(&self, wide: E, [first, second]: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
-        const WORD: i32 = size_of::<u32>() as i32;
-        let next = wide.equal_ints(wide.sub_ints(second, first), wide.ints(WORD));
+    fn read_two<E: Eight>(&self, wide: E, places: [E::Ints; 2]) -> [[E::Ints; C]; 2] {
         // Where no lane wraps around, a word and the next one are read together.
-        let [words, others] = match wide.lanes(next) == 0xff {
-            true => wide.pairs_at(self.bytes, first),
-            false => [wide.words_at(self.bytes, first), wide.words_at(self.bytes, second)],
+        let [first, second] = match follows(wide, places) {
+            true => wide.pairs_at(self.bytes, places[0]),
+            false => [wide.words_at(self.bytes, places[0]), wide.words_at(self.bytes, places[1])],
         };
-        [self.convert(wide, words), self.convert(wide, others)]
+        [self.convert(wide, first), self.convert(wide, second)]
     }
+
+    #[inline(always)]
+    fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
+        let [[a, b], [c, d]] = match follows(wide, [a, b]) && follows(wide, [c, d]) {
+            true => wide.two_pairs_at(self.bytes, [a, c]),
+            false => [
+                [wide.words_at(self.bytes, a), wide.words_at(self.bytes, b)],
+                [wide.words_at(self.bytes, c), wide.words_at(self.bytes, d)],
+            ],
+        };
+        [self.convert(wide, a), self.convert(wide, b), self.convert(wide, c), self.convert(wide, d)]
+    }
+}
+
+/// Whether the second place is the word after the first one in all lanes.
+#[inline(always)]
+fn follows<E: Eight>(wide: E, [first, second]: [E::Ints; 2]) -> bool {
+    let word = wide.ints(size_of::<u32>() as i32);
+    wide.lanes(wide.equal_ints(wide.sub_ints(second, first), word)) == 0xff
 }
 
 /// Elements of any channels. A place is a byte.
@@ -209,7 +242,11 @@ mod tests {
         #[inline(always)]
         fn run<W: Wide>(self, wide: W) -> Words8 {
             let wide = wide.eight();
-            wide.store(self.0.of(wide, wide.load(self.1)))
+            wide.store(self.0.of(
+                wide,
+                wide.load(self.1),
+                self.0.most == 0xff && self.0.shift.is_multiple_of(8),
+            ))
         }
     }
 

@@ -1,0 +1,285 @@
+//! Pixel programs that only read a texel and export it, as the driver's blits do.
+//!
+//! ```text
+//! FLOOR       R1.y, R0.x       MOV  R0.z, KC0[0].x
+//! FLT_TO_INT  R1.x, PV.y       SAMPLE R1.xyzw, R0.xyzz
+//! LD R2.xyzw, R1.xy_w          EXPORT_DONE PIXEL[0], R1.xyzw
+//! EXPORT_DONE PIXEL[0], R2
+//! ```
+
+use reconverge_r700::code::{AluOp, CfOp, Code, ExportKind, FetchOp, Group, Operand, Source, TRANS};
+use reconverge_r700::code::{Export, Fetch, Select as Chosen};
+use reconverge_r700::flow::{Condition, Control};
+use reconverge_r700::meaning::Meaning;
+use reconverge_r700::words::{AluForm, CoordType, Sel, TexInst};
+
+use crate::texels::Select;
+
+/// A texel that a program exports as colour 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TexelRead {
+    pub(super) resource: u8,
+    /// The components of the colour, of the resource's components.
+    pub(super) select: [Select; 4],
+    /// Registers and components that are the coordinates along s and t.
+    pub(super) axes: [(u8, u8); 2],
+    /// The register and component that is the level, unless level 0 is read.
+    pub(super) level: Option<(u8, u8)>,
+    /// The sampler, and whether coordinates run from 0 to 1; `None` if a texel is read by its numbers.
+    pub(super) sampler: Option<(u8, bool)>,
+}
+
+/// A value of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    /// A component of a register at the start.
+    Input(u8, u8),
+    /// The whole number below it.
+    Below(u8, u8),
+    /// An integer: the same, or the input rounded somehow.
+    Whole {
+        gpr: u8,
+        chan: u8,
+        below: bool,
+    },
+    Word(u32),
+    /// A component of the texel.
+    Texel(u8),
+    Unknown,
+}
+
+/// The longest program that is looked at, in ALU groups.
+const GROUPS: usize = 8;
+
+/// Values of registers, and of the group before.
+struct Values {
+    registers: Vec<((u8, u8), Value)>,
+    vector: [Value; 4],
+    scalar: Value,
+    texel: Option<TexelRead>,
+}
+
+/// Returns the texel that a program exports, if that is all that it does.
+pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
+    let unknown = Value::Unknown;
+    let mut values = Values { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
+    let mut exported = None;
+    code.faults().next().is_none().then_some(())?;
+    for (number, (addr, cf)) in code.instructions().enumerate() {
+        // In order, and nothing after the colour.
+        (addr as usize == number && exported.is_none()).then_some(())?;
+        match &cf.op {
+            CfOp::Alu(clause) => {
+                (clause.form == AluForm::ALU && clause.group_count() <= GROUPS).then_some(())?;
+                (values.vector, values.scalar) = ([unknown; 4], unknown);
+                code.groups(clause).try_for_each(|group| values.compute(group))?;
+            }
+            CfOp::Fetch(_, control, fetches) => {
+                is_plain(control).then_some(())?;
+                fetches.iter().try_for_each(|fetch| values.fetch(fetch))?;
+            }
+            CfOp::Export(control, export) => {
+                is_plain(control).then_some(())?;
+                exported = Some(values.export(export)?);
+            }
+            CfOp::Control(..) | CfOp::Memory(..) => return None,
+        }
+        if cf.end_of_program {
+            break;
+        }
+    }
+    let select = exported?;
+    values.texel.map(|texel| TexelRead { select, ..texel })
+}
+
+fn is_plain(control: &Control) -> bool {
+    (control.cond, control.pop_count) == (Condition::Active, 0)
+}
+
+impl Values {
+    fn of(&self, gpr: u8, chan: u8) -> Value {
+        let known = self.registers.iter().rev().find(|(place, _)| *place == (gpr, chan));
+        known.map_or(Value::Input(gpr, chan), |(_, value)| *value)
+    }
+
+    fn source(&self, source: &Source) -> Value {
+        if source.rel || source.abs || source.neg {
+            return Value::Unknown;
+        }
+        match source.operand {
+            Operand::Gpr { gpr, chan } => self.of(gpr, chan),
+            Operand::Value(word) => Value::Word(word),
+            Operand::Previous(chan) => self.vector[usize::from(chan & 3)],
+            Operand::PreviousScalar => self.scalar,
+            Operand::Kcache { .. } | Operand::ConstantFile { .. } => Value::Unknown,
+        }
+    }
+
+    /// Computes a group; `None` if it does more than that.
+    fn compute(&mut self, group: Group<'_>) -> Option<()> {
+        let results: Vec<Value> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
+        (self.vector, self.scalar) = ([Value::Unknown; 4], Value::Unknown);
+        for (op, value) in group.ops.iter().zip(results) {
+            match op.slot {
+                TRANS => self.scalar = value,
+                slot => self.vector[usize::from(slot & 3)] = value,
+            }
+            if op.writes() {
+                self.registers.push(((op.dst_gpr, op.dst_chan), value));
+            }
+        }
+        Some(())
+    }
+
+    fn result(&self, op: &AluOp) -> Option<Value> {
+        let computes = match op.opcode.meaning {
+            Meaning::Nothing
+            | Meaning::Float1(_)
+            | Meaning::Float2(_)
+            | Meaning::Float3(..)
+            | Meaning::Bits1(_)
+            | Meaning::Bits2(_)
+            | Meaning::Bits3(_)
+            | Meaning::Reduce(_)
+            | Meaning::Cube => true,
+            Meaning::PredSet(_)
+            | Meaning::Kill(_)
+            | Meaning::Mova(_)
+            | Meaning::MovaLoop(_)
+            | Meaning::Double(_) => false,
+        };
+        let plain = op.pred_sel.is_none() && !op.dst_rel && !op.update_pred && !op.update_execute_mask;
+        (computes && plain).then_some(())?;
+        let [first] = op.read() else { return Some(Value::Unknown) };
+        let modified = op.omod != 1. || op.clamp;
+        Some(match (op.opcode.name, self.source(first)) {
+            _ if modified => Value::Unknown,
+            ("MOV", value) => value,
+            ("FLOOR", Value::Input(gpr, chan)) => Value::Below(gpr, chan),
+            ("FLT_TO_INT", Value::Below(gpr, chan)) => Value::Whole { gpr, chan, below: true },
+            ("FLT_TO_INT", Value::Input(gpr, chan)) => Value::Whole { gpr, chan, below: false },
+            _ => Value::Unknown,
+        })
+    }
+
+    /// Reads the texel; `None` if it is read in another way, or if it is not the only one.
+    fn fetch(&mut self, fetch: &Fetch) -> Option<()> {
+        let FetchOp::Texture(low, high, third) = &fetch.op else { return None };
+        let still = (third.offset_x, third.offset_y) == (0, 0);
+        let plain = still && !fetch.src_rel && !fetch.dst_rel && !low.alt_const;
+        (plain && self.texel.is_none()).then_some(())?;
+        let component = |sel: Sel| match sel {
+            Sel::X | Sel::Y | Sel::Z | Sel::W => self.of(fetch.src_gpr, sel as u8),
+            Sel::ZERO => Value::Word(0),
+            Sel::ONE | Sel::MASK => Value::Unknown,
+        };
+        let along = [component(third.src_sel_x), component(third.src_sel_y)];
+        let (axes, level, sampler) = match low.tex_inst {
+            TexInst::LD => {
+                let axes = along.map(|value| match value {
+                    Value::Whole { gpr, chan, below: true } => Some((gpr, chan)),
+                    _ => None,
+                });
+                let level = match component(third.src_sel_w) {
+                    Value::Whole { gpr, chan, .. } => Some((gpr, chan)),
+                    Value::Word(0) => None,
+                    _ => return None,
+                };
+                (axes, level, None)
+            }
+            TexInst::SAMPLE | TexInst::SAMPLE_LZ => {
+                let axes = along.map(|value| match value {
+                    Value::Input(gpr, chan) => Some((gpr, chan)),
+                    _ => None,
+                });
+                let normalised = high.coord_type_x == CoordType::NORMALIZED;
+                (axes, None, Some((third.sampler_id, normalised)))
+            }
+            _ => return None,
+        };
+        let [s, t] = axes;
+        let axes = [s?, t?];
+        self.texel = Some(TexelRead { resource: low.resource_id, select: Select::ALL, axes, level, sampler });
+        for (chan, select) in (0..4).zip(fetch.select) {
+            let value = match select {
+                Chosen::Component(component) => Value::Texel(component as u8),
+                Chosen::Zero => Value::Word(0),
+                Chosen::One => Value::Word(1f32.to_bits()),
+                Chosen::Mask => continue,
+            };
+            self.registers.push(((fetch.dst_gpr, chan), value));
+        }
+        Some(())
+    }
+
+    /// The components of the colour that is exported; `None` if something else is.
+    fn export(&self, export: &Export) -> Option<[Select; 4]> {
+        let color = (export.kind, export.base, export.burst, export.rel) == (ExportKind::Pixel, 0, 1, false);
+        color.then_some(())?;
+        let [x, y, z, w] = export.select.map(|select| {
+            let value = match select {
+                Chosen::Component(chan) => self.of(export.gpr, chan as u8),
+                Chosen::Zero => Value::Word(0),
+                Chosen::One => Value::Word(1f32.to_bits()),
+                Chosen::Mask => Value::Unknown,
+            };
+            match value {
+                Value::Texel(component) => Some(Select::Component(component)),
+                Value::Word(word) => Some(Select::Word(word)),
+                _ => None,
+            }
+        });
+        Some([x?, y?, z?, w?])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_r700::chip::Chip;
+    use reconverge_r700::code::CodeOptions;
+
+    use super::*;
+
+    /// Captured: the program of the driver's blits, the first of the two above.
+    #[rustfmt::skip]
+    const BLIT: [u32; 20] = [
+        0x0000_0003, 0xa010_0000, 0x0000_0008, 0x8080_0000, 0xc001_0000, 0x9420_0688,
+        0x0000_0000, 0x2020_0a10, 0x0000_0400, 0x4020_0a10, 0x8000_0c00, 0x6020_3590,
+        0x8000_04fe, 0x0020_3590, 0x8000_0801, 0x2020_3590, 0x0001_1203, 0xf00d_1002,
+        0x7c80_0000, 0x0000_0000,
+    ];
+
+    fn read(words: &[u32]) -> Option<TexelRead> {
+        texel_read(&Code::new(words, 0, CodeOptions { chip: Chip::RV770, prefer_vector: true }))
+    }
+
+    #[test]
+    fn the_program_of_a_blit_exports_a_texel() {
+        let expected = TexelRead {
+            resource: 18,
+            select: Select::ALL,
+            axes: [(0, 0), (0, 1)],
+            level: Some((0, 3)),
+            sampler: None,
+        };
+        assert_eq!(read(&BLIT), Some(expected));
+    }
+
+    #[test]
+    fn other_programs_are_run() {
+        let with = |at: usize, word: u32| {
+            let mut words = BLIT;
+            words[at] = word;
+            read(&words)
+        };
+        // MOV, FRACT and TRUNC instead of the first FLOOR.
+        for op in [0x19, 0x10, 0x11] {
+            assert_eq!(with(7, BLIT[7] & !(0x3ff << 7) | op << 7), None, "{op:#x}");
+        }
+        assert_eq!(with(6, BLIT[6] | 1 << 12), None, "the other sign");
+        assert_eq!(with(7, BLIT[7] | 1 << 31), None, "clamped");
+        assert_eq!(with(18, BLIT[18] | 2), None, "an offset of a texel");
+        assert_eq!(with(4, BLIT[4] | 1), None, "another colour");
+        assert_eq!(read(&BLIT[..16]), None, "cut");
+    }
+}

@@ -1,0 +1,190 @@
+//! Fragments that are texels as they are: bytes go from rows of an image to rows of a target.
+//!
+//! A driver blits, uploads and reads textures back by such draws. The program does not run, and nothing is interpolated except
+//! for the ends of each row: coordinates are affine there, so that those between follow.
+
+use reconverge_simt::texture::elements::{ByteChannel, Strides};
+use reconverge_simt::vram::Vram;
+
+use crate::format::Number;
+use crate::setup::Quad;
+use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
+
+/// A draw that copies bytes.
+#[derive(Debug)]
+pub(crate) struct ByteRows {
+    texels: CopiedTexels,
+    /// The first byte of the target, the byte after its end, and bytes from one row to the next.
+    start: usize,
+    end: usize,
+    stride: usize,
+    /// Pixels of a row, and rows.
+    size: [usize; 2],
+    /// For each byte of an element of the target, that of the texel's element, or a constant.
+    bytes: [ByteChannel; 4],
+}
+
+/// Pixels side by side that are copied from texels side by side.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// The place of the first texel among the bytes of the level.
+    from: usize,
+    /// The place of the first pixel in memory.
+    to: usize,
+    pixels: usize,
+}
+
+/// Bytes of an element.
+const ELEMENT: usize = 4;
+
+/// The largest distance of coordinates from the origin. Coordinates are singles, so that their errors are far below
+/// [`MARGIN`] up to here.
+const FURTHEST: f32 = 65_536.;
+
+/// The distance that coordinates have from the edge of a texel, at least. Between both ends of a row, an affine coordinate
+/// keeps the distance that it has there.
+const MARGIN: f32 = 0.25;
+
+impl ByteRows {
+    /// Returns the copy that a draw is, if its only target stores colours of four bytes as they are, and nothing is tested.
+    pub(crate) fn new(texels: CopiedTexels, draw: &Draw) -> Option<ByteRows> {
+        let [target] = &draw.targets[..] else { return None };
+        let Target { surface, format, places, mask, blend, color } = target;
+        let plain = format.bits == [8; 4] && format.bytes == 4 && format.numbers == [Number::Unorm; 4];
+        let tests = draw.depth.is_some() || draw.alpha_test.is_some();
+        let Strides { element, .. } = texels.elements.strides();
+        if !plain || tests || blend.is_some() || *color != 0 || element != ELEMENT {
+            return None;
+        }
+        let mut bytes = [None; ELEMENT];
+        for (chan, place) in places.iter().enumerate() {
+            if let Some(place) = place.filter(|_| mask >> chan & 1 != 0) {
+                bytes[usize::from(place)] = Some(texels.elements.channels()[chan].as_byte()?);
+            }
+        }
+        let [a, b, c, d] = bytes;
+        Some(ByteRows {
+            texels,
+            start: surface.start,
+            end: surface.end,
+            stride: surface.pitch * ELEMENT,
+            size: [surface.pitch, surface.rows],
+            bytes: [a?, b?, c?, d?],
+        })
+    }
+
+    /// Returns the inputs and components that are read.
+    pub(crate) fn reads(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
+    }
+
+    /// Copies the pixels of quads, and returns how many there are. Returns `None`, and copies nothing, if some pixel is not
+    /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are affine.
+    pub(crate) fn copy(
+        &self,
+        quads: &[Quad],
+        inputs: impl FnOnce(&[Quad]) -> Vec<[LaneColumn; 4]>,
+        memory: Vram<'_>,
+    ) -> Option<u64> {
+        // Quads side by side that are covered as a whole, and others one by one.
+        let mut groups: Vec<(Quad, Quad)> = Vec::new();
+        for quad in quads {
+            match groups.last_mut() {
+                Some((_, last))
+                    if (last.covered, quad.covered) == (0xf, 0xf)
+                        && (last.x + 2, last.y) == (quad.x, quad.y) =>
+                {
+                    *last = *quad;
+                }
+                _ => groups.push((*quad, *quad)),
+            }
+        }
+        let ends: Vec<Quad> = groups.iter().flat_map(|(first, last)| [*first, *last]).collect();
+        let inputs = inputs(&ends);
+        let mut runs = Vec::new();
+        for (number, (first, last)) in groups.iter().enumerate() {
+            let lanes = 8 * number..;
+            // A lane of the first quad, and of the last one.
+            let [left, right] = [lanes.start, lanes.start + 4];
+            if first.covered == 0xf {
+                let pixels = (last.x + 2 - first.x) as usize;
+                for row in 0..2 {
+                    let ends = [left + 2 * row, right + 2 * row + 1];
+                    runs.push(self.run(&inputs, ends, (first.x, first.y + row as i32), pixels)?);
+                }
+                continue;
+            }
+            for lane in (0..4).filter(|lane| first.covered >> lane & 1 != 0) {
+                runs.push(self.run(&inputs, [left + lane; 2], first.pixel(lane), 1)?);
+            }
+        }
+        let end = self.end.min(memory.len());
+        runs.iter().all(|run| run.to + run.pixels * ELEMENT <= end).then_some(())?;
+        let mut row = Vec::new();
+        for Run { from, to, pixels } in &runs {
+            let texels = self.texels.elements.bytes().get(*from..from + pixels * ELEMENT)?;
+            memory.write(*to, self.arranged(texels, &mut row));
+        }
+        Some(runs.iter().map(|run| run.pixels as u64).sum())
+    }
+
+    /// Returns the texels of pixels from (x, y) on, of which the first and last are at these lanes.
+    fn run(
+        &self,
+        inputs: &[[LaneColumn; 4]],
+        ends: [usize; 2],
+        (x, y): (i32, i32),
+        pixels: usize,
+    ) -> Option<Run> {
+        let value = |(input, chan): (usize, usize), lane: usize| {
+            inputs.get(input)?[chan].get(lane).map(|word| f32::from_bits(*word))
+        };
+        let CopiedTexels { elements, size, coordinates, factor, zeros } = &self.texels;
+        for place in zeros {
+            let is_zero = |lane| value(*place, lane).is_some_and(|value| value.abs() < MARGIN);
+            ends.into_iter().all(is_zero).then_some(())?;
+        }
+        let texel = |lane: usize| {
+            let mut texel = [0; 2];
+            for axis in 0..2 {
+                let at = value(coordinates[axis], lane)? * factor[axis];
+                let inside = 0. <= at && at < FURTHEST.min(size[axis] as f32);
+                let whole = if inside { at as usize } else { return None };
+                let part = at - whole as f32;
+                (MARGIN..=1. - MARGIN).contains(&part).then_some(())?;
+                texel[axis] = whole;
+            }
+            Some(texel)
+        };
+        let [first, last] = [texel(ends[0])?, texel(ends[1])?];
+        (last == [first[0] + pixels - 1, first[1]]).then_some(())?;
+        let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
+        (x + pixels <= self.size[0] && y < self.size[1]).then_some(())?;
+        let to = self.start + y * self.stride + x * ELEMENT;
+        Some(Run { from: elements.strides().place(first[0], first[1], 0), to, pixels })
+    }
+
+    /// Returns texels as elements of the target. `row` is room.
+    fn arranged<'a>(&self, texels: &'a [u8], row: &'a mut Vec<u8>) -> &'a [u8] {
+        let own = [0, 1, 2, 3].map(ByteChannel::Byte);
+        if self.bytes == own {
+            return texels;
+        }
+        let (mut shifts, mut masks, mut set) = ([0; ELEMENT], [0; ELEMENT], 0);
+        for (place, byte) in self.bytes.iter().enumerate() {
+            match *byte {
+                ByteChannel::Byte(number) => (shifts[place], masks[place]) = (8 * u32::from(number), 0xff),
+                ByteChannel::Constant(byte) => set |= u32::from(byte) << (8 * place),
+            }
+        }
+        row.clear();
+        row.resize(texels.len(), 0);
+        let (from, to) = (texels.as_chunks::<ELEMENT>().0, row.as_chunks_mut::<ELEMENT>().0);
+        for (from, to) in from.iter().zip(to) {
+            let word = u32::from_le_bytes(*from);
+            let part = |place: usize| (word >> shifts[place] & masks[place]) << (8 * place);
+            *to = (part(0) | part(1) | part(2) | part(3) | set).to_le_bytes();
+        }
+        row
+    }
+}
