@@ -31,7 +31,7 @@ pub(super) struct TexelRead {
 
 /// A value of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum CopiedValue {
     /// A component of a register at the start.
     Input(u8, u8),
     /// The whole number below it.
@@ -51,18 +51,19 @@ enum Value {
 /// The longest program that is looked at, in ALU groups.
 const GROUPS: usize = 8;
 
-/// Values of registers, and of the group before.
-struct Values {
-    registers: Vec<((u8, u8), Value)>,
-    vector: [Value; 4],
-    scalar: Value,
+/// CopiedValues of registers, and of the group before.
+struct CopiedValues {
+    registers: Vec<((u8, u8), CopiedValue)>,
+    vector: [CopiedValue; 4],
+    scalar: CopiedValue,
     texel: Option<TexelRead>,
 }
 
 /// Returns the texel that a program exports, if that is all that it does.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
-    let unknown = Value::Unknown;
-    let mut values = Values { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
+    let unknown = CopiedValue::Unknown;
+    let mut values =
+        CopiedValues { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
@@ -96,29 +97,29 @@ fn is_plain(control: &Control) -> bool {
     (control.cond, control.pop_count) == (Condition::Active, 0)
 }
 
-impl Values {
-    fn of(&self, gpr: u8, chan: u8) -> Value {
+impl CopiedValues {
+    fn of(&self, gpr: u8, chan: u8) -> CopiedValue {
         let known = self.registers.iter().rev().find(|(place, _)| *place == (gpr, chan));
-        known.map_or(Value::Input(gpr, chan), |(_, value)| *value)
+        known.map_or(CopiedValue::Input(gpr, chan), |(_, value)| *value)
     }
 
-    fn source(&self, source: &Source) -> Value {
+    fn source(&self, source: &Source) -> CopiedValue {
         if source.rel || source.abs || source.neg {
-            return Value::Unknown;
+            return CopiedValue::Unknown;
         }
         match source.operand {
             Operand::Gpr { gpr, chan } => self.of(gpr, chan),
-            Operand::Value(word) => Value::Word(word),
+            Operand::Value(word) => CopiedValue::Word(word),
             Operand::Previous(chan) => self.vector[usize::from(chan & 3)],
             Operand::PreviousScalar => self.scalar,
-            Operand::Kcache { .. } | Operand::ConstantFile { .. } => Value::Unknown,
+            Operand::Kcache { .. } | Operand::ConstantFile { .. } => CopiedValue::Unknown,
         }
     }
 
     /// Computes a group; `None` if it does more than that.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
-        let results: Vec<Value> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
-        (self.vector, self.scalar) = ([Value::Unknown; 4], Value::Unknown);
+        let results: Vec<CopiedValue> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
+        (self.vector, self.scalar) = ([CopiedValue::Unknown; 4], CopiedValue::Unknown);
         for (op, value) in group.ops.iter().zip(results) {
             match op.slot {
                 TRANS => self.scalar = value,
@@ -131,7 +132,7 @@ impl Values {
         Some(())
     }
 
-    fn result(&self, op: &AluOp) -> Option<Value> {
+    fn result(&self, op: &AluOp) -> Option<CopiedValue> {
         let computes = match op.opcode.meaning {
             Meaning::Nothing
             | Meaning::Float1(_)
@@ -150,15 +151,15 @@ impl Values {
         };
         let plain = op.pred_sel.is_none() && !op.dst_rel && !op.update_pred && !op.update_execute_mask;
         (computes && plain).then_some(())?;
-        let [first] = op.read() else { return Some(Value::Unknown) };
+        let [first] = op.read() else { return Some(CopiedValue::Unknown) };
         let modified = op.omod != 1. || op.clamp;
         Some(match (op.opcode.name, self.source(first)) {
-            _ if modified => Value::Unknown,
+            _ if modified => CopiedValue::Unknown,
             ("MOV", value) => value,
-            ("FLOOR", Value::Input(gpr, chan)) => Value::Below(gpr, chan),
-            ("FLT_TO_INT", Value::Below(gpr, chan)) => Value::Whole { gpr, chan, below: true },
-            ("FLT_TO_INT", Value::Input(gpr, chan)) => Value::Whole { gpr, chan, below: false },
-            _ => Value::Unknown,
+            ("FLOOR", CopiedValue::Input(gpr, chan)) => CopiedValue::Below(gpr, chan),
+            ("FLT_TO_INT", CopiedValue::Below(gpr, chan)) => CopiedValue::Whole { gpr, chan, below: true },
+            ("FLT_TO_INT", CopiedValue::Input(gpr, chan)) => CopiedValue::Whole { gpr, chan, below: false },
+            _ => CopiedValue::Unknown,
         })
     }
 
@@ -170,26 +171,26 @@ impl Values {
         (plain && self.texel.is_none()).then_some(())?;
         let component = |sel: Sel| match sel {
             Sel::X | Sel::Y | Sel::Z | Sel::W => self.of(fetch.src_gpr, sel as u8),
-            Sel::ZERO => Value::Word(0),
-            Sel::ONE | Sel::MASK => Value::Unknown,
+            Sel::ZERO => CopiedValue::Word(0),
+            Sel::ONE | Sel::MASK => CopiedValue::Unknown,
         };
         let along = [component(third.src_sel_x), component(third.src_sel_y)];
         let (axes, level, sampler) = match low.tex_inst {
             TexInst::LD => {
                 let axes = along.map(|value| match value {
-                    Value::Whole { gpr, chan, below: true } => Some((gpr, chan)),
+                    CopiedValue::Whole { gpr, chan, below: true } => Some((gpr, chan)),
                     _ => None,
                 });
                 let level = match component(third.src_sel_w) {
-                    Value::Whole { gpr, chan, .. } => Some((gpr, chan)),
-                    Value::Word(0) => None,
+                    CopiedValue::Whole { gpr, chan, .. } => Some((gpr, chan)),
+                    CopiedValue::Word(0) => None,
                     _ => return None,
                 };
                 (axes, level, None)
             }
             TexInst::SAMPLE | TexInst::SAMPLE_LZ => {
                 let axes = along.map(|value| match value {
-                    Value::Input(gpr, chan) => Some((gpr, chan)),
+                    CopiedValue::Input(gpr, chan) => Some((gpr, chan)),
                     _ => None,
                 });
                 let normalised = high.coord_type_x == CoordType::NORMALIZED;
@@ -202,9 +203,9 @@ impl Values {
         self.texel = Some(TexelRead { resource: low.resource_id, select: Select::ALL, axes, level, sampler });
         for (chan, select) in (0..4).zip(fetch.select) {
             let value = match select {
-                Chosen::Component(component) => Value::Texel(component as u8),
-                Chosen::Zero => Value::Word(0),
-                Chosen::One => Value::Word(1f32.to_bits()),
+                Chosen::Component(component) => CopiedValue::Texel(component as u8),
+                Chosen::Zero => CopiedValue::Word(0),
+                Chosen::One => CopiedValue::Word(1f32.to_bits()),
                 Chosen::Mask => continue,
             };
             self.registers.push(((fetch.dst_gpr, chan), value));
@@ -219,13 +220,13 @@ impl Values {
         let [x, y, z, w] = export.select.map(|select| {
             let value = match select {
                 Chosen::Component(chan) => self.of(export.gpr, chan as u8),
-                Chosen::Zero => Value::Word(0),
-                Chosen::One => Value::Word(1f32.to_bits()),
-                Chosen::Mask => Value::Unknown,
+                Chosen::Zero => CopiedValue::Word(0),
+                Chosen::One => CopiedValue::Word(1f32.to_bits()),
+                Chosen::Mask => CopiedValue::Unknown,
             };
             match value {
-                Value::Texel(component) => Some(Select::Component(component)),
-                Value::Word(word) => Some(Select::Word(word)),
+                CopiedValue::Texel(component) => Some(Select::Component(component)),
+                CopiedValue::Word(word) => Some(Select::Word(word)),
                 _ => None,
             }
         });
