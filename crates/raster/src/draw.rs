@@ -36,7 +36,7 @@ const BATCH: usize = 1 << 12;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
-/// Quads from which on a primitive whose lanes are all alike is shaded by itself.
+/// Number of quads from which on a primitive with uniform lanes is shaded by itself.
 const UNIFORM: usize = 1 << 8;
 
 /// How a chip takes the positions of vertices on their way to the window.
@@ -177,7 +177,7 @@ struct Pipeline<'a, P> {
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
-    /// What copies rows of bytes, as long as that is all that the draw does.
+    /// The copy of rows of bytes, as long as the draw does nothing else.
     copied: Option<ByteRows>,
 }
 

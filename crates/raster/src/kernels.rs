@@ -269,7 +269,7 @@ struct Group<'a> {
     /// The first lane in the results of the program.
     shaded: usize,
     quads: &'a [Quad],
-    /// The first pixel, if the quads are a whole row of quads beside each other.
+    /// The first pixel, if the quads are adjacent and fill a row.
     row: Option<(i32, i32)>,
 }
 

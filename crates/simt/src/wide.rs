@@ -22,7 +22,7 @@ reconverge_isa::choices! {
 
 /// Something to do in code compiled for a level.
 pub trait Task {
-    /// What it gives.
+    /// The result.
     type Output;
 
     /// Does it. To be marked `#[inline(always)]`, so that it becomes part of the code for the level.
@@ -124,7 +124,7 @@ pub trait Wide: Copy + fmt::Debug {
     }
 }
 
-/// How a [`multiply_add`] works.
+/// The rules of a [`multiply_add`].
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
     /// Sign bits to flip: of the product, and of the addend.
@@ -350,7 +350,7 @@ impl Wide for Avx2 {
                 let counts = _mm256_sub_epi32(of_first, _mm256_set1_epi32(8 * (chunk as i32 % 4)));
                 let members = _mm256_srai_epi32::<31>(_mm256_sllv_epi32(bits, counts));
                 let old = _mm256_loadu_si256(row.as_ptr().cast());
-                // By bytes: of a blend by words the compiler makes a masked store, which is slow on AMD's processors.
+                // The blend works on bytes: the compiler turns one on words into a masked store, which is slow on AMD's processors.
                 let words = _mm256_blendv_epi8(old, _mm256_loadu_si256(new.as_ptr().cast()), members);
                 _mm256_storeu_si256(row.as_mut_ptr().cast(), words);
             }

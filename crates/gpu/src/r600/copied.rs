@@ -51,7 +51,7 @@ enum CopiedValue {
 /// The longest program that is looked at, in ALU groups.
 const GROUPS: usize = 8;
 
-/// CopiedValues of registers, and of the group before.
+/// Values of registers and of the previous group.
 struct CopiedValues {
     registers: Vec<((u8, u8), CopiedValue)>,
     vector: [CopiedValue; 4],

@@ -150,7 +150,7 @@ pub(super) struct Element {
 pub(super) struct Largest {
     pub(super) index: u32,
     pub(super) instance: u32,
-    /// What is added to the number of an instance.
+    /// The number of the first instance.
     pub(super) first_instance: u32,
 }
 
@@ -297,7 +297,7 @@ pub(super) struct ProgramKey {
 /// A program of draws before.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
-    /// Without resources.
+    /// The program, decoded for an environment without resources.
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,

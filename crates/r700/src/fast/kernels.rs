@@ -35,7 +35,7 @@ trait Kernel {
     }
 }
 
-/// What compiled code makes of the sources of an opcode.
+/// A function that emits compiled code for the sources of an opcode.
 type Emit = fn(&mut Rows, [Value; 3]) -> Value;
 
 /// The operation of an opcode in compiled code, by how it treats the bits of sources and result.

@@ -95,7 +95,7 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Its word in an environment.
+    /// Returns the word in an environment.
     pub(super) fn word(&self, environment: &Environment) -> u32 {
         let resources = environment.bound(self.alternate);
         let word = match self.bank {
@@ -177,7 +177,7 @@ pub(super) struct Lanes<'a> {
     /// aL, for clauses that use it.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
-    /// What the program runs in.
+    /// The environment of the launch.
     pub(super) environment: &'a Environment,
 }
 

@@ -1,4 +1,4 @@
-//! What compiled code computes, in the words of [`crate::lane`].
+//! Computations of compiled code, named after the functions of [`crate::lane`].
 //!
 //! The code takes denormal operands as zeros, and rounds results gradually, as the lane functions do; that a denormal result
 //! is a zero is seen to where its bits are looked at ([`Rows::settle`]). The processor's NaN of two operands is the machine's:

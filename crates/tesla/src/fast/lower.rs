@@ -82,12 +82,12 @@ pub(super) struct Test {
 /// The meaning of an operation, for code generators other than its handler.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Template {
-    /// That of its handler.
+    /// Compiled code calls the handler.
     None,
     /// Arithmetic. The modifiers of the sources are those of the operation.
     Arith {
         op: Arith,
-        /// It writes a `$c`.
+        /// Whether the operation writes a `$c`.
         flags: bool,
     },
     /// [`Predicate`] of all lanes of a quad.
@@ -204,7 +204,7 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<(Handler, Operation)>,
-    /// By operation.
+    /// The template of each operation.
     pub(super) templates: Vec<Template>,
     pub(super) blocks: Vec<Block>,
     /// By block.
@@ -303,7 +303,7 @@ impl Uniform {
         fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
     }
 
-    /// Its word.
+    /// Returns the word for these constants.
     pub(super) fn word(&self, constants: &Constants) -> u32 {
         let raw = constants.read(self.bank, self.at, self.access.bytes());
         extended(raw.into(), self.access) as u32

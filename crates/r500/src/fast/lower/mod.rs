@@ -101,7 +101,7 @@ impl Lowered {
         self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
     }
 
-    /// What a row is made of, if that is float constants.
+    /// Returns the constants from which a row is made, if it is made from any.
     fn uniform(&self, place: Place) -> Option<&Uniform> {
         self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
     }

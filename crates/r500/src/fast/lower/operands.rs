@@ -53,7 +53,7 @@ pub(in crate::fast) struct Uniform {
 }
 
 impl Uniform {
-    /// Its bits, if no constant of the environment is a part.
+    /// Returns the bits, unless they depend on a constant of the environment.
     pub(super) fn known(&self) -> Option<u32> {
         let known = match &self.shared {
             Shared::Source(given) => given.is_known(),
@@ -62,7 +62,7 @@ impl Uniform {
         known.then(|| self.bits(&[]))
     }
 
-    /// Its bits with these constants.
+    /// Returns the bits for these constants.
     pub(in crate::fast) fn bits(&self, constants: &[[u32; 4]]) -> u32 {
         let value = match self.shared {
             Shared::Source(given) => given.value(constants),
@@ -74,7 +74,7 @@ impl Uniform {
         lane::modify(value, self.modifier).to_bits()
     }
 
-    /// Whether it is no denormal, if some constant may be one.
+    /// Returns whether the number is never a denormal. `denormals`: some constant may be one.
     pub(super) fn is_normal(&self, denormals: bool) -> bool {
         match self.shared {
             Shared::Source(Given::Bits(bits)) => !f32::from_bits(bits).is_subnormal(),

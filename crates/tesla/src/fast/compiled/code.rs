@@ -1,4 +1,4 @@
-//! From operations to values: the templates.
+//! Templates: the values that compiled code computes for an operation.
 //!
 //! A [`Way`] is the fast or the slow path of a segment while it is made. [`Way::operation`] states the effect of an operation of
 //! the fast engine in the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the

@@ -81,7 +81,7 @@ enum Begun {
 struct Tracer<'a> {
     context: &'a Context,
     lowered: &'a Lowered,
-    /// By operation.
+    /// Whether each operation has a template.
     has_template: &'a [bool],
     builder: Builder<Tesla, Way<'a>>,
     /// Where the current segment began.

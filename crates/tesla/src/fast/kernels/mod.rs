@@ -92,7 +92,7 @@ macro_rules! kernels {
     };
 }
 
-/// How a kernel is computed if not by [`Kernel::lane`](super::lanes::Kernel::lane) as it is.
+/// Items of a [`Kernel`](super::lanes::Kernel) that replace the loop over its lane function.
 macro_rules! way {
     () => {};
     (by_host $by_host:path $(, $rarely:path)?) => {
