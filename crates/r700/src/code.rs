@@ -14,13 +14,13 @@ use crate::chip::Chip;
 use crate::control;
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{Meaning, Opcode};
+use crate::memory::Space;
 use crate::words::{
     CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
-    MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword1Sem,
-    VtxDword2R700,
+    MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword2R700,
 };
 use decode::Reader;
-pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs};
+pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select};
 
 /// A program that can run.
 #[derive(Clone, Debug)]
@@ -302,35 +302,29 @@ impl MemoryExport {
     /// How many components of a register COMP_MASK chooses from: in streams all four, whatever the size of an element is, and
     /// elsewhere those of an element. (Mesa `r600_shader.c`, `emit_streamout`, which writes y alone with elements of one dword)
     pub fn components(&self) -> usize {
-        match self.inst {
-            ExportInst::MEM_STREAM0
-            | ExportInst::MEM_STREAM1
-            | ExportInst::MEM_STREAM2
-            | ExportInst::MEM_STREAM3 => 4,
-            ExportInst::MEM_RING
-            | ExportInst::MEM_SCRATCH
-            | ExportInst::MEM_REDUCTION
-            | ExportInst::MEM_EXPORT
-            | ExportInst::EXPORT
-            | ExportInst::EXPORT_DONE => self.elem_dwords.into(),
-        }
+        if self.space().is_stream() { 4 } else { self.elem_dwords.into() }
     }
 
     /// The dword of element 0. ARRAY_BASE counts dwords in streams and rings, whatever the size of an element is, and
     /// elements elsewhere. (Mesa `r600_shader.c`, `emit_streamout` and `emit_gs_ring_writes`, which have elements of several
     /// dwords there; the manual, p. 45, has only elements of one)
     pub fn first_dword(&self) -> u64 {
+        let space = self.space();
+        let by_dword = space.is_stream() || space == Space::Ring;
+        u64::from(self.base) * if by_dword { 1 } else { self.elem_dwords.into() }
+    }
+
+    /// The space that it reaches.
+    pub(crate) fn space(&self) -> Space {
         match self.inst {
-            ExportInst::MEM_STREAM0
-            | ExportInst::MEM_STREAM1
-            | ExportInst::MEM_STREAM2
-            | ExportInst::MEM_STREAM3
-            | ExportInst::MEM_RING => self.base.into(),
-            ExportInst::MEM_SCRATCH
-            | ExportInst::MEM_REDUCTION
-            | ExportInst::MEM_EXPORT
-            | ExportInst::EXPORT
-            | ExportInst::EXPORT_DONE => u64::from(self.base) * u64::from(self.elem_dwords),
+            ExportInst::MEM_STREAM0 => Space::Stream(0),
+            ExportInst::MEM_STREAM1 => Space::Stream(1),
+            ExportInst::MEM_STREAM2 => Space::Stream(2),
+            ExportInst::MEM_STREAM3 => Space::Stream(3),
+            ExportInst::MEM_SCRATCH => Space::Scratch,
+            ExportInst::MEM_REDUCTION => Space::Reduction,
+            ExportInst::MEM_RING => Space::Ring,
+            ExportInst::MEM_EXPORT | ExportInst::EXPORT | ExportInst::EXPORT_DONE => Space::Scatter,
         }
     }
 }
@@ -364,31 +358,20 @@ pub enum FetchOp {
     /// From a texture, or about one.
     Texture(TexDword0R700, TexDword1, TexDword2),
     /// From scratch, reduction or scatter memory.
-    Memory(MemoryRead, MemRdDword0, MemRdDword1, MemRdDword2),
+    Memory(MemRdDword0, MemRdDword1, MemRdDword2),
     /// To the local data share.
     DataShareWrite(MemDswDword1),
     /// From the local data share.
     DataShareRead(MemDsrDword0, MemDsrDword1),
 }
 
-/// What a memory fetch reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MemoryRead {
-    /// READ_SCRATCH.
-    Scratch,
-    /// READ_REDUCTION.
-    Reduction,
-    /// READ_SCATTER.
-    Scatter,
-}
-
 /// The second word of a vertex fetch.
 #[derive(Clone, Copy, Debug)]
-pub enum VertexFormat {
-    /// The destination is named.
-    Gpr(VtxDword1Gpr),
-    /// The destination is looked up by SEMANTIC_ID.
-    Semantic(VtxDword1Sem),
+pub struct VertexFormat {
+    /// The word. Its destination counts only where there is no semantic.
+    pub word: VtxDword1Gpr,
+    /// SEMANTIC_ID, by which the destination is looked up.
+    pub semantic: Option<u8>,
 }
 
 /// What is wrong with an instruction.

@@ -226,29 +226,70 @@ pub fn tex_fidelity(inst: TexInst) -> Fidelity {
         | TexInst::GET_NUMBER_OF_SAMPLES
         | TexInst::SET_GRADIENTS_H
         | TexInst::SET_GRADIENTS_V => Fidelity::Specified,
-        TexInst::GET_GRADIENTS_H
+        TexInst::GET_LOD | TexInst::FETCH4 => Fidelity::Approximate,
+        _ if sample_kind(inst).is_some() => Fidelity::Approximate,
+        _ => Fidelity::Recommended,
+    }
+}
+
+/// Where a sample's level of detail comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lod {
+    /// The neighbours in the quad.
+    Quad,
+    /// SET_GRADIENTS_H and SET_GRADIENTS_V.
+    Gradients,
+    /// w.
+    Register,
+    /// 0.
+    Zero,
+}
+
+/// One of the sixteen SAMPLE instructions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SampleKind {
+    pub(crate) lod: Lod,
+    /// Whether w is added to the level of detail.
+    pub(crate) biased: bool,
+    pub(crate) compare: bool,
+}
+
+impl SampleKind {
+    /// Which coordinate is the reference value of a comparison: with a level of detail in w it is z, otherwise w (Mesa).
+    pub(crate) fn reference_component(&self) -> usize {
+        if self.biased || self.lod == Lod::Register { 2 } else { 3 }
+    }
+}
+
+/// What a SAMPLE instruction is; `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
+/// that the gradients decide nothing.
+pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
+    let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
+    match inst {
+        TexInst::SAMPLE => kind(Lod::Quad, false, false),
+        TexInst::SAMPLE_L | TexInst::SAMPLE_G_L => kind(Lod::Register, false, false),
+        TexInst::SAMPLE_LB => kind(Lod::Quad, true, false),
+        TexInst::SAMPLE_LZ | TexInst::SAMPLE_G_LZ => kind(Lod::Zero, false, false),
+        TexInst::SAMPLE_G => kind(Lod::Gradients, false, false),
+        TexInst::SAMPLE_G_LB => kind(Lod::Gradients, true, false),
+        TexInst::SAMPLE_C => kind(Lod::Quad, false, true),
+        TexInst::SAMPLE_C_L | TexInst::SAMPLE_C_G_L => kind(Lod::Register, false, true),
+        TexInst::SAMPLE_C_LB => kind(Lod::Quad, true, true),
+        TexInst::SAMPLE_C_LZ | TexInst::SAMPLE_C_G_LZ => kind(Lod::Zero, false, true),
+        TexInst::SAMPLE_C_G => kind(Lod::Gradients, false, true),
+        TexInst::SAMPLE_C_G_LB => kind(Lod::Gradients, true, true),
+        TexInst::LD
+        | TexInst::GET_TEXTURE_RESINFO
+        | TexInst::GET_NUMBER_OF_SAMPLES
+        | TexInst::GET_LOD
+        | TexInst::GET_GRADIENTS_H
         | TexInst::GET_GRADIENTS_V
         | TexInst::GET_LERP
         | TexInst::KEEP_GRADIENTS
+        | TexInst::SET_GRADIENTS_H
+        | TexInst::SET_GRADIENTS_V
+        | TexInst::PASS
         | TexInst::SET_CUBEMAP_INDEX
-        | TexInst::PASS => Fidelity::Recommended,
-        TexInst::GET_LOD
-        | TexInst::FETCH4
-        | TexInst::SAMPLE
-        | TexInst::SAMPLE_L
-        | TexInst::SAMPLE_LB
-        | TexInst::SAMPLE_LZ
-        | TexInst::SAMPLE_G
-        | TexInst::SAMPLE_G_L
-        | TexInst::SAMPLE_G_LB
-        | TexInst::SAMPLE_G_LZ
-        | TexInst::SAMPLE_C
-        | TexInst::SAMPLE_C_L
-        | TexInst::SAMPLE_C_LB
-        | TexInst::SAMPLE_C_LZ
-        | TexInst::SAMPLE_C_G
-        | TexInst::SAMPLE_C_G_L
-        | TexInst::SAMPLE_C_G_LB
-        | TexInst::SAMPLE_C_G_LZ => Fidelity::Approximate,
+        | TexInst::FETCH4 => None,
     }
 }

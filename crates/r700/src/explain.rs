@@ -628,35 +628,28 @@ fn get_name<T: FieldValue>(value: u32) -> String {
 
 /// The word formats of the instruction `words` at `place`; a word beyond them is padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
-    let r700 = chip.family == Family::R700;
+    let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
     let second = words.get(1).copied().unwrap_or(0);
     match place {
         Place::ControlFlow if second >> 29 & 1 != 0 => {
-            vec![&CfAluDword0::INFO, if r700 { &CfAluDword1R700::INFO } else { &CfAluDword1R600::INFO }]
+            vec![&CfAluDword0::INFO, by_family(&CfAluDword1R600::INFO, &CfAluDword1R700::INFO)]
         }
         Place::ControlFlow => match ExportInst::from_bits(second >> 23 & 0x7f, 7) {
-            None => vec![&CfDword0::INFO, if r700 { &CfDword1R700::INFO } else { &CfDword1R600::INFO }],
-            Some(ExportInst::EXPORT | ExportInst::EXPORT_DONE) => {
-                let swizzle = if r700 {
-                    &CfAllocExportDword1SwizR700::INFO
-                } else {
-                    &CfAllocExportDword1SwizR600::INFO
-                };
-                vec![&CfAllocExportDword0::INFO, swizzle]
-            }
-            Some(_) => {
-                let buffer =
-                    if r700 { &CfAllocExportDword1BufR700::INFO } else { &CfAllocExportDword1BufR600::INFO };
-                vec![&CfAllocExportDword0::INFO, buffer]
-            }
+            None => vec![&CfDword0::INFO, by_family(&CfDword1R600::INFO, &CfDword1R700::INFO)],
+            Some(ExportInst::EXPORT | ExportInst::EXPORT_DONE) => vec![
+                &CfAllocExportDword0::INFO,
+                by_family(&CfAllocExportDword1SwizR600::INFO, &CfAllocExportDword1SwizR700::INFO),
+            ],
+            Some(_) => vec![
+                &CfAllocExportDword0::INFO,
+                by_family(&CfAllocExportDword1BufR600::INFO, &CfAllocExportDword1BufR700::INFO),
+            ],
         },
-        Place::Alu if second >> 15 & 7 != 0 => vec![&AluDword0::INFO, &AluDword1Op3::INFO],
-        Place::Alu => {
-            vec![&AluDword0::INFO, if r700 { &AluDword1Op2R700::INFO } else { &AluDword1Op2R600::INFO }]
-        }
+        Place::Alu if code::is_op3(second) => vec![&AluDword0::INFO, &AluDword1Op3::INFO],
+        Place::Alu => vec![&AluDword0::INFO, by_family(&AluDword1Op2R600::INFO, &AluDword1Op2R700::INFO)],
         Place::Fetch => {
             let first = words.first().copied().unwrap_or(0);
-            let vertex = if r700 { &VtxDword2R700::INFO } else { &VtxDword2R600::INFO };
+            let vertex = by_family(&VtxDword2R600::INFO, &VtxDword2R700::INFO);
             match (first & 31, first >> 8 & 7) {
                 (0, _) => vec![&VtxDword0::INFO, &VtxDword1Gpr::INFO, vertex],
                 (1, _) => vec![&VtxDword0::INFO, &VtxDword1Sem::INFO, vertex],
@@ -664,7 +657,7 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
                 (2, 5 | 7) => vec![&MemDsrDword0::INFO, &MemDsrDword1::INFO],
                 (2, _) => vec![&MemRdDword0::INFO, &MemRdDword1::INFO, &MemRdDword2::INFO],
                 _ => {
-                    let first = if r700 { &TexDword0R700::INFO } else { &TexDword0R600::INFO };
+                    let first = by_family(&TexDword0R600::INFO, &TexDword0R700::INFO);
                     vec![first, &TexDword1::INFO, &TexDword2::INFO]
                 }
             }

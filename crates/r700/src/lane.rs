@@ -121,37 +121,118 @@ fn int_flag(condition: bool) -> u32 {
     if condition { TRUE } else { 0 }
 }
 
-// Float arithmetic.
-
-/// a + b.
-#[inline(always)]
-pub fn add(a: u32, b: u32) -> u32 {
-    result2(number(a) + number(b), a, b)
+/// A lane function for each row: its operands, its result and what it is for.
+macro_rules! functions {
+    ($( $name:ident($($operand:ident),*) -> $Result:ty = $value:expr, $doc:literal; )*) => { $(
+        #[doc = $doc]
+        #[inline(always)]
+        pub fn $name($($operand: u32),*) -> $Result {
+            $value
+        }
+    )* };
 }
+
+functions! {
+    // Float arithmetic.
+    add(a, b) -> u32 = result2(number(a) + number(b), a, b), "a + b.";
+    mul_ieee(a, b) -> u32 = result2(number(a) * number(b), a, b), "a * b.";
+    muladd(a, b, c) -> u32 = add(mul(a, b), c), "The legacy product, rounded, plus c, rounded.";
+    muladd_ieee(a, b, c) -> u32 = add(mul_ieee(a, b), c), "The product, rounded, plus c, rounded.";
+    max(a, b) -> u32 = if number(a) >= number(b) { a } else { b }, "a >= b ? a : b.";
+    min(a, b) -> u32 = if number(a) < number(b) { a } else { b }, "a < b ? a : b.";
+    max_dx10(a, b) -> u32 = if is_nan(b) || number(a) >= number(b) { a } else { b },
+        "The larger; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
+    min_dx10(a, b) -> u32 = if is_nan(b) || number(a) < number(b) { a } else { b },
+        "The smaller; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])";
+    trunc(a) -> u32 = result1(number(a).trunc(), a), "Toward zero, as a float.";
+    ceil(a) -> u32 = result1(number(a).ceil(), a), "Toward plus infinity, as a float.";
+    rndne(a) -> u32 = result1(number(a).round_ties_even(), a), "To the nearest integer, ties to even, as a float.";
+    floor(a) -> u32 = result1(number(a).floor(), a), "Toward minus infinity, as a float.";
+    mov(a) -> u32 = a, "a, all bits.";
+
+    // Float comparisons.
+    equal(a, b) -> bool = number(a) == number(b), "a == b.";
+    greater(a, b) -> bool = number(a) > number(b), "a > b.";
+    greater_equal(a, b) -> bool = number(a) >= number(b), "a >= b.";
+    not_equal(a, b) -> bool = number(a) != number(b), "a != b, also where one is NaN.";
+    sete(a, b) -> u32 = float_flag(equal(a, b)), "1.0 where a == b, else 0.0.";
+    setgt(a, b) -> u32 = float_flag(greater(a, b)), "1.0 where a > b, else 0.0.";
+    setge(a, b) -> u32 = float_flag(greater_equal(a, b)), "1.0 where a >= b, else 0.0.";
+    setne(a, b) -> u32 = float_flag(not_equal(a, b)), "1.0 where a != b, else 0.0.";
+    sete_dx10(a, b) -> u32 = int_flag(equal(a, b)), "All bits where a == b (floats), else 0.";
+    setgt_dx10(a, b) -> u32 = int_flag(greater(a, b)), "All bits where a > b (floats), else 0.";
+    setge_dx10(a, b) -> u32 = int_flag(greater_equal(a, b)), "All bits where a >= b (floats), else 0.";
+    setne_dx10(a, b) -> u32 = int_flag(not_equal(a, b)), "All bits where a != b (floats), else 0.";
+    sete_int(a, b) -> u32 = int_flag(a == b), "All bits where a == b, else 0.";
+    setgt_int(a, b) -> u32 = int_flag(a as i32 > b as i32), "All bits where a > b (signed), else 0.";
+    setge_int(a, b) -> u32 = int_flag(a as i32 >= b as i32), "All bits where a >= b (signed), else 0.";
+    setne_int(a, b) -> u32 = int_flag(a != b), "All bits where a != b, else 0.";
+    setgt_uint(a, b) -> u32 = int_flag(a > b), "All bits where a > b (unsigned), else 0.";
+    setge_uint(a, b) -> u32 = int_flag(a >= b), "All bits where a >= b (unsigned), else 0.";
+
+    // Choices.
+    cnde(a, b, c) -> u32 = if number(a) == 0.0 { b } else { c }, "a == 0.0 ? b : c.";
+    cndgt(a, b, c) -> u32 = if number(a) > 0.0 { b } else { c }, "a > 0.0 ? b : c.";
+    cndge(a, b, c) -> u32 = if number(a) >= 0.0 { b } else { c }, "a >= 0.0 ? b : c.";
+    cnde_int(a, b, c) -> u32 = if a == 0 { b } else { c }, "a == 0 ? b : c.";
+    cndgt_int(a, b, c) -> u32 = if a as i32 > 0 { b } else { c }, "a > 0 (signed) ? b : c.";
+    cndge_int(a, b, c) -> u32 = if a as i32 >= 0 { b } else { c }, "a >= 0 (signed) ? b : c.";
+
+    // Integers.
+    and_int(a, b) -> u32 = a & b, "a and b, bit by bit.";
+    or_int(a, b) -> u32 = a | b, "a or b, bit by bit.";
+    xor_int(a, b) -> u32 = a ^ b, "a exclusive-or b, bit by bit.";
+    add_int(a, b) -> u32 = a.wrapping_add(b), "a + b, modulo 2^32.";
+    sub_int(a, b) -> u32 = a.wrapping_sub(b), "a - b, modulo 2^32.";
+    max_int(a, b) -> u32 = (a as i32).max(b as i32) as u32, "The larger, signed.";
+    min_int(a, b) -> u32 = (a as i32).min(b as i32) as u32, "The smaller, signed.";
+    max_uint(a, b) -> u32 = a.max(b), "The larger, unsigned.";
+    min_uint(a, b) -> u32 = a.min(b), "The smaller, unsigned.";
+    ashr_int(a, b) -> u32 = ((a as i32) >> (b & 31)) as u32,
+        "a shifted right by the low five bits of b, the sign coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+    lshr_int(a, b) -> u32 = a >> (b & 31),
+        "a shifted right by the low five bits of b, zeros coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+    lshl_int(a, b) -> u32 = a << (b & 31), "a shifted left by the low five bits of b. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
+    mullo_int(a, b) -> u32 = a.wrapping_mul(b), "The low half of the signed product.";
+    mulhi_int(a, b) -> u32 = ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32,
+        "The high half of the signed product.";
+    mullo_uint(a, b) -> u32 = a.wrapping_mul(b), "The low half of the unsigned product.";
+    mulhi_uint(a, b) -> u32 = ((u64::from(a) * u64::from(b)) >> 32) as u32, "The high half of the unsigned product.";
+    not_int(a) -> u32 = !a, "Every bit inverted.";
+    recip_uint(a) -> u32 = u32::MAX.checked_div(a).unwrap_or(u32::MAX),
+        "About 2^32 / a: floor((2^32 - 1) / a), and all bits for 0. Compilers refine it and are content with one more or less.";
+
+    // Conversions.
+    flt_to_int(a) -> u32 = number(a) as i32 as u32,
+        "Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
+    flt_to_uint(a) -> u32 = number(a) as u32,
+        "Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])";
+    int_to_flt(a) -> u32 = (a as i32 as f32).to_bits(), "The signed integer as a float, rounded to nearest even.";
+    uint_to_flt(a) -> u32 = (a as f32).to_bits(), "The unsigned integer as a float, rounded to nearest even.";
+
+    // Transcendental functions. RECIP and its kin come in three rules for an infinite result.
+    recip_ieee(a) -> u32 = result1(1.0 / number(a), a), "1 / a.";
+    recip_clamped(a) -> u32 = clamped(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±FLT_MAX.";
+    recip_ff(a) -> u32 = finite(recip_ieee(a)), "[`recip_ieee`] with ±infinity replaced by ±0.";
+    recipsqrt_clamped(a) -> u32 = clamped(recipsqrt_ieee(a)), "[`recipsqrt_ieee`] with ±infinity replaced by ±FLT_MAX.";
+    recipsqrt_ff(a) -> u32 = finite(recipsqrt_ieee(a)), "[`recipsqrt_ieee`] with ±infinity replaced by ±0.";
+    sqrt_ieee(a) -> u32 = result1(number(a).sqrt(), a), "sqrt(a); -0 for -0, NaN below.";
+
+    // Address registers.
+    mova(a) -> i32 = (number(a).round_ties_even() as i32).clamp(-256, 255),
+        "MOVA: a rounded to nearest even, held in -256 to 255; 0 for NaN.";
+    mova_floor(a) -> i32 = (number(a).floor() as i32).clamp(-256, 255),
+        "MOVA_FLOOR: floor(a), held in -256 to 255; 0 for NaN.";
+    mova_int(a) -> i32 = (a as i32).clamp(-256, 255), "MOVA_INT: the signed integer a, held in -256 to 255.";
+}
+
+// Float arithmetic.
 
 /// a * b with a zero factor giving +0, whatever the other is.
 #[inline(always)]
 pub fn mul(a: u32, b: u32) -> u32 {
     let product = mul_ieee(a, b);
     if number(a) == 0.0 || number(b) == 0.0 { 0 } else { product }
-}
-
-/// a * b.
-#[inline(always)]
-pub fn mul_ieee(a: u32, b: u32) -> u32 {
-    result2(number(a) * number(b), a, b)
-}
-
-/// The legacy product, rounded, plus c, rounded.
-#[inline(always)]
-pub fn muladd(a: u32, b: u32, c: u32) -> u32 {
-    add(mul(a, b), c)
-}
-
-/// The product, rounded, plus c, rounded.
-#[inline(always)]
-pub fn muladd_ieee(a: u32, b: u32, c: u32) -> u32 {
-    add(mul_ieee(a, b), c)
 }
 
 /// -FLT_MAX where src1 is -FLT_MAX, -infinity or NaN, or src2 is not above 0; else the legacy product of src0 and
@@ -164,30 +245,6 @@ pub fn mul_lit(a: u32, b: u32, c: u32) -> u32 {
     if ordinary { product } else { neg(FLT_MAX) }
 }
 
-/// a >= b ? a : b.
-#[inline(always)]
-pub fn max(a: u32, b: u32) -> u32 {
-    if number(a) >= number(b) { a } else { b }
-}
-
-/// a < b ? a : b.
-#[inline(always)]
-pub fn min(a: u32, b: u32) -> u32 {
-    if number(a) < number(b) { a } else { b }
-}
-
-/// The larger; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])
-#[inline(always)]
-pub fn max_dx10(a: u32, b: u32) -> u32 {
-    if is_nan(b) || number(a) >= number(b) { a } else { b }
-}
-
-/// The smaller; the other one where one is NaN. ([`Rule::MAX_DX10_GIVES_THE_NUMBER`])
-#[inline(always)]
-pub fn min_dx10(a: u32, b: u32) -> u32 {
-    if is_nan(b) || number(a) < number(b) { a } else { b }
-}
-
 /// a - floor(a).
 #[inline(always)]
 pub fn fract(a: u32) -> u32 {
@@ -195,205 +252,13 @@ pub fn fract(a: u32) -> u32 {
     result1(x - x.floor(), a)
 }
 
-/// Toward zero, as a float.
-#[inline(always)]
-pub fn trunc(a: u32) -> u32 {
-    result1(number(a).trunc(), a)
-}
-
-/// Toward plus infinity, as a float.
-#[inline(always)]
-pub fn ceil(a: u32) -> u32 {
-    result1(number(a).ceil(), a)
-}
-
-/// To the nearest integer, ties to even, as a float.
-#[inline(always)]
-pub fn rndne(a: u32) -> u32 {
-    result1(number(a).round_ties_even(), a)
-}
-
-/// Toward minus infinity, as a float.
-#[inline(always)]
-pub fn floor(a: u32) -> u32 {
-    result1(number(a).floor(), a)
-}
-
-/// a, all bits.
-#[inline(always)]
-pub fn mov(a: u32) -> u32 {
-    a
-}
-
-// Float comparisons.
-
-/// a == b.
-#[inline(always)]
-pub fn equal(a: u32, b: u32) -> bool {
-    number(a) == number(b)
-}
-
-/// a > b.
-#[inline(always)]
-pub fn greater(a: u32, b: u32) -> bool {
-    number(a) > number(b)
-}
-
-/// a >= b.
-#[inline(always)]
-pub fn greater_equal(a: u32, b: u32) -> bool {
-    number(a) >= number(b)
-}
-
-/// a != b, also where one is NaN.
-#[inline(always)]
-pub fn not_equal(a: u32, b: u32) -> bool {
-    number(a) != number(b)
-}
-
-macro_rules! comparisons {
-    ($( $name:ident, $flag:ident, |$a:ident, $b:ident| $condition:expr, $doc:literal; )*) => { $(
-        #[doc = $doc]
-        #[inline(always)]
-        pub fn $name($a: u32, $b: u32) -> u32 {
-            $flag($condition)
-        }
-    )* };
-}
-
-comparisons! {
-    sete, float_flag, |a, b| equal(a, b), "1.0 where a == b, else 0.0.";
-    setgt, float_flag, |a, b| greater(a, b), "1.0 where a > b, else 0.0.";
-    setge, float_flag, |a, b| greater_equal(a, b), "1.0 where a >= b, else 0.0.";
-    setne, float_flag, |a, b| not_equal(a, b), "1.0 where a != b, else 0.0.";
-    sete_dx10, int_flag, |a, b| equal(a, b), "All bits where a == b (floats), else 0.";
-    setgt_dx10, int_flag, |a, b| greater(a, b), "All bits where a > b (floats), else 0.";
-    setge_dx10, int_flag, |a, b| greater_equal(a, b), "All bits where a >= b (floats), else 0.";
-    setne_dx10, int_flag, |a, b| not_equal(a, b), "All bits where a != b (floats), else 0.";
-    sete_int, int_flag, |a, b| a == b, "All bits where a == b, else 0.";
-    setgt_int, int_flag, |a, b| a as i32 > b as i32, "All bits where a > b (signed), else 0.";
-    setge_int, int_flag, |a, b| a as i32 >= b as i32, "All bits where a >= b (signed), else 0.";
-    setne_int, int_flag, |a, b| a != b, "All bits where a != b, else 0.";
-    setgt_uint, int_flag, |a, b| a > b, "All bits where a > b (unsigned), else 0.";
-    setge_uint, int_flag, |a, b| a >= b, "All bits where a >= b (unsigned), else 0.";
-}
-
-// Choices.
-
-/// a == 0.0 ? b : c.
-#[inline(always)]
-pub fn cnde(a: u32, b: u32, c: u32) -> u32 {
-    if number(a) == 0.0 { b } else { c }
-}
-
-/// a > 0.0 ? b : c.
-#[inline(always)]
-pub fn cndgt(a: u32, b: u32, c: u32) -> u32 {
-    if number(a) > 0.0 { b } else { c }
-}
-
-/// a >= 0.0 ? b : c.
-#[inline(always)]
-pub fn cndge(a: u32, b: u32, c: u32) -> u32 {
-    if number(a) >= 0.0 { b } else { c }
-}
-
-/// a == 0 ? b : c.
-#[inline(always)]
-pub fn cnde_int(a: u32, b: u32, c: u32) -> u32 {
-    if a == 0 { b } else { c }
-}
-
-/// a > 0 (signed) ? b : c.
-#[inline(always)]
-pub fn cndgt_int(a: u32, b: u32, c: u32) -> u32 {
-    if a as i32 > 0 { b } else { c }
-}
-
-/// a >= 0 (signed) ? b : c.
-#[inline(always)]
-pub fn cndge_int(a: u32, b: u32, c: u32) -> u32 {
-    if a as i32 >= 0 { b } else { c }
-}
-
 // Integers.
-
-macro_rules! integers {
-    ($( $name:ident, |$a:ident, $b:ident| $value:expr, $doc:literal; )*) => { $(
-        #[doc = $doc]
-        #[inline(always)]
-        pub fn $name($a: u32, $b: u32) -> u32 {
-            $value
-        }
-    )* };
-}
-
-integers! {
-    and_int, |a, b| a & b, "a and b, bit by bit.";
-    or_int, |a, b| a | b, "a or b, bit by bit.";
-    xor_int, |a, b| a ^ b, "a exclusive-or b, bit by bit.";
-    add_int, |a, b| a.wrapping_add(b), "a + b, modulo 2^32.";
-    sub_int, |a, b| a.wrapping_sub(b), "a - b, modulo 2^32.";
-    max_int, |a, b| (a as i32).max(b as i32) as u32, "The larger, signed.";
-    min_int, |a, b| (a as i32).min(b as i32) as u32, "The smaller, signed.";
-    max_uint, |a, b| a.max(b), "The larger, unsigned.";
-    min_uint, |a, b| a.min(b), "The smaller, unsigned.";
-    ashr_int, |a, b| ((a as i32) >> (b & 31)) as u32,
-        "a shifted right by the low five bits of b, the sign coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    lshr_int, |a, b| a >> (b & 31),
-        "a shifted right by the low five bits of b, zeros coming in. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    lshl_int, |a, b| a << (b & 31),
-        "a shifted left by the low five bits of b. ([`Rule::SHIFTS_USE_FIVE_BITS`])";
-    mullo_int, |a, b| a.wrapping_mul(b), "The low half of the signed product.";
-    mulhi_int, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32, "The high half of the signed product.";
-    mullo_uint, |a, b| a.wrapping_mul(b), "The low half of the unsigned product.";
-    mulhi_uint, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32, "The high half of the unsigned product.";
-}
-
-/// Every bit inverted.
-#[inline(always)]
-pub fn not_int(a: u32) -> u32 {
-    !a
-}
-
-/// About 2^32 / a: floor((2^32 - 1) / a), and all bits for 0. Compilers refine it and are content with one more or
-/// less.
-#[inline(always)]
-pub fn recip_uint(a: u32) -> u32 {
-    u32::MAX.checked_div(a).unwrap_or(u32::MAX)
-}
 
 /// [`recip_uint`] of the magnitude, with a's sign.
 #[inline(always)]
 pub fn recip_int(a: u32) -> u32 {
     let magnitude = recip_uint((a as i32).unsigned_abs());
     if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
-}
-
-// Conversions.
-
-/// Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])
-#[inline(always)]
-pub fn flt_to_int(a: u32) -> u32 {
-    number(a) as i32 as u32
-}
-
-/// Toward zero; the nearest that fits, 0 for NaN. ([`Rule::FLT_TO_INT_SATURATES`])
-#[inline(always)]
-pub fn flt_to_uint(a: u32) -> u32 {
-    number(a) as u32
-}
-
-/// The signed integer as a float, rounded to nearest even.
-#[inline(always)]
-pub fn int_to_flt(a: u32) -> u32 {
-    (a as i32 as f32).to_bits()
-}
-
-/// The unsigned integer as a float, rounded to nearest even.
-#[inline(always)]
-pub fn uint_to_flt(a: u32) -> u32 {
-    (a as f32).to_bits()
 }
 
 // Transcendental functions. RECIP and its kin come in three rules for an infinite result.
@@ -445,48 +310,12 @@ pub(crate) fn lowest(value: u32) -> u32 {
     if value == 0xff80_0000 { neg(FLT_MAX) } else { value }
 }
 
-/// 1 / a.
-#[inline(always)]
-pub fn recip_ieee(a: u32) -> u32 {
-    result1(1.0 / number(a), a)
-}
-
-/// [`recip_ieee`] with ±infinity replaced by ±FLT_MAX.
-#[inline(always)]
-pub fn recip_clamped(a: u32) -> u32 {
-    clamped(recip_ieee(a))
-}
-
-/// [`recip_ieee`] with ±infinity replaced by ±0.
-#[inline(always)]
-pub fn recip_ff(a: u32) -> u32 {
-    finite(recip_ieee(a))
-}
-
 /// 1 / sqrt(a); ±infinity for ±0, NaN below.
 #[inline(always)]
 pub fn recipsqrt_ieee(a: u32) -> u32 {
     let x = number(a);
     let value = if x == 0.0 { f64::INFINITY.copysign(f64::from(x)) } else { 1.0 / f64::from(x).sqrt() };
     rounded(value, a)
-}
-
-/// [`recipsqrt_ieee`] with ±infinity replaced by ±FLT_MAX.
-#[inline(always)]
-pub fn recipsqrt_clamped(a: u32) -> u32 {
-    clamped(recipsqrt_ieee(a))
-}
-
-/// [`recipsqrt_ieee`] with ±infinity replaced by ±0.
-#[inline(always)]
-pub fn recipsqrt_ff(a: u32) -> u32 {
-    finite(recipsqrt_ieee(a))
-}
-
-/// sqrt(a); -0 for -0, NaN below.
-#[inline(always)]
-pub fn sqrt_ieee(a: u32) -> u32 {
-    result1(number(a).sqrt(), a)
 }
 
 /// The revolutions from -1/4 to 1/4 with the sine of these: reduced exactly to [-1/2, 1/2], then folded to where sin(x) is
@@ -534,26 +363,6 @@ pub fn sin_radians(a: u32) -> u32 {
 /// cos(a), a in radians: R600. ([`Rule::R600_SIN_TAKES_RADIANS`])
 pub fn cos_radians(a: u32) -> u32 {
     rounded(libm::cos(f64::from(number(a))), a)
-}
-
-// Address registers.
-
-/// MOVA: a rounded to nearest even, held in -256 to 255; 0 for NaN.
-#[inline(always)]
-pub fn mova(a: u32) -> i32 {
-    (number(a).round_ties_even() as i32).clamp(-256, 255)
-}
-
-/// MOVA_FLOOR: floor(a), held in -256 to 255; 0 for NaN.
-#[inline(always)]
-pub fn mova_floor(a: u32) -> i32 {
-    (number(a).floor() as i32).clamp(-256, 255)
-}
-
-/// MOVA_INT: the signed integer a, held in -256 to 255.
-#[inline(always)]
-pub fn mova_int(a: u32) -> i32 {
-    (a as i32).clamp(-256, 255)
 }
 
 // Predicates. `execute`, and what goes to the destination ([`Rule::PRED_SET_WRITES_ZERO_FOR_TRUE`]).

@@ -143,6 +143,13 @@ pub(crate) enum Space {
     Scatter,
 }
 
+impl Space {
+    /// Whether it is a record of stream-out.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Space::Stream(_))
+    }
+}
+
 impl Spaces {
     pub(crate) fn new(scratch_dwords: usize, record_dwords: usize) -> Spaces {
         let record = || Private::new(record_dwords);

@@ -10,12 +10,13 @@ use reconverge_simt::Fidelity;
 use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
 use crate::code::{
-    AluClause, AluOp, CfOp, Code, Export, ExportKind, Fetch, FetchOp, Group, MemoryExport, MemoryRead,
-    Operand, Select, Source, TRANS, VertexFormat,
+    AluClause, AluOp, CfOp, Code, Export, ExportKind, Fetch, FetchOp, Group, MemoryExport, Operand, Select,
+    Source, TRANS,
 };
-use crate::control::{self, tex_fidelity};
+use crate::control::{self, Lod, sample_kind, tex_fidelity};
 use crate::flow::{Condition, Control};
 use crate::meaning::Meaning;
+use crate::reference::fetch::read_space;
 use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst};
 
 /// Registers.
@@ -243,7 +244,7 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
         FetchOp::Vertex(low, format, _) => {
             uses = Uses::new("VTX", Fidelity::Specified);
             uses.reads.push(source(low.src_sel_x as usize, Role::Address));
-            if let VertexFormat::Semantic(_) = format {
+            if format.semantic.is_some() {
                 // The host's table chooses the register.
                 written = 0;
                 uses.writes.push(Slot { file: R, number: None });
@@ -255,16 +256,12 @@ fn fetch_uses(fetch: &Fetch) -> Uses {
             texture(low.tex_inst, third, source, &mut uses);
             written = u8::from(!sets_state(low.tex_inst));
         }
-        FetchOp::Memory(memory, low, ..) => {
+        FetchOp::Memory(low, ..) => {
             uses = Uses::new(low.mem_op.name(), fidelity_of(low.mem_op));
             if low.indexed {
                 uses.reads.push(source(low.src_sel_x as usize, Role::Address));
             }
-            uses.loads = Some(match memory {
-                MemoryRead::Scratch => private("scratch", 0),
-                MemoryRead::Reduction => private("reduction", 0),
-                MemoryRead::Scatter => SCATTER,
-            });
+            uses.loads = Some(space_of(read_space(low.mem_op)));
             written = low.burst_count.saturating_add(1);
         }
         FetchOp::DataShareWrite(high) => {
@@ -316,36 +313,17 @@ fn sets_state(inst: TexInst) -> bool {
 /// What a texture instruction reads of its source register, whatever the resource, and what of its clause.
 fn texture(inst: TexInst, third: &TexDword2, source: impl Fn(usize, Role) -> Read, uses: &mut Uses) {
     // The neighbours of the quad decide about the level of detail, or are subtracted.
-    let (quad, gradients) = match inst {
-        TexInst::SAMPLE
-        | TexInst::SAMPLE_LB
-        | TexInst::SAMPLE_C
-        | TexInst::SAMPLE_C_LB
-        | TexInst::GET_LOD
-        | TexInst::GET_LERP
-        | TexInst::FETCH4
-        | TexInst::GET_GRADIENTS_H
-        | TexInst::GET_GRADIENTS_V
-        | TexInst::KEEP_GRADIENTS => (true, false),
-        TexInst::SAMPLE_G | TexInst::SAMPLE_G_LB | TexInst::SAMPLE_C_G | TexInst::SAMPLE_C_G_LB => {
-            (false, true)
-        }
-        TexInst::SAMPLE_L
-        | TexInst::SAMPLE_LZ
-        | TexInst::SAMPLE_G_L
-        | TexInst::SAMPLE_G_LZ
-        | TexInst::SAMPLE_C_L
-        | TexInst::SAMPLE_C_LZ
-        | TexInst::SAMPLE_C_G_L
-        | TexInst::SAMPLE_C_G_LZ
-        | TexInst::LD
-        | TexInst::GET_TEXTURE_RESINFO
-        | TexInst::GET_NUMBER_OF_SAMPLES
-        | TexInst::SET_GRADIENTS_H
-        | TexInst::SET_GRADIENTS_V
-        | TexInst::SET_CUBEMAP_INDEX
-        | TexInst::PASS => (false, false),
-    };
+    let lod = sample_kind(inst).map(|kind| kind.lod);
+    let asks_quad = matches!(
+        inst,
+        TexInst::GET_LOD
+            | TexInst::GET_LERP
+            | TexInst::FETCH4
+            | TexInst::GET_GRADIENTS_H
+            | TexInst::GET_GRADIENTS_V
+            | TexInst::KEEP_GRADIENTS
+    );
+    let (quad, gradients) = (asks_quad || lod == Some(Lod::Quad), lod == Some(Lod::Gradients));
     // These pass values on; for the others they are coordinates.
     let role = match inst {
         TexInst::PASS
@@ -383,6 +361,16 @@ const fn private(name: &'static str, number: u32) -> Space {
     Space { name, number, private: true }
 }
 
+fn space_of(space: crate::memory::Space) -> Space {
+    match space {
+        crate::memory::Space::Scratch => private("scratch", 0),
+        crate::memory::Space::Reduction => private("reduction", 0),
+        crate::memory::Space::Ring => private("ring", 0),
+        crate::memory::Space::Stream(number) => private("stream", number as u32),
+        crate::memory::Space::Scatter => SCATTER,
+    }
+}
+
 fn export_uses(export: &Export) -> Uses {
     let name = if export.done { ExportInst::EXPORT_DONE } else { ExportInst::EXPORT }.name();
     let mut uses = Uses::new(name, Fidelity::Specified);
@@ -401,16 +389,7 @@ fn export_uses(export: &Export) -> Uses {
 
 fn memory_uses(memory: &MemoryExport) -> Uses {
     let mut uses = Uses::new(memory.inst.name(), Fidelity::Specified);
-    let space = match memory.inst {
-        ExportInst::MEM_STREAM0 => private("stream", 0),
-        ExportInst::MEM_STREAM1 => private("stream", 1),
-        ExportInst::MEM_STREAM2 => private("stream", 2),
-        ExportInst::MEM_STREAM3 => private("stream", 3),
-        ExportInst::MEM_SCRATCH => private("scratch", 0),
-        ExportInst::MEM_REDUCTION => private("reduction", 0),
-        ExportInst::MEM_RING => private("ring", 0),
-        ExportInst::MEM_EXPORT | ExportInst::EXPORT | ExportInst::EXPORT_DONE => SCATTER,
-    };
+    let space = space_of(memory.space());
     // The host reads all but the scratch memory.
     let role = if memory.inst == ExportInst::MEM_SCRATCH { Role::Value } else { Role::Output };
     let chans = || (0..memory.components()).filter(|chan| memory.comp_mask >> chan & 1 != 0);

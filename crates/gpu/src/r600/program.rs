@@ -210,7 +210,7 @@ impl ResourcesRead {
             found.add(fetch_code, |fetch| {
                 let before = intact;
                 let named = match &fetch.op {
-                    FetchOp::Vertex(_, VertexFormat::Semantic(_), _) => false,
+                    FetchOp::Vertex(_, VertexFormat { semantic: Some(_), .. }, _) => false,
                     _ => fetch.dst_gpr == 0,
                 };
                 if named || fetch.dst_rel {

@@ -6,7 +6,7 @@ use reconverge_isa::FieldValue;
 
 use super::{
     AluClause, AluOp, Cf, CfOp, CodeFault, CodeOptions, Export, ExportKind, Fetch, FetchOp, GroupSpan,
-    MemoryExport, MemoryRead, Operand, Select, Source, TRANS, VertexFormat, Window, always_passes,
+    MemoryExport, Operand, Select, Source, TRANS, VertexFormat, Window, always_passes,
 };
 use crate::chip::Family;
 use crate::control::{self, CfWork, export_in_r600, tex_in_r600};
@@ -329,27 +329,17 @@ impl Reader<'_> {
             let low = VtxDword0::unpack_lenient(word0)?;
             let mut third = VtxDword2R700::unpack_lenient(word2)?;
             third.alt_const &= r700;
-            let (format, dst_gpr, dst_rel, select) = match inst {
-                VtxInst::FETCH => {
-                    let high = VtxDword1Gpr::unpack_lenient(word1)?;
-                    let select = [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select);
-                    (VertexFormat::Gpr(high), high.dst_gpr, high.dst_rel, select)
-                }
-                VtxInst::SEMANTIC => {
-                    let high = VtxDword1Sem::unpack_lenient(word1)?;
-                    let select = [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select);
-                    (VertexFormat::Semantic(high), 0, false, select)
-                }
+            let semantic = match inst {
+                VtxInst::FETCH => None,
+                VtxInst::SEMANTIC => Some(VtxDword1Sem::unpack_lenient(word1)?.semantic_id),
             };
-            return Ok(Fetch {
-                addr,
-                op: FetchOp::Vertex(low, format, third),
-                whole_quad: low.fetch_whole_quad,
-                src_gpr: low.src_gpr,
-                src_rel: low.src_rel,
-                dst_gpr,
-                dst_rel,
-                select,
+            // The two forms differ in the lowest nine bits.
+            let word = VtxDword1Gpr::unpack_lenient(word1)?;
+            let op = FetchOp::Vertex(low, VertexFormat { word, semantic }, third);
+            let fetch = fetch_of(addr, op, low.fetch_whole_quad, [word0, word1])?;
+            return Ok(match semantic {
+                None => fetch,
+                Some(_) => Fetch { dst_gpr: 0, dst_rel: false, ..fetch },
             });
         }
         if number == MEMORY {
@@ -365,16 +355,7 @@ impl Reader<'_> {
         low.alt_const &= r700;
         let high = TexDword1::unpack_lenient(word1)?;
         let third = TexDword2::unpack_lenient(word2)?;
-        Ok(Fetch {
-            addr,
-            op: FetchOp::Texture(low, high, third),
-            whole_quad: low.fetch_whole_quad,
-            src_gpr: low.src_gpr,
-            src_rel: low.src_rel,
-            dst_gpr: high.dst_gpr,
-            dst_rel: high.dst_rel,
-            select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
-        })
+        fetch_of(addr, FetchOp::Texture(low, high, third), low.fetch_whole_quad, [word0, word1])
     }
 
     fn memory_fetch(&self, addr: u32, word0: u32, word1: u32, word2: u32) -> Read<Fetch> {
@@ -382,36 +363,21 @@ impl Reader<'_> {
         let unknown = CodeFault::Unknown { field: "MEM_OP", number };
         let op = MemOp::from_bits(number, 3).ok_or(unknown)?;
         match op {
-            MemOp::RD_SCRATCH => memory_read(addr, [word0, word1, word2], MemoryRead::Scratch),
-            MemOp::RD_REDUC => memory_read(addr, [word0, word1, word2], MemoryRead::Reduction),
-            MemOp::RD_SCATTER => memory_read(addr, [word0, word1, word2], MemoryRead::Scatter),
+            MemOp::RD_SCRATCH | MemOp::RD_REDUC | MemOp::RD_SCATTER => {
+                let low = MemRdDword0::unpack_lenient(word0)?;
+                let high = MemRdDword1::unpack_lenient(word1)?;
+                let third = MemRdDword2::unpack_lenient(word2)?;
+                fetch_of(addr, FetchOp::Memory(low, high, third), low.fetch_whole_quad, [word0, word1])
+            }
             MemOp::LOCAL_DS_WRITE => {
-                let low = MemDswDword0::unpack_lenient(word0)?;
-                let high = MemDswDword1::unpack_lenient(word1)?;
-                Ok(Fetch {
-                    addr,
-                    op: FetchOp::DataShareWrite(high),
-                    whole_quad: false,
-                    src_gpr: low.src_gpr,
-                    src_rel: low.src_rel,
-                    dst_gpr: 0,
-                    dst_rel: false,
-                    select: [Select::Mask; 4],
-                })
+                MemDswDword0::unpack_lenient(word0)?;
+                let op = FetchOp::DataShareWrite(MemDswDword1::unpack_lenient(word1)?);
+                fetch_of(addr, op, false, [word0, NOWHERE])
             }
             MemOp::LOCAL_DS_READ => {
                 let low = MemDsrDword0::unpack_lenient(word0)?;
-                let high = MemDsrDword1::unpack_lenient(word1)?;
-                Ok(Fetch {
-                    addr,
-                    op: FetchOp::DataShareRead(low, high),
-                    whole_quad: false,
-                    src_gpr: low.src_gpr,
-                    src_rel: low.src_rel,
-                    dst_gpr: high.dst_gpr,
-                    dst_rel: high.dst_rel,
-                    select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
-                })
+                let op = FetchOp::DataShareRead(low, MemDsrDword1::unpack_lenient(word1)?);
+                fetch_of(addr, op, false, [word0, word1])
             }
             MemOp::GLOBAL_DS_WRITE | MemOp::GLOBAL_DS_READ => {
                 Err(CodeFault::Undocumented { name: op.name() })
@@ -445,16 +411,18 @@ pub(crate) fn is_final_return([word0, word1]: [u32; 2]) -> bool {
     inst == Some(CfInst::RETURN) && fields.is_ok_and(|fields| always_passes(&control_of(word0, &fields)))
 }
 
-fn memory_read(addr: u32, [word0, word1, word2]: [u32; 3], space: MemoryRead) -> Read<Fetch> {
-    let low = MemRdDword0::unpack_lenient(word0)?;
-    let high = MemRdDword1::unpack_lenient(word1)?;
-    let third = MemRdDword2::unpack_lenient(word2)?;
+/// The second word of an instruction that writes no register: every DST_SEL is MASK.
+const NOWHERE: u32 = 0xfff << 9;
+
+/// A fetch instruction with its registers and DST_SEL, which all kinds have in the same bits.
+fn fetch_of(addr: u32, op: FetchOp, whole_quad: bool, [word0, word1]: [u32; 2]) -> Read<Fetch> {
+    let high = TexDword1::unpack_lenient(word1)?;
     Ok(Fetch {
         addr,
-        op: FetchOp::Memory(space, low, high, third),
-        whole_quad: low.fetch_whole_quad,
-        src_gpr: low.src_gpr,
-        src_rel: low.src_rel,
+        op,
+        whole_quad,
+        src_gpr: (word0 >> 16 & 0x7f) as u8,
+        src_rel: word0 >> 23 & 1 != 0,
         dst_gpr: high.dst_gpr,
         dst_rel: high.dst_rel,
         select: [high.dst_sel_x, high.dst_sel_y, high.dst_sel_z, high.dst_sel_w].map(select),
@@ -467,7 +435,8 @@ const MEMORY: u32 = 2;
 /// The source selector of literals.
 pub(crate) const LITERAL: u16 = 253;
 
-fn select(sel: Sel) -> Select {
+/// What a select chooses.
+pub(crate) fn select(sel: Sel) -> Select {
     match sel {
         Sel::X => Select::Component(0),
         Sel::Y => Select::Component(1),

@@ -11,10 +11,11 @@ use super::lower::{Bound, Chosen, FetchWork, Fetches, Fetching, Register, Sample
 use super::run::Runner;
 use crate::cause::Cause;
 use crate::chip::LANES;
+use crate::control::Lod;
 use crate::flow::{Before, Changes};
 use crate::lane;
 use crate::launch::Launch;
-use crate::reference::texture::{Lod, clamp};
+use crate::reference::texture::clamp;
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 

@@ -2,10 +2,10 @@
 
 use super::{BARRIER, Components, EXPORT_DONE, Lint, SCRATCH_WAIT, forward};
 use crate::chip::Family;
-use crate::code::{CfOp, Code, ExportKind, FetchOp, MemoryRead};
+use crate::code::{CfOp, Code, ExportKind, FetchOp};
 use crate::graph::Ways;
 use crate::uses::R;
-use crate::words::{CfInst, ExportInst};
+use crate::words::{CfInst, ExportInst, MemOp};
 
 pub(super) fn order(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     barriers(lint, code, ways);
@@ -125,11 +125,11 @@ fn waits(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     for (addr, cf) in code.instructions() {
         let (CfOp::Fetch(_, _, fetches), Some(before)) = (&cf.op, before.get(&addr)) else { continue };
         for fetch in fetches {
-            let (bit, name) = match &fetch.op {
-                FetchOp::Memory(MemoryRead::Scratch, ..) => (1, "scratch memory"),
-                FetchOp::Memory(MemoryRead::Reduction, ..) => (2, "the reduction buffer"),
-                FetchOp::Memory(MemoryRead::Scatter, ..) => (4, "the scatter buffer"),
-                _ => continue,
+            let FetchOp::Memory(low, ..) = &fetch.op else { continue };
+            let (bit, name) = match low.mem_op {
+                MemOp::RD_REDUC => (2, "the reduction buffer"),
+                MemOp::RD_SCATTER => (4, "the scatter buffer"),
+                _ => (1, "scratch memory"),
             };
             if before & bit != 0 {
                 lint.find(&SCRATCH_WAIT, fetch.addr, format!("writes to {name} may be outstanding"));

@@ -13,21 +13,6 @@ use crate::memory::Space;
 use crate::outcome::Emission;
 use crate::rules::Rule;
 use crate::wave::Wave;
-use crate::words::ExportInst;
-
-/// The space a memory export goes to.
-pub(crate) fn space(inst: ExportInst) -> Space {
-    match inst {
-        ExportInst::MEM_STREAM0 => Space::Stream(0),
-        ExportInst::MEM_STREAM1 => Space::Stream(1),
-        ExportInst::MEM_STREAM2 => Space::Stream(2),
-        ExportInst::MEM_STREAM3 => Space::Stream(3),
-        ExportInst::MEM_SCRATCH => Space::Scratch,
-        ExportInst::MEM_REDUCTION => Space::Reduction,
-        ExportInst::MEM_RING => Space::Ring,
-        ExportInst::MEM_EXPORT | ExportInst::EXPORT | ExportInst::EXPORT_DONE => Space::Scatter,
-    }
-}
 
 impl Wave {
     /// EXPORT and EXPORT_DONE: register i of the burst goes to target ARRAY_BASE + i.
@@ -73,7 +58,7 @@ impl Wave {
         observer: &mut O,
     ) -> Result<(), Cause> {
         let mut lanes = self.flow.test(control)?;
-        let space = space(export.inst);
+        let space = export.space();
         // Scratch is the lane's own; all else is an effect outside the wavefront, which a killed lane does not have.
         if space != Space::Scratch {
             lanes &= self.flow.valid();

@@ -9,13 +9,13 @@ use reconverge_simt::{Event, Fidelity, Lane, Mask, Observer};
 use super::texture::Words;
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::{Fetch, FetchOp, MemoryRead, Select, VertexFormat};
+use crate::code::{Fetch, FetchOp, Select, VertexFormat};
 use crate::format::{self, Number, Swap};
 use crate::memory::{Space, VertexBuffer, number_of};
 use crate::rules::Rule;
 use crate::wave::{Values, Wave};
 use crate::words::{
-    DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1,
+    DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp, MemRdDword0, MemRdDword1,
     MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
 
@@ -32,12 +32,12 @@ pub(crate) fn swap_of(endian: Endian) -> Swap {
     }
 }
 
-/// The space that a memory fetch reads.
-pub(crate) fn read_space(space: MemoryRead) -> Space {
-    match space {
-        MemoryRead::Scratch => Space::Scratch,
-        MemoryRead::Reduction => Space::Reduction,
-        MemoryRead::Scatter => Space::Scatter,
+/// The space that a READ instruction reads.
+pub(crate) fn read_space(op: MemOp) -> Space {
+    match op {
+        MemOp::RD_REDUC => Space::Reduction,
+        MemOp::RD_SCATTER => Space::Scatter,
+        _ => Space::Scratch,
     }
 }
 
@@ -78,9 +78,7 @@ impl Wave {
             FetchOp::Texture(low, high, third) => {
                 self.texture(fetch, &Words { low, high, third }, lanes, observer)
             }
-            FetchOp::Memory(space, low, high, third) => {
-                self.memory_read(fetch, *space, &(*low, *high, *third), lanes, observer)
-            }
+            FetchOp::Memory(low, high, third) => self.memory_read(fetch, (low, high, third), lanes, observer),
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high, lanes),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high, lanes, observer),
         }
@@ -122,25 +120,17 @@ impl Wave {
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        let (gpr, const_fields, data_format, numbers) = match format {
-            VertexFormat::Gpr(word) => (
-                i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
-                word.use_const_fields,
-                word.data_format,
-                number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
-            ),
-            VertexFormat::Semantic(word) => {
-                let found = self.launch.environment.semantics.iter().position(|id| *id == word.semantic_id);
+        let VertexFormat { word, semantic } = format;
+        let gpr = match semantic {
+            None => i32::from(word.dst_gpr) + self.loop_offset(word.dst_rel)?,
+            Some(semantic) => {
+                let found = self.launch.environment.semantics.iter().position(|id| *id == semantic);
                 // No match writes nothing.
                 let Some(place) = found else { return Ok(()) };
-                (
-                    place as i32 + 1,
-                    word.use_const_fields,
-                    word.data_format,
-                    number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
-                )
+                place as i32 + 1
             }
         };
+        let numbers = number(word.num_format_all, word.format_comp_all, word.srf_mode_all);
         self.fidelity.count("VTX", Fidelity::Specified, None);
         let base = match low.fetch_type {
             VtxFetchType::VERTEX_DATA => self.launch.environment.base_vertex,
@@ -158,10 +148,10 @@ impl Wave {
             }
             return self.write_selected(gpr, fetch, lanes, &values, numbers.one(), observer);
         };
-        let (data_format, numbers, swap) = if const_fields {
+        let (data_format, numbers, swap) = if word.use_const_fields {
             (buffer.format, buffer.number, buffer.swap)
         } else {
-            (data_format as u32, numbers, swap_of(third.endian_swap))
+            (word.data_format as u32, numbers, swap_of(third.endian_swap))
         };
         let layout = format::layout(data_format).ok_or(Cause::Format(data_format))?;
         let stride = if third.const_buf_no_stride { 0 } else { u64::from(buffer.stride) };
@@ -184,12 +174,11 @@ impl Wave {
     fn memory_read<O: Observer>(
         &mut self,
         fetch: &Fetch,
-        space: MemoryRead,
-        (low, high, third): &(MemRdDword0, MemRdDword1, MemRdDword2),
+        (low, high, third): (&MemRdDword0, &MemRdDword1, &MemRdDword2),
         lanes: Mask,
         observer: &mut O,
     ) -> Result<(), Cause> {
-        let space = read_space(space);
+        let space = read_space(low.mem_op);
         self.fidelity.count(
             low.mem_op.name(),
             Fidelity::Specified,

@@ -13,73 +13,12 @@ use reconverge_simt::{Fidelity, Lane, Mask, Observer};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::Fetch;
+use crate::code::{Fetch, Select, select};
+use crate::control::{Lod, SampleKind, sample_kind};
 use crate::rules::Rule;
 use crate::texture::{Texture, TextureSampler};
 use crate::wave::{Values, Wave};
-use crate::words::{CoordType, Sel, TexDword0R700, TexDword1, TexDword2, TexInst};
-
-/// Where a sample's level of detail comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Lod {
-    /// The neighbours in the quad.
-    Quad,
-    /// SET_GRADIENTS_H and SET_GRADIENTS_V.
-    Gradients,
-    /// w.
-    Register,
-    /// 0.
-    Zero,
-}
-
-/// One of the sixteen SAMPLE instructions.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SampleKind {
-    pub(crate) lod: Lod,
-    /// Whether w is added to the level of detail.
-    pub(crate) biased: bool,
-    pub(crate) compare: bool,
-}
-
-impl SampleKind {
-    /// Which coordinate is the reference value of a comparison: with a level of detail in w it is z, otherwise w (Mesa).
-    pub(crate) fn reference_component(&self) -> usize {
-        if self.biased || self.lod == Lod::Register { 2 } else { 3 }
-    }
-}
-
-/// What a SAMPLE instruction is; `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
-/// that the gradients decide nothing.
-pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
-    let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });
-    match inst {
-        TexInst::SAMPLE => kind(Lod::Quad, false, false),
-        TexInst::SAMPLE_L | TexInst::SAMPLE_G_L => kind(Lod::Register, false, false),
-        TexInst::SAMPLE_LB => kind(Lod::Quad, true, false),
-        TexInst::SAMPLE_LZ | TexInst::SAMPLE_G_LZ => kind(Lod::Zero, false, false),
-        TexInst::SAMPLE_G => kind(Lod::Gradients, false, false),
-        TexInst::SAMPLE_G_LB => kind(Lod::Gradients, true, false),
-        TexInst::SAMPLE_C => kind(Lod::Quad, false, true),
-        TexInst::SAMPLE_C_L | TexInst::SAMPLE_C_G_L => kind(Lod::Register, false, true),
-        TexInst::SAMPLE_C_LB => kind(Lod::Quad, true, true),
-        TexInst::SAMPLE_C_LZ | TexInst::SAMPLE_C_G_LZ => kind(Lod::Zero, false, true),
-        TexInst::SAMPLE_C_G => kind(Lod::Gradients, false, true),
-        TexInst::SAMPLE_C_G_LB => kind(Lod::Gradients, true, true),
-        TexInst::LD
-        | TexInst::GET_TEXTURE_RESINFO
-        | TexInst::GET_NUMBER_OF_SAMPLES
-        | TexInst::GET_LOD
-        | TexInst::GET_GRADIENTS_H
-        | TexInst::GET_GRADIENTS_V
-        | TexInst::GET_LERP
-        | TexInst::KEEP_GRADIENTS
-        | TexInst::SET_GRADIENTS_H
-        | TexInst::SET_GRADIENTS_V
-        | TexInst::PASS
-        | TexInst::SET_CUBEMAP_INDEX
-        | TexInst::FETCH4 => None,
-    }
-}
+use crate::words::{CoordType, TexDword0R700, TexDword1, TexDword2, TexInst};
 
 /// The words of a texture instruction.
 pub(super) struct Words<'a> {
@@ -127,26 +66,8 @@ impl Wave {
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
             // No resource here has more than one sample.
             TexInst::GET_NUMBER_OF_SAMPLES => ([[1; LANES]; 4], 1),
-            TexInst::GET_LOD
-            | TexInst::GET_LERP
-            | TexInst::FETCH4
-            | TexInst::LD
-            | TexInst::SAMPLE
-            | TexInst::SAMPLE_L
-            | TexInst::SAMPLE_LB
-            | TexInst::SAMPLE_LZ
-            | TexInst::SAMPLE_G
-            | TexInst::SAMPLE_G_L
-            | TexInst::SAMPLE_G_LB
-            | TexInst::SAMPLE_G_LZ
-            | TexInst::SAMPLE_C
-            | TexInst::SAMPLE_C_L
-            | TexInst::SAMPLE_C_LB
-            | TexInst::SAMPLE_C_LZ
-            | TexInst::SAMPLE_C_G
-            | TexInst::SAMPLE_C_G_L
-            | TexInst::SAMPLE_C_G_LB
-            | TexInst::SAMPLE_C_G_LZ => (self.read_texture(words, &coordinates, lanes)?, float),
+            // LD, samples, and what asks about a sample.
+            _ => (self.read_texture(words, &coordinates, lanes)?, float),
         };
         self.write_selected(gpr, fetch, lanes, &values, one, observer)
     }
@@ -157,20 +78,13 @@ impl Wave {
         let quads = self.whole_quads(lanes);
         let mut coordinates = [[0; LANES]; 4];
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
-        for (value, select) in coordinates.iter_mut().zip(selects) {
-            let chan = match select {
-                Sel::X => 0,
-                Sel::Y => 1,
-                Sel::Z => 2,
-                Sel::W => 3,
+        for (value, sel) in coordinates.iter_mut().zip(selects) {
+            *value = match select(sel) {
+                Select::Component(chan) => self.read_register(source, chan, quads, fetch.src_rel)?,
                 // Mesa writes 7 for coordinates that the resource does not use; what is read is not documented.
-                Sel::ZERO | Sel::MASK => continue,
-                Sel::ONE => {
-                    *value = [crate::lane::ONE; LANES];
-                    continue;
-                }
+                Select::Zero | Select::Mask => [0; LANES],
+                Select::One => [crate::lane::ONE; LANES],
             };
-            *value = self.read_register(source, chan, quads, fetch.src_rel)?;
         }
         Ok(coordinates)
     }

@@ -2,6 +2,7 @@
 //! value. One table for each word format, which the disassembler and the assembler both use.
 
 use crate::chip::Family;
+use crate::words::DataFormat;
 
 /// One attribute.
 pub(super) struct Attr {
@@ -46,62 +47,17 @@ const fn unless(mut attr: Attr, usual: u32) -> Attr {
 
 const COND: &[&str] = &["ACTIVE", "FALSE", "BOOL", "NOT_BOOL"];
 const ENDIAN: &[&str] = &["NONE", "8IN16", "8IN32", "8IN64"];
-const FORMATS: &[&str] = &[
-    "INVALID",
-    "8",
-    "4_4",
-    "3_3_2",
-    "",
-    "16",
-    "16_FLOAT",
-    "8_8",
-    "5_6_5",
-    "6_5_5",
-    "1_5_5_5",
-    "4_4_4_4",
-    "5_5_5_1",
-    "32",
-    "32_FLOAT",
-    "16_16",
-    "16_16_FLOAT",
-    "8_24",
-    "8_24_FLOAT",
-    "24_8",
-    "24_8_FLOAT",
-    "10_11_11",
-    "10_11_11_FLOAT",
-    "11_11_10",
-    "11_11_10_FLOAT",
-    "2_10_10_10",
-    "8_8_8_8",
-    "10_10_10_2",
-    "X24_8_32_FLOAT",
-    "32_32",
-    "32_32_FLOAT",
-    "16_16_16_16",
-    "16_16_16_16_FLOAT",
-    "",
-    "32_32_32_32",
-    "32_32_32_32_FLOAT",
-    "",
-    "1",
-    "",
-    "GB_GR",
-    "BG_RG",
-    "32_AS_8",
-    "32_AS_8_8",
-    "5_9_9_9_SHAREDEXP",
-    "8_8_8",
-    "16_16_16",
-    "16_16_16_FLOAT",
-    "32_32_32",
-    "32_32_32_FLOAT",
-    "BC1",
-    "BC2",
-    "BC3",
-    "BC4",
-    "BC5",
-];
+/// The names of DATA_FORMAT without the prefix, by number.
+const FORMATS: &[&str] = &{
+    let mut names = [""; DataFormat::FMT_BC5 as usize + 1];
+    let mut place = 0;
+    while place < DataFormat::ALL.len() {
+        let format = DataFormat::ALL[place];
+        names[format as usize] = format.name().split_at("FMT_".len()).1;
+        place += 1;
+    }
+    names
+};
 
 #[rustfmt::skip]
 pub(super) const CF: &[Attr] = &[

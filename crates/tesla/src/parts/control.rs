@@ -8,30 +8,12 @@ pub(crate) const LIM: P = flag!("lim", 38, |draft, value| draft.lim = value != 0
 pub(crate) const BAR_INC: P = flag!("inc", 25, |draft, value| draft.barrier[0] = value != 0);
 pub(crate) const BAR_WAIT: P = flag!("wait", 26, |draft, value| draft.barrier[1] = value != 0);
 
-pub(crate) const TARGET: P = number(&Number {
-    name: "target",
-    field: at(11, 16).and(46, 6),
-    style: Style::Code(2),
-    set: |draft, address| draft.target = address,
-});
+pub(crate) const TARGET: P =
+    number!("target", at(11, 16).and(46, 6), Style::Code(2), |draft, address| draft.target = address,);
 
-pub(crate) const BAR: P = number(&Number {
-    name: "barrier",
-    field: at(21, 4),
-    style: Style::Hex,
-    set: |draft, n| draft.numbers[0] = n,
-});
+pub(crate) const BAR: P = number!("barrier", at(21, 4), Style::Hex, |draft, n| draft.numbers[0] = n);
 
-pub(crate) const BARMASK: P = number(&Number {
-    name: "count of warps",
-    field: at(9, 12),
-    style: Style::Hex,
-    set: |draft, n| draft.numbers[1] = n,
-});
+pub(crate) const BARMASK: P =
+    number!("count of warps", at(9, 12), Style::Hex, |draft, n| draft.numbers[1] = n);
 
-pub(crate) const PM: P = number(&Number {
-    name: "event",
-    field: at(10, 4),
-    style: Style::Hex,
-    set: |draft, n| draft.numbers[0] = n,
-});
+pub(crate) const PM: P = number!("event", at(10, 4), Style::Hex, |draft, n| draft.numbers[0] = n);

@@ -9,12 +9,7 @@ use super::*;
 
 macro_rules! destination {
     ($length:literal, $style:expr, |$n:ident| $dst:expr) => {
-        number(&Number {
-            name: "destination",
-            field: at(2, $length),
-            style: $style,
-            set: |draft, $n| draft.inst.dst = $dst,
-        })
+        number!("destination", at(2, $length), $style, |draft, $n| draft.inst.dst = $dst)
     };
 }
 
@@ -25,12 +20,7 @@ pub(crate) const LHDST: P = destination!(7, RH, |n| Dst::R16(Half(n as u8)));
 pub(crate) const LDDST: P = destination!(7, RD, |n| Dst::R64(n as u8));
 pub(super) const LQDST: P = destination!(7, RQ, |n| Dst::R128(n as u8));
 
-pub(crate) const ADST: P = number(&Number {
-    name: "destination",
-    field: at(2, 3),
-    style: A,
-    set: |draft, n| draft.inst.dst = Dst::A(n as u8),
-});
+pub(crate) const ADST: P = number!("destination", at(2, 3), A, |draft, n| draft.inst.dst = Dst::A(n as u8));
 
 pub(super) const BUCKET: P = Part::Set(|draft| draft.inst.dst = Dst::Discard);
 pub(super) const DISCARD: &[P] = &[Part::Text("#"), BUCKET];
@@ -63,58 +53,45 @@ pub(super) const fn output() -> Memory<Draft> {
     }
 }
 
-pub(crate) const LLDST: P = choice(&Cases {
-    name: "destination type",
-    cases: &[
+pub(crate) const LLDST: P = choice!(
+    "destination type",
+    [
         case!(0, 1 << 35, &[LDST]),
         case!(1 << 35 | 127 << 2, 1 << 35 | 127 << 2, DISCARD),
         case!(1 << 35, 1 << 35, &[OUT32]),
-    ],
-});
+    ]
+);
 
-pub(crate) const LLHDST: P = choice(&Cases {
-    name: "destination type",
-    cases: &[
+pub(crate) const LLHDST: P = choice!(
+    "destination type",
+    [
         case!(0, 1 << 35, &[LHDST]),
         case!(1 << 35 | 127 << 2, 1 << 35 | 127 << 2, DISCARD),
         case!(1 << 35, 1 << 35, &[OUT16]),
-    ],
-});
+    ]
+);
 
 /// A half where no other part of the text shows that it is one: `half` does, before what is no register.
-pub(crate) const LLHDST_SAID: P = choice(&Cases {
-    name: "destination type",
-    cases: &[
+pub(crate) const LLHDST_SAID: P = choice!(
+    "destination type",
+    [
         case!(0, 1 << 35, &[LHDST]),
         case!(1 << 35 | 127 << 2, 1 << 35 | 127 << 2, &[Part::Text("half"), Part::Text("#"), BUCKET]),
         case!(1 << 35, 1 << 35, &[Part::Text("half"), OUT16]),
-    ],
-});
+    ]
+);
 
 /// Destination of ld c\[\] and ld s\[\]: w1\[26\] is its width.
-pub(crate) const CSLD_DST: P = choice(&Cases {
-    name: "destination width",
-    cases: &[case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST])],
-});
+pub(crate) const CSLD_DST: P =
+    choice!("destination width", [case!(0, 1 << 58, &[LLHDST_SAID]), case!(1 << 58, 1 << 58, &[LLDST]),]);
 
 /// The `$c` that flags go to, if any.
-pub(crate) const MCDST: P = choice(&Cases {
-    name: "flags output",
-    cases: &[case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[])],
-});
+pub(crate) const MCDST: P =
+    choice!("flags output", [case!(1 << 38, 1 << 38, &[FLAGS]), case!(0, 1 << 38, &[]),]);
 
 /// The `$c` that flags go to; also that of `ld lock`, which is always written.
-pub(crate) const FLAGS: P = number(&Number {
-    name: "flags register",
-    field: at(36, 2),
-    style: CC,
-    set: |draft, c| draft.inst.cdst = Some(c as u8),
-});
+pub(crate) const FLAGS: P =
+    number!("flags register", at(36, 2), CC, |draft, c| draft.inst.cdst = Some(c as u8));
 
 /// The `$c` that is the result.
-pub(crate) const CDST: P = number(&Number {
-    name: "destination",
-    field: at(36, 2),
-    style: CC,
-    set: |draft, c| draft.inst.dst = Dst::C(c as u8),
-});
+pub(crate) const CDST: P = number!("destination", at(36, 2), CC, |draft, c| draft.inst.dst = Dst::C(c as u8));

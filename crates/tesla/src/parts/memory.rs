@@ -126,46 +126,35 @@ pub(crate) const FCONST_CODE: P = Part::Memory(&Memory {
 /// w0\[25\]: post-increment.
 pub(super) const INCREMENT: u64 = 1 << 25;
 
-pub(crate) const FS8: P = choice(&Cases {
-    name: "post-increment",
-    cases: &[case!(0, INCREMENT, &[fshared::<U8, 16, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<U8, 16, true>()])],
-});
-pub(crate) const FS16: P = choice(&Cases {
-    name: "post-increment",
-    cases: &[case!(0, INCREMENT, &[fshared::<U16, 15, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<U16, 15, true>()])],
-});
+/// s[] of a load or store, with or without post-increment.
+const fn stepped<const ACCESS: usize, const LENGTH: u8>() -> P {
+    choice!("post-increment", [
+        case!(0, INCREMENT, &[fshared::<ACCESS, LENGTH, false>()]),
+        case!(INCREMENT, INCREMENT, &[fshared::<ACCESS, LENGTH, true>()]),
+    ])
+}
+pub(crate) const FS8: P = stepped::<U8, 16>();
+pub(crate) const FS16: P = stepped::<U16, 15>();
 /// The access of a load that extends by sign.
-pub(crate) const FS16_SIGNED: P = choice(&Cases {
-    name: "post-increment",
-    cases: &[case!(0, INCREMENT, &[fshared::<S16, 15, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<S16, 15, true>()])],
-});
-pub(crate) const FS32: P = choice(&Cases {
-    name: "post-increment",
-    cases: &[case!(0, INCREMENT, &[fshared::<B32, 14, false>()]), case!(INCREMENT, INCREMENT, &[fshared::<B32, 14, true>()])],
-});
+pub(crate) const FS16_SIGNED: P = stepped::<S16, 15>();
+pub(crate) const FS32: P = stepped::<B32, 14>();
 
-pub(crate) const LMEM: P = choice(&Cases {
-    name: "post-increment",
-    cases: &[
-        case!(0, INCREMENT, &[Part::Memory(&memory::<LOCAL, 0, U8, 9, 16, 3, false, false>(None))]),
-        case!(INCREMENT, INCREMENT, &[Part::Memory(&memory::<LOCAL, 0, U8, 9, 16, 3, true, false>(None))]),
-    ],
-});
+pub(crate) const LMEM: P = choice!("post-increment", [
+    case!(0, INCREMENT, &[Part::Memory(&memory::<LOCAL, 0, U8, 9, 16, 3, false, false>(None))]),
+    case!(INCREMENT, INCREMENT, &[Part::Memory(&memory::<LOCAL, 0, U8, 9, 16, 3, true, false>(None))]),
+]);
 
 pub(super) const MODE: u64 = 3 << 46;
-pub(crate) const FCONST: P = choice(&Cases {
-    name: "access mode",
-    cases: &[
-        case!(0,                     INCREMENT | MODE, &[Part::Text("u8"), fconst::<U8, 16, false>()]),
-        case!(1 << 46,               INCREMENT | MODE, &[Part::Text("u16"), fconst::<U16, 15, false>()]),
-        case!(2 << 46,               INCREMENT | MODE, &[Part::Text("s16"), fconst::<S16, 15, false>()]),
-        case!(3 << 46,               INCREMENT | MODE, &[Part::Text("b32"), fconst::<B32, 14, false>()]),
-        case!(INCREMENT,             INCREMENT | MODE, &[Part::Text("u8"), fconst::<U8, 16, true>()]),
-        case!(INCREMENT | (1 << 46), INCREMENT | MODE, &[Part::Text("u16"), fconst::<U16, 15, true>()]),
-        case!(INCREMENT | (2 << 46), INCREMENT | MODE, &[Part::Text("s16"), fconst::<S16, 15, true>()]),
-        case!(INCREMENT | (3 << 46), INCREMENT | MODE, &[Part::Text("b32"), fconst::<B32, 14, true>()]),
-    ],
-});
+pub(crate) const FCONST: P = choice!("access mode", [
+    case!(0,                     INCREMENT | MODE, &[Part::Text("u8"), fconst::<U8, 16, false>()]),
+    case!(1 << 46,               INCREMENT | MODE, &[Part::Text("u16"), fconst::<U16, 15, false>()]),
+    case!(2 << 46,               INCREMENT | MODE, &[Part::Text("s16"), fconst::<S16, 15, false>()]),
+    case!(3 << 46,               INCREMENT | MODE, &[Part::Text("b32"), fconst::<B32, 14, false>()]),
+    case!(INCREMENT,             INCREMENT | MODE, &[Part::Text("u8"), fconst::<U8, 16, true>()]),
+    case!(INCREMENT | (1 << 46), INCREMENT | MODE, &[Part::Text("u16"), fconst::<U16, 15, true>()]),
+    case!(INCREMENT | (2 << 46), INCREMENT | MODE, &[Part::Text("s16"), fconst::<S16, 15, true>()]),
+    case!(INCREMENT | (3 << 46), INCREMENT | MODE, &[Part::Text("b32"), fconst::<B32, 14, true>()]),
+]);
 
 /// g[], addressed by a register: loads, stores, reductions.
 pub(crate) const GLOBAL: P = Part::Memory(&Memory { bank: Some(at(16, 4)), ..global() });

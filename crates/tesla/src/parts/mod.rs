@@ -5,23 +5,32 @@
 //! Bits are numbered 0 to 63: bit n of the second word is 32 + n. Where a field serves as another operand than its
 //! name says, the name ends in that operand: `LSRC3W_2` is the field SRC3 as second source.
 
-use reconverge_isa::row::{Cases, Number, Part, Style, Words};
+use reconverge_isa::row::{Part, Style};
 
 use crate::draft::Draft;
 
 /// A part of a Tesla row.
 pub(crate) type P = Part<Draft>;
 
-const fn number(number: &'static Number<Draft>) -> P {
-    Part::Number(number)
+/// A number in a field.
+macro_rules! number {
+    ($name:expr, $field:expr, $style:expr, $set:expr $(,)?) => {
+        Part::Number(const { &Number { name: $name, field: $field, style: $style, set: $set } })
+    };
 }
 
-const fn word(words: &'static Words<Draft>) -> P {
-    Part::Word(words)
+/// A word for each value of a field.
+macro_rules! word {
+    ($name:expr, $field:expr, $texts:expr, $set:expr $(,)?) => {
+        Part::Word(const { &Words { name: $name, field: $field, texts: $texts, set: $set } })
+    };
 }
 
-const fn choice(cases: &'static Cases<Draft>) -> P {
-    Part::Case(cases)
+/// The first case that fits.
+macro_rules! choice {
+    ($name:expr, $cases:expr $(,)?) => {
+        Part::Case(const { &Cases { name: $name, cases: &$cases } })
+    };
 }
 
 /// A case of some chips and stages. (A macro because the compiler keeps what a literal refers to, but not what a
@@ -51,7 +60,7 @@ const SOURCES: [&str; 3] = ["source 1", "source 2", "source 3"];
 /// A flag: written or not.
 macro_rules! flag {
     ($text:literal, $bit:expr, $set:expr) => {
-        word(const { &Words { name: $text, field: at($bit, 1), texts: &[Some(""), Some($text)], set: $set } })
+        word!($text, at($bit, 1), &[Some(""), Some($text)], $set)
     };
 }
 

@@ -13,27 +13,22 @@ pub(super) const fn addition(code: u32) -> Addition {
     [Addition::Add, Addition::Sub, Addition::Subr, Addition::Addc][code as usize & 3]
 }
 pub(super) const ADDITIONS: &[Option<&str>] = &[Some("add"), Some("sub"), Some("subr"), Some("addc")];
-pub(crate) const ADDOP: P = word(&Words {
-    name: "operation",
-    field: at(22, 1).and(28, 1),
-    texts: ADDITIONS,
-    set: |draft, code| draft.addition = addition(code),
-});
-pub(crate) const ADDOP2: P = word(&Words {
-    name: "operation",
-    field: at(58, 2),
-    texts: ADDITIONS,
-    set: |draft, code| draft.addition = addition(code),
-});
+pub(crate) const ADDOP: P = word!(
+    "operation",
+    at(22, 1).and(28, 1),
+    ADDITIONS,
+    |draft, code| draft.addition = addition(code),
+);
+pub(crate) const ADDOP2: P = word!("operation", at(58, 2), ADDITIONS, |draft, code| draft.addition = addition(code));
 
-pub(crate) const LOGOP: P = word(&Words {
-    name: "operation",
-    field: at(46, 2),
-    texts: &[Some("and"), Some("or"), Some("xor"), Some("mov2")],
-    set: |draft, code| {
+pub(crate) const LOGOP: P = word!(
+    "operation",
+    at(46, 2),
+    &[Some("and"), Some("or"), Some("xor"), Some("mov2")],
+    |draft, code| {
         draft.logic = [Logic::And, Logic::Or, Logic::Xor, Logic::Mov2][code as usize & 3];
     },
-});
+);
 
 /// sat in this bit.
 pub(crate) const fn sat<const BIT: u8>() -> P {
@@ -42,7 +37,7 @@ pub(crate) const fn sat<const BIT: u8>() -> P {
 
 /// sat in this bit, which chips before G200 ignore.
 pub(crate) const fn sat_g200<const BIT: u8>() -> P {
-    choice(const { &Cases { name: "saturation", cases: &[case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])] } })
+    choice!("saturation", [case_in!(SM12, 0, 0, &[sat::<BIT>()]), case!(0, 0, &[])])
 }
 
 /// neg of a source in this bit.
@@ -75,14 +70,12 @@ macro_rules! signedness {
     ($name:ident, $unsigned:literal, $signed:literal, $doc:literal) => {
         #[doc = $doc]
         pub(crate) const fn $name<const BIT: u8, const SLOT: usize>() -> P {
-            word(const {
-                &Words {
-                    name: "type",
-                    field: at(BIT, 1),
-                    texts: &[Some($unsigned), Some($signed)],
-                    set: |draft, value| draft.signed[SLOT] = value != 0,
-                }
-            })
+            word!(
+                "type",
+                at(BIT, 1),
+                &[Some($unsigned), Some($signed)],
+                |draft, value| draft.signed[SLOT] = value != 0,
+            )
         }
     };
 }
@@ -97,88 +90,72 @@ pub(super) const fn rounding(code: u32) -> Rounding {
 /// Rounding mode from this bit on. f32 add and mul have rn and rz only; the other two codes are read as the description
 /// recommends. (13.16)
 pub(crate) const fn rnd<const BIT: u8>() -> P {
-    word(const {
-        &Words {
-            name: "rounding",
-            field: at(BIT, 2),
-            texts: &[Some("rn"), Some("rm"), Some("rp"), Some("rz")],
-            set: |draft, code| draft.rounding = rounding(code),
-        }
-    })
+    word!(
+        "rounding",
+        at(BIT, 2),
+        &[Some("rn"), Some("rm"), Some("rp"), Some("rz")],
+        |draft, code| draft.rounding = rounding(code),
+    )
 }
 
 /// Rounding mode to a whole number.
-pub(crate) const RINT17: P = word(&Words {
-    name: "rounding",
-    field: at(49, 2),
-    texts: &[Some("rni"), Some("rmi"), Some("rpi"), Some("rzi")],
-    set: |draft, code| draft.rounding = rounding(code),
-});
+pub(crate) const RINT17: P = word!(
+    "rounding",
+    at(49, 2),
+    &[Some("rni"), Some("rmi"), Some("rpi"), Some("rzi")],
+    |draft, code| draft.rounding = rounding(code),
+);
 
-pub(crate) const ICMP: P = word(&Words {
-    name: "comparison",
-    field: at(46, 3),
-    texts: &[Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("always")],
-    set: |draft, code| draft.compare = Compare::from_bits(code as u8),
-});
+pub(crate) const ICMP: P = word!(
+    "comparison",
+    at(46, 3),
+    &[Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("always")],
+    |draft, code| draft.compare = Compare::from_bits(code as u8),
+);
 
-pub(crate) const FCMP: P = word(&Words {
-    name: "comparison",
-    field: at(46, 4),
-    texts: &[
+pub(crate) const FCMP: P = word!(
+    "comparison",
+    at(46, 4),
+    &[
         Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
         Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
     ],
-    set: |draft, code| draft.compare = Compare::from_bits(code as u8),
-});
+    |draft, code| draft.compare = Compare::from_bits(code as u8),
+);
 
-pub(crate) const UNLOCK: P = choice(&Cases {
-    name: "unlock",
-    cases: &[
-        case_in!(SM12, 0, 0, &[flag!("unlock", 55, |draft, value| draft.unlock = value != 0)]),
-        case!(0, 0, &[]),
-    ],
-});
+pub(crate) const UNLOCK: P = choice!("unlock", [
+    case_in!(SM12, 0, 0, &[flag!("unlock", 55, |draft, value| draft.unlock = value != 0)]),
+    case!(0, 0, &[]),
+]);
 
 /// Type of an l[] or g[] access; 7 is not one.
-pub(crate) const LG_TYPE: P = word(&Words {
-    name: "type",
-    field: at(53, 3),
-    texts: &[Some("u8"), Some("s8"), Some("u16"), Some("s16"), Some("b64"), Some("b128"), Some("b32"), None],
-    set: |draft, code| {
+pub(crate) const LG_TYPE: P = word!(
+    "type",
+    at(53, 3),
+    &[Some("u8"), Some("s8"), Some("u16"), Some("s16"), Some("b64"), Some("b128"), Some("b32"), None],
+    |draft, code| {
         use Access::{B32, B64, B128, S8, S16, U8, U16};
         draft.access = [U8, S8, U16, S16, B64, B128, B32, B32][code as usize & 7];
     },
-});
+);
 
 macro_rules! atomic_type {
     ($($text:expr),*) => {
-        word(&Words {
-            name: "type",
-            field: at(53, 3),
-            texts: &[None, None, None, None, $($text),*],
-            set: |draft, code| {
-                draft.wide = code == 4;
-                draft.signed[0] = code == 7;
-                draft.access = if code == 4 { Access::B64 } else { Access::B32 };
-            },
+        word!("type", at(53, 3), &[None, None, None, None, $($text),*], |draft, code| {
+            draft.wide = code == 4;
+            draft.signed[0] = code == 7;
+            draft.access = if code == 4 { Access::B64 } else { Access::B32 };
         })
     };
 }
-pub(crate) const AT_ADD: P = choice(&Cases {
-    name: "type",
-    cases: &[
-        case_in!(SM12, 0, 0, &[atomic_type!(Some("u64"), None, Some("u32"), Some("s32"))]),
-        case!(0, 0, &[AT_MM]),
-    ],
-});
-pub(crate) const AT_B: P = choice(&Cases {
-    name: "type",
-    cases: &[
-        case_in!(SM12, 0, 0, &[atomic_type!(Some("b64"), None, Some("b32"), None)]),
-        case!(0, 0, &[AT_B32]),
-    ],
-});
+pub(crate) const AT_ADD: P = choice!("type", [
+    case_in!(SM12, 0, 0, &[atomic_type!(Some("u64"), None, Some("u32"), Some("s32"))]),
+    case!(0, 0, &[AT_MM]),
+]);
+pub(crate) const AT_B: P = choice!("type", [
+    case_in!(SM12, 0, 0, &[atomic_type!(Some("b64"), None, Some("b32"), None)]),
+    case!(0, 0, &[AT_B32]),
+]);
 pub(crate) const AT_MM: P = atomic_type!(None, None, Some("u32"), Some("s32"));
 pub(crate) const AT_B32: P = atomic_type!(None, None, Some("b32"), None);
 pub(crate) const AT_U32: P = atomic_type!(None, None, Some("u32"), None);
@@ -187,41 +164,36 @@ pub(crate) const AT_U32: P = atomic_type!(None, None, Some("u32"), None);
 
 /// What lane LANE does, in the two bits from BIT on. The codes of subr and sub are the reverse of integer add's. (6.3)
 pub(crate) const fn qop<const LANE: usize, const BIT: u8>() -> P {
-    word(const {
-        &Words {
-            name: ["operation of lane 0", "operation of lane 1", "operation of lane 2", "operation of lane 3"][LANE],
-            field: at(BIT, 2),
-            texts: &[Some("add"), Some("subr"), Some("sub"), Some("mov2")],
-            set: |draft, code| {
-                draft.quad[LANE] = [QuadOp::Add, QuadOp::Subr, QuadOp::Sub, QuadOp::Mov2][code as usize & 3];
-            },
-        }
-    })
+    word!(
+        ["operation of lane 0", "operation of lane 1", "operation of lane 2", "operation of lane 3"][LANE],
+        at(BIT, 2),
+        &[Some("add"), Some("subr"), Some("sub"), Some("mov2")],
+        |draft, code| {
+            draft.quad[LANE] = [QuadOp::Add, QuadOp::Subr, QuadOp::Sub, QuadOp::Mov2][code as usize & 3];
+        },
+    )
 }
 
 /// The lane of the quad whose source 1 is taken; w0\[17\] does not count for the neighbours.
-pub(crate) const QLANE: P = choice(&Cases {
-    name: "source lane",
-    cases: &[
-        case!(0, 1 << 18, &[word(&Words {
-            name: "source lane",
-            field: at(16, 2),
-            texts: &[Some("l0"), Some("l1"), Some("l2"), Some("l3")],
-            set: |draft, lane| draft.quad_from = QuadSource::Lane(lane as u8),
-        })]),
-        case!(1 << 18, 1 << 18, &[word(&Words {
-            name: "source lane",
-            field: at(16, 1),
-            texts: &[Some("dx"), Some("dy")],
-            set: |draft, code| draft.quad_from = if code == 0 { QuadSource::Dx } else { QuadSource::Dy },
-        })]),
-    ],
-});
+pub(crate) const QLANE: P = choice!("source lane", [
+    case!(0, 1 << 18, &[word!(
+        "source lane",
+        at(16, 2),
+        &[Some("l0"), Some("l1"), Some("l2"), Some("l3")],
+        |draft, lane| draft.quad_from = QuadSource::Lane(lane as u8),
+    )]),
+    case!(1 << 18, 1 << 18, &[word!(
+        "source lane",
+        at(16, 1),
+        &[Some("dx"), Some("dy")],
+        |draft, code| draft.quad_from = if code == 0 { QuadSource::Dx } else { QuadSource::Dy },
+    )]),
+]);
 
 /// Second words 1 to 7 of opcode 7, which multiply as u24: the secondary opcode keeps them apart.
-pub(crate) const MUL_U24_ALIAS: P = word(&Words {
-    name: "secondary opcode",
-    field: at(61, 3),
-    texts: &[None, Some("u24.1"), Some("u24.2"), Some("u24.3"), Some("u24.4"), Some("u24.5"), Some("u24.6"), Some("u24.7")],
-    set: |_, _| {},
-});
+pub(crate) const MUL_U24_ALIAS: P = word!(
+    "secondary opcode",
+    at(61, 3),
+    &[None, Some("u24.1"), Some("u24.2"), Some("u24.3"), Some("u24.4"), Some("u24.5"), Some("u24.6"), Some("u24.7")],
+    |_, _| {},
+);

@@ -7,12 +7,12 @@ use crate::inst::{Condition, End};
 use super::*;
 
 /// exit and join; 3 is the immediate form.
-pub(crate) const END: P = word(&Words {
-    name: "exit or join",
-    field: at(32, 2),
-    texts: &[Some(""), Some("exit"), Some("join"), None],
-    set: |draft, value| draft.inst.end = [End::None, End::Exit, End::Join, End::None][value as usize & 3],
-});
+pub(crate) const END: P = word!(
+    "exit or join",
+    at(32, 2),
+    &[Some(""), Some("exit"), Some("join"), None],
+    |draft, value| draft.inst.end = [End::None, End::Exit, End::Join, End::None][value as usize & 3],
+);
 
 /// Conditions by code; those without a name in any document are `cc20` to `cc27`. (2.3)
 pub(super) const CONDITION_NAMES: &[Option<&str>] = &[
@@ -22,33 +22,30 @@ pub(super) const CONDITION_NAMES: &[Option<&str>] = &[
     Some("cc24"), Some("cc25"), Some("cc26"), Some("cc27"), Some("ns"), Some("na"), Some("nc"), Some("no"),
 ];
 
-pub(super) const CONDITION: P = word(&Words {
-    name: "condition",
-    field: at(39, 5),
-    texts: CONDITION_NAMES,
-    set: |draft, code| draft.inst.guard.condition = Condition::from_code(code as u8),
-});
+pub(super) const CONDITION: P = word!(
+    "condition",
+    at(39, 5),
+    CONDITION_NAMES,
+    |draft, code| draft.inst.guard.condition = Condition::from_code(code as u8),
+);
 
 /// The `$c` of the predicate.
-pub(super) const CONDITION_C: P = number(&Number {
-    name: "condition register",
-    field: at(44, 2),
-    style: CC,
-    set: |draft, c| draft.inst.guard.c = c as u8,
-});
+pub(super) const CONDITION_C: P = number!(
+    "condition register",
+    at(44, 2),
+    CC,
+    |draft, c| draft.inst.guard.c = c as u8,
+);
 
 /// The condition field of the predicate "always".
 pub(crate) const PREDICATE_ALWAYS: u64 = 15 << 39;
 
 /// The predicate; "always" is not written, and "never" needs no register.
-pub(crate) const PRED: P = choice(&Cases {
-    name: "predicate",
-    cases: &[
-        case!(PREDICATE_ALWAYS, 31 << 39, &[]),
-        case!(0, 0x7f << 39, &[Part::Open, Part::Text("never"), Part::Close, NEVER]),
-        case!(0, 0, &[Part::Open, CONDITION, CONDITION_C, Part::Close]),
-    ],
-});
+pub(crate) const PRED: P = choice!("predicate", [
+    case!(PREDICATE_ALWAYS, 31 << 39, &[]),
+    case!(0, 0x7f << 39, &[Part::Open, Part::Text("never"), Part::Close, NEVER]),
+    case!(0, 0, &[Part::Open, CONDITION, CONDITION_C, Part::Close]),
+]);
 
 pub(super) const NEVER: P = Part::Set(|draft| draft.inst.guard.condition = Condition::NEVER);
 
@@ -56,20 +53,17 @@ pub(super) const NEVER: P = Part::Set(|draft| draft.inst.guard.condition = Condi
 pub(crate) const SHORT: P = Part::Text("short");
 
 /// Lanes of a quad that are written; all of them is not written. (3.4)
-pub(crate) const LANE: P = choice(&Cases {
-    name: "lane mask",
-    cases: &[
-        case!(0xf << 46, 0xf << 46, &[]),
-        case!(0, 0, &[Part::Open, LANES, Part::Close]),
-    ],
-});
+pub(crate) const LANE: P = choice!("lane mask", [
+    case!(0xf << 46, 0xf << 46, &[]),
+    case!(0, 0, &[Part::Open, LANES, Part::Close]),
+]);
 
-pub(super) const LANES: P = word(&Words {
-    name: "lanes",
-    field: at(46, 4),
-    texts: &[
+pub(super) const LANES: P = word!(
+    "lanes",
+    at(46, 4),
+    &[
         Some("lnone"), Some("l0"), Some("l1"), Some("l01"), Some("l2"), Some("l02"), Some("l12"), Some("l012"),
         Some("l3"), Some("l03"), Some("l13"), Some("l013"), Some("l23"), Some("l023"), Some("l123"), None,
     ],
-    set: |draft, mask| draft.inst.lanes = mask as u8,
-});
+    |draft, mask| draft.inst.lanes = mask as u8,
+);

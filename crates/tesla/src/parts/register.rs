@@ -9,42 +9,16 @@ use super::*;
 // SLOT is the place in `Inst::src`, the run of bits follows.
 
 pub(super) const fn r32<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
-    number(
-        const {
-            &Number {
-                name: SOURCES[SLOT],
-                field: at(POSITION, LENGTH),
-                style: R,
-                set: |draft, n| draft.inst.src[SLOT] = Operand::R32(n as u8),
-            }
-        },
-    )
+    number!(SOURCES[SLOT], at(POSITION, LENGTH), R, |draft, n| draft.inst.src[SLOT] = Operand::R32(n as u8))
 }
 
 pub(super) const fn r16<const SLOT: usize, const POSITION: u8, const LENGTH: u8>() -> P {
-    number(
-        const {
-            &Number {
-                name: SOURCES[SLOT],
-                field: at(POSITION, LENGTH),
-                style: RH,
-                set: |draft, n| draft.inst.src[SLOT] = Operand::R16(Half(n as u8)),
-            }
-        },
-    )
+    number!(SOURCES[SLOT], at(POSITION, LENGTH), RH, |draft, n| draft.inst.src[SLOT] =
+        Operand::R16(Half(n as u8)))
 }
 
 pub(super) const fn r64<const SLOT: usize, const POSITION: u8>() -> P {
-    number(
-        const {
-            &Number {
-                name: SOURCES[SLOT],
-                field: at(POSITION, 7),
-                style: RD,
-                set: |draft, n| draft.inst.src[SLOT] = Operand::R64(n as u8),
-            }
-        },
-    )
+    number!(SOURCES[SLOT], at(POSITION, 7), RD, |draft, n| draft.inst.src[SLOT] = Operand::R64(n as u8))
 }
 
 pub(crate) const SSRC1: P = r32::<0, 9, 6>();
@@ -63,28 +37,19 @@ pub(crate) const LSRC3_2: P = r32::<1, 46, 7>();
 pub(crate) const LDSRC3: P = r64::<2, 46>();
 pub(crate) const LDSRC3_2: P = r64::<1, 46>();
 
-pub(crate) const AREG: P = number(&Number {
-    name: "source 1",
-    field: AREG_FIELD,
-    style: A,
-    set: |draft, n| draft.inst.src[0] = Operand::A(n as u8),
-});
+pub(crate) const AREG: P =
+    number!("source 1", AREG_FIELD, A, |draft, n| draft.inst.src[0] = Operand::A(n as u8));
 
 /// The `$c` that is read: the one of the predicate.
-pub(crate) const COND: P = number(&Number {
-    name: "condition register",
-    field: at(44, 2),
-    style: CC,
-    set: |draft, c| {
-        draft.inst.guard.c = c as u8;
-        draft.inst.src[0] = Operand::C(c as u8);
-    },
+pub(crate) const COND: P = number!("condition register", at(44, 2), CC, |draft, c| {
+    draft.inst.guard.c = c as u8;
+    draft.inst.src[0] = Operand::C(c as u8);
 });
 
-pub(crate) const SREG: P = word(&Words {
-    name: "special register",
-    field: at(46, 4),
-    texts: &[
+pub(crate) const SREG: P = word!(
+    "special register",
+    at(46, 4),
+    &[
         Some("$physid"),
         Some("$clock"),
         Some("$sr2"),
@@ -102,8 +67,8 @@ pub(crate) const SREG: P = word(&Words {
         Some("$sr14"),
         Some("$sr15"),
     ],
-    set: |draft, n| draft.inst.src[0] = Operand::Special(Special::from_code(n as u8)),
-});
+    |draft, n| draft.inst.src[0] = Operand::Special(Special::from_code(n as u8)),
+);
 
 // Immediates.
 
@@ -113,12 +78,7 @@ macro_rules! immediate {
         immediate!($slot, $field, "immediate")
     };
     ($slot:literal, $field:expr, $name:literal) => {
-        number(&Number {
-            name: $name,
-            field: $field,
-            style: Style::Hex,
-            set: |draft, n| draft.inst.src[$slot] = Operand::Imm(n),
-        })
+        number!($name, $field, Style::Hex, |draft, n| draft.inst.src[$slot] = Operand::Imm(n))
     };
 }
 

@@ -8,42 +8,21 @@ use super::*;
 
 /// live or all, in this bit.
 pub(crate) const fn tex_live<const BIT: u8>() -> P {
-    word(
-        const {
-            &Words {
-                name: "lanes that take part",
-                field: at(BIT, 1),
-                texts: &[Some("all"), Some("live")],
-                set: |draft, value| draft.tex.live = value != 0,
-            }
-        },
-    )
+    word!("lanes that take part", at(BIT, 1), &[Some("all"), Some("live")], |draft, value| draft.tex.live =
+        value != 0,)
 }
 
 pub(crate) const TEX_DERIV: P = flag!("deriv", 35, |draft, value| draft.tex.deriv = value != 0);
 
-pub(crate) const TEX: P = number(&Number {
-    name: "texture",
-    field: at(9, 8),
-    style: Style::Register("$t", ""),
-    set: |draft, n| draft.tex.texture = n as u8,
-});
+pub(crate) const TEX: P =
+    number!("texture", at(9, 8), Style::Register("$t", ""), |draft, n| draft.tex.texture = n as u8,);
 
-pub(crate) const SAMP: P = number(&Number {
-    name: "sampler",
-    field: at(17, 5),
-    style: Style::Register("$s", ""),
-    set: |draft, n| draft.tex.sampler = n as u8,
-});
+pub(crate) const SAMP: P =
+    number!("sampler", at(17, 5), Style::Register("$s", ""), |draft, n| draft.tex.sampler = n as u8,);
 
 macro_rules! texel_offset {
     ($axis:literal, $bit:literal) => {
-        number(&Number {
-            name: "texel offset",
-            field: at($bit, 4),
-            style: Style::Signed,
-            set: |draft, n| draft.tex.offset[$axis] = n as i8,
-        })
+        number!("texel offset", at($bit, 4), Style::Signed, |draft, n| draft.tex.offset[$axis] = n as i8)
     };
 }
 pub(crate) const TOFFX: P = texel_offset!(0, 56);
@@ -51,14 +30,9 @@ pub(crate) const TOFFY: P = texel_offset!(1, 52);
 pub(crate) const TOFFZ: P = texel_offset!(2, 48);
 
 /// The only source of texsize.
-pub(crate) const TEX_LEVEL: P = number(&Number {
-    name: "level of detail",
-    field: at(2, 7),
-    style: R,
-    set: |draft, n| {
-        draft.tex.base = n as u8;
-        draft.tex.count = 1;
-    },
+pub(crate) const TEX_LEVEL: P = number!("level of detail", at(2, 7), R, |draft, n| {
+    draft.tex.base = n as u8;
+    draft.tex.count = 1;
 });
 
 pub(super) const SHORT_BASE: Bits = at(2, 6);

@@ -12,18 +12,18 @@ use reconverge_simt::texture::{Sampler, Shape};
 use super::super::lanes::Place;
 use super::Lowering;
 use crate::chip::LANES;
-use crate::code::{Fetch, FetchOp, Select};
-use crate::control::{self, CfWork};
+use crate::code::{Fetch, FetchOp, Select, select};
+use crate::control::{self, CfWork, Lod, SampleKind, sample_kind};
 use crate::flow::Control;
 use crate::format::{self, Number, Swap};
 use crate::lane;
 use crate::memory::Space;
-use crate::reference::texture::{Lod, SampleKind, exactness, lod_bias, offsets, sample_kind};
+use crate::reference::texture::{exactness, lod_bias, offsets};
 use crate::rules::Rule;
 use crate::texture::TextureSampler;
 use crate::wave::Wave;
 use crate::words::{
-    CfInst, CoordType, MemDsrDword1, MemDswDword1, Sel, TexDword0R700, TexDword1, TexDword2, TexInst,
+    CfInst, CoordType, MemDsrDword1, MemDswDword1, TexDword0R700, TexDword1, TexDword2, TexInst,
 };
 
 /// How the words of an element become numbers.
@@ -196,7 +196,7 @@ impl Lowering<'_> {
         let fetching = match &fetch.op {
             FetchOp::Texture(low, high, third) => self.texture(fetch, low, high, third),
             FetchOp::Vertex(low, format, third) => self.vertex(fetch, low, *format, third),
-            FetchOp::Memory(space, low, high, third) => self.memory_read(fetch, *space, low, high, third),
+            FetchOp::Memory(low, high, third) => self.memory_read(fetch, low, high, third),
             FetchOp::DataShareWrite(high) => self.share_write(fetch, high),
             FetchOp::DataShareRead(low, high) => self.share_read(fetch, low, high),
         }?;
@@ -301,22 +301,12 @@ impl Lowering<'_> {
     fn coordinates(&mut self, fetch: &Fetch, third: &TexDword2) -> Option<[Register; 4]> {
         let mut places = [Register::Fixed(Place::FIRST); 4];
         let selects = [third.src_sel_x, third.src_sel_y, third.src_sel_z, third.src_sel_w];
-        for (place, select) in places.iter_mut().zip(selects) {
-            let chan = match select {
-                Sel::X => 0,
-                Sel::Y => 1,
-                Sel::Z => 2,
-                Sel::W => 3,
-                Sel::ZERO | Sel::MASK => {
-                    *place = Register::Fixed(self.constant_place(0));
-                    continue;
-                }
-                Sel::ONE => {
-                    *place = Register::Fixed(self.constant_place(lane::ONE));
-                    continue;
-                }
+        for (place, sel) in places.iter_mut().zip(selects) {
+            *place = match select(sel) {
+                Select::Component(chan) => self.register(fetch.src_gpr.into(), chan, fetch.src_rel)?,
+                Select::Zero | Select::Mask => Register::Fixed(self.constant_place(0)),
+                Select::One => Register::Fixed(self.constant_place(lane::ONE)),
             };
-            *place = self.register(fetch.src_gpr.into(), chan, fetch.src_rel)?;
         }
         Some(places)
     }

@@ -9,12 +9,11 @@ use reconverge_simt::Fidelity;
 use super::super::lanes::Place;
 use super::fetch::{Bound, Conversion, FetchWork, Fetching, MemoryReads, Register, Vertex};
 use super::{Lowering, Work};
-use crate::code::{Export, ExportKind, Fetch, MemoryExport, MemoryRead, Select, VertexFormat};
+use crate::code::{Export, ExportKind, Fetch, MemoryExport, Select, VertexFormat};
 use crate::flow::Control;
 use crate::format;
 use crate::lane;
 use crate::memory::Space;
-use crate::reference::export::space;
 use crate::reference::fetch::{component, number, read_space, swap_of};
 use crate::rules::Rule;
 use crate::words::{
@@ -64,35 +63,26 @@ impl Lowering<'_> {
         third: &VtxDword2R700,
     ) -> Option<Fetching> {
         let whole_quad = fetch.whole_quad;
-        let (gpr, const_fields, data_format, numbers) = match format {
-            VertexFormat::Gpr(word) if word.dst_rel == fetch.dst_rel => (
-                word.dst_gpr,
-                word.use_const_fields,
-                word.data_format,
-                number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
-            ),
-            VertexFormat::Gpr(_) => return None,
-            VertexFormat::Semantic(word) => {
-                let found = self.environment.semantics.iter().position(|id| *id == word.semantic_id);
+        let VertexFormat { word, semantic } = format;
+        let gpr = match semantic {
+            None => word.dst_gpr,
+            Some(semantic) => {
+                let found = self.environment.semantics.iter().position(|id| *id == semantic);
                 let Some(place) = found else {
                     let (work, exactness) = (FetchWork::Nothing, Fidelity::Specified);
                     let (src, dst, rules) = (Vec::new(), Vec::new(), Vec::new());
                     return Some(Fetching { whole_quad, src, dst, work, name: None, exactness, rules });
                 };
-                (
-                    u8::try_from(place + 1).ok()?,
-                    word.use_const_fields,
-                    word.data_format,
-                    number(word.num_format_all, word.format_comp_all, word.srf_mode_all),
-                )
+                u8::try_from(place + 1).ok()?
             }
         };
+        let numbers = number(word.num_format_all, word.format_comp_all, word.srf_mode_all);
         let bound = Bound { alternate: third.alt_const, id: low.buffer_id };
         let buffer = self.resources(bound).vertex_buffers.get(&bound.id)?;
-        let (data_format, numbers, swap) = if const_fields {
+        let (data_format, numbers, swap) = if word.use_const_fields {
             (buffer.format, buffer.number, buffer.swap)
         } else {
-            (data_format as u32, numbers, swap_of(third.endian_swap))
+            (word.data_format as u32, numbers, swap_of(third.endian_swap))
         };
         let stride = if third.const_buf_no_stride { 0 } else { buffer.stride as usize };
         let vertex = Vertex {
@@ -121,14 +111,13 @@ impl Lowering<'_> {
     pub(super) fn memory_read(
         &mut self,
         fetch: &Fetch,
-        space: MemoryRead,
         low: &MemRdDword0,
         high: &MemRdDword1,
         third: &MemRdDword2,
     ) -> Option<Fetching> {
         let numbers = number(high.num_format_all, high.format_comp_all, high.srf_mode_all);
         let reads = MemoryReads {
-            space: read_space(space),
+            space: read_space(low.mem_op),
             indexed: low.indexed,
             base: third.array_base.into(),
             last: third.array_size.into(),
@@ -245,7 +234,7 @@ impl Lowering<'_> {
         };
         let stores = Stores {
             control: *control,
-            space: space(export.inst),
+            space: export.space(),
             index,
             first: export.first_dword(),
             last: export.size.into(),
