@@ -480,6 +480,13 @@ pub fn push_hex(value: u32, out: &mut String) {
     push_ascii(&digits[..2 + len], out);
 }
 
+/// Appends a word as eight hexadecimal digits.
+pub fn push_word(word: u32, out: &mut String) {
+    let digits: [u8; 8] =
+        std::array::from_fn(|place| b"0123456789abcdef"[(word >> (28 - 4 * place) & 15) as usize]);
+    push_ascii(&digits, out);
+}
+
 fn push_signed(value: i32, out: &mut String) {
     if value < 0 {
         out.push('-');

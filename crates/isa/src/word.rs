@@ -135,6 +135,14 @@ pub struct WordInfo {
 }
 
 impl WordInfo {
+    /// The format without its last field, whose bits then belong to none.
+    pub const fn without_last(&self) -> WordInfo {
+        match self.fields.split_last() {
+            Some((last, fields)) => WordInfo { fields, owned: self.owned & !last.mask(), ..*self },
+            None => *self,
+        }
+    }
+
     /// The field with this name (upper or lower case).
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         // Exactly first: comparing without regard to case took 12 % of writing and reading a vertex program.

@@ -349,16 +349,12 @@ fn disputed(rule: Option<crate::rules::Rule>) -> Option<String> {
 fn group(words: &[u32], slots: usize, form: Option<AluForm>, chip: Chip) -> Reading {
     let literals = words.len() / 2 - slots;
     let home = Home::Alu { launch: 0, group: (0, slots, literals), open: None };
+    let text = text::instruction(words, home, chip);
     let mut reading = Reading {
-        title: "ALU",
         words: words.to_vec(),
-        text: text::instruction(words, home, chip),
-        fields: Vec::new(),
-        meaning: Vec::new(),
-        flow: Vec::new(),
-        findings: Vec::new(),
-        unread: false,
         source: "R700-Family Instruction Set Architecture, pp. 67 to 70 (operands, literals, groups), chapter 4 (ALU clauses)",
+        // The fields come slot by slot.
+        ..Reading::of("ALU", &[], text, Place::Alu, chip)
     };
     let of_word = |shift: usize| move |field: Explained| Explained { word: field.word + shift, ..field };
     for (slot, pair) in words.chunks(2).enumerate() {
@@ -626,6 +622,12 @@ fn get_name<T: FieldValue>(value: u32) -> String {
     name.map_or_else(|| value.to_string(), |name| name.text.to_owned())
 }
 
+static CF_DWORD1_R600: WordInfo = CfDword1R700::INFO.without_last();
+static VTX_DWORD2_R600: WordInfo = VtxDword2R700::INFO.without_last();
+static TEX_DWORD0_R600: WordInfo = TexDword0R700::INFO.without_last();
+static SWIZ_R700: WordInfo = CfAllocExportDword1Swiz::INFO.without_last();
+static BUF_R700: WordInfo = CfAllocExportDword1Buf::INFO.without_last();
+
 /// The word formats of the instruction `words` at `place`; a word beyond them is padding.
 pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo> {
     let by_family = |r600, r700| if chip.family == Family::R700 { r700 } else { r600 };
@@ -635,21 +637,17 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
             vec![&CfAluDword0::INFO, by_family(&CfAluDword1R600::INFO, &CfAluDword1R700::INFO)]
         }
         Place::ControlFlow => match ExportInst::from_bits(second >> 23 & 0x7f, 7) {
-            None => vec![&CfDword0::INFO, by_family(&CfDword1R600::INFO, &CfDword1R700::INFO)],
-            Some(ExportInst::EXPORT | ExportInst::EXPORT_DONE) => vec![
-                &CfAllocExportDword0::INFO,
-                by_family(&CfAllocExportDword1SwizR600::INFO, &CfAllocExportDword1SwizR700::INFO),
-            ],
-            Some(_) => vec![
-                &CfAllocExportDword0::INFO,
-                by_family(&CfAllocExportDword1BufR600::INFO, &CfAllocExportDword1BufR700::INFO),
-            ],
+            None => vec![&CfDword0::INFO, by_family(&CF_DWORD1_R600, &CfDword1R700::INFO)],
+            Some(ExportInst::EXPORT | ExportInst::EXPORT_DONE) => {
+                vec![&CfAllocExportDword0::INFO, by_family(&CfAllocExportDword1Swiz::INFO, &SWIZ_R700)]
+            }
+            Some(_) => vec![&CfAllocExportDword0::INFO, by_family(&CfAllocExportDword1Buf::INFO, &BUF_R700)],
         },
         Place::Alu if code::is_op3(second) => vec![&AluDword0::INFO, &AluDword1Op3::INFO],
         Place::Alu => vec![&AluDword0::INFO, by_family(&AluDword1Op2R600::INFO, &AluDword1Op2R700::INFO)],
         Place::Fetch => {
             let first = words.first().copied().unwrap_or(0);
-            let vertex = by_family(&VtxDword2R600::INFO, &VtxDword2R700::INFO);
+            let vertex = by_family(&VTX_DWORD2_R600, &VtxDword2R700::INFO);
             match (first & 31, first >> 8 & 7) {
                 (0, _) => vec![&VtxDword0::INFO, &VtxDword1Gpr::INFO, vertex],
                 (1, _) => vec![&VtxDword0::INFO, &VtxDword1Sem::INFO, vertex],
@@ -657,7 +655,7 @@ pub fn formats(words: &[u32], place: Place, chip: Chip) -> Vec<&'static WordInfo
                 (2, 5 | 7) => vec![&MemDsrDword0::INFO, &MemDsrDword1::INFO],
                 (2, _) => vec![&MemRdDword0::INFO, &MemRdDword1::INFO, &MemRdDword2::INFO],
                 _ => {
-                    let first = by_family(&TexDword0R600::INFO, &TexDword0R700::INFO);
+                    let first = by_family(&TEX_DWORD0_R600, &TexDword0R700::INFO);
                     vec![first, &TexDword1::INFO, &TexDword2::INFO]
                 }
             }

@@ -24,8 +24,9 @@ use crate::control;
 use crate::flow::AluForm;
 use crate::graph::Ways;
 use crate::meaning::Meaning;
+use crate::memory::Space;
 use crate::uses::uses;
-use crate::words::{CfInst, ExportInst, IndexModeR700, KcacheMode};
+use crate::words::{CfInst, IndexModeR700, KcacheMode};
 
 reconverge_isa::rules! {
     DECODE = "decode", Error, "Every instruction that can be reached has a meaning on the chip.", "MAN 2-4", "correct the word, or read the program as the chip that it was made for";
@@ -223,19 +224,10 @@ impl Lint<'_> {
                 ExportKind::Pos => ("an export of POS", matches!(stage, Stage::Vertex | Stage::GsCopy)),
                 ExportKind::Param => ("an export of PARAM", matches!(stage, Stage::Vertex | Stage::GsCopy)),
             },
-            CfOp::Memory(_, memory) => match memory.inst {
-                ExportInst::MEM_RING => (memory.inst.name(), stage != Stage::Pixel),
-                ExportInst::MEM_STREAM0
-                | ExportInst::MEM_STREAM1
-                | ExportInst::MEM_STREAM2
-                | ExportInst::MEM_STREAM3 => {
-                    (memory.inst.name(), matches!(stage, Stage::Vertex | Stage::GsCopy))
-                }
-                ExportInst::MEM_SCRATCH
-                | ExportInst::MEM_REDUCTION
-                | ExportInst::MEM_EXPORT
-                | ExportInst::EXPORT
-                | ExportInst::EXPORT_DONE => return,
+            CfOp::Memory(_, memory) => match memory.space() {
+                Space::Ring => (memory.inst.name(), stage != Stage::Pixel),
+                Space::Stream(_) => (memory.inst.name(), matches!(stage, Stage::Vertex | Stage::GsCopy)),
+                Space::Scratch | Space::Reduction | Space::Scatter => return,
             },
             CfOp::Fetch(..) | CfOp::Alu(_) => return,
         };
@@ -333,14 +325,7 @@ impl Lint<'_> {
                 self.find(&MOVA_USE, addr, format!("{name} is in the last group"));
             }
             let sources = op.read();
-            let by_ar = matches!(
-                op.index_mode,
-                IndexModeR700::AR_X
-                    | IndexModeR700::AR_Y
-                    | IndexModeR700::AR_Z
-                    | IndexModeR700::AR_W
-                    | IndexModeR700::GLOBAL_AR_X
-            );
+            let by_ar = op.index_mode.address().is_some();
             if (op.dst_rel || sources.iter().any(|source| source.rel)) && by_ar && group.ops.iter().any(mova)
             {
                 self.find(&MOVA_USE, addr, "AR is written in this group");
@@ -458,17 +443,13 @@ impl Lint<'_> {
             }
             for (index, source) in sources.iter().enumerate() {
                 let cycle = cycles[index];
+                if trans && cycle < count && !constant(&source.operand) {
+                    let message =
+                        format!("source {index} is read in cycle {cycle}, {count} constants come before");
+                    self.find(&READ_PORT, addr, message);
+                }
                 match source.operand {
                     Operand::Gpr { gpr, chan } => {
-                        if trans && cycle < count {
-                            self.find(
-                                &READ_PORT,
-                                addr,
-                                format!(
-                                    "source {index} is read in cycle {cycle}, {count} constants come before"
-                                ),
-                            );
-                        }
                         if !trans && index == 1 && source.operand == sources[0].operand {
                             continue;
                         }
@@ -489,18 +470,7 @@ impl Lint<'_> {
                         constants.push((set, index, self.component(chan)))
                     }
                     Operand::ConstantFile { index, chan } => constants.push((2, index, self.component(chan))),
-                    Operand::Previous(_) | Operand::PreviousScalar => {
-                        if trans && count > 0 && cycle < count {
-                            self.find(
-                                &READ_PORT,
-                                addr,
-                                format!(
-                                    "source {index} is read in cycle {cycle}, {count} constants come before"
-                                ),
-                            );
-                        }
-                    }
-                    Operand::Value(_) => {}
+                    Operand::Previous(_) | Operand::PreviousScalar | Operand::Value(_) => {}
                 }
             }
         }

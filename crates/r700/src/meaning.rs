@@ -60,17 +60,27 @@ impl Meaning {
         match self {
             Meaning::Reduce(_) | Meaning::Cube => 4,
             Meaning::Double(double) => double.slots(),
-            Meaning::Nothing
-            | Meaning::Float1(_)
+            _ => 1,
+        }
+    }
+
+    /// Whether it computes one value of the operands of its own slot and does nothing else.
+    pub fn is_result_only(self) -> bool {
+        match self {
+            Meaning::Float1(_)
             | Meaning::Float2(_)
             | Meaning::Float3(..)
             | Meaning::Bits1(_)
             | Meaning::Bits2(_)
-            | Meaning::Bits3(_)
+            | Meaning::Bits3(_) => true,
+            Meaning::Nothing
             | Meaning::PredSet(_)
             | Meaning::Kill(_)
             | Meaning::Mova(_)
-            | Meaning::MovaLoop(_) => 1,
+            | Meaning::MovaLoop(_)
+            | Meaning::Reduce(_)
+            | Meaning::Cube
+            | Meaning::Double(_) => false,
         }
     }
 

@@ -180,27 +180,15 @@ fn register_file(op: &AluOp) -> &'static str {
 }
 
 fn indexed_file(mode: IndexModeR700) -> &'static str {
-    match mode {
-        IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => "global",
-        IndexModeR700::AR_X
-        | IndexModeR700::AR_Y
-        | IndexModeR700::AR_Z
-        | IndexModeR700::AR_W
-        | IndexModeR700::LOOP => R,
-    }
+    if mode.is_global() { "global" } else { R }
 }
 
 /// What an index is taken from.
 fn index(mode: IndexModeR700) -> Option<Read> {
-    let chan = match mode {
-        IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => 0,
-        IndexModeR700::AR_Y => 1,
-        IndexModeR700::AR_Z => 2,
-        IndexModeR700::AR_W => 3,
-        IndexModeR700::LOOP => return Some(LOOP_INDEX),
-        IndexModeR700::GLOBAL => return None,
-    };
-    Some(read(slot("AR", chan), Role::Address))
+    match mode.address() {
+        Some(chan) => Some(read(slot("AR", chan as u32), Role::Address)),
+        None => (mode == IndexModeR700::LOOP).then_some(LOOP_INDEX),
+    }
 }
 
 const BUFFERS: [&str; 16] = [

@@ -672,23 +672,29 @@ names! {
     }
 }
 
+impl IndexModeR700 {
+    /// The component of AR that is a part of the index.
+    pub const fn address(self) -> Option<usize> {
+        match self {
+            IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => Some(0),
+            IndexModeR700::AR_Y => Some(1),
+            IndexModeR700::AR_Z => Some(2),
+            IndexModeR700::AR_W => Some(3),
+            IndexModeR700::LOOP | IndexModeR700::GLOBAL => None,
+        }
+    }
+
+    /// Whether it counts from the place of the global registers.
+    pub const fn is_global(self) -> bool {
+        matches!(self, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X)
+    }
+}
+
+// A field that one family alone has comes last in its word: `WordInfo::without_last` is the word of the other family.
 word! {
     /// CF_DWORD0.
     pub struct CfDword0(u32) = "CF_DWORD0" {
         addr: u32 [31:0],
-    }
-    /// CF_DWORD1.
-    pub struct CfDword1R600(u32) = "CF_DWORD1" {
-        pop_count: u8 [2:0],
-        cf_const: u8 [7:3],
-        cond: Cond [9:8],
-        count: u8 [12:10],
-        call_count: u8 [18:13],
-        end_of_program: bool [21:21],
-        valid_pixel_mode: bool [22:22],
-        cf_inst: u8 [29:23],
-        whole_quad_mode: bool [30:30],
-        barrier: bool [31:31],
     }
     /// CF_DWORD1.
     pub struct CfDword1R700(u32) = "CF_DWORD1" {
@@ -697,12 +703,12 @@ word! {
         cond: Cond [9:8],
         count: u8 [12:10],
         call_count: u8 [18:13],
-        count_3: bool [19:19],
         end_of_program: bool [21:21],
         valid_pixel_mode: bool [22:22],
         cf_inst: u8 [29:23],
         whole_quad_mode: bool [30:30],
         barrier: bool [31:31],
+        count_3: bool [19:19],
     }
     /// CF_ALU_DWORD0.
     pub struct CfAluDword0(u32) = "CF_ALU_DWORD0" {
@@ -743,33 +749,7 @@ word! {
         elem_size: u8 [31:30],
     }
     /// CF_ALLOC_EXPORT_DWORD1_BUF.
-    pub struct CfAllocExportDword1BufR600(u32) = "CF_ALLOC_EXPORT_DWORD1_BUF" {
-        array_size: u16 [11:0],
-        comp_mask: u8 [15:12],
-        elem_loop: bool [16:16],
-        burst_count: u8 [20:17],
-        end_of_program: bool [21:21],
-        valid_pixel_mode: bool [22:22],
-        cf_inst: u8 [29:23],
-        whole_quad_mode: bool [30:30],
-        barrier: bool [31:31],
-    }
-    /// CF_ALLOC_EXPORT_DWORD1_SWIZ.
-    pub struct CfAllocExportDword1SwizR600(u32) = "CF_ALLOC_EXPORT_DWORD1_SWIZ" {
-        sel_x: Sel [2:0],
-        sel_y: Sel [5:3],
-        sel_z: Sel [8:6],
-        sel_w: Sel [11:9],
-        elem_loop: bool [16:16],
-        burst_count: u8 [20:17],
-        end_of_program: bool [21:21],
-        valid_pixel_mode: bool [22:22],
-        cf_inst: u8 [29:23],
-        whole_quad_mode: bool [30:30],
-        barrier: bool [31:31],
-    }
-    /// CF_ALLOC_EXPORT_DWORD1_BUF.
-    pub struct CfAllocExportDword1BufR700(u32) = "CF_ALLOC_EXPORT_DWORD1_BUF" {
+    pub struct CfAllocExportDword1Buf(u32) = "CF_ALLOC_EXPORT_DWORD1_BUF" {
         array_size: u16 [11:0],
         comp_mask: u8 [15:12],
         burst_count: u8 [20:17],
@@ -778,9 +758,10 @@ word! {
         cf_inst: u8 [29:23],
         whole_quad_mode: bool [30:30],
         barrier: bool [31:31],
+        elem_loop: bool [16:16],
     }
     /// CF_ALLOC_EXPORT_DWORD1_SWIZ.
-    pub struct CfAllocExportDword1SwizR700(u32) = "CF_ALLOC_EXPORT_DWORD1_SWIZ" {
+    pub struct CfAllocExportDword1Swiz(u32) = "CF_ALLOC_EXPORT_DWORD1_SWIZ" {
         sel_x: Sel [2:0],
         sel_y: Sel [5:3],
         sel_z: Sel [8:6],
@@ -791,6 +772,7 @@ word! {
         cf_inst: u8 [29:23],
         whole_quad_mode: bool [30:30],
         barrier: bool [31:31],
+        elem_loop: bool [16:16],
     }
     /// ALU_DWORD0.
     pub struct AluDword0(u32) = "ALU_DWORD0" {
@@ -889,28 +871,12 @@ word! {
         srf_mode_all: SrfMode [31:31],
     }
     /// VTX_DWORD2.
-    pub struct VtxDword2R600(u32) = "VTX_DWORD2" {
-        offset: u16 [15:0],
-        endian_swap: Endian [17:16],
-        const_buf_no_stride: bool [18:18],
-        mega_fetch: bool [19:19],
-    }
-    /// VTX_DWORD2.
     pub struct VtxDword2R700(u32) = "VTX_DWORD2" {
         offset: u16 [15:0],
         endian_swap: Endian [17:16],
         const_buf_no_stride: bool [18:18],
         mega_fetch: bool [19:19],
         alt_const: bool [20:20],
-    }
-    /// TEX_DWORD0.
-    pub struct TexDword0R600(u32) = "TEX_DWORD0" {
-        tex_inst: TexInst [4:0],
-        bc_frac_mode: bool [5:5],
-        fetch_whole_quad: bool [7:7],
-        resource_id: u8 [15:8],
-        src_gpr: u8 [22:16],
-        src_rel: bool [23:23],
     }
     /// TEX_DWORD0.
     pub struct TexDword0R700(u32) = "TEX_DWORD0" {

@@ -175,8 +175,7 @@ fn modified(operand: &Operand, modifiers: Modifiers) -> String {
 }
 
 fn of_memory(memory: &Memory, inst: &Inst) -> String {
-    let dst = of_dst(&inst.dst);
-    let [a, b, c] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    let Words { dst, a, b, c, mb, .. } = words(inst);
     let place = a.strip_prefix("the ").unwrap_or(&a);
     match memory {
         Memory::Ld => format!("{dst} becomes {a}."),
@@ -191,7 +190,7 @@ fn of_memory(memory: &Memory, inst: &Inst) -> String {
             };
             let times = match inst.src[1] {
                 Operand::None => String::new(),
-                _ => format!(", times {}", modified(&inst.src[1], inst.modifiers[1])),
+                _ => format!(", times {mb}"),
             };
             format!("{dst} becomes the interpolant {a}, {at}{times}.")
         }
@@ -239,8 +238,7 @@ fn atomic64_in_words(atomic: Atomic64, b: &str, c: &str) -> String {
 }
 
 fn of_group(group: &Group, inst: &Inst) -> String {
-    let dst = of_dst(&inst.dst);
-    let [a, b, _] = [0, 1, 2].map(|source| of_operand(&inst.src[source]));
+    let Words { dst, a, b, .. } = words(inst);
     match group {
         Group::Quadop { ops, from } => {
             let from = match from {

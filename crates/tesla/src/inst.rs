@@ -414,6 +414,13 @@ pub enum Operand {
     Special(Special),
 }
 
+impl Operand {
+    /// The memory operand, if it is one.
+    pub const fn mem(&self) -> Option<&Mem> {
+        if let Operand::Mem(mem) = self { Some(mem) } else { None }
+    }
+}
+
 /// Where a result goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Dst {

@@ -254,7 +254,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         lanes: Mask,
         act: impl Fn(&mut Self, Lane) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let increments = inst.src.iter().filter_map(mem_of).any(|mem| mem.increment);
+        let increments = inst.src.iter().filter_map(Operand::mem).any(|mem| mem.increment);
         // 3.4: the lane prefix of `mov` and `ld a[]`.
         for lane in lanes.lanes().filter(|lane| inst.lanes >> (lane.0 & 3) & 1 != 0) {
             act(self, lane)?;
@@ -266,7 +266,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     }
 
     fn increment(&mut self, inst: &Inst, lanes: Mask) {
-        for mem in inst.src.iter().filter_map(mem_of).filter(|mem| mem.increment) {
+        for mem in inst.src.iter().filter_map(Operand::mem).filter(|mem| mem.increment) {
             for lane in lanes.lanes() {
                 access::increment(self.warp, lane, mem);
             }
@@ -598,22 +598,7 @@ pub fn truth(yes: bool) -> Flags {
     if yes { Flags::S } else { Flags::Z }
 }
 
-fn mem_of(operand: &Operand) -> Option<&Mem> {
-    match operand {
-        Operand::Mem(mem) => Some(mem),
-        Operand::None
-        | Operand::R32(_)
-        | Operand::R16(_)
-        | Operand::R64(_)
-        | Operand::R128(_)
-        | Operand::Imm(_)
-        | Operand::A(_)
-        | Operand::C(_)
-        | Operand::Special(_) => None,
-    }
-}
-
 /// The memory operand that a load or store is about.
 fn place(inst: &Inst) -> Result<&Mem, Cause> {
-    mem_of(&inst.src[0]).ok_or(Cause::Undocumented("a load or store without a memory operand"))
+    inst.src[0].mem().ok_or(Cause::Undocumented("a load or store without a memory operand"))
 }

@@ -13,11 +13,11 @@ use crate::control::{self, CfWork, export_in_r600, tex_in_r600};
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{self, Meaning, Opcode, Unit};
 use crate::words::{
-    AluDword0, AluDword1Op2R600, AluDword1Op2R700, AluDword1Op3, CfAllocExportDword0,
-    CfAllocExportDword1BufR700, CfAllocExportDword1SwizR700, CfAluDword0, CfAluDword1R700, CfDword1R700,
-    CfInst, Cond, ExportInst, MemDsrDword0, MemDsrDword1, MemDswDword0, MemDswDword1, MemOp, MemRdDword0,
-    MemRdDword1, MemRdDword2, Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, VtxDword0,
-    VtxDword1Gpr, VtxDword1Sem, VtxDword2R700, VtxInst,
+    AluDword0, AluDword1Op2R600, AluDword1Op2R700, AluDword1Op3, CfAllocExportDword0, CfAllocExportDword1Buf,
+    CfAllocExportDword1Swiz, CfAluDword0, CfAluDword1R700, CfDword1R700, CfInst, Cond, ExportInst,
+    MemDsrDword0, MemDsrDword1, MemDswDword0, MemDswDword1, MemOp, MemRdDword0, MemRdDword1, MemRdDword2,
+    Omod, PredSel, Sel, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword1Sem,
+    VtxDword2R700, VtxInst,
 };
 
 /// Words and how to read them.
@@ -81,7 +81,7 @@ impl Reader<'_> {
         let low = CfAllocExportDword0::unpack_lenient(word0)?;
         let type_code = u32::from(low.type_code);
         // The mode bits are at the same places in both forms.
-        let high = CfAllocExportDword1BufR700::unpack_lenient(word1)?;
+        let high = CfAllocExportDword1Buf::unpack_lenient(word1)?;
         let control = Control {
             valid_pixel_mode: high.valid_pixel_mode,
             whole_quad_mode: high.whole_quad_mode,
@@ -92,7 +92,7 @@ impl Reader<'_> {
                 return Err(CodeFault::Unknown { field: "CF_INST", number: word1 >> 23 & 0x7f });
             }
             ExportInst::EXPORT | ExportInst::EXPORT_DONE => {
-                let swizzle = CfAllocExportDword1SwizR700::unpack_lenient(word1)?;
+                let swizzle = CfAllocExportDword1Swiz::unpack_lenient(word1)?;
                 let kind = match type_code {
                     0 => ExportKind::Pixel,
                     1 => ExportKind::Pos,

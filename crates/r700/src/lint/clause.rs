@@ -5,27 +5,18 @@ use crate::chip::Chip;
 use crate::code::{AluClause, AluOp, Code, Fetch, Group, Operand, TRANS};
 use crate::meaning::Meaning;
 use crate::uses::R;
-use crate::words::IndexModeR700;
 
 /// The component of AR that an instruction is indexed by.
 fn address(op: &AluOp) -> Option<usize> {
     let operand = |operand: &Operand| matches!(operand, Operand::Gpr { .. } | Operand::ConstantFile { .. });
     let indexed =
         op.dst_rel && op.writes() || op.read().iter().any(|source| source.rel && operand(&source.operand));
-    match op.index_mode {
-        _ if !indexed => None,
-        IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => Some(0),
-        IndexModeR700::AR_Y => Some(1),
-        IndexModeR700::AR_Z => Some(2),
-        IndexModeR700::AR_W => Some(3),
-        IndexModeR700::LOOP | IndexModeR700::GLOBAL => None,
-    }
+    op.index_mode.address().filter(|_| indexed)
 }
 
 /// Whether a register of the lane is written through an index.
 fn written_by_index(op: &&AluOp) -> bool {
-    let own = !matches!(op.index_mode, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X);
-    op.dst_rel && op.writes() && own
+    op.dst_rel && op.writes() && !op.index_mode.is_global()
 }
 
 impl Lint<'_> {

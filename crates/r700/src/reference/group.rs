@@ -20,16 +20,11 @@ impl Wave {
 
     /// What INDEX_MODE adds to a relative operand, for each lane.
     fn index(&self, mode: IndexModeR700) -> Result<[i32; LANES], Cause> {
-        if self.launch.environment.chip.family == Family::R600 && is_global(mode) {
+        if self.launch.environment.chip.family == Family::R600 && mode.is_global() {
             return Err(CodeFault::Unknown { field: "INDEX_MODE", number: mode.to_bits() }.into());
         }
-        let chan = match mode {
-            IndexModeR700::GLOBAL => return Ok([0; LANES]),
-            IndexModeR700::AR_X | IndexModeR700::GLOBAL_AR_X => 0,
-            IndexModeR700::AR_Y => 1,
-            IndexModeR700::AR_Z => 2,
-            IndexModeR700::AR_W => 3,
-            IndexModeR700::LOOP => return Ok([self.loop_offset(true)?; LANES]),
+        let Some(chan) = mode.address() else {
+            return Ok([self.loop_offset(mode == IndexModeR700::LOOP)?; LANES]);
         };
         if !self.clause.address_defined[chan] && self.strict() {
             return Err(Cause::AddressRegister(b"xyzw"[chan].into()));
@@ -84,7 +79,7 @@ impl Wave {
     /// What an indexed operand reads: a register of the lane, or a global one
     /// ([`Rule::GLOBAL_REGISTERS_ARE_COLUMNS`]).
     fn indexed(&mut self, mode: IndexModeR700, register: i32, chan: usize, lane: Lane) -> Result<u32, Cause> {
-        if is_global(mode) {
+        if mode.is_global() {
             return match self.global(register)? {
                 Some(global) => Ok(self.simd.global[global][chan][lane.index()]),
                 None => Ok(self.registers[chan].0[lane.index()]),
@@ -215,7 +210,7 @@ impl Wave {
         for lane in running.lanes() {
             let register = i32::from(op.dst_gpr) + index[lane.index()];
             let chan = usize::from(op.dst_chan);
-            if is_global(op.index_mode) {
+            if op.index_mode.is_global() {
                 if let Some(global) = self.global(register)? {
                     self.simd.global[global][chan][lane.index()] = values[lane.index()];
                 }
@@ -424,11 +419,6 @@ impl Default for Writes {
             predicate: None,
         }
     }
-}
-
-/// Whether indexed operands are global registers.
-fn is_global(mode: IndexModeR700) -> bool {
-    matches!(mode, IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X)
 }
 
 fn each(lanes: Mask, mut act: impl FnMut(usize)) {

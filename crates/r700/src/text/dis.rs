@@ -1,6 +1,7 @@
 //! Words to text.
 
 use reconverge_isa::limits::NESTING;
+use reconverge_isa::read::{push_decimal, push_word};
 use reconverge_isa::{FieldValue, Mark};
 
 use super::attr::{self, Attr};
@@ -158,28 +159,13 @@ impl Dis<'_> {
         self.out.text.push_str(text);
     }
 
-    fn number(&mut self, mut value: u32) {
-        let mut digits = [0; 10];
-        let mut at = 10;
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (value % 10) as u8;
-            value /= 10;
-            if value == 0 {
-                break;
-            }
-        }
-        for &digit in &digits[at..] {
-            self.out.text.push(digit.into());
-        }
+    fn number(&mut self, value: u32) {
+        push_decimal(value, &mut self.out.text);
     }
 
     fn hex(&mut self, value: u32) {
         self.push("0x");
-        for shift in (0..8).rev() {
-            let digit = b"0123456789abcdef"[(value >> (4 * shift) & 15) as usize];
-            self.out.text.push(digit.into());
-        }
+        push_word(value, &mut self.out.text);
     }
 
     fn chan(&mut self, chan: u32) {
@@ -377,19 +363,14 @@ impl Dis<'_> {
         self.push(" ");
         self.cf_text(words);
         self.end_line(addr, 2);
-        let push_before = word1 >> 29 & 1 != 0 && word1 >> 26 & 15 == AluForm::ALU_PUSH_BEFORE as u32;
-        let pops = if word1 >> 29 & 1 != 0 {
-            match word1 >> 26 & 15 {
-                10 => 1,
-                11 => 2,
-                _ => 0,
-            }
-        } else {
-            0
-        };
         if self.options.structure {
-            self.indent = self.indent.saturating_sub(pops);
-            if push_before || inst.is_some_and(opens) {
+            let form = AluForm::from_bits(word1 >> 26 & 15, 4).filter(|_| word1 >> 29 & 1 != 0);
+            match form {
+                Some(AluForm::ALU_POP_AFTER) => self.indent = self.indent.saturating_sub(1),
+                Some(AluForm::ALU_POP2_AFTER) => self.indent = self.indent.saturating_sub(2),
+                _ => {}
+            }
+            if form == Some(AluForm::ALU_PUSH_BEFORE) || inst.is_some_and(opens) {
                 self.indent += 1;
             }
         }

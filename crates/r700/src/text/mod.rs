@@ -12,51 +12,13 @@ pub use asm::{Assembled, assemble, assemble_all};
 pub use dis::{Disassembly, Options, disassemble, disassemble_into};
 pub(crate) use dis::{Home, home, instruction};
 
-use std::sync::LazyLock;
-
-use reconverge_isa::FieldValue;
-
 use crate::chip::Family;
 use crate::code::{self, is_op3, literal_pairs};
-use crate::meaning::{self, Unit};
-use crate::words::{Op2, Op3};
+use crate::meaning::{self, Opcode, Unit};
 
-/// What the text needs to know about an ALU opcode.
-#[derive(Clone, Copy)]
-struct AluRow {
-    name: &'static str,
-    sources: u8,
-    unit: Unit,
-}
-
-type Rows = [Option<AluRow>; 128];
-
-/// The OP2 rows of both families; an opcode of the other family keeps its name.
-static OP2: LazyLock<[Rows; 2]> = LazyLock::new(|| {
-    [Family::R600, Family::R700].map(|family| {
-        let mut rows = [None; 128];
-        for &code in Op2::ALL {
-            let opcode = meaning::op2(code, family).or_else(|| meaning::op2(code, Family::R600));
-            rows[code as usize] =
-                opcode.map(|op| AluRow { name: op.name, sources: op.sources, unit: op.unit });
-        }
-        rows
-    })
-});
-
-/// The OP3 rows.
-static OP3: LazyLock<[Option<AluRow>; 32]> = LazyLock::new(|| {
-    std::array::from_fn(|number| {
-        let opcode = meaning::op3(Op3::from_bits(number as u32, 5)?);
-        Some(AluRow { name: opcode.name, sources: 3, unit: opcode.unit })
-    })
-});
-
-fn op2_rows(family: Family) -> &'static Rows {
-    match family {
-        Family::R600 => &OP2[0],
-        Family::R700 => &OP2[1],
-    }
+/// The OP2 opcode with this number; one of the other family keeps its name.
+fn op2_row(number: u32, family: Family) -> Option<&'static Opcode> {
+    meaning::op2_row(number, family).or_else(|| meaning::op2_row(number, Family::R600))
 }
 
 /// The lowest bit of ALU_INST in an OP2 word.
@@ -91,12 +53,10 @@ const INLINE: [(u32, &str); 10] = [
 ];
 
 /// What is known of the opcode of an ALU word pair; `None` for an unassigned number.
-fn alu_row(word1: u32, family: Family) -> Option<AluRow> {
-    if is_op3(word1) {
-        OP3[(word1 >> 13 & 31) as usize]
-    } else {
-        let number = (word1 & 0x3ffff) >> op2_shift(family);
-        op2_rows(family).get(number as usize).copied().flatten()
+fn alu_row(word1: u32, family: Family) -> Option<&'static Opcode> {
+    match is_op3(word1) {
+        true => meaning::op3_row(word1 >> 13 & 31),
+        false => op2_row((word1 & 0x3ffff) >> op2_shift(family), family),
     }
 }
 

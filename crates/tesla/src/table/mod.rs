@@ -131,12 +131,20 @@ fn wide_integer(wide: bool, signed: bool) -> convert64::Integer {
     convert64::Integer { wide, signed }
 }
 
-fn atom(draft: &Draft, atomic: Atomic, atomic64: Atomic64) -> Op {
-    if draft.wide {
-        Op::Memory(Memory::Atom64 { atomic: atomic64 })
-    } else {
-        Op::Memory(Memory::Atom { atomic, signed: draft.signed[0] })
-    }
+fn atom32(draft: &Draft, atomic: Atomic) -> Op {
+    Op::Memory(Memory::Atom { atomic, signed: draft.signed[0] })
+}
+
+fn atom(draft: &Draft, atomic: Atomic, wide: Atomic64) -> Op {
+    if draft.wide { Op::Memory(Memory::Atom64 { atomic: wide }) } else { atom32(draft, atomic) }
+}
+
+fn red32(draft: &Draft, atomic: Atomic) -> Op {
+    Op::Memory(Memory::Red { atomic, signed: draft.signed[0] })
+}
+
+fn red(draft: &Draft, atomic: Atomic, wide: Atomic64) -> Op {
+    if draft.wide { Op::Memory(Memory::Red64 { atomic: wide }) } else { red32(draft, atomic) }
 }
 
 fn tex(draft: &Draft, op: TexOp, cube: bool) -> Op {

@@ -2,7 +2,7 @@
 
 use reconverge_isa::limits::NESTING;
 use reconverge_isa::program::Module;
-use reconverge_isa::read::{Labels, NoReading, push_hex};
+use reconverge_isa::read::{Labels, NoReading, push_hex, push_word};
 use reconverge_isa::{Mark, Program};
 
 use crate::decode::{decode, joined, length};
@@ -11,7 +11,7 @@ use crate::parts::here;
 use crate::table::TABLE;
 
 use super::notes::{About, Notes, push_comment};
-use super::state::{push_name, push_program, push_word};
+use super::state::{push_name, push_program};
 
 /// How a listing looks. Whatever it is, the assembler takes it back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use reconverge_isa::Program;
 use reconverge_isa::program::{ConstantBlock, Module, Place, Sampler};
-use reconverge_isa::read::{push_decimal, push_hex};
+use reconverge_isa::read::{push_decimal, push_hex, push_word};
 
 use super::asm::PARAMETERS;
 use super::notes::{About, push_comment};
@@ -181,11 +181,4 @@ pub(super) fn push_name(name: &str, out: &mut String) {
         if matches!(c, ';' | '/') { out.extend(c.escape_unicode()) } else { out.extend(c.escape_default()) }
     }
     out.push('"');
-}
-
-/// Eight hexadecimal digits.
-pub(super) fn push_word(word: u32, out: &mut String) {
-    for place in (0..8).rev() {
-        out.push(char::from(b"0123456789abcdef"[(word >> (4 * place) & 15) as usize]));
-    }
 }

@@ -42,13 +42,10 @@ pub(super) enum Index {
 
 /// The index of a mode; `None` for global registers.
 pub(super) fn index(mode: IndexModeR700) -> Option<Index> {
-    match mode {
-        IndexModeR700::AR_X => Some(Index::Address(0)),
-        IndexModeR700::AR_Y => Some(Index::Address(1)),
-        IndexModeR700::AR_Z => Some(Index::Address(2)),
-        IndexModeR700::AR_W => Some(Index::Address(3)),
-        IndexModeR700::LOOP => Some(Index::Loop),
-        IndexModeR700::GLOBAL | IndexModeR700::GLOBAL_AR_X => None,
+    match mode.address() {
+        _ if mode.is_global() => None,
+        Some(chan) => Some(Index::Address(chan)),
+        None => Some(Index::Loop),
     }
 }
 
@@ -100,22 +97,14 @@ impl Lowering<'_> {
     ) -> bool {
         let known = |op: &AluOp| {
             let meaning = match op.opcode.meaning {
-                Meaning::MovaLoop(_) | Meaning::Cube | Meaning::Double(_) => false,
-                Meaning::Nothing
-                | Meaning::Float1(_)
-                | Meaning::Float2(_)
-                | Meaning::Float3(..)
-                | Meaning::Bits1(_)
-                | Meaning::Bits2(_)
-                | Meaning::Bits3(_)
-                | Meaning::PredSet(_)
-                | Meaning::Kill(_)
-                | Meaning::Mova(_) => true,
+                meaning if meaning.is_result_only() => true,
+                Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
                 // The other slots see no indexed operand of lanes that the predicate keeps out.
                 Meaning::Reduce(_) if op.pred_sel.is_some() && op.read().iter().any(indexes_register) => {
                     false
                 }
                 Meaning::Reduce(_) => self.across(op, false).is_some(),
+                _ => false,
             };
             let previous = |slot: usize| defined[slot] || !self.strict;
             let index = || match index(op.index_mode) {
@@ -138,23 +127,7 @@ impl Lowering<'_> {
             });
             let destination = if op.dst_rel {
                 // Of what writes more than its result the order matters.
-                let result = match op.opcode.meaning {
-                    Meaning::Float1(_)
-                    | Meaning::Float2(_)
-                    | Meaning::Float3(..)
-                    | Meaning::Bits1(_)
-                    | Meaning::Bits2(_)
-                    | Meaning::Bits3(_) => true,
-                    Meaning::Nothing
-                    | Meaning::PredSet(_)
-                    | Meaning::Kill(_)
-                    | Meaning::Mova(_)
-                    | Meaning::MovaLoop(_)
-                    | Meaning::Reduce(_)
-                    | Meaning::Cube
-                    | Meaning::Double(_) => false,
-                };
-                result && op.write && index()
+                op.opcode.meaning.is_result_only() && op.write && index()
             } else {
                 !op.write || self.destination(op).is_some()
             };

@@ -7,12 +7,13 @@ use reconverge_isa::source::{parse_number, suggest};
 use reconverge_isa::{Diagnostic, Span};
 
 use super::super::attr;
-use super::super::{CHANS, INLINE, LITERAL, OP3, op2_rows, op2_shift};
+use super::super::{CHANS, INLINE, LITERAL, op2_row, op2_shift};
 use super::Asm;
 use super::lex::{Parse, Token, chan_of, wrong};
 use super::operand::{attribute, bracketed_literal, indexed, is_minus_one, literal, split_chan};
 use crate::chip::Family;
 use crate::code::{is_op3, literal_pairs};
+use crate::words::{Op2, Op3};
 
 /// The group that is being read.
 #[derive(Default)]
@@ -34,12 +35,10 @@ enum Code {
 fn opcode(name: &str, family: Family) -> Option<Code> {
     static NAMES: LazyLock<[HashMap<&'static str, Code>; 2]> = LazyLock::new(|| {
         [Family::R600, Family::R700].map(|family| {
-            let op3 = (0..)
-                .zip(OP3.iter())
-                .filter_map(|(number, row)| Some((row.as_ref()?.name, Code::Op3(number))));
-            let op2 = (0..).zip(op2_rows(family)).filter_map(|(number, row)| {
-                let row = row.as_ref()?;
-                Some((row.name, Code::Op2(number, row.sources)))
+            let op3 = Op3::ALL.iter().map(|code| (code.name(), Code::Op3(*code as u32)));
+            let op2 = Op2::ALL.iter().filter_map(|code| {
+                let row = op2_row(*code as u32, family)?;
+                Some((row.name, Code::Op2(*code as u32, row.sources)))
             });
             op3.chain(op2).collect()
         })
@@ -65,7 +64,8 @@ impl Asm<'_> {
             Some(Code::Op2(number, sources)) => ([0, number << shift], sources, attr::op2(family)),
             Some(Code::Op3(number)) => ([0, number << 13], 3, attr::OP3),
             None => {
-                let known = op2_rows(family).iter().chain(OP3.iter()).flatten().map(|row| row.name);
+                let op2 = Op2::ALL.iter().map(|code| code.name());
+                let known = op2.chain(Op3::ALL.iter().map(|code| code.name()));
                 return Err(wrong(head, "unknown ALU instruction").help(suggest(head.text, known)));
             }
         };
