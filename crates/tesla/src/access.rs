@@ -11,7 +11,7 @@ use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::interpolate::Position;
 use crate::spaces::{Shared, aligned, load_global, store_global};
 use crate::state::Warp;
-use crate::trap::{self, Access as Kind, Cause};
+use crate::trap::{Access as Kind, Cause};
 
 /// The byte address of a memory operand for a lane. Neither aligned nor checked.
 ///
@@ -66,24 +66,21 @@ pub fn load<G: Store>(
 ) -> Result<u128, Cause> {
     let bytes = mem.access.bytes();
     let at = aligned(address, bytes);
-    let outside = |space| Cause::Memory { space, access: Kind::Read, address, bytes };
+    let outside = Cause::Memory { space: mem.space, access: Kind::Read, address, bytes };
     let raw = match mem.space {
         Space::Const(bank) => u128::from(context.setup.constants.read(bank, at, bytes)),
-        Space::Shared => u128::from(shared.read(at, bytes).ok_or(outside(trap::Space::Shared))?),
+        Space::Shared => u128::from(shared.read(at, bytes).ok_or(outside)?),
         Space::Local => {
-            let bytes = warp.local(lane, at, bytes).ok_or(outside(trap::Space::Local))?;
+            let bytes = warp.local(lane, at, bytes).ok_or(outside)?;
             bytes.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))
         }
         Space::Global(segment) => context
             .segments
             .address(segment, at, bytes)
             .and_then(|place| load_global(global, place, bytes))
-            .ok_or(outside(trap::Space::Global(segment)))?,
-        Space::Attribute => {
-            part_of_word(input(context, warp, lane, trap::Space::Attribute, at, Position::Centre)?, at)
-        }
-        Space::Varying => {
-            part_of_word(input(context, warp, lane, trap::Space::Varying, at, Position::Centre)?, at)
+            .ok_or(outside)?,
+        Space::Attribute | Space::Varying => {
+            part_of_word(input(context, warp, lane, mem.space, at, Position::Centre)?, at)
         }
         Space::Primitive => part_of_word(primitive(context, at)?, at),
         Space::Output => part_of_word(warp.output(lane, at as usize / 4), at),
@@ -111,11 +108,11 @@ pub fn store<G: Store>(
 ) -> Result<(), Cause> {
     let bytes = mem.access.bytes();
     let at = aligned(address, bytes);
-    let outside = |space| Cause::Memory { space, access: Kind::Write, address, bytes };
+    let outside = Cause::Memory { space: mem.space, access: Kind::Write, address, bytes };
     match mem.space {
-        Space::Shared => shared.write(at, bytes, value as u32).ok_or(outside(trap::Space::Shared)),
+        Space::Shared => shared.write(at, bytes, value as u32).ok_or(outside),
         Space::Local => {
-            let place = warp.local_mut(lane, at, bytes).ok_or(outside(trap::Space::Local))?;
+            let place = warp.local_mut(lane, at, bytes).ok_or(outside)?;
             place.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
             Ok(())
         }
@@ -123,7 +120,7 @@ pub fn store<G: Store>(
             .segments
             .address(segment, at, bytes)
             .and_then(|place| store_global(global, place, bytes, value))
-            .ok_or(outside(trap::Space::Global(segment))),
+            .ok_or(outside),
         Space::Output => {
             warp.set_output(lane, at as usize / 4, value as u32);
             Ok(())
@@ -151,7 +148,7 @@ pub fn atomic<G: Store>(
     let bytes = mem.access.bytes();
     let at = aligned(address, bytes);
     let Space::Global(segment) = mem.space else { return Err(Cause::Undocumented("an atomic outside g[]")) };
-    let outside = Cause::Memory { space: trap::Space::Global(segment), access: kind, address, bytes };
+    let outside = Cause::Memory { space: mem.space, access: kind, address, bytes };
     let place = context.segments.address(segment, at, bytes).ok_or_else(|| outside.clone())?;
     let old = load_global(global, place, bytes).ok_or_else(|| outside.clone())? as u64;
     store_global(global, place, bytes, u128::from(new(old))).ok_or(outside)?;
@@ -166,7 +163,7 @@ pub fn input(
     context: &Context,
     warp: &Warp,
     lane: Lane,
-    space: trap::Space,
+    space: Space,
     address: u32,
     position: Position,
 ) -> Result<u32, Cause> {
@@ -182,7 +179,7 @@ fn primitive(context: &Context, address: u32) -> Result<u32, Cause> {
     match (context.vertices.get(address as usize / 4), context.mode) {
         (Some(word), _) => Ok(*word),
         (None, Mode::Lenient) => Ok(0),
-        (None, Mode::Strict) => Err(Cause::NoInput { space: trap::Space::Primitive, address }),
+        (None, Mode::Strict) => Err(Cause::NoInput { space: Space::Primitive, address }),
     }
 }
 

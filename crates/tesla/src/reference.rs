@@ -21,7 +21,7 @@ use crate::lane::{Flags, quad};
 use crate::meaning::{self, Operands};
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
 use crate::texture::{self, Read, Request};
-use crate::trap::{self, Access, Cause};
+use crate::trap::{Access, Cause, Space};
 
 /// The reference interpreter as an engine.
 #[derive(Clone, Copy, Debug)]
@@ -385,7 +385,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
     fn interp(&mut self, inst: &Inst, position: Position, lane: Lane) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
-        let value = access::input(self.context, self.warp, lane, trap::Space::Varying, address, position)
+        let value = access::input(self.context, self.warp, lane, Space::Varying, address, position)
             .map_err(only(lane))?;
         let value = match inst.src[1] {
             Operand::None => value,

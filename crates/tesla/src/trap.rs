@@ -8,29 +8,12 @@ use reconverge_isa::limits::INSTRUCTIONS;
 use thiserror::Error;
 
 use crate::flow::Fault;
-
-/// A memory space that has bounds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Space {
-    /// l[]
-    Local,
-    /// s[]
-    Shared,
-    /// g0[] to g15[]
-    Global(u8),
-    /// a[]
-    Attribute,
-    /// p[]
-    Primitive,
-    /// v[]
-    Varying,
-    /// o[]
-    Output,
-}
+pub use crate::inst::Space;
 
 impl fmt::Display for Space {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Space::Const(index) => write!(f, "c{index}[]"),
             Space::Local => f.write_str("l[]"),
             Space::Shared => f.write_str("s[]"),
             Space::Global(index) => write!(f, "g{index}[]"),

@@ -44,69 +44,44 @@ const fn pair([low, high]: [u32; 2]) -> u64 {
 /// The operation of a row, given the values of its parts.
 type Meaning = fn(&Draft) -> Op;
 
-const fn row(
-    id: &'static str,
-    names: &'static str,
-    long: bool,
-    [fixed, mask]: [u64; 2],
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    assert!(fixed & !mask == 0, "a fixed bit outside the mask");
-    Row { id, names, long, fixed, mask, default: 0, scope: ALL, parts, meaning, source }
+/// A function that makes rows of a form: the type of its bits, the length, the default, and the bits as a double word.
+macro_rules! form {
+    ($(#[$doc:meta])* $name:ident, $Bits:ty, $long:literal, $default:expr, |$bits:ident| $joined:expr) => {
+        $(#[$doc])*
+        const fn $name(
+            id: &'static str,
+            names: &'static str,
+            fixed: $Bits,
+            mask: $Bits,
+            source: &'static str,
+            parts: &'static [Part<Draft>],
+            meaning: Meaning,
+        ) -> Row {
+            let $bits = fixed;
+            let fixed = $joined;
+            let $bits = mask;
+            let mask = $joined;
+            assert!(fixed & !mask == 0, "a fixed bit outside the mask");
+            Row { id, names, long: $long, fixed, mask, default: $default, scope: ALL, parts, meaning, source }
+        }
+    };
 }
 
-/// One word: its bits, and which of them count.
-const fn short(
-    id: &'static str,
-    names: &'static str,
-    fixed: u32,
-    mask: u32,
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    row(id, names, false, [fixed as u64, mask as u64], source, parts, meaning)
+form! {
+    /// One word: its bits, and which of them count.
+    short, u32, false, 0, |bits| bits as u64
 }
-
-/// Two words, the second one ending in 3.
-const fn immediate(
-    id: &'static str,
-    names: &'static str,
-    fixed: u32,
-    mask: u32,
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    row(id, names, true, [pair([fixed, 3]), pair([mask, 3])], source, parts, meaning)
+form! {
+    /// Two words, the second one ending in 3.
+    immediate, u32, true, 0, |bits| pair([bits, 3])
 }
-
-/// Two words without a predicate.
-const fn control(
-    id: &'static str,
-    names: &'static str,
-    fixed: [u32; 2],
-    mask: [u32; 2],
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    row(id, names, true, [pair(fixed), pair(mask)], source, parts, meaning)
+form! {
+    /// Two words without a predicate.
+    control, [u32; 2], true, 0, |bits| pair(bits)
 }
-
-/// Two words with a predicate, which is "always" unless the text has one.
-const fn predicated(
-    id: &'static str,
-    names: &'static str,
-    fixed: [u32; 2],
-    mask: [u32; 2],
-    source: &'static str,
-    parts: &'static [Part<Draft>],
-    meaning: Meaning,
-) -> Row {
-    Row { default: PREDICATE_ALWAYS, ..control(id, names, fixed, mask, source, parts, meaning) }
+form! {
+    /// Two words with a predicate, which is "always" unless the text has one.
+    predicated, [u32; 2], true, PREDICATE_ALWAYS, |bits| pair(bits)
 }
 
 /// A product of 16-bit sources.
