@@ -111,9 +111,6 @@ pub enum Cause {
     /// Something that the documents do not describe.
     #[error("{0}: not documented, so it cannot be executed")]
     Undocumented(&'static str),
-    /// An atomic operation code that traps.
-    #[error("atomic operation {0} does not exist")]
-    NoAtomic(u8),
 }
 
 /// Warps and barriers in words.

@@ -26,7 +26,7 @@ use reconverge_simt::wide::Table;
 use self::arithmetic::place_of;
 use super::bodies::{CONDITIONS, Predicate};
 use super::lanes::{ACTIVE, Handler, PREDICATED, Tables, handler};
-use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
+use super::operands::{Operation, Place};
 use super::words::Transfer;
 use crate::access::extended;
 use crate::barrier::Count;
@@ -321,32 +321,40 @@ pub(super) fn lower(
     singly: bool,
 ) -> Lowered {
     count_lowered();
-    let mut lower = Lower {
-        context,
-        level,
-        registers,
-        shared_bytes,
-        inputs,
-        operations: Vec::new(),
-        templates: Vec::new(),
-        accesses: Vec::new(),
+    let slots = context.code.words().len();
+    let leaders = flow::leaders(context);
+    let layout = Layout::new(registers + FIXED);
+    let tables = Tables {
         generals: Vec::new(),
         textures: Vec::new(),
         quads: Vec::new(),
-        constants: Vec::new(),
-        constant_places: HashMap::new(),
-        uniforms: HashMap::new(),
-        layout: Layout::new(registers + FIXED),
+        chip: context.setup.chip,
+        modes: context.setup.modes,
+        mask: layout.place(registers + MASK),
+        layout,
     };
-    let slots = context.code.words().len();
-    let leaders = flow::leaders(context);
-    let mut entries = vec![None; slots];
-    let mut starts = vec![NONE; slots];
-    let mut blocks: Vec<Block> = Vec::new();
-    let mut insides = Vec::new();
+    let lowered = Lowered {
+        operations: Vec::new(),
+        templates: Vec::new(),
+        blocks: Vec::new(),
+        inside: Vec::new(),
+        diamonds: Vec::new(),
+        conditionals: Vec::new(),
+        accesses: Vec::new(),
+        starts: vec![NONE; slots],
+        entries: vec![None; slots],
+        tables,
+        shared: shared_bytes as u32,
+        registers,
+        constants: Vec::new(),
+        room: vec![Row::ZERO; FIXED],
+        uniforms: HashMap::new(),
+    };
+    let constant_places = HashMap::new();
+    let mut lower = Lower { context, level, shared_bytes, inputs, constant_places, lowered };
     let mut place = 0;
     while place < slots {
-        let start = lower.operations.len() as u32;
+        let start = lower.lowered.operations.len() as u32;
         let mut block = Block {
             start,
             end: start,
@@ -367,9 +375,9 @@ pub(super) fn lower(
                 place += 1;
                 break;
             };
-            entries[place] = Some((blocks.len() as u32, block.size));
+            lower.lowered.entries[place] = Some((lower.lowered.blocks.len() as u32, block.size));
             if block.size == 0 {
-                starts[place] = blocks.len() as u32;
+                lower.lowered.starts[place] = lower.lowered.blocks.len() as u32;
                 block.join = inst.end == End::Join;
             }
             inside.places.push(place);
@@ -378,25 +386,25 @@ pub(super) fn lower(
             block.last_pc = context.code.base() + 4 * place as u32;
             block.next = block.last_pc + inst.form.bytes();
             place += inst.form.words() as usize;
-            let before = lower.operations.len();
+            let before = lower.lowered.operations.len();
             match lower.instruction(inst) {
                 Some(Lowering::Straight) => {
-                    block.end = lower.operations.len() as u32;
+                    block.end = lower.lowered.operations.len() as u32;
                     inside.ends.push(block.end);
                     block.exit = inst.end == End::Exit;
                 }
                 Some(Lowering::Last(last)) => {
                     block.end = match last {
-                        Last::Memory(number) => lower.accesses[number as usize].after.start,
-                        _ => lower.operations.len() as u32,
+                        Last::Memory(number) => lower.lowered.accesses[number as usize].after.start,
+                        _ => lower.lowered.operations.len() as u32,
                     };
                     block.last = last;
                     block.exit = inst.end == End::Exit;
                     break;
                 }
                 None => {
-                    lower.operations.truncate(before);
-                    lower.templates.truncate(before);
+                    lower.lowered.operations.truncate(before);
+                    lower.lowered.templates.truncate(before);
                     block.last = Last::Reference;
                     break;
                 }
@@ -409,75 +417,43 @@ pub(super) fn lower(
             block.chained = block.size;
         }
         if block.size > 0 {
-            blocks.push(block);
-            insides.push(inside);
+            lower.lowered.blocks.push(block);
+            lower.lowered.inside.push(inside);
         }
     }
-    flow::link(context, &starts, &mut blocks);
-    let diamonds: Vec<_> =
-        blocks.iter().map(|block| flow::diamond(context, &starts, &blocks, block)).collect();
-    let conditionals =
-        blocks.iter().map(|block| flow::conditional(context, &starts, &blocks, &diamonds, block)).collect();
-    let mut room = vec![Row::ZERO; FIXED];
-    room.extend(lower.constants.iter().map(|value| Row([value.unwrap_or(0); WARP])));
-    let tables = Tables {
-        generals: lower.generals,
-        textures: lower.textures,
-        quads: lower.quads,
-        chip: context.setup.chip,
-        modes: context.setup.modes,
-        mask: lower.layout.place(registers + MASK),
-        layout: lower.layout,
-    };
-    Lowered {
-        operations: lower.operations,
-        templates: lower.templates,
-        blocks,
-        inside: insides,
-        diamonds,
-        conditionals,
-        accesses: lower.accesses,
-        starts,
-        entries,
-        tables,
-        shared: shared_bytes as u32,
-        registers,
-        constants: lower.constants,
-        room,
-        uniforms: lower.uniforms,
-    }
+    let mut lowered = lower.lowered;
+    flow::link(context, &lowered.starts, &mut lowered.blocks);
+    let Lowered { starts, blocks, .. } = &lowered;
+    lowered.diamonds = blocks.iter().map(|block| flow::diamond(context, starts, blocks, block)).collect();
+    let Lowered { starts, blocks, diamonds, .. } = &lowered;
+    lowered.conditionals =
+        blocks.iter().map(|block| flow::conditional(context, starts, blocks, diamonds, block)).collect();
+    let constants = lowered.constants.iter().map(|value| Row([value.unwrap_or(0); WARP]));
+    lowered.room.extend(constants);
+    lowered
 }
 
+/// Lowering of a program.
 struct Lower<'a> {
     context: &'a Context,
     level: Level,
-    registers: usize,
     shared_bytes: usize,
     inputs: BTreeSet<u32>,
-    operations: Vec<(Handler, Operation)>,
-    templates: Vec<Template>,
-    accesses: Vec<Access>,
-    generals: Vec<GeneralOperands>,
-    textures: Vec<Tex>,
-    quads: Vec<Quad>,
-    /// By row after the first ones: the value, `None` for one of c[].
-    constants: Vec<Option<u32>>,
     constant_places: HashMap<u32, Place>,
-    uniforms: HashMap<Uniform, Place>,
-    layout: Layout<WARP>,
+    lowered: Lowered,
 }
 
 impl Lower<'_> {
     fn zero(&self) -> Place {
-        self.layout.place(self.registers + ZERO)
+        self.lowered.tables.layout.place(self.lowered.registers + ZERO)
     }
 
     fn sink(&self) -> Place {
-        self.layout.place(self.registers + SINK)
+        self.lowered.tables.layout.place(self.lowered.registers + SINK)
     }
 
     fn temporary(&self, number: usize) -> Place {
-        self.layout.place(self.registers + TEMPORARIES + number)
+        self.lowered.tables.layout.place(self.lowered.registers + TEMPORARIES + number)
     }
 
     /// A row of a value; `None` when there are too many to number.
@@ -495,26 +471,26 @@ impl Lower<'_> {
 
     /// The row of a constant in c[]; `None` when there are too many to number.
     fn uniform_place(&mut self, uniform: Uniform) -> Option<Place> {
-        if let Some(place) = self.uniforms.get(&uniform) {
+        if let Some(place) = self.lowered.uniforms.get(&uniform) {
             return Some(*place);
         }
         let place = self.add_row(None)?;
-        self.uniforms.insert(uniform, place);
+        self.lowered.uniforms.insert(uniform, place);
         Some(place)
     }
 
     fn add_row(&mut self, value: Option<u32>) -> Option<Place> {
-        if self.layout.rows() >= MOST_ROWS {
+        if self.lowered.tables.layout.rows() >= MOST_ROWS {
             return None;
         }
-        self.constants.push(value);
-        Some(self.layout.add())
+        self.lowered.constants.push(value);
+        Some(self.lowered.tables.layout.add())
     }
 
     /// A register for reading: those beyond the count read 0. (1.4)
     fn register(&self, register: u8) -> Place {
         match usize::from(register) {
-            register if register < self.registers => self.layout.place(register),
+            register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
             _ => self.zero(),
         }
     }
@@ -522,7 +498,7 @@ impl Lower<'_> {
     /// A register for writing: those beyond the count swallow writes. (1.4)
     fn target(&self, register: u8) -> Place {
         match usize::from(register) {
-            register if register < self.registers => self.layout.place(register),
+            register if register < self.lowered.registers => self.lowered.tables.layout.place(register),
             _ => self.sink(),
         }
     }
@@ -550,8 +526,8 @@ impl Lower<'_> {
     }
 
     fn push_as(&mut self, handler: Handler, operation: Operation, template: Template) {
-        self.operations.push((handler, operation));
-        self.templates.push(template);
+        self.lowered.operations.push((handler, operation));
+        self.lowered.templates.push(template);
     }
 
     /// `None`: the reference interpreter executes it.
@@ -559,7 +535,7 @@ impl Lower<'_> {
         if let Op::Control(control) = inst.op {
             return self.control(control, inst.guard).map(Lowering::Last);
         }
-        if inst.gate().is_some_and(|register| usize::from(register) >= self.registers) {
+        if inst.gate().is_some_and(|register| usize::from(register) >= self.lowered.registers) {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
         match &inst.op {

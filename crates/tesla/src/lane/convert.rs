@@ -5,6 +5,7 @@
 use reconverge_simt::float::{self as host, Format};
 
 use super::float::{self, Saturate};
+use super::integer::plain;
 use super::{Flags, Modifiers, Rounding, Width};
 
 /// An integer type of a conversion.
@@ -68,20 +69,13 @@ impl Integer {
     }
 }
 
-/// Cut to the destination register, with Z and S.
-#[inline(always)]
-fn finish(width: Width, result: u32) -> (u32, Flags) {
-    let result = result & width.mask();
-    (result, Flags::of(result == 0, result & width.top() != 0, false, false))
-}
-
 /// cvt, integer to integer, saturating. A byte result is extended to the `register` it is written to.
 ///
 /// For 16- and 32-bit results `register` is of that width.
 #[inline(always)]
 pub fn i2i(to: Integer, register: Width, from: Integer, modifiers: Modifiers, x: u32) -> (u32, Flags) {
     let (negative, magnitude) = from.source(x, modifiers);
-    finish(register, to.clamp(negative, magnitude))
+    plain(register, to.clamp(negative, magnitude))
 }
 
 /// cvt, integer to f32. Zero with `neg` is -0.
@@ -161,7 +155,7 @@ pub fn f2i(
         false if negative => 0,
         false => magnitude.min(to.mask()),
     };
-    finish(to, result)
+    plain(to, result)
 }
 
 /// The magnitude of an f32 that is a whole number, at most 2^32 - 1; 0 for a NaN.

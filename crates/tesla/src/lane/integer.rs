@@ -204,7 +204,7 @@ fn shifted(width: Width, x: u32, result: u32, count: u32, carry: bool) -> (u32, 
 
 /// The result cut to its width, with Z and S only.
 #[inline(always)]
-fn plain(width: Width, result: u32) -> (u32, Flags) {
+pub(super) fn plain(width: Width, result: u32) -> (u32, Flags) {
     let result = result & width.mask();
     (result, Flags::of(result == 0, result & width.top() != 0, false, false))
 }

@@ -18,11 +18,11 @@ impl Lower<'_> {
         operation.c = inst.guard.c;
         let mut high = [self.zero(); 3];
         let transfer = self.sources(inst, &mut operation, &mut high, set)?;
-        let after = self.operations.len();
+        let after = self.lowered.operations.len();
         self.result(op, inst, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
-            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.lowered.operations.len())),
         })
     }
 
@@ -191,10 +191,10 @@ impl Lower<'_> {
         let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
             Some(code) => code,
             None => {
-                operation.number = u32::try_from(self.generals.len()).ok()?;
+                operation.number = u32::try_from(self.lowered.tables.generals.len()).ok()?;
                 let modifiers = inst.modifiers;
                 let general = GeneralOperands { op: *op, modifiers, writes_flags: flags, src_high, dst_high };
-                self.generals.push(general);
+                self.lowered.tables.generals.push(general);
                 match flags {
                     true => handler::<General<true>>(self.level),
                     false => handler::<General<false>>(self.level),

@@ -30,8 +30,8 @@ impl Lower<'_> {
     }
 
     pub(super) fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
-        self.accesses.push(Access { transfer, after: after.start as u32..after.end as u32 });
-        Last::Memory(self.accesses.len() as u32 - 1)
+        self.lowered.accesses.push(Access { transfer, after: after.start as u32..after.end as u32 });
+        Last::Memory(self.lowered.accesses.len() as u32 - 1)
     }
 
     fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
@@ -58,7 +58,7 @@ impl Lower<'_> {
             return None;
         }
         let transfer = self.transfer(&mem, rows, set)?;
-        let end = self.operations.len();
+        let end = self.lowered.operations.len();
         Some(Lowering::Last(self.access(transfer, end..end)))
     }
 
@@ -91,7 +91,7 @@ impl Lower<'_> {
             return None;
         }
         self.becomes(&mut transfer, kind);
-        let end = self.operations.len();
+        let end = self.lowered.operations.len();
         Some(self.access(transfer, end..end))
     }
 
@@ -104,13 +104,13 @@ impl Lower<'_> {
         let flags = self.temporary(0);
         let mut transfer = self.transfer(&mem, [self.target(register), flags, flags, flags], set)?;
         self.becomes(&mut transfer, Kind::LoadLock);
-        let start = self.operations.len();
+        let start = self.lowered.operations.len();
         if let Some(cdst) = inst.cdst {
             let mut write = self.operation(self.sink(), set);
             (write.src[0], write.cdst) = (flags, cdst);
             self.push(handler::<ToC>(self.level), write);
         }
-        Some(self.access(transfer, start..self.operations.len()))
+        Some(self.access(transfer, start..self.lowered.operations.len()))
     }
 
     /// An atomic operation on two words of g[], or a reduction.
@@ -138,7 +138,7 @@ impl Lower<'_> {
         let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
         transfer.upper = [dst_high, high[1], high[2]];
         self.becomes(&mut transfer, Kind::Atomic64(atomic));
-        let end = self.operations.len();
+        let end = self.lowered.operations.len();
         Some(self.access(transfer, end..end))
     }
 
@@ -165,7 +165,7 @@ impl Lower<'_> {
         let [_, src2, src3] = operation.src;
         let mut transfer = self.transfer(&mem, [dst, src2, src3, self.zero()], set)?;
         self.becomes(&mut transfer, kind);
-        let end = self.operations.len();
+        let end = self.lowered.operations.len();
         Some(self.access(transfer, end..end))
     }
 

@@ -73,7 +73,7 @@ impl Lower<'_> {
             self.becomes(&mut transfer, Kind::Load { position });
             Some(transfer)
         };
-        let after = self.operations.len();
+        let after = self.lowered.operations.len();
         let mut operation = self.operation(self.sink(), set);
         // Products of interpolation heed no mode; no flags are written.
         let mut times = Inst { cdst: None, ..*inst };
@@ -92,7 +92,7 @@ impl Lower<'_> {
         self.result(&op, &times, operation, high, set)?;
         Some(match transfer {
             None => Lowering::Straight,
-            Some(transfer) => Lowering::Last(self.access(transfer, after..self.operations.len())),
+            Some(transfer) => Lowering::Last(self.access(transfer, after..self.lowered.operations.len())),
         })
     }
 }

@@ -40,8 +40,8 @@ impl Lower<'_> {
             live: tex.live,
         };
         let mut operation = self.operation(self.sink(), set);
-        operation.number = u32::try_from(self.textures.len()).ok()?;
-        self.textures.push(lowered);
+        operation.number = u32::try_from(self.lowered.tables.textures.len()).ok()?;
+        self.lowered.tables.textures.push(lowered);
         self.push(handler::<Textured>(self.level), operation);
         Some(Lowering::Straight)
     }
@@ -130,8 +130,8 @@ impl Lower<'_> {
         let neighbours = matches!(from, QuadSource::Dx | QuadSource::Dy);
         let fixed = (neighbours && self.context.stage != Stage::Fragment)
             .then(|| derivative_outside_fragment(self.context.setup.modes.nonfp_deriv));
-        operation.number = u32::try_from(self.quads.len()).ok()?;
-        self.quads.push(Quad { ops, from, fixed });
+        operation.number = u32::try_from(self.lowered.tables.quads.len()).ok()?;
+        self.lowered.tables.quads.push(Quad { ops, from, fixed });
         let code = match inst.cdst {
             Some(cdst) => {
                 operation.cdst = cdst;
