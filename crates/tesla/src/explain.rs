@@ -7,6 +7,7 @@ use crate::lane::Modifiers;
 use crate::lane::atomic::{Atomic, Atomic64};
 use crate::lane::interpolate::Position;
 use crate::lane::quad::{QuadOp, QuadSource};
+use crate::parts::CONDITION_NAMES;
 use crate::sentence::{Words, signedness};
 
 /// What `inst` does to the lanes of its warp and to the token stack, a sentence each; empty for an instruction that
@@ -78,15 +79,8 @@ pub fn meaning(inst: &Inst) -> Vec<String> {
     text
 }
 
-/// The names of the 32 condition codes; those that no document names are never true. (2.3)
-const CONDITION_NAMES: [&str; 32] = [
-    "never", "l", "e", "le", "g", "lg", "ge", "lge", "u", "lu", "eu", "leu", "gu", "lgu", "geu", "always",
-    "o", "c", "a", "s", "cc20", "cc21", "cc22", "cc23", "cc24", "cc25", "cc26", "cc27", "ns", "na", "nc",
-    "no",
-];
-
 fn condition_name(code: u8) -> &'static str {
-    CONDITION_NAMES[usize::from(code & 31)]
+    CONDITION_NAMES[usize::from(code & 31)].unwrap_or_default()
 }
 
 fn of_dst(dst: &Dst) -> String {

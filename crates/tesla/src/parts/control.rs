@@ -9,7 +9,7 @@ pub(crate) const BAR_INC: P = flag!("inc", 25, |draft, value| draft.barrier[0] =
 pub(crate) const BAR_WAIT: P = flag!("wait", 26, |draft, value| draft.barrier[1] = value != 0);
 
 pub(crate) const TARGET: P =
-    number!("target", at(11, 16).and(46, 6), Style::Code(2), |draft, address| draft.target = address,);
+    number!("target", at(11, 16).and(46, 6), Style::Code(2), |draft, address| draft.target = address);
 
 pub(crate) const BAR: P = number!("barrier", at(21, 4), Style::Hex, |draft, n| draft.numbers[0] = n);
 

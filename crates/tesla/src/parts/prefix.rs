@@ -15,7 +15,7 @@ pub(crate) const END: P = word!(
 );
 
 /// Conditions by code; those without a name in any document are `cc20` to `cc27`. (2.3)
-pub(super) const CONDITION_NAMES: &[Option<&str>] = &[
+pub(crate) const CONDITION_NAMES: &[Option<&str>] = &[
     Some("never"), Some("l"), Some("e"), Some("le"), Some("g"), Some("lg"), Some("ge"), Some("lge"),
     Some("u"), Some("lu"), Some("eu"), Some("leu"), Some("gu"), Some("lgu"), Some("geu"), Some("always"),
     Some("o"), Some("c"), Some("a"), Some("s"), Some("cc20"), Some("cc21"), Some("cc22"), Some("cc23"),

@@ -9,16 +9,16 @@ use super::*;
 /// live or all, in this bit.
 pub(crate) const fn tex_live<const BIT: u8>() -> P {
     word!("lanes that take part", at(BIT, 1), &[Some("all"), Some("live")], |draft, value| draft.tex.live =
-        value != 0,)
+        value != 0)
 }
 
 pub(crate) const TEX_DERIV: P = flag!("deriv", 35, |draft, value| draft.tex.deriv = value != 0);
 
 pub(crate) const TEX: P =
-    number!("texture", at(9, 8), Style::Register("$t", ""), |draft, n| draft.tex.texture = n as u8,);
+    number!("texture", at(9, 8), Style::Register("$t", ""), |draft, n| draft.tex.texture = n as u8);
 
 pub(crate) const SAMP: P =
-    number!("sampler", at(17, 5), Style::Register("$s", ""), |draft, n| draft.tex.sampler = n as u8,);
+    number!("sampler", at(17, 5), Style::Register("$s", ""), |draft, n| draft.tex.sampler = n as u8);
 
 macro_rules! texel_offset {
     ($axis:literal, $bit:literal) => {
