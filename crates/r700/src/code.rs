@@ -14,10 +14,10 @@ use crate::chip::Chip;
 use crate::control;
 use crate::flow::{AluForm, Condition, Control};
 use crate::meaning::{Meaning, Opcode};
-use crate::memory::Space;
 use crate::words::{
-    CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0,
-    MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr, VtxDword2R700,
+    CfInst, ExportInst, IndexModeR700, KcacheMode, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp,
+    MemRdDword0, MemRdDword1, MemRdDword2, TexDword0R700, TexDword1, TexDword2, VtxDword0, VtxDword1Gpr,
+    VtxDword2R700,
 };
 use decode::Reader;
 pub(crate) use decode::{LITERAL, is_final_return, is_op3, literal_pairs, select};
@@ -329,6 +329,32 @@ impl MemoryExport {
     }
 }
 
+/// One of the spaces that a memory instruction can reach.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    Scratch,
+    Reduction,
+    Ring,
+    Stream(usize),
+    Scatter,
+}
+
+impl Space {
+    /// Whether it is a record of stream-out.
+    pub(crate) fn is_stream(self) -> bool {
+        matches!(self, Space::Stream(_))
+    }
+}
+
+/// The space that a READ instruction reads.
+pub(crate) fn read_space(op: MemOp) -> Space {
+    match op {
+        MemOp::RD_REDUC => Space::Reduction,
+        MemOp::RD_SCATTER => Space::Scatter,
+        _ => Space::Scratch,
+    }
+}
+
 /// One fetch instruction.
 #[derive(Clone, Debug)]
 pub struct Fetch {
@@ -368,7 +394,7 @@ pub enum FetchOp {
 /// The second word of a vertex fetch.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexFormat {
-    /// The word. Its destination counts only where there is no semantic.
+    /// The word. A semantic replaces its destination.
     pub word: VtxDword1Gpr,
     /// SEMANTIC_ID, by which the destination is looked up.
     pub semantic: Option<u8>,

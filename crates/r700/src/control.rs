@@ -232,7 +232,7 @@ pub fn tex_fidelity(inst: TexInst) -> Fidelity {
     }
 }
 
-/// Where a sample's level of detail comes from.
+/// The source of a sample's level of detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lod {
     /// The neighbours in the quad.
@@ -261,7 +261,7 @@ impl SampleKind {
     }
 }
 
-/// What a SAMPLE instruction is; `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
+/// Returns the kind of a SAMPLE instruction, or `None` for the others. The `_G_L` and `_G_LZ` forms name their level of detail, so
 /// that the gradients decide nothing.
 pub(crate) fn sample_kind(inst: TexInst) -> Option<SampleKind> {
     let kind = |lod, biased, compare| Some(SampleKind { lod, biased, compare });

@@ -19,12 +19,12 @@ use reconverge_isa::program::Stage;
 use reconverge_simt::uses::Uses;
 
 use crate::chip::{Chip, Family};
+use crate::code::Space;
 use crate::code::{AluClause, AluOp, Cf, CfOp, Code, CodeOptions, Export, ExportKind, Group, Operand, TRANS};
 use crate::control;
 use crate::flow::AluForm;
 use crate::graph::Ways;
 use crate::meaning::Meaning;
-use crate::memory::Space;
 use crate::uses::uses;
 use crate::words::{CfInst, IndexModeR700, KcacheMode};
 

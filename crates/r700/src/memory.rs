@@ -9,6 +9,7 @@ use std::sync::Arc;
 use reconverge_simt::Lane;
 
 use crate::chip::LANES;
+pub(crate) use crate::code::Space;
 use crate::format::{Number, Swap};
 use crate::words::DataFormat;
 
@@ -131,23 +132,6 @@ pub(crate) struct Spaces {
     pub(crate) reduction: Private,
     pub(crate) ring: Private,
     pub(crate) streams: [Private; 4],
-}
-
-/// One of the spaces that a memory instruction can reach.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Space {
-    Scratch,
-    Reduction,
-    Ring,
-    Stream(usize),
-    Scatter,
-}
-
-impl Space {
-    /// Whether it is a record of stream-out.
-    pub(crate) fn is_stream(self) -> bool {
-        matches!(self, Space::Stream(_))
-    }
 }
 
 impl Spaces {

@@ -11,12 +11,11 @@ use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
 use crate::code::{
     AluClause, AluOp, CfOp, Code, Export, ExportKind, Fetch, FetchOp, Group, MemoryExport, Operand, Select,
-    Source, TRANS,
+    Source, TRANS, read_space,
 };
 use crate::control::{self, Lod, sample_kind, tex_fidelity};
 use crate::flow::{Condition, Control};
 use crate::meaning::Meaning;
-use crate::reference::fetch::read_space;
 use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp, Sel, TexDword2, TexInst};
 
 /// Registers.
@@ -349,13 +348,13 @@ const fn private(name: &'static str, number: u32) -> Space {
     Space { name, number, private: true }
 }
 
-fn space_of(space: crate::memory::Space) -> Space {
+fn space_of(space: crate::code::Space) -> Space {
     match space {
-        crate::memory::Space::Scratch => private("scratch", 0),
-        crate::memory::Space::Reduction => private("reduction", 0),
-        crate::memory::Space::Ring => private("ring", 0),
-        crate::memory::Space::Stream(number) => private("stream", number as u32),
-        crate::memory::Space::Scatter => SCATTER,
+        crate::code::Space::Scratch => private("scratch", 0),
+        crate::code::Space::Reduction => private("reduction", 0),
+        crate::code::Space::Ring => private("ring", 0),
+        crate::code::Space::Stream(number) => private("stream", number as u32),
+        crate::code::Space::Scatter => SCATTER,
     }
 }
 

@@ -435,7 +435,7 @@ const MEMORY: u32 = 2;
 /// The source selector of literals.
 pub(crate) const LITERAL: u16 = 253;
 
-/// What a select chooses.
+/// Returns the choice of a select.
 pub(crate) fn select(sel: Sel) -> Select {
     match sel {
         Sel::X => Select::Component(0),

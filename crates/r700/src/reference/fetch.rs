@@ -9,13 +9,13 @@ use reconverge_simt::{Event, Fidelity, Lane, Mask, Observer};
 use super::texture::Words;
 use crate::cause::Cause;
 use crate::chip::LANES;
-use crate::code::{Fetch, FetchOp, Select, VertexFormat};
+use crate::code::{Fetch, FetchOp, Select, VertexFormat, read_space};
 use crate::format::{self, Number, Swap};
-use crate::memory::{Space, VertexBuffer, number_of};
+use crate::memory::{VertexBuffer, number_of};
 use crate::rules::Rule;
 use crate::wave::{Values, Wave};
 use crate::words::{
-    DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemOp, MemRdDword0, MemRdDword1,
+    DsrMux, Endian, FormatComp, MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1,
     MemRdDword2, NumFormat, SelSrc2, SrfMode, VtxDword0, VtxDword2R700, VtxFetchType,
 };
 
@@ -29,15 +29,6 @@ pub(crate) fn swap_of(endian: Endian) -> Swap {
         Endian::SWAP_8IN16 => Swap::In16,
         Endian::SWAP_8IN32 => Swap::In32,
         Endian::RESERVED_OR_8IN64 => Swap::In64,
-    }
-}
-
-/// The space that a READ instruction reads.
-pub(crate) fn read_space(op: MemOp) -> Space {
-    match op {
-        MemOp::RD_REDUC => Space::Reduction,
-        MemOp::RD_SCATTER => Space::Scatter,
-        _ => Space::Scratch,
     }
 }
 

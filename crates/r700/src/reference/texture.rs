@@ -66,7 +66,7 @@ impl Wave {
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
             // No resource here has more than one sample.
             TexInst::GET_NUMBER_OF_SAMPLES => ([[1; LANES]; 4], 1),
-            // LD, samples, and what asks about a sample.
+            // LD, samples, GET_LOD, GET_LERP and FETCH4 read the texture.
             _ => (self.read_texture(words, &coordinates, lanes)?, float),
         };
         self.write_selected(gpr, fetch, lanes, &values, one, observer)

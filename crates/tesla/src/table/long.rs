@@ -24,7 +24,7 @@ macro_rules! imad {
     };
 }
 
-/// A conversion: its bits in the second word, and its text behind the modifiers of the source.
+/// A conversion: its bits in the second word, and its text after the modifiers of the source.
 macro_rules! cvt {
     ($id:literal, $fixed:literal, $mask:literal, $section:literal, [$($part:expr),*], $meaning:expr) => {
         long($id, "cvt", [0xa000_0001, $fixed], [0xf000_0003, $mask], $section, &[

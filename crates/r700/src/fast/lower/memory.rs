@@ -9,12 +9,12 @@ use reconverge_simt::Fidelity;
 use super::super::lanes::Place;
 use super::fetch::{Bound, Conversion, FetchWork, Fetching, MemoryReads, Register, Vertex};
 use super::{Lowering, Work};
-use crate::code::{Export, ExportKind, Fetch, MemoryExport, Select, VertexFormat};
+use crate::code::{Export, ExportKind, Fetch, MemoryExport, Select, VertexFormat, read_space};
 use crate::flow::Control;
 use crate::format;
 use crate::lane;
 use crate::memory::Space;
-use crate::reference::fetch::{component, number, read_space, swap_of};
+use crate::reference::fetch::{component, number, swap_of};
 use crate::rules::Rule;
 use crate::words::{
     MemDsrDword0, MemDsrDword1, MemDswDword1, MemRdDword0, MemRdDword1, MemRdDword2, VtxDword0,
