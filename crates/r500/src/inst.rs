@@ -190,28 +190,12 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
 }
 
 fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
-    let rgb_addr = AluRgbAddr::unpack_lenient(words[1])?;
-    let alpha_addr = AluAlphaAddr::unpack_lenient(words[2])?;
     let rgb = AluRgbInst::unpack_lenient(words[3])?;
     let alpha = AluAlphaInst::unpack_lenient(words[4])?;
     let rgba = AluRgbaInst::unpack_lenient(words[5])?;
     Ok(Alu {
-        rgb_sources: Sources {
-            src: [
-                source(rgb_addr.addr0, rgb_addr.addr0_const, rgb_addr.addr0_rel),
-                source(rgb_addr.addr1, rgb_addr.addr1_const, rgb_addr.addr1_rel),
-                source(rgb_addr.addr2, rgb_addr.addr2_const, rgb_addr.addr2_rel),
-            ],
-            srcp_op: rgb_addr.srcp_op,
-        },
-        alpha_sources: Sources {
-            src: [
-                source(alpha_addr.addr0, alpha_addr.addr0_const, alpha_addr.addr0_rel),
-                source(alpha_addr.addr1, alpha_addr.addr1_const, alpha_addr.addr1_rel),
-                source(alpha_addr.addr2, alpha_addr.addr2_const, alpha_addr.addr2_rel),
-            ],
-            srcp_op: alpha_addr.srcp_op,
-        },
+        rgb_sources: sources(words[1])?,
+        alpha_sources: sources(words[2])?,
         rgb: Half {
             op: rgba.rgb_op,
             operands: [
@@ -243,6 +227,17 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
         alu_wmask: rgb.alu_wmask,
         w_omask: alpha.w_omask,
     })
+}
+
+/// The sources of an address word: US_ALU_ALPHA_ADDR has the fields of US_ALU_RGB_ADDR.
+fn sources(word: u32) -> Result<Sources, WordError> {
+    let addr = AluRgbAddr::unpack_lenient(word)?;
+    let src = [
+        source(addr.addr0, addr.addr0_const, addr.addr0_rel),
+        source(addr.addr1, addr.addr1_const, addr.addr1_rel),
+        source(addr.addr2, addr.addr2_const, addr.addr2_rel),
+    ];
+    Ok(Sources { src, srcp_op: addr.srcp_op })
 }
 
 fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {

@@ -37,7 +37,7 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
-    directives(program, &mut out);
+    directives(program, STATE, &mut out);
     let offset = program.state("US_CODE_OFFSET").and_then(|raw| CodeOffset::unpack(raw).ok());
     let offset = u32::from(offset.map_or(0, |offset| offset.offset_addr));
     // Addresses in instructions count from OFFSET_ADDR.
@@ -143,39 +143,34 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-fn directives(program: &Program, out: &mut String) {
+/// What is around the instructions of a program: its base, its state registers, which are of a table, its constants.
+pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
     }
     for (name, value) in &program.state {
-        let _ = match state_register(name) {
-            Some((register, n))
-                if register.word.name == "US_FC_INT_CONST" && value & !FcIntConst::OWNED == 0 =>
-            {
-                let KR_KG_KB { kr, kg, kb } = KR_KG_KB::of(*value);
-                writeln!(out, ".int {n} {kr} {kg} {kb}")
-            }
-            Some((register, _)) if value & !register.word.owned == 0 => {
-                let fields: Vec<String> = register
-                    .word
-                    .fields
-                    .iter()
-                    .filter(|field| field.get(*value) != 0)
-                    .map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value)))
-                    .collect();
-                match (fields.is_empty(), register.word.fields.len()) {
-                    (false, 2..) => writeln!(out, ".state {name} {}", fields.join(" ")),
-                    _ => writeln!(out, ".state {name} {value:#x}"),
-                }
-            }
-            _ => writeln!(out, ".state {name} {value:#x}"),
-        };
+        let known = named_register(table, name).filter(|(register, _)| value & !register.word.owned == 0);
+        if let Some((register, n)) = known
+            && register.word.name == FcIntConst::INFO.name
+            && let Ok(FcIntConst { kr, kg, kb }) = FcIntConst::unpack(*value)
+        {
+            let _ = writeln!(out, ".int {n} {kr} {kg} {kb}");
+            continue;
+        }
+        let format = known.map_or(&[][..], |(register, _)| register.word.fields);
+        let set = format.iter().filter(|field| format.len() > 1 && field.get(*value) != 0);
+        let _ = write!(out, ".state {name}");
+        let start = out.len();
+        for field in set {
+            let _ = write!(out, " {}={}", field.name.to_ascii_uppercase(), value_text(field, *value));
+        }
+        let _ = if out.len() == start { writeln!(out, " {value:#x}") } else { writeln!(out) };
     }
     constants(program, out);
 }
 
 /// The float constants of a program, a directive each.
-pub(crate) fn constants(program: &Program, out: &mut String) {
+fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
             let _ = writeln!(
@@ -191,23 +186,6 @@ pub(crate) fn constants(program: &Program, out: &mut String) {
             let words = bytes.as_chunks::<4>().0.iter().map(|word| number_text(u32::from_le_bytes(*word)));
             let number = block.offset as usize / 16 + index;
             let _ = writeln!(out, ".const {number} {}", words.collect::<Vec<_>>().join(" "));
-        }
-    }
-}
-
-/// The three parts of an integer constant.
-#[allow(non_camel_case_types)]
-struct KR_KG_KB {
-    kr: u8,
-    kg: u8,
-    kb: i8,
-}
-
-impl KR_KG_KB {
-    fn of(raw: u32) -> KR_KG_KB {
-        match FcIntConst::unpack_lenient(raw) {
-            Ok(FcIntConst { kr, kg, kb }) => KR_KG_KB { kr, kg, kb },
-            Err(_) => unreachable!("every code of US_FC_INT_CONST is assigned"),
         }
     }
 }

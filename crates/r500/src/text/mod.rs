@@ -17,6 +17,7 @@ pub(crate) mod asm;
 mod asm_alu;
 mod asm_fc;
 pub mod construct;
+pub(crate) mod directives;
 pub(crate) mod dis;
 mod explain;
 pub mod idioms;

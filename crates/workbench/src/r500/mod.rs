@@ -76,10 +76,9 @@ impl Machine for R500 {
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let (mut programs, mut warnings, mut lines, mut chip) = (Vec::new(), Vec::new(), Vec::new(), None);
+        let (mut programs, mut lines, mut chip) = (Vec::new(), Vec::new(), None);
         for assembled in assemble_all(source, target.stage == Some(Stage::Vertex))? {
             programs.push(assembled.program);
-            warnings.extend(assembled.warnings);
             lines.push(assembled.lines);
             chip = chip.or(assembled.chip);
         }
@@ -88,7 +87,7 @@ impl Machine for R500 {
             _ => None,
         };
         let target = Target { stage, ..Target::new(target.isa, chip.as_deref()).map_err(in_source)? };
-        Ok(Assembled::of(target, programs, warnings).with_lines(lines))
+        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {
