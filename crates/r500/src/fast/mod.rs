@@ -40,7 +40,7 @@ use crate::group::{Group, OUTPUTS, WIDEST, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
-use compiled::Regions;
+use compiled::Compiled;
 use lower::Lowered;
 
 /// A program lowered for a launch.
@@ -48,7 +48,7 @@ use lower::Lowered;
 pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
-    compiled: Option<Arc<compiled::Compiled>>,
+    compiled: Option<Arc<Compiled>>,
 }
 
 impl Fast {
@@ -102,12 +102,7 @@ impl Fast {
 
     /// Whether some of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.regions().is_some()
-    }
-
-    /// The compiled regions of the program, if there are any.
-    fn regions(&self) -> Option<Regions<'_>> {
-        self.compiled.as_deref().map(Regions::new)
+        self.compiled.is_some()
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

@@ -20,7 +20,7 @@ use super::Fast;
 use super::operands::MASK;
 use crate::group::WIDEST;
 
-pub(super) use run::{Exit, Regions, Work};
+pub(super) use run::{Exit, Work, region, run};
 
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::R500>;
