@@ -176,7 +176,7 @@ impl Bank {
 
     /// The next use after a position.
     fn next_use(&self, value: Value, position: usize) -> Option<usize> {
-        self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
+        self.next_use_from(value, position + 1)
     }
 
     /// The next use at a position or after it.
@@ -365,7 +365,7 @@ impl Emitter<'_> {
     fn home(&self, row: Row) -> MemoryOperand {
         match row {
             Row::Group(distance) => at(ROWS, PLACE, distance as i32),
-            Row::Own(number) => at(STATE, PLACE, place::OWN + (number * self.stride) as i32),
+            Row::Own(number) => at(STATE, PLACE, place!(own) + (number * self.stride) as i32),
         }
     }
 
@@ -654,18 +654,14 @@ impl Emitter<'_> {
             }
             Node::Word(place) => {
                 let to = self.allocate(Form::Words, position, &[]);
-                self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+                window(self.asm);
                 let word = at_base(Register::RAX, place as i32);
                 self.asm.two(self.level.broadcast(), self.level.register(to), Rm::Memory(word));
                 self.hold(Form::Words, value, to);
             }
             Node::Load { span, distance, place, lanes } => {
                 let locked = [place, lanes, value];
-                let access = Lanes {
-                    address: self.register(place, position, &locked),
-                    distance: self.beyond(span, distance),
-                    mask: self.truth(lanes, position, &locked),
-                };
+                let access = self.access((span, distance), [place, lanes], position, &locked);
                 let to = self.allocate(Form::Words, position, &locked);
                 self.hold(Form::Words, value, to);
                 let free = self.allocate(Form::Words, position, &locked);
@@ -681,9 +677,8 @@ impl Emitter<'_> {
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 let (level, asm) = (self.level, &mut *self.asm);
-                asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                let row = at(Register::RAX, Register::RCX, access.distance);
+                window(asm);
+                let row = first_word(level, asm, access);
                 asm.two(level.load_anywhere(), to, Rm::Memory(row));
                 asm.bind(back);
                 cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
@@ -695,9 +690,20 @@ impl Emitter<'_> {
         self.release(position);
     }
 
-    /// The distance of a word from the first of its span.
-    fn beyond(&self, span: u32, distance: i32) -> i32 {
-        self.strip.spans.get(span as usize).map_or(0, |span| distance.wrapping_sub(span.least))
+    /// An access of words at a distance from the base of a span.
+    fn access(
+        &mut self,
+        (span, distance): (u32, i32),
+        [place, lanes]: [Value; 2],
+        position: usize,
+        locked: &[Value],
+    ) -> Lanes {
+        let span = self.strip.spans.get(span as usize);
+        Lanes {
+            address: self.register(place, position, locked),
+            distance: span.map_or(0, |span| distance.wrapping_sub(span.least)),
+            mask: self.truth(lanes, position, locked),
+        }
     }
 
     /// The place in the frame of how the words of several loads lie, which the first of them finds out.
@@ -790,11 +796,7 @@ impl Emitter<'_> {
             match *effect {
                 Effect::Scatter { span, distance, place, lanes, value } => {
                     let locked = [place, lanes, value];
-                    let access = Lanes {
-                        address: self.register(place, position, &locked),
-                        distance: self.beyond(span, distance),
-                        mask: self.truth(lanes, position, &locked),
-                    };
+                    let access = self.access((span, distance), [place, lanes], position, &locked);
                     let from = self.register(value, position, &locked);
                     let free = self.allocate(Form::Words, position, &locked);
                     let (level, free) = (self.level, self.level.register(free));
@@ -802,9 +804,8 @@ impl Emitter<'_> {
                     in_a_row(self.asm, self.pool, access, free);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
-                    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                    let row = at(Register::RAX, Register::RCX, access.distance);
+                    window(asm);
+                    let row = first_word(level, asm, access);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });
@@ -818,7 +819,7 @@ impl Emitter<'_> {
                     let register = self.truth(value, position, &[]);
                     bits(self.level, self.asm, Register::EAX, register);
                     if let Effect::Leave(..) = effect {
-                        self.asm.store(Code::Or_rm32_r32, at_base(STATE, place::LEFT), Register::EAX);
+                        self.asm.store(Code::Or_rm32_r32, at_base(STATE, place!(left)), Register::EAX);
                     }
                     match words.iter().zip(GATHERED).find(|(gathered, _)| **gathered == word) {
                         Some((_, to)) => {
@@ -832,7 +833,7 @@ impl Emitter<'_> {
                             self.asm.two(Code::Or_r64_rm64, to, Rm::Register(Register::RAX));
                         }
                         None => {
-                            let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
+                            let to = at(STATE, NUMBER, place!(words) + 8 * word as i32);
                             match self.level {
                                 Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
                                 Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),
@@ -844,6 +845,17 @@ impl Emitter<'_> {
             self.release(position);
         }
     }
+}
+
+/// RAX becomes the start of the window.
+fn window(asm: &mut Assembler) {
+    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place!(window))));
+}
+
+/// The word of the first lane, in the window that begins at RAX. RCX becomes its offset.
+fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
+    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
+    at(Register::RAX, Register::RCX, access.distance)
 }
 
 /// Words of all lanes that lie in a row, or one word for all lanes.
@@ -939,10 +951,9 @@ fn emit_load(
             all_equal(level, asm, address, free, mask);
         }
     }
-    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    window(asm);
     asm.branch(Code::Jne_rel32_64, each);
-    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(address)));
-    let word = at(Register::RAX, Register::RCX, distance);
+    let word = first_word(level, asm, access);
     asm.two(level.broadcast(), to, Rm::Memory(word));
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(each);
@@ -973,7 +984,7 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
-    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    window(asm);
     asm.store(level.store(), at_base(Register::RSP, addresses), address);
     asm.store(level.store(), at_base(Register::RSP, values), from);
     let part = |start: i32| {
@@ -1104,7 +1115,7 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
 /// The code's floating point modes, where they are asked.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
-        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::MODE)));
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));
     }
 }
 
@@ -1112,6 +1123,6 @@ pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
 pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
     if floats {
-        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(host_mode))));
     }
 }

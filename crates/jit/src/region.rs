@@ -611,19 +611,19 @@ impl Compiler<'_> {
         self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
         self.asm.bind(iteration);
         let most = self.plan.most() as i32;
-        let budget = at_base(STATE, place::BUDGET);
+        let budget = at_base(STATE, place!(budget));
         self.asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(budget));
         self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), most);
         self.returns_if(Code::Jl_rel32_64, BUDGET, leave);
         if self.plan.back != Back::Never {
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 0);
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place!(rounds))), 0);
             self.returns_if(Code::Je_rel32_64, BUDGET, leave);
         }
         if self.plan.lazy {
             let [last, others] = [(); 2].map(|()| self.asm.label());
             self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), 2 * most);
             self.asm.branch(Code::Jl_rel32_64, last);
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place!(rounds))), 1);
             self.asm.branch(Code::Jne_rel32_64, others);
             self.asm.bind(last);
             self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
@@ -695,17 +695,17 @@ impl Compiler<'_> {
             }
             self.asm.bind(done);
             for (word, register) in gathered() {
-                let word = at_base(STATE, place::WORDS + 8 * *word as i32);
+                let word = at_base(STATE, place!(words) + 8 * *word as i32);
                 self.asm.store(Code::Mov_rm64_r64, word, register);
             }
         }
         let Some((callee, argument, word)) = segment.call else { return };
         let asm = &mut self.asm;
         let skip = asm.label();
-        let lanes = at_base(STATE, place::WORDS + 8 * word as i32);
+        let lanes = at_base(STATE, place!(words) + 8 * word as i32);
         asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(lanes));
         // Strips without lanes have left what was there.
-        asm.two(Code::And_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        asm.two(Code::And_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place!(active))));
         asm.branch(Code::Je_rel32_64, skip);
         asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ESI, argument));
@@ -714,10 +714,10 @@ impl Compiler<'_> {
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
         emit::enter_mode(asm, self.floats);
         let calls = plan.segments[..number].iter().filter(|segment| segment.call.is_some()).count();
-        asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), calls as i32 + 1);
+        asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place!(stopped))), calls as i32 + 1);
         asm.push(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
         self.returns_if(Code::Jne_rel32_64, STOPPED, leave);
-        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), 0);
+        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place!(stopped))), 0);
         self.asm.bind(skip);
     }
 
@@ -731,7 +731,7 @@ impl Compiler<'_> {
         self.strip(check, Some(refused), &[]);
         self.end_of_strip(strip, next, done, &[]);
         self.asm.bind(refused);
-        let segment = at_base(STATE, place::REFUSED);
+        let segment = at_base(STATE, place!(refused));
         self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(segment), number as i32 + 1);
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, STOPPED));
         self.asm.branch(Code::Jmp_rel32_64, leave);
@@ -770,13 +770,13 @@ impl Compiler<'_> {
                 .all(|(step, side)| **side == Side::All || matches!(step, Step::LeaveInIteration(_)));
         let left = self.asm.label();
         if !leaves.is_empty() {
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place!(left))), 0);
             match counts_leaves {
                 true => self.asm.branch(Code::Jne_rel32_64, left),
                 false => self.returns_if(Code::Jne_rel32_64, ITERATION, leave),
             }
         }
-        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place!(active))));
         self.come_back(leave);
         self.count(false);
         self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
@@ -786,13 +786,13 @@ impl Compiler<'_> {
         }
         // Some lane has left. Nothing is counted before it is known that others go on.
         self.asm.bind(left);
-        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place!(active))));
         for (step, _) in &leaves {
             let Some(word) = step.leaves() else { continue };
-            let word = at_base(STATE, place::WORDS + 8 * word as i32);
+            let word = at_base(STATE, place!(words) + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
             if let Step::LeaveInIteration(_) = step {
-                self.asm.store(Code::Test_rm64_r64, at_base(STATE, place::ACTIVE), Register::RAX);
+                self.asm.store(Code::Test_rm64_r64, at_base(STATE, place!(active)), Register::RAX);
                 self.returns_if(Code::Jne_rel32_64, ITERATION, leave);
             }
             let rest = Rm::Register(Register::RDX);
@@ -802,7 +802,7 @@ impl Compiler<'_> {
         self.returns_if(Code::Je_rel32_64, ITERATION, leave);
         self.come_back(leave);
         self.count(true);
-        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place!(left))), 0);
         // Where lanes have left, others soon do: the next iteration does not try the fast path.
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
         self.end_of_iteration(iteration, leave);
@@ -812,7 +812,7 @@ impl Compiler<'_> {
     fn come_back(&mut self, leave: Label) {
         if let Back::All(word) = self.plan.back {
             // Strips without lanes have left what was there.
-            let back = at_base(STATE, place::WORDS + 8 * word as i32);
+            let back = at_base(STATE, place!(words) + 8 * word as i32);
             self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(back));
             self.asm.three(
                 Code::VEX_Andn_r64_r64_rm64,
@@ -842,12 +842,12 @@ impl Compiler<'_> {
         });
         let always: u32 = runs.sum();
         let asm = &mut self.asm;
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::ITERATIONS)), 1);
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
-        asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place!(iterations))), 1);
+        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place!(population))));
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(lanes)), Register::RAX);
+        asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place!(budget))), always as i32);
         if self.plan.back != Back::Never {
-            asm.number(Code::Sub_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+            asm.number(Code::Sub_rm32_imm8, Rm::Memory(at_base(STATE, place!(rounds))), 1);
         }
         let (mut branch, mut left) = (0, 0);
         for step in &self.plan.steps {
@@ -869,19 +869,20 @@ impl Compiler<'_> {
     fn count_leave(&mut self, number: i32, word: u32, arrives: bool) {
         let asm = &mut self.asm;
         let none = asm.label();
-        let (word, active) = (at_base(STATE, place::WORDS + 8 * word as i32), at_base(STATE, place::ACTIVE));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * word as i32), at_base(STATE, place!(active)));
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
         asm.number(Code::Mov_rm64_imm32, Rm::Memory(word), 0);
         asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(active));
         asm.branch(Code::Je_rel32_64, none);
         asm.store(Code::Xor_rm64_r64, active, Register::RAX);
-        asm.store(Code::Or_rm64_r64, at_base(STATE, place::EXITS + 8 * number), Register::RAX);
+        asm.store(Code::Or_rm64_r64, at_base(STATE, place!(exits) + 8 * number), Register::RAX);
         asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::GONE_LANES + 8 * number), Register::RDX);
-        asm.store(Code::Sub_rm64_r64, at_base(STATE, place::POPULATION), Register::RDX);
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::DIVERGENT)), 1);
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(gone_lanes) + 8 * number), Register::RDX);
+        asm.store(Code::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
+        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place!(divergent))), 1);
         if arrives {
-            asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), 1);
+            asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place!(budget))), 1);
         }
         asm.bind(none);
     }
@@ -893,13 +894,13 @@ impl Compiler<'_> {
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
             match side {
-                Side::All => at_base(STATE, place::ACTIVE),
-                Side::Taken(branch) => at_base(STATE, place::WORDS + 8 * branches[branch].word as i32),
+                Side::All => at_base(STATE, place!(active)),
+                Side::Taken(branch) => at_base(STATE, place!(words) + 8 * branches[branch].word as i32),
                 Side::Not(branch) => not_word(branch),
             }
         };
         let branch = &branches[number];
-        let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
+        let taken = at_base(STATE, place!(words) + 8 * branch.word as i32);
         let parent = lanes_of(branch.parent, branches);
         asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
         // Strips without lanes have left what was there.
@@ -908,7 +909,7 @@ impl Compiler<'_> {
             asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
         }
         asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::TAKEN + 8 * number as i32), Register::RDX);
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(taken) + 8 * number as i32), Register::RDX);
         asm.three_of(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
         asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, Rm::Memory(parent));
         asm.push(Instruction::with1(Code::Setne_rm8, Register::DL));
@@ -918,7 +919,7 @@ impl Compiler<'_> {
         // Twice whether some do not take it, and one where none does.
         asm.number(Code::Cmp_rm64_imm8, Rm::Register(Register::RAX), 1);
         asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
-        let outcome = place::OUTCOMES + 32 * number as i32;
+        let outcome = place!(outcomes) + 32 * number as i32;
         let outcome =
             MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
         asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
@@ -927,14 +928,14 @@ impl Compiler<'_> {
         let table = pool.table([taken + always, 0, both + always, not + always]);
         let size = MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
         asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
-        asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);
+        asm.store(Code::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
     }
 }
 
 /// Goes on with the next strip where no lane of one is active.
 fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
     let code = level.code(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
-    asm.number(code, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
+    asm.number(code, Rm::Memory(at(STATE, NUMBER, place!(active))), 0);
     asm.branch(Code::Je_rel32_64, next);
 }
 
@@ -948,8 +949,8 @@ fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
     asm.number(Code::Sub_rm64_imm32, Rm::Register(Register::RSP), frame);
     asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, caller), Register::RAX);
     asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
-    asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place::ROWS)));
-    asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place::POOL)));
+    asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place!(rows))));
+    asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place!(pool))));
     emit::enter_mode(asm, floats);
 }
 

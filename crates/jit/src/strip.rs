@@ -587,19 +587,9 @@ impl Strip {
 
 impl Two {
     fn commutes(self) -> bool {
-        matches!(
-            self,
-            Two::Add
-                | Two::Mul
-                | Two::And
-                | Two::Or
-                | Two::Xor
-                | Two::Equal
-                | Two::MinSigned
-                | Two::MaxSigned
-                | Two::MinUnsigned
-                | Two::MaxUnsigned
-        )
+        use Two::*;
+        let bits = matches!(self, And | Or | Xor | Equal);
+        bits || matches!(self, Add | Mul | MinSigned | MaxSigned | MinUnsigned | MaxUnsigned)
     }
 
     fn is_float(self) -> bool {

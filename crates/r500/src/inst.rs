@@ -123,6 +123,19 @@ pub struct Operand {
     pub modifier: Imod,
 }
 
+impl Operand {
+    /// For each of its first channels that is no literal, the address word (0 RGB, 1 alpha) that states a source of it, and which
+    /// source that is. The presubtract operation says which others srcp reads.
+    pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
+        let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };
+        self.swiz[..channels].iter().filter_map(move |swiz| match swiz {
+            Swiz::R | Swiz::G | Swiz::B => Some((0, number)),
+            Swiz::A => Some((1, number)),
+            Swiz::ZERO | Swiz::HALF | Swiz::ONE => None,
+        })
+    }
+}
+
 /// What one unit computes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Half<Op> {

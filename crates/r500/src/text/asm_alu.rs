@@ -7,7 +7,7 @@ use super::dis::{blank, default_swizzle};
 use super::idioms::{IDIOMS, Idiom, elsewhere};
 use super::reading::{Parsed, equals, expected, number, place, set, sign, value};
 use super::record::Reads;
-use super::syntax::{self, COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
+use super::syntax::{self, COMPARISONS, OMOD, PREDICATES, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
 use crate::inst::{CONSTANTS, Operand, SAMPLERS, TEMPORARIES, WORDS};
 use crate::words::*;
 
@@ -124,15 +124,10 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
             .help("pred.r, pred.g, pred.b, pred.a or pred.rgba fits here"));
     }
     let at = cursor.here();
-    match cursor.word() {
-        "rgba" => Ok(PredSel::RGBA),
-        "r" => Ok(PredSel::RRRR),
-        "g" => Ok(PredSel::GGGG),
-        "b" => Ok(PredSel::BBBB),
-        "a" => Ok(PredSel::AAAA),
-        other => Err(Diagnostic::error(at, format!("`{other}` is not a predicate"))
-            .help("r, g, b, a or rgba fits here")),
-    }
+    let name = cursor.word();
+    PREDICATES.iter().find(|(_, known)| *known == name).map(|(select, _)| *select).ok_or_else(|| {
+        Diagnostic::error(at, format!("`{name}` is not a predicate")).help("r, g, b, a or rgba fits here")
+    })
 }
 
 /// Whether the rest of a half has destinations: an `=` before the sources.
@@ -376,16 +371,7 @@ fn half_operands(
         return Err(Diagnostic::error(start, wrong()));
     }
     for (operand, at) in &list[..wanted] {
-        for swiz in &operand.swiz[..letters] {
-            let word = match swiz {
-                Swiz::R | Swiz::G | Swiz::B => 0,
-                Swiz::A => 1,
-                Swiz::ZERO | Swiz::HALF | Swiz::ONE => continue,
-            };
-            // What srcp reads, its presubtract operation says.
-            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
-            reads.operands.push((word, number, *at));
-        }
+        reads.operands.extend(operand.stated(letters).map(|(word, number)| (word, number, *at)));
     }
     let list: Vec<Operand> = list.into_iter().map(|(operand, _)| operand).collect();
     Ok(match idiom {

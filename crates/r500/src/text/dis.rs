@@ -9,8 +9,8 @@ use super::construct::{Condition, Jumps, Pop, Statement};
 use super::idioms::Idiom;
 use super::structure::strays;
 use super::syntax::{
-    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier, source,
-    tex_letter, word_name,
+    COMPARISONS, OMOD, PREDICATES, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier,
+    source, tex_letter, word_name,
 };
 use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, WORDS};
 use crate::operations::Operation;
@@ -287,33 +287,26 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// `pred.g`, where there is a predicate.
+/// The channels of a predicate, where there is one.
 fn predicate_name(select: PredSel) -> Option<&'static str> {
-    Some(match select {
-        PredSel::NONE => return None,
-        PredSel::RGBA => "pred.rgba",
-        PredSel::RRRR => "pred.r",
-        PredSel::GGGG => "pred.g",
-        PredSel::BBBB => "pred.b",
-        PredSel::AAAA => "pred.a",
-    })
+    PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }
 
 /// `(pred.g) `, where the predicate can be said so.
 fn predicate_text(select: PredSel, inverted: bool, out: &mut String) {
     if let Some(name) = predicate_name(select) {
-        let _ = write!(out, "({}{name}) ", if inverted { "!" } else { "" });
+        let _ = write!(out, "({}pred.{name}) ", if inverted { "!" } else { "" });
     }
 }
 
 /// The letters of a mask, `_` for none.
-fn mask_text(rgb: u8, alpha: bool) -> &'static str {
+pub(super) fn mask_text(rgb: u8, alpha: bool) -> &'static str {
     const ALL: [&str; 16] =
         ["_", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"];
     ALL[usize::from(rgb & 7) | usize::from(alpha) << 3]
 }
 
-fn temp_text(address: u8, rel: bool) -> impl Display {
+pub(super) fn temp_text(address: u8, rel: bool) -> impl Display {
     let al = if rel { "+aL" } else { "" };
     fmt::from_fn(move |f| write!(f, "temp[{address}{al}]"))
 }
@@ -427,15 +420,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
     ];
     for (operands, channels) in halves {
         for operand in operands {
-            // What srcp reads, its presubtract operation says.
-            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
-            for swiz in &operand.swiz[..channels] {
-                match swiz {
-                    Swiz::R | Swiz::G | Swiz::B => read[0][number] = true,
-                    Swiz::A => read[1][number] = true,
-                    Swiz::ZERO | Swiz::HALF | Swiz::ONE => {}
-                }
-            }
+            operand.stated(channels).for_each(|(word, number)| read[word][number] = true);
         }
     }
     read
@@ -590,7 +575,7 @@ fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
             Condition::Alu => write!(out, " {not}alu"),
             Condition::Boolean => write!(out, " {not}bool[{}]", statement.addr.bool_addr),
             Condition::Predicate => {
-                write!(out, " {not}{}", predicate_name(common.rgb_pred_sel).unwrap_or_default())
+                write!(out, " {not}pred.{}", predicate_name(common.rgb_pred_sel).unwrap_or_default())
             }
         };
     }

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use reconverge_isa::word::{Field, WordInfo};
 
 use crate::inst::{WORDS, inline_constant};
-use crate::words::{Imod, InstType, Omod, Swiz, TexSwiz, layout};
+use crate::words::{Imod, InstType, Omod, PredSel, Swiz, TexSwiz, layout};
 
 /// Suffix of an output modifier.
 pub(super) const OMOD: [(&str, Omod); 8] = [
@@ -29,47 +29,36 @@ pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
 /// The text before and behind an operand with a modifier.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
-    match modifier {
-        Imod::NOP => ("", ""),
-        Imod::NEG => ("-", ""),
-        Imod::ABS => ("|", "|"),
-        Imod::NAB => ("-|", "|"),
-    }
+    [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
+
+/// The predicates, and the channels of each as the text writes them.
+pub(super) const PREDICATES: [(PredSel, &str); 5] = [
+    (PredSel::RGBA, "rgba"),
+    (PredSel::RRRR, "r"),
+    (PredSel::GGGG, "g"),
+    (PredSel::BBBB, "b"),
+    (PredSel::AAAA, "a"),
+];
 
 /// Letter of a swizzle code.
 pub(super) const fn letter(swiz: Swiz) -> char {
-    match swiz {
-        Swiz::R => 'r',
-        Swiz::G => 'g',
-        Swiz::B => 'b',
-        Swiz::A => 'a',
-        Swiz::ZERO => '0',
-        Swiz::HALF => 'h',
-        Swiz::ONE => '1',
-    }
+    ['r', 'g', 'b', 'a', '0', 'h', '1'][swiz as usize]
 }
 
 /// Swizzle code of a letter.
 pub(super) fn swiz(letter: char) -> Option<Swiz> {
-    [Swiz::R, Swiz::G, Swiz::B, Swiz::A, Swiz::ZERO, Swiz::HALF, Swiz::ONE]
-        .into_iter()
-        .find(|swiz| self::letter(*swiz) == letter)
+    Swiz::ALL.iter().copied().find(|swiz| self::letter(*swiz) == letter)
 }
 
 /// Letters of a texture swizzle.
 pub(super) const fn tex_letter(swiz: TexSwiz) -> char {
-    match swiz {
-        TexSwiz::R => 'r',
-        TexSwiz::G => 'g',
-        TexSwiz::B => 'b',
-        TexSwiz::A => 'a',
-    }
+    ['r', 'g', 'b', 'a'][swiz as usize]
 }
 
 /// Texture swizzle of a letter.
 pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
-    [TexSwiz::R, TexSwiz::G, TexSwiz::B, TexSwiz::A].into_iter().find(|swiz| tex_letter(*swiz) == letter)
+    TexSwiz::ALL.iter().copied().find(|swiz| tex_letter(*swiz) == letter)
 }
 
 /// The ten bits of a source: address, CONST, REL. What a source that is not mentioned holds: inline constant 0x80,

@@ -420,11 +420,7 @@ impl Store for Tracked<'_> {
         if into.is_empty() {
             return self.memory.bytes(address, 0).is_some();
         }
-        let bytes = self.reading(address, into.len(), Picked::All);
-        bytes.is_some_and(|bytes| {
-            into.copy_from_slice(bytes);
-            true
-        })
+        self.reading(address, into.len(), Picked::All).map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]
@@ -432,11 +428,7 @@ impl Store for Tracked<'_> {
         if bytes.is_empty() {
             return self.memory.bytes(address, 0).is_some();
         }
-        let place = self.writing(address, bytes.len(), Picked::All);
-        place.is_some_and(|place| {
-            place.copy_from_slice(bytes);
-            true
-        })
+        self.writing(address, bytes.len(), Picked::All).map(|place| place.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]
