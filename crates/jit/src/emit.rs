@@ -260,13 +260,13 @@ pub(crate) fn emit(
         let register = emitter.truth(value, count, &[]);
         let mask = emitter.home(mask);
         match level {
-            Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, Rm::Memory(mask)),
+            Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, mask),
             Level::Avx512 => {
                 let free = emitter.allocate(Form::Words, count, &[value]);
                 let free = level.register(free);
-                emitter.asm.two(level.load(), free, Rm::Memory(mask));
-                emitter.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, ANY_BITS, Rm::Register(free));
-                emitter.asm.two(Code::VEX_Ktestw_kr_kr, register, Rm::Register(ANY_BITS));
+                emitter.asm.two(level.load(), free, mask);
+                emitter.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, ANY_BITS, free);
+                emitter.asm.two(Code::VEX_Ktestw_kr_kr, register, ANY_BITS);
             }
         }
         emitter.asm.branch(Code::Jne_rel32_64, label);
@@ -449,7 +449,7 @@ impl Emitter<'_> {
         let number = self.allocate(Form::Words, position, locked);
         let register = self.level.register(number);
         if let Some(memory) = self.memory(value) {
-            self.asm.two(self.level.load(), register, Rm::Memory(memory));
+            self.asm.two(self.level.load(), register, memory);
         } else {
             debug_assert!(false, "a value that is nowhere");
         }
@@ -468,7 +468,7 @@ impl Emitter<'_> {
         if let Some(place) = self.signs.kept[value.0 as usize] {
             let number = self.allocate(Form::Signs, position, locked);
             let register = self.name(Form::Signs, number);
-            self.asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(at_base(Register::RSP, place)));
+            self.asm.two(Code::VEX_Kmovw_kr_km16, register, at_base(Register::RSP, place));
             self.hold(Form::Signs, value, number);
             return register;
         }
@@ -480,7 +480,7 @@ impl Emitter<'_> {
     fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
         let number = self.allocate(Form::Signs, position, locked);
         let register = self.name(Form::Signs, number);
-        self.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, register, Rm::Register(words));
+        self.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, register, words);
         self.hold(Form::Signs, value, number);
         register
     }
@@ -554,7 +554,7 @@ impl Emitter<'_> {
         if self.words.is_used(position) {
             let number = self.allocate(Form::Words, position, &[]);
             let words = self.level.register(number);
-            self.asm.two(Code::EVEX_Vpmovm2d_zmm_kr, words, Rm::Register(to));
+            self.asm.two(Code::EVEX_Vpmovm2d_zmm_kr, words, to);
             self.hold(Form::Words, value, number);
         }
     }
@@ -656,7 +656,7 @@ impl Emitter<'_> {
                 let to = self.allocate(Form::Words, position, &[]);
                 window(self.asm);
                 let word = at_base(Register::RAX, place as i32);
-                self.asm.two(self.level.broadcast(), self.level.register(to), Rm::Memory(word));
+                self.asm.two(self.level.broadcast(), self.level.register(to), word);
                 self.hold(Form::Words, value, to);
             }
             Node::Load { span, distance, place, lanes } => {
@@ -679,7 +679,7 @@ impl Emitter<'_> {
                 let (level, asm) = (self.level, &mut *self.asm);
                 window(asm);
                 let row = first_word(level, asm, access);
-                asm.two(level.load_anywhere(), to, Rm::Memory(row));
+                asm.two(level.load_anywhere(), to, row);
                 asm.bind(back);
                 cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
             }
@@ -726,17 +726,17 @@ impl Emitter<'_> {
         let (level, asm) = (self.level, &mut *self.asm);
         let (sub, _) = level.two(Two::Sub);
         let (xor, _) = level.two(Two::Xor);
-        asm.two(level.broadcast(), other, Rm::Register(level.xmm(address)));
-        asm.three(sub, other, address, Rm::Register(other));
-        asm.two(level.load(), one, Rm::Memory(steps));
+        asm.two(level.broadcast(), other, level.xmm(address));
+        asm.three(sub, other, address, other);
+        asm.two(level.load(), one, steps);
         all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::AL));
-        asm.three(xor, one, one, Rm::Register(one));
+        asm.three(xor, one, one, one);
         all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
         // ROW, ONE, or another number.
-        asm.three_of(Code::And_rm8_r8, Register::CL, Register::AL);
-        asm.three_of(Code::Add_rm8_r8, Register::AL, Register::CL);
+        asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
+        asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
         Some(place)
     }
@@ -830,7 +830,7 @@ impl Emitter<'_> {
                                 SHIFT,
                             );
                             self.asm.push(shift);
-                            self.asm.two(Code::Or_r64_rm64, to, Rm::Register(Register::RAX));
+                            self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
                         }
                         None => {
                             let to = at(STATE, NUMBER, place!(words) + 8 * word as i32);
@@ -849,12 +849,12 @@ impl Emitter<'_> {
 
 /// RAX becomes the start of the window.
 fn window(asm: &mut Assembler) {
-    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place!(window))));
+    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(window)));
 }
 
 /// The word of the first lane, in the window that begins at RAX. RCX becomes its offset.
 fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
-    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
+    asm.two(level.first(), Register::ECX, level.xmm(access.address));
     at(Register::RAX, Register::RCX, access.distance)
 }
 
@@ -866,7 +866,7 @@ const ONE: i32 = 1;
 fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
     let Lanes { address, mask, .. } = access;
     let level = pool.level;
-    asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
+    asm.two(level.broadcast(), free, level.xmm(address));
     let steps = Rm::Memory(at_base(POOL, pool.steps()));
     asm.three(level.two(Two::Add).0, free, free, steps);
     all_equal(level, asm, address, free, mask);
@@ -876,8 +876,8 @@ fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register)
 fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: Register) {
     match level {
         Level::Avx2 => {
-            asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, Rm::Register(a));
-            asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, Rm::Register(mask));
+            asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, a);
+            asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, mask);
             bits(level, asm, Register::ECX, b);
         }
         Level::Avx512 => {
@@ -889,12 +889,12 @@ fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: 
             bits(level, asm, Register::ECX, ANY_BITS);
         }
     }
-    asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::ECX), level.all());
+    asm.number(Code::Cmp_rm32_imm32, Register::ECX, level.all());
 }
 
 /// A bit for each lane's sign.
 fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
-    asm.two(level.code(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, Rm::Register(from));
+    asm.two(level.code(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
 /// An instruction with two sources, of which the second may be in memory, and a number.
@@ -944,29 +944,29 @@ fn emit_load(
     let each = asm.label();
     match order {
         Some(place) => {
-            asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at_base(Register::RSP, place)), ONE);
+            asm.number(Code::Cmp_rm8_imm8, at_base(Register::RSP, place), ONE);
         }
         None => {
-            asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
+            asm.two(level.broadcast(), free, level.xmm(address));
             all_equal(level, asm, address, free, mask);
         }
     }
     window(asm);
     asm.branch(Code::Jne_rel32_64, each);
     let word = first_word(level, asm, access);
-    asm.two(level.broadcast(), to, Rm::Memory(word));
+    asm.two(level.broadcast(), to, word);
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(each);
-    asm.three(level.two(Two::Xor).0, to, to, Rm::Register(to));
+    asm.three(level.two(Two::Xor).0, to, to, to);
     let words = at(Register::RAX, address, distance);
     match level {
         Level::Avx2 => {
-            asm.two(level.load(), free, Rm::Register(mask));
+            asm.two(level.load(), free, mask);
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
             // It clears the mask.
-            asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, Rm::Register(mask));
+            asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words);
             asm.push(gather.map(|mut gather| {
                 gather.set_op_mask(ANY_SIGNS);
@@ -991,11 +991,11 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::RDX, 4, start.into(), 1)
     };
     asm.bind(lane);
-    asm.three_of(Code::Tzcnt_r32_rm32, Register::EDX, Register::ECX);
-    asm.two(Code::Mov_r32_rm32, WORD, Rm::Memory(part(values)));
-    asm.two(Code::Mov_r32_rm32, Register::EDX, Rm::Memory(part(addresses)));
+    asm.two(Code::Tzcnt_r32_rm32, Register::EDX, Register::ECX);
+    asm.two(Code::Mov_r32_rm32, WORD, part(values));
+    asm.two(Code::Mov_r32_rm32, Register::EDX, part(addresses));
     asm.store(Code::Mov_rm32_r32, at(Register::RAX, Register::RDX, distance), WORD);
-    asm.three_of(Code::VEX_Blsr_r32_rm32, Register::ECX, Register::ECX);
+    asm.two(Code::VEX_Blsr_r32_rm32, Register::ECX, Register::ECX);
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
@@ -1035,7 +1035,7 @@ fn emit_rescue(
         let from = match given {
             // The value is in the frame already: its register is free.
             Rm::Register(signs) if number == 3 && level.signs() > 0 => {
-                asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, Rm::Register(*signs));
+                asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, *signs);
                 value
             }
             Rm::Register(register) => *register,
@@ -1049,10 +1049,10 @@ fn emit_rescue(
     asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.address() as u64));
     asm.branch(Code::Call_rel32_64, shared);
     match level {
-        Level::Avx2 => asm.two(level.load(), value, Rm::Memory(part(0, 4))),
+        Level::Avx2 => asm.two(level.load(), value, part(0, 4)),
         Level::Avx512 => {
             let lower = lower(value);
-            asm.two(Code::EVEX_Vmovups_ymm_k1z_ymmm256, lower, Rm::Memory(part(0, 4)));
+            asm.two(Code::EVEX_Vmovups_ymm_k1z_ymmm256, lower, part(0, 4));
             let both = Code::EVEX_Vinsertf64x4_zmm_k1z_zmm_ymmm256_imm8;
             asm.push(Instruction::with4(both, value, value, part(1, 4), 1));
         }
@@ -1088,26 +1088,26 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     if level.bits() > 1 {
         asm.store(Code::Mov_rm64_r64, place(called), Register::RAX);
     }
-    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(PER_LANE)));
-    asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
+    asm.two(Code::Lea_r64_m, Register::RDI, place(PER_LANE));
+    asm.number(Code::Sub_rm64_imm8, Register::RSP, 8);
     leave_mode(asm, true);
     asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     for half in 1..level.bits() {
         let per_lane = 8 + PER_LANE + size_of::<PerLaneFrame>() as i32 * half;
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(place(8 + called)));
-        asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(per_lane)));
+        asm.two(Code::Mov_r64_rm64, Register::RAX, place(8 + called));
+        asm.two(Code::Lea_r64_m, Register::RDI, place(per_lane));
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     }
     enter_mode(asm, true);
-    asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
+    asm.number(Code::Add_rm64_imm8, Register::RSP, 8);
     for (register, place) in vectors() {
-        asm.two(level.load(), register, Rm::Memory(place));
+        asm.two(level.load(), register, place);
     }
     for (register, place) in signs() {
-        asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(place));
+        asm.two(Code::VEX_Kmovw_kr_km16, register, place);
     }
     for (register, place) in numbers() {
-        asm.two(Code::Mov_r64_rm64, register, Rm::Memory(place));
+        asm.two(Code::Mov_r64_rm64, register, place);
     }
     asm.plain(Code::Retnq);
 }

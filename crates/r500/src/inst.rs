@@ -62,6 +62,42 @@ pub struct Tex {
     pub dxdy: TexAddrDxDy,
 }
 
+/// A temporary of a texture instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TexRegister {
+    /// Its number.
+    pub(crate) temp: u8,
+    /// Adds aL to it.
+    pub(crate) rel: bool,
+    /// Channel for S, T, R, Q of a coordinate; for red, green, blue, alpha of a result.
+    pub(crate) swizzle: [TexSwiz; 4],
+}
+
+impl Tex {
+    /// The coordinate.
+    pub(crate) fn src(&self) -> TexRegister {
+        let it = &self.addr;
+        let swizzle = [it.src_s_swiz, it.src_t_swiz, it.src_r_swiz, it.src_q_swiz];
+        TexRegister { temp: it.src_addr, rel: it.src_addr_rel, swizzle }
+    }
+
+    /// The result.
+    pub(crate) fn dst(&self) -> TexRegister {
+        let it = &self.addr;
+        let swizzle = [it.dst_r_swiz, it.dst_g_swiz, it.dst_b_swiz, it.dst_a_swiz];
+        TexRegister { temp: it.dst_addr, rel: it.dst_addr_rel, swizzle }
+    }
+
+    /// The derivatives of DXDY.
+    pub(crate) fn derivatives(&self) -> [TexRegister; 2] {
+        let it = &self.dxdy;
+        let dx = [it.dx_s_swiz, it.dx_t_swiz, it.dx_r_swiz, it.dx_q_swiz];
+        let dy = [it.dy_s_swiz, it.dy_t_swiz, it.dy_r_swiz, it.dy_q_swiz];
+        [(it.dx_addr, it.dx_addr_rel, dx), (it.dy_addr, it.dy_addr_rel, dy)]
+            .map(|(temp, rel, swizzle)| TexRegister { temp, rel, swizzle })
+    }
+}
+
 /// Both halves of an arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alu {

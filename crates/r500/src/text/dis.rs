@@ -12,7 +12,7 @@ use super::syntax::{
     COMPARISONS, OMOD, PREDICATES, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier,
     source, tex_letter, word_name,
 };
-use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, WORDS};
+use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, TexRegister, WORDS};
 use crate::operations::Operation;
 use crate::words::*;
 
@@ -311,6 +311,16 @@ pub(super) fn temp_text(address: u8, rel: bool) -> impl Display {
     fmt::from_fn(move |f| write!(f, "temp[{address}{al}]"))
 }
 
+/// The letters of a swizzle.
+pub(super) fn swizzle_text(register: TexRegister) -> String {
+    register.swizzle.into_iter().map(tex_letter).collect()
+}
+
+/// `temp[1].rgba`, a coordinate of a fetch.
+pub(super) fn vector_text(register: TexRegister) -> String {
+    format!("{}.{}", temp_text(register.temp, register.rel), swizzle_text(register))
+}
+
 /// An operand of a unit with so many channels.
 fn operand_text(operand: &Operand, channels: usize, out: &mut String) {
     let (before, after) = modifier(operand.modifier);
@@ -469,7 +479,6 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out
 }
 
 fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
-    let addr = &tex.addr;
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
@@ -482,17 +491,14 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     };
     out.push_str("TEX ");
     predicate_text(common.rgb_pred_sel, common.rgb_pred_inv, out);
-    let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || addr.dst_addr != 0 || addr.dst_addr_rel;
+    let dst = tex.dst();
+    let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || dst.temp != 0 || dst.rel;
     if has_dest {
         let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
-        let _ = write!(out, "{}.{mask} = ", temp_text(addr.dst_addr, addr.dst_addr_rel));
+        let _ = write!(out, "{}.{mask} = ", temp_text(dst.temp, dst.rel));
     }
-    let swizzle =
-        |channels: [TexSwiz; 4]| channels.iter().map(|channel| tex_letter(*channel)).collect::<String>();
-    let from = swizzle([addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]);
-    let from_text = format!("{}.{from}", temp_text(addr.src_addr, addr.src_addr_rel));
-    let _ = write!(out, "{} tex[{}], {from_text}", tex.inst.inst.name(), tex.inst.tex_id);
-    let to = swizzle([addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz]);
+    let _ = write!(out, "{} tex[{}], {}", tex.inst.inst.name(), tex.inst.tex_id, vector_text(tex.src()));
+    let to = swizzle_text(dst);
     if to != default_swizzle(has_dest) {
         let _ = write!(out, " swz={to}");
     }
@@ -507,10 +513,8 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     }
     let dxdy = &tex.dxdy;
     if dxdy.pack() != 0 {
-        let dx = swizzle([dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz, dxdy.dx_q_swiz]);
-        let dy = swizzle([dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz, dxdy.dy_q_swiz]);
-        let _ = write!(out, " dx={}.{dx}", temp_text(dxdy.dx_addr, dxdy.dx_addr_rel));
-        let _ = write!(out, " dy={}.{dy}", temp_text(dxdy.dy_addr, dxdy.dy_addr_rel));
+        let [dx, dy] = tex.derivatives().map(vector_text);
+        let _ = write!(out, " dx={dx} dy={dy}");
     }
     let words = [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0];
     Expressed { kind: InstType::TEX, words, first_line_end: None, absent: String::new() }

@@ -1,8 +1,8 @@
 //! What one instruction computes, in sentences.
 
 use super::construct::{Condition, Statement};
-use super::dis::{mask_text, temp_text};
-use super::syntax::{COMPARISONS, TARGETS, letter, modifier, tex_letter};
+use super::dis::{mask_text, swizzle_text, temp_text, vector_text};
+use super::syntax::{COMPARISONS, TARGETS, letter, modifier};
 use crate::inst::{Alu, Body, Fc, Inst, Operand, Source, Sources, Tex, inline_constant};
 use crate::operations::{Dot, Value};
 use crate::words::*;
@@ -243,11 +243,7 @@ fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
 // ---- Texture
 
 fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
-    let addr = &tex.addr;
-    let swizzle =
-        |channels: [TexSwiz; 4]| channels.iter().map(|channel| tex_letter(*channel)).collect::<String>();
-    let from = swizzle([addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]);
-    let at = format!("{}.{from}", temp_text(addr.src_addr, addr.src_addr_rel));
+    let at = vector_text(tex.src());
     let unit = format!("texture {}", tex.inst.tex_id);
     let fetch = match tex.inst.inst {
         TexOp::NOP => "Fetches and writes nothing".to_owned(),
@@ -265,27 +261,20 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
         }
         TexOp::LOD => format!("Fetches from {unit} at {at}, at the level of detail in the fourth component"),
         TexOp::DXDY => {
-            let dxdy = &tex.dxdy;
-            format!(
-                "Fetches from {unit} at {at}, at the level of detail of the derivatives {} and {}",
-                temp_text(dxdy.dx_addr, dxdy.dx_addr_rel),
-                temp_text(dxdy.dy_addr, dxdy.dy_addr_rel)
-            )
+            let [dx, dy] = tex.derivatives().map(|it| temp_text(it.temp, it.rel));
+            format!("Fetches from {unit} at {at}, at the level of detail of the derivatives {dx} and {dy}")
         }
     };
     let mut sentences = vec![fetch + "."];
     if !matches!(tex.inst.inst, TexOp::NOP | TexOp::TEXKILL) {
         let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
-        let to = swizzle([addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz]);
+        let (dst, to) = (tex.dst(), swizzle_text(tex.dst()));
         sentences.push(match mask == "_" {
             true => "The result is not written.".to_owned(),
             false => {
                 let order = if to == "rgba" { String::new() } else { format!(", in the order {to}") };
                 let when = predicated(common.rgb_pred_sel, common.rgb_pred_inv);
-                format!(
-                    "The result goes to {}.{mask}{order}{when}.",
-                    temp_text(addr.dst_addr, addr.dst_addr_rel)
-                )
+                format!("The result goes to {}.{mask}{order}{when}.", temp_text(dst.temp, dst.rel))
             }
         });
         sentences.push(match tex.inst.unscaled {

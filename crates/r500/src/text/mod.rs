@@ -19,7 +19,7 @@ mod asm_fc;
 pub mod construct;
 pub(crate) mod directives;
 pub(crate) mod dis;
-mod explain;
+pub(crate) mod explain;
 pub mod idioms;
 mod meaning;
 pub(crate) mod reading;
