@@ -336,24 +336,17 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            let forms = match node {
-                Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => {
-                    [Form::Signs; 6]
-                }
-                Node::One(One::Sar(31), _) if self.made_as_signs[number] => [Form::Signs; 6],
-                Node::Select(_) => {
-                    [Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words, Form::Words]
-                }
-                Node::Load { .. } => {
-                    [Form::Words, Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words]
-                }
-                Node::PerLane { .. } => {
-                    [Form::Words, Form::Signs, Form::Signs, Form::Words, Form::Words, Form::Words]
-                }
-                _ => [Form::Words; 6],
+            // The sources of which signs are enough.
+            let signs = match node {
+                Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
+                Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
+                Node::Select(_) => 0..1,
+                Node::Load { .. } => 1..2,
+                Node::PerLane { .. } => 1..3,
+                _ => 0..0,
             };
-            for (source, form) in Strip::sources(node).zip(forms) {
-                self.used(source, form, number);
+            for (place, source) in Strip::sources(node).enumerate() {
+                self.used(source, if signs.contains(&place) { Form::Signs } else { Form::Words }, number);
             }
             if let Node::Load { place, lanes, .. } = node {
                 *self.loads.entry((*place, *lanes)).or_default() += 1;
@@ -641,7 +634,7 @@ impl Emitter<'_> {
                     Level::Avx512 => Rm::Register(self.truth(mask, position, &locked)),
                 };
                 let given = [a, b, c, mask];
-                let code = self.level.code(Code::VEX_Vtestps_ymm_ymmm256, Code::VEX_Ktestw_kr_kr);
+                let code = self.level.of(Code::VEX_Vtestps_ymm_ymmm256, Code::VEX_Ktestw_kr_kr);
                 self.asm.two(code, test, mask);
                 let (enter, back) = (self.asm.label(), self.asm.label());
                 self.asm.branch(Code::Jne_rel32_64, enter);
@@ -894,7 +887,7 @@ fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: 
 
 /// A bit for each lane's sign.
 fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
-    asm.two(level.code(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
+    asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
 /// An instruction with two sources, of which the second may be in memory, and a number.

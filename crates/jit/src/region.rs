@@ -929,7 +929,7 @@ impl Compiler<'_> {
 
 /// Goes on with the next strip where no lane of one is active.
 fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
-    let code = level.code(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
+    let code = level.of(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
     asm.number(code, at(STATE, NUMBER, place!(active)), 0);
     asm.branch(Code::Je_rel32_64, next);
 }

@@ -63,8 +63,8 @@ impl Fast {
         // Without AVX2, or without memory for code, the compiled engine is the fast one.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
-            Engine::Compiled => fast.with_passes(Extent::worth(launch.groups())),
-            Engine::LockstepCompiled => fast.with_passes(Extent::Throughout),
+            Engine::Compiled => fast.with_code(Extent::worth(launch.groups())),
+            Engine::LockstepCompiled => fast.with_code(Extent::Throughout),
         }
     }
 
@@ -76,12 +76,7 @@ impl Fast {
         bound: Option<&Bound>,
         extent: Extent,
     ) -> Fast {
-        Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_passes(extent)
-    }
-
-    /// The same program with host code of an extent that does not cut blocks.
-    pub(crate) fn with_code(&self, extent: Extent) -> Fast {
-        self.clone().with_passes(extent)
+        Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
     /// The program without host code. `singly`: in blocks of one instruction.

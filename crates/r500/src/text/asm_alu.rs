@@ -51,13 +51,9 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
             Dest::AluResult { op, alpha: false }
         }
         _ => {
-            let fits: &[&str] = if kind == InstType::OUT {
-                &["temp", "out", "alu_result"]
-            } else {
-                &["temp", "pred", "alu_result"]
-            };
+            let own = if kind == InstType::OUT { "out" } else { "pred" };
             let message = format!("{kind} cannot write to `{file}`");
-            return Err(Diagnostic::error(at, message).help(suggest(file, fits.to_vec())));
+            return Err(Diagnostic::error(at, message).help(suggest(file, ["temp", own, "alu_result"])));
         }
     };
     if !cursor.eat(".") {

@@ -1,12 +1,14 @@
 //! Reading flow control: constructs and the raw form.
 
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::word::{FieldValue, Kind};
 
 use super::asm_alu::{indexed, predicate, predicate_name};
 use super::construct::{CONSTRUCTS, Condition, Construct, Jumps, Pop, Statement};
 use super::dis::blank;
-use super::reading::{Parsed, equals, expected, number, value};
+use super::reading::{Parsed, equals, expected, number, place, set, value};
 use super::record::Target;
+use super::syntax::{self, RAW_FIELDS};
 use crate::inst::{LOOP_CONSTANTS, SLOTS, WORDS};
 use crate::words::*;
 
@@ -49,63 +51,34 @@ pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u3
     if let Some((select, inverted)) = predicate(cursor)? {
         (common.rgb_pred_sel, common.rgb_pred_inv) = (select, inverted);
     }
-    let op = value(cursor, |name| format!("unknown flow-control operation `{name}`"))?;
-    let mut inst = FcInst {
-        op,
-        b_else: false,
-        jump_any: false,
-        a_op: AOp::NONE,
-        jump_func: 0,
-        b_pop_cnt: 0,
-        b_op0: BOp::NONE,
-        b_op1: BOp::NONE,
-        ignore_uncovered: false,
-    };
-    let mut addr = NO_ADDR;
-    let unknown = |name: &str| format!("unknown value `{name}`");
+    let op: FcOp = value(cursor, |name| format!("unknown flow-control operation `{name}`"))?;
+    let (mut words, mut addr) = ([common.pack(), 0, op.to_bits(), 0, 0, 0], NO_ADDR);
     while !matches!(cursor.peek(), None | Some('{')) {
         if let Some(found) = jump_target(cursor, &mut addr)? {
             *target = found;
             continue;
         }
-        let at = cursor.here();
-        match cursor.word() {
-            "ANY" => inst.jump_any = true,
-            "B_ELSE" => inst.b_else = true,
-            "IGNORE_UNCOVERED" => inst.ignore_uncovered = true,
-            "GLOBAL" => addr.jump_global = true,
-            name @ ("FUNC" | "A_OP" | "B_OP0" | "B_OP1" | "POP" | "BOOL" | "INT") => {
-                equals(cursor)?;
-                match name {
-                    "FUNC" => inst.jump_func = number(cursor, "JUMP_FUNC", 255)? as u8,
-                    "POP" => inst.b_pop_cnt = number(cursor, "B_POP_CNT", 31)? as u8,
-                    "BOOL" => addr.bool_addr = number(cursor, "a boolean constant", HIGHEST)? as u8,
-                    "INT" => addr.int_addr = number(cursor, "an integer constant", HIGHEST)? as u8,
-                    "A_OP" => inst.a_op = value(cursor, unknown)?,
-                    "B_OP0" => inst.b_op0 = value(cursor, unknown)?,
-                    _ => inst.b_op1 = value(cursor, unknown)?,
-                }
-            }
-            other => {
-                let fits = [
-                    "FUNC",
-                    "ANY",
-                    "B_ELSE",
-                    "A_OP",
-                    "B_OP0",
-                    "B_OP1",
-                    "POP",
-                    "BOOL",
-                    "INT",
-                    "IGNORE_UNCOVERED",
-                    "GLOBAL",
-                ];
-                return Err(Diagnostic::error(at, format!("unknown flow-control field `{other}`"))
-                    .help(suggest(other, fits)));
-            }
+        let names = RAW_FIELDS.iter().map(|(name, ..)| *name);
+        let row = place(cursor, names, |name| format!("unknown flow-control field `{name}`"))?;
+        let (_, name, what) = RAW_FIELDS[row];
+        let Some((_, field)) = syntax::field(InstType::FC, name) else {
+            unreachable!("FC has a field {name}")
+        };
+        if field.kind != Kind::Flag {
+            equals(cursor)?;
         }
+        let value = match field.kind {
+            Kind::Flag => 1,
+            Kind::Names => {
+                let names = field.names.iter().map(|name| name.text);
+                field.names[place(cursor, names, |name| format!("unknown value `{name}`"))?].value
+            }
+            Kind::Number | Kind::Signed => number(cursor, what, field.max().into())? as u32,
+        };
+        set(&mut words, InstType::FC, name, value);
     }
-    Ok(fc_words(common, inst, addr))
+    set(&mut words, InstType::FC, "JUMP_ADDR", addr.jump_addr.into());
+    Ok(words)
 }
 
 /// `[12]`, the number of a constant.

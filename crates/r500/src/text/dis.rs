@@ -9,8 +9,8 @@ use super::construct::{Condition, Jumps, Pop, Statement};
 use super::idioms::Idiom;
 use super::structure::strays;
 use super::syntax::{
-    COMPARISONS, OMOD, PREDICATES, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier,
-    source, tex_letter, word_name,
+    COMPARISONS, OMOD, PREDICATES, RAW_FIELDS, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field, field_names,
+    letter, modifier, source, tex_letter, word_name,
 };
 use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, TexRegister, WORDS};
 use crate::operations::Operation;
@@ -609,32 +609,17 @@ fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
 }
 
 fn raw_text(fc: &Fc, out: &mut String) {
-    let (inst, addr) = (&fc.inst, &fc.addr);
-    out.push_str(inst.op.name());
-    if inst.jump_func != 0 {
-        let _ = write!(out, " FUNC={:#04x}", inst.jump_func);
-    }
-    for (flag, name) in [(inst.jump_any, "ANY"), (inst.b_else, "B_ELSE")] {
-        if flag {
-            let _ = write!(out, " {name}");
-        }
-    }
-    if inst.a_op != AOp::NONE {
-        let _ = write!(out, " A_OP={}", inst.a_op.name());
-    }
-    for (name, op) in [("B_OP0", inst.b_op0), ("B_OP1", inst.b_op1)] {
-        if op != BOp::NONE {
-            let _ = write!(out, " {name}={}", op.name());
-        }
-    }
-    for (name, value) in [("POP", inst.b_pop_cnt), ("BOOL", addr.bool_addr), ("INT", addr.int_addr)] {
-        if value != 0 {
-            let _ = write!(out, " {name}={value}");
-        }
-    }
-    for (flag, name) in [(inst.ignore_uncovered, "IGNORE_UNCOVERED"), (addr.jump_global, "GLOBAL")] {
-        if flag {
-            let _ = write!(out, " {name}");
-        }
+    let words = [0, 0, fc.inst.pack(), fc.addr.pack()];
+    out.push_str(fc.inst.op.name());
+    for (name, manual, _) in RAW_FIELDS {
+        let Some((word, field)) = field(InstType::FC, manual) else { continue };
+        let value = field.get(words[word]);
+        let _ = match (value, field.kind, field.name_of(value)) {
+            (0, ..) => Ok(()),
+            (_, Kind::Flag, _) => write!(out, " {name}"),
+            (_, Kind::Names, Some(text)) => write!(out, " {name}={text}"),
+            _ if name == "FUNC" => write!(out, " {name}={value:#04x}"),
+            _ => write!(out, " {name}={value}"),
+        };
     }
 }

@@ -27,6 +27,22 @@ pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
 /// Names of the render target in TARGET of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
+/// Fields of an FC instruction in its raw form, in the order of the text: name there, name in the manual, and what a number is.
+#[rustfmt::skip]
+pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
+    ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
+    ("ANY",              "JUMP_ANY",         ""),
+    ("B_ELSE",           "B_ELSE",           ""),
+    ("A_OP",             "A_OP",             ""),
+    ("B_OP0",            "B_OP0",            ""),
+    ("B_OP1",            "B_OP1",            ""),
+    ("POP",              "B_POP_CNT",        "B_POP_CNT"),
+    ("BOOL",             "BOOL_ADDR",        "a boolean constant"),
+    ("INT",              "INT_ADDR",         "an integer constant"),
+    ("IGNORE_UNCOVERED", "IGNORE_UNCOVERED", ""),
+    ("GLOBAL",           "JUMP_GLOBAL",      ""),
+];
+
 /// The text before and behind an operand with a modifier.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
     [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
