@@ -281,13 +281,11 @@ impl Outcome {
 
 /// Counts and finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Totals {
-    /// Counts over all groups.
-    pub statistics: Statistics,
-    /// What was executed, and how exact it was.
-    pub report: Report,
-    /// What strict mode objects to although nothing traps, of the first group that has such.
-    pub finding: Option<Finding>,
+pub(crate) struct Totals {
+    pub(crate) statistics: Statistics,
+    pub(crate) report: Report,
+    /// Of the first group that has one.
+    pub(crate) finding: Option<Finding>,
 }
 
 impl Totals {

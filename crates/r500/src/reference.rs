@@ -29,6 +29,16 @@ enum SourceValue {
     Value([f32; 4]),
 }
 
+/// What an arithmetic instruction has computed: `value` of each lane and channel.
+struct Computed<'a, V> {
+    common: &'a CmnInst,
+    alu: &'a Alu,
+    active: Mask,
+    /// The lanes whose predicate lets a channel be written.
+    enabled: [Mask; 4],
+    value: V,
+}
+
 impl Group {
     /// Executes to the end, or until runs are to [stop].
     ///
@@ -104,6 +114,7 @@ impl Group {
             _ => results[lane.index()].rgb[channel],
         };
         let enabled = [0, 1, 2, 3].map(|channel| self.predicated(common, channel));
+        let computed = Computed { common, alu, active, enabled, value };
         for channel in 0..4 {
             if !common.writes_temp(channel) {
                 continue;
@@ -116,10 +127,10 @@ impl Group {
         }
         match common.r#type {
             InstType::OUT if self.memory.as_ref().is_some_and(|memory| memory.uncached) => {
-                self.scatter(common, alu, active, &enabled, value, observer)?;
+                self.scatter(&computed, observer)?;
             }
-            InstType::OUT => self.output_writes(common, alu, active, &enabled, value),
-            _ => self.flag_writes(common, alu, active, &enabled, value),
+            InstType::OUT => self.output_writes(&computed),
+            _ => self.flag_writes(&computed),
         }
         Ok(())
     }
@@ -205,17 +216,11 @@ impl Group {
     }
 
     /// Predicate bits and the ALU result, of active lanes. (r500.md 3.6, 3.7)
-    fn flag_writes(
-        &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
-    ) {
+    fn flag_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
+        let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
             let target = alu.target(channel);
-            for lane in (active & enabled[channel]).lanes() {
+            for lane in (*active & enabled[channel]).lanes() {
                 match lane::predicate(value(lane, channel), target) {
                     true => self.predicate[channel].insert(lane),
                     false => self.predicate[channel].remove(lane),
@@ -224,7 +229,7 @@ impl Group {
         }
         if alu.alu_wmask {
             let channel = common.alu_result_channel();
-            let lanes = active & enabled[channel];
+            let lanes = *active & enabled[channel];
             for lane in lanes.lanes() {
                 match lane::compare(value(lane, channel), common.alu_result_op) {
                     true => self.alu_result.insert(lane),
@@ -236,24 +241,18 @@ impl Group {
     }
 
     /// Cached outputs. (CTM guide p. 31)
-    fn output_writes(
-        &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
-    ) {
+    fn output_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
+        let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
             let target = alu.target(channel) as usize;
-            let lanes = active & enabled[channel];
+            let lanes = *active & enabled[channel];
             for lane in lanes.lanes() {
                 self.rows[color_row(target, channel)][lane.index()] = value(lane, channel).to_bits();
             }
             self.written.color[target][channel] |= lanes;
         }
         if alu.w_omask {
-            let lanes = active & enabled[3];
+            let lanes = *active & enabled[3];
             for lane in lanes.lanes() {
                 self.rows[DEPTH_ROW][lane.index()] = value(lane, 3).to_bits();
             }
@@ -265,13 +264,10 @@ impl Group {
     /// lanes, the last one wins. (CTM guide p. 31; order: recommended)
     fn scatter<O: Observer>(
         &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
+        computed: &Computed<'_, impl Fn(Lane, usize) -> f32>,
         observer: &mut O,
     ) -> Result<(), Cause> {
+        let Computed { common, alu, active, enabled, value } = computed;
         let masks = [0, 1, 2, 3].map(|channel| common.writes_output(channel));
         if masks == [false; 4] || active.is_empty() {
             return Ok(());
@@ -279,7 +275,7 @@ impl Group {
         if masks != [true; 4] && self.strict() {
             return Err(AccessError::PartialScatter.into());
         }
-        let lanes = active & self.flow.covered() & enabled[0] & enabled[1] & enabled[2] & enabled[3];
+        let lanes = *active & self.flow.covered() & enabled[0] & enabled[1] & enabled[2] & enabled[3];
         let variant = Scatter::from_target(alu.rgb.target);
         let strict = self.strict();
         let Some(memory) = &mut self.memory else { return Ok(()) };

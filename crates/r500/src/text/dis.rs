@@ -220,9 +220,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
             // A code without a meaning: every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
-            let mut expressed =
-                Expressed { kind, words: [0; WORDS], first_line_end: None, absent: String::new() };
-            expressed.words[0] = kind as u32;
+            let mut expressed = Expressed::new(kind, [kind as u32, 0, 0, 0, 0, 0]);
             if matches!(kind, InstType::ALU | InstType::OUT) {
                 expressed.words[1..3].fill(UNUSED_SOURCES);
             }
@@ -245,8 +243,14 @@ struct Expressed {
     words: [u32; WORDS],
     /// Where the first of two lines ends.
     first_line_end: Option<usize>,
-    /// Default flags that are off, to be written as `-NAME`.
-    absent: String,
+    /// A default flag that is off, as it is written: `-NAME`. May be empty.
+    absent: &'static str,
+}
+
+impl Expressed {
+    fn new(kind: InstType, words: [u32; WORDS]) -> Expressed {
+        Expressed { kind, words, first_line_end: None, absent: "" }
+    }
 }
 
 /// Everything in which `words` differ from what the text expresses.
@@ -257,7 +261,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
         out.push_str(text);
     };
     if !expressed.absent.is_empty() {
-        item(out, &expressed.absent);
+        item(out, expressed.absent);
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
@@ -438,7 +442,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
-    let mut expressed = Expressed { kind, words: *words, first_line_end: None, absent: String::new() };
+    let mut expressed = Expressed::new(kind, *words);
     // What the syntax below does not say about word 0.
     let said = CmnInst {
         r#type: kind,
@@ -516,8 +520,7 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
         let [dx, dy] = tex.derivatives().map(vector_text);
         let _ = write!(out, " dx={dx} dy={dy}");
     }
-    let words = [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0];
-    Expressed { kind: InstType::TEX, words, first_line_end: None, absent: String::new() }
+    Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
 /// Result swizzle of a fetch whose text does not say: as it comes with a destination, all zero without.
@@ -562,9 +565,11 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
         // Without a target, the assembler takes it for a mistake.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
-    let absent = if common.alu_wait { String::new() } else { "-ALU_WAIT".to_owned() };
-    let words = [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0];
-    Expressed { kind: InstType::FC, words, first_line_end: None, absent }
+    let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };
+    Expressed {
+        absent,
+        ..Expressed::new(InstType::FC, [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0])
+    }
 }
 
 fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
