@@ -191,7 +191,7 @@ impl State {
     }
 }
 
-/// Where a part is, in bytes from the start.
+/// The offset of a part, in bytes from the start.
 macro_rules! place {
     ($part:ident) => {
         std::mem::offset_of!($crate::state::State, $part) as i32

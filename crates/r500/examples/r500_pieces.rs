@@ -22,7 +22,7 @@ OUT out[A].r = MAD src0.rrr, src1.bbb, -src1.aaa : src0=temp[0] src1=const[0] {T
 fn main() {
     let mut sizes = std::env::args().skip(1).filter_map(|size| size.parse().ok());
     let lanes = sizes.next().unwrap_or(1 << 26);
-    let piece = sizes.next().unwrap_or(1 << 16);
+    let piece: usize = sizes.next().unwrap_or(1 << 16);
     let assembled = assemble(SOURCE).expect("it assembles");
     let setup = Arc::new(Setup::new(&assembled.program).expect("a program"));
     let environment = Arc::new(Environment::default());

@@ -65,7 +65,7 @@ pub struct Tex {
 /// A temporary of a texture instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TexRegister {
-    /// Its number.
+    /// The number of the register.
     pub(crate) temp: u8,
     /// Adds aL to it.
     pub(crate) rel: bool,
@@ -160,7 +160,7 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// For each of its first channels that is no literal, the address word (0 RGB, 1 alpha) that states a source of it, and which
+    /// For each of its first channels except literals, the address word (0 RGB, 1 alpha) that states a source of it, and which
     /// source that is. The presubtract operation says which others srcp reads.
     pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
         let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };

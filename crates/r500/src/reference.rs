@@ -29,7 +29,7 @@ enum SourceValue {
     Value([f32; 4]),
 }
 
-/// What an arithmetic instruction has computed: `value` of each lane and channel.
+/// The results of an arithmetic instruction, which hold one value for each lane and channel.
 struct Computed<'a, V> {
     common: &'a CmnInst,
     alu: &'a Alu,

@@ -62,7 +62,7 @@ fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece:
     };
     let mut lanes: Vec<LaneOutput> = Vec::new();
     let loaded = Loaded::of(setup, &launch.environment, options).expect("an environment");
-    let size = piece.next_multiple_of(launch.environment.hardware.group_width);
+    let size = piece.max(1).next_multiple_of(launch.environment.hardware.group_width);
     let mut pieces = || -> Result<(Statistics, Report), RunError> {
         let (mut statistics, mut report) = (Statistics::default(), Report::default());
         for first in (0..launch.lanes).step_by(size) {

@@ -1,4 +1,4 @@
-//! Directives that the sources of both units have: chip, base, constants, state registers, and words that are no instruction.
+//! Directives that the sources of both units have: chip, base, constants, state registers, and bare words.
 
 use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
@@ -25,7 +25,7 @@ pub(crate) struct Unit {
     pub directives: &'static [&'static str],
 }
 
-/// What the directives of a source state.
+/// Everything that the directives of one source have set.
 #[derive(Default)]
 pub(crate) struct Stated {
     pub base: u32,
@@ -92,7 +92,7 @@ impl Stated {
         Ok(())
     }
 
-    /// Gives a state register a value.
+    /// Sets one state register.
     pub(crate) fn set(&mut self, name: String, value: u32) {
         match self.state.iter_mut().find(|(known, _)| *known == name) {
             Some((_, old)) => *old = value,

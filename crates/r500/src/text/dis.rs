@@ -21,9 +21,10 @@ use crate::words::*;
 pub struct Listing {
     /// Adds slot number and words as a comment before each instruction.
     pub hex: bool,
-    /// Indents the bodies of flow constructs, and numbers where they begin and end.
+    /// Indents the bodies of flow constructs, and numbers where they begin and end. For the vertex unit: adds what flow control
+    /// does after an instruction as a comment.
     pub structure: bool,
-    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by their names.
+    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS), which the vertex unit does not have, by their names.
     pub idioms: bool,
 }
 
@@ -143,7 +144,7 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-/// What is around the instructions of a program: its base, its state registers, which are of a table, its constants.
+/// Writes the directives of a program: its base, its state registers by the names of a table, its constants.
 pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
@@ -291,7 +292,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// The channels of a predicate, where there is one.
+/// The channel names of a predicate, `None` if its selector has no name.
 fn predicate_name(select: PredSel) -> Option<&'static str> {
     PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }

@@ -65,13 +65,12 @@ impl Machine for R500 {
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
         let Style { hex, structure, idioms, .. } = style;
-        let mut marks = Vec::new();
+        let (listing, mut marks) = (text::Listing { hex, structure, idioms }, Vec::new());
         if is_vertex(target, program) {
-            let listing = pvs::text::Listing { hex, structure };
             let text = pvs::text::disassemble_marked(program, listing, &mut marks);
             return Ok(Listing { text, marks });
         }
-        let text = text::disassemble_marked(program, text::Listing { hex, structure, idioms }, &mut marks);
+        let text = text::disassemble_marked(program, listing, &mut marks);
         Listing { text, marks }.checked()
     }
 

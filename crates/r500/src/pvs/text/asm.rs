@@ -8,7 +8,7 @@ use super::syntax::{
     CHANNELS, SATURATE, WORD_NAMES, destination, letter, operation, operations, source as source_name,
     with_ignored,
 };
-use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
+use crate::pvs::inst::{CONSTANTS, Mode, Op, Operand, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
 use crate::text::directives::{Stated, Unit};
@@ -110,9 +110,7 @@ impl Assembler {
         let here = cursor.here();
         let dst = read_destination(cursor)?;
         let channel = [1, 2, 4, 8].iter().position(|mask| *mask == dst.mask);
-        let (Some(channel), "at", Relative::Absolute, 0..=3) =
-            (channel, dst.file, dst.relative, dst.register)
-        else {
+        let (Some(channel), "at", Mode::Absolute, 0..=3) = (channel, dst.file, dst.mode, dst.register) else {
             return Err(Diagnostic::error(here, "a math half writes one channel of at0 to at3"));
         };
         equals(cursor)?;
@@ -225,7 +223,7 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
         set("reg_type", file as u32);
         set("offset", u32::from(dst.register));
         set("we", u32::from(dst.mask));
-        dst.relative.put(&DstOperand::INFO, &mut head);
+        put_mode(dst.mode, &DstOperand::INFO, &mut head);
     }
     let mut words = [head, 0, 0, 0];
     let (mut given, mut unfinished) = ([false; 3], false);
@@ -272,25 +270,15 @@ fn mnemonic(cursor: &mut Cursor<'_>) -> Parsed<(Op, bool)> {
     })
 }
 
-/// What is added to a register's number.
-#[derive(Clone, Copy, PartialEq)]
-enum Relative {
-    Absolute,
-    A0(usize),
-    Loop,
-}
-
-impl Relative {
-    fn put(self, info: &WordInfo, word: &mut u32) {
-        let mut set = |name: &str, value: u32| *word = field(info, name).set(*word, value);
-        match self {
-            Relative::Absolute => {}
-            Relative::A0(component) => {
-                set("addr_mode_0", 1);
-                set("addr_sel", component as u32);
-            }
-            Relative::Loop => set("addr_mode_1", 1),
+fn put_mode(mode: Mode, info: &WordInfo, word: &mut u32) {
+    let mut set = |name: &str, value: u32| *word = field(info, name).set(*word, value);
+    match mode {
+        Mode::Absolute => {}
+        Mode::A0(component) => {
+            set("addr_mode_0", 1);
+            set("addr_sel", component as u32);
         }
+        Mode::Loop => set("addr_mode_1", 1),
     }
 }
 
@@ -309,7 +297,7 @@ fn file<T: Copy>(
 }
 
 /// A register: file, number, what is added.
-fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)> {
+fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Mode)> {
     let here = cursor.clone();
     let word = cursor.word();
     let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
@@ -320,7 +308,7 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
     };
     if !rest.is_empty() {
         let register = rest.parse().map_err(|_| wrong())?;
-        return Ok((file, register, Relative::Absolute));
+        return Ok((file, register, Mode::Absolute));
     }
     if file.is_empty() || !cursor.eat("[") {
         return Err(wrong());
@@ -330,31 +318,30 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
         return Err(expected(cursor, "expected what is added", "+a0.x or +aL fits here"));
     }
     let here = cursor.here();
-    let relative = match cursor.word() {
-        "aL" => Relative::Loop,
+    let mode = match cursor.word() {
+        "aL" => Mode::Loop,
         "a0" if cursor.eat(".") => {
             let here = cursor.here();
             let component = cursor.word();
             let component = CHANNELS.iter().position(|letter| component.chars().eq([*letter]));
-            Relative::A0(
-                component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?,
-            )
+            let unknown = || Diagnostic::error(here, "a component of A0 is x, y, z or w");
+            Mode::A0(Component::ALL[component.ok_or_else(unknown)?])
         }
         _ => return Err(Diagnostic::error(here, "this cannot be added").help("a0.x or aL fits here")),
     };
     sign(cursor, "]", "] fits here")?;
-    Ok((file, register, relative))
+    Ok((file, register, mode))
 }
 
 struct Destination<'a> {
     file: &'a str,
     register: u8,
-    relative: Relative,
+    mode: Mode,
     mask: u8,
 }
 
 fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
-    let (file, register, relative) = read_register(cursor)?;
+    let (file, register, mode) = read_register(cursor)?;
     let mut mask = 15;
     if cursor.eat(".") {
         let here = cursor.here();
@@ -369,19 +356,10 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
             mask |= 1 << channel;
         }
     }
-    Ok(Destination { file, register, relative, mask })
+    Ok(Destination { file, register, mode, mask })
 }
 
-struct Source {
-    file: SrcType,
-    register: u8,
-    relative: Relative,
-    select: [Select; 4],
-    abs: bool,
-    negate: u8,
-}
-
-impl Source {
+impl Operand {
     /// The fields that sources of both kinds have.
     fn word(&self, info: &WordInfo) -> u32 {
         let mut word = 0;
@@ -389,7 +367,7 @@ impl Source {
         set("reg_type", self.file as u32);
         set("offset", u32::from(self.register));
         set("abs_xyzw", u32::from(self.abs));
-        self.relative.put(info, &mut word);
+        put_mode(self.mode, info, &mut word);
         word
     }
 
@@ -404,12 +382,12 @@ impl Source {
 }
 
 /// An operand of so many channels.
-fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Source> {
+fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     let all = (1u8 << count) - 1;
     let mut negate = if cursor.eat("-") { all } else { 0 };
     let abs = cursor.eat("|");
     let here = cursor.here();
-    let (name, register, relative) = read_register(cursor)?;
+    let (name, register, mode) = read_register(cursor)?;
     let file = file(name, here, SrcType::ALL, source_name, "read")?;
     if abs {
         sign(cursor, "|", "| fits here")?;
@@ -448,7 +426,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Source> {
     } else if count < 4 {
         return Err(expected(cursor, "expected the channels of two scalars", ".x or .xy fits here"));
     }
-    Ok(Source { file, register, relative, select, abs, negate })
+    Ok(Operand { file, register, mode, select, abs, negate })
 }
 
 /// `{WORD=operand WORD.FIELD=value WORD|=bits}`: what the syntax does not say.

@@ -10,16 +10,8 @@ use crate::pvs::inst::{Dst, Dual, Inst, Mode, Operand, WORDS, decode, operand};
 use crate::pvs::operations::Value;
 use crate::pvs::setup::Setup;
 use crate::pvs::words::*;
+pub use crate::text::dis::Listing;
 use crate::text::dis::{directives, value_text};
-
-/// How to print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// Adds slot number and words as a comment before each instruction.
-    pub hex: bool,
-    /// Adds what flow control does behind an instruction as a comment.
-    pub structure: bool,
-}
 
 /// The text of a program: its state as directives, its instructions. [`super::assemble`] gives the same program back.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
