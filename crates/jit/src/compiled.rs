@@ -64,7 +64,7 @@ pub struct Ran<'a, A> {
 
 /// A group before it runs a region.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct Arrival {
     /// Iterations that the region may begin; `u32::MAX` for any number.
     pub rounds: u32,
     /// Instructions that it may try.
@@ -143,7 +143,7 @@ impl<M: Machine> Compiled<M> {
     pub unsafe fn enter(
         &self,
         number: u32,
-        Entry { rounds, budget, active }: Entry,
+        Arrival { rounds, budget, active }: Arrival,
         prepare: impl FnOnce(&mut State),
         rows: *mut [u8],
         context: &mut M::Context<'_, '_>,

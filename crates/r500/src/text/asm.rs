@@ -6,14 +6,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use reconverge_isa::Program;
 use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 use reconverge_isa::word::FieldValue;
 
 use super::asm_alu::{alpha_half, alu_line, tex_line};
 use super::asm_fc::{raw_fc, statement};
 use super::construct::CONSTRUCTS;
-use super::directives::{Stated, Unit};
+use super::directives::{Assembled, Directives, Stated};
 use super::reading::{
     Line, Parsed, braces, each_line, end, field_value, lines, number, place, signed, words,
 };
@@ -22,17 +21,6 @@ use super::structure::structure;
 use super::syntax::TARGETS;
 use crate::inst::{CONSTANTS, LOOP_CONSTANTS, SLOTS};
 use crate::words::*;
-
-/// What a source says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Assembled {
-    /// Words, state and constants.
-    pub program: Program,
-    /// The chip, from `.chip`.
-    pub chip: Option<String>,
-    /// The instructions by slot and their places in the text.
-    pub lines: Vec<(u32, usize)>,
-}
 
 /// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
 ///
@@ -62,7 +50,7 @@ struct Assembler {
     stated: Stated,
 }
 
-const UNIT: Unit = Unit {
+const UNIT: Directives = Directives {
     slots: SLOTS,
     constant: ("a float constant", CONSTANTS),
     state: STATE,

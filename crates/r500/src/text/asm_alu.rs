@@ -377,7 +377,7 @@ fn half_operands(
 }
 
 /// The names of a unit's fields.
-struct Unit {
+struct HalfSyntax {
     /// The unit as messages name it.
     name: &'static str,
     /// Letters of its channels.
@@ -394,7 +394,7 @@ struct Unit {
     operands: [(&'static str, &'static str, &'static [&'static str]); 3],
 }
 
-const RGB: Unit = Unit {
+const RGB: HalfSyntax = HalfSyntax {
     name: "RGB",
     letters: "rgb",
     predicate: ["RGB_PRED_SEL", "RGB_PRED_INV"],
@@ -408,7 +408,7 @@ const RGB: Unit = Unit {
     ],
 };
 
-const ALPHA: Unit = Unit {
+const ALPHA: HalfSyntax = HalfSyntax {
     name: "alpha",
     letters: "a",
     predicate: ["ALPHA_PRED_SEL", "ALPHA_PRED_INV"],
@@ -446,7 +446,7 @@ pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], read
 fn half<Op: FieldValue, Other: FieldValue>(
     cursor: &mut Cursor<'_>,
     kind: InstType,
-    unit: &Unit,
+    unit: &HalfSyntax,
     about: impl Fn(Op) -> (&'static str, usize),
     words: &mut [u32; WORDS],
     reads: &mut Reads,

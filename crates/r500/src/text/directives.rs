@@ -4,13 +4,23 @@ use reconverge_isa::Program;
 use reconverge_isa::program::ConstantBlock;
 use reconverge_isa::source::{Cursor, Diagnostic, Span, suggest};
 
-use super::asm::Assembled;
 use super::reading::{Parsed, number, state_value, vector, word};
 use crate::chip::{CHIPS, Chip};
 use crate::words::{StateRegister, named_register};
 
-/// The limits of a unit, which its directives must keep to.
-pub(crate) struct Unit {
+/// What a source says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assembled {
+    /// Words, state and constants.
+    pub program: Program,
+    /// The chip, from `.chip`.
+    pub chip: Option<String>,
+    /// The instructions by slot and their places in the text.
+    pub lines: Vec<(u32, usize)>,
+}
+
+/// The directives of a unit, and the limits of what they say.
+pub(crate) struct Directives {
     /// Number of instruction slots.
     pub slots: usize,
     /// A float constant as messages name it, and their number.
@@ -43,7 +53,7 @@ impl Stated {
     pub(crate) fn directive(
         &mut self,
         cursor: &mut Cursor<'_>,
-        unit: &Unit,
+        unit: &Directives,
         name: &str,
         span: Span,
     ) -> Parsed<()> {
@@ -74,7 +84,7 @@ impl Stated {
         Ok(())
     }
 
-    fn state(&mut self, cursor: &mut Cursor<'_>, unit: &Unit) -> Parsed<()> {
+    fn state(&mut self, cursor: &mut Cursor<'_>, unit: &Directives) -> Parsed<()> {
         let at = cursor.here();
         let name = cursor.word().to_owned();
         let register = named_register(unit.state, &name).map(|(register, _)| register);

@@ -27,6 +27,7 @@ mod record;
 mod structure;
 mod syntax;
 
-pub use asm::{Assembled, assemble};
+pub use asm::assemble;
+pub use directives::Assembled;
 pub use dis::{Listing, disassemble, disassemble_marked};
 pub use explain::{Explanation, FieldText, explain};

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Ended, Entry, FLUSH_OPERANDS, Machine, Passed, Ran, State};
+use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, Machine, Passed, Ran, State};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, Own};
@@ -97,7 +97,7 @@ pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>)
         _ => u32::MAX,
     };
     // The fast engine runs the last iteration.
-    let entry = Entry { rounds, budget: *budget, active: flow.active().0 };
+    let entry = Arrival { rounds, budget: *budget, active: flow.active().0 };
     let rows = lanes.row_bytes();
     let mut calls = (lowered, level, lanes);
     let mut issued = 0;

@@ -11,7 +11,7 @@ use super::syntax::{
 use crate::pvs::inst::{CONSTANTS, Mode, Op, Operand, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
-use crate::text::directives::{Stated, Unit};
+use crate::text::directives::{Directives, Stated};
 use crate::text::reading::{
     Line, Parsed, assigned_field, each_line, end, equals, expected, field as read_field, lines, number,
     place, sign, word, words,
@@ -57,7 +57,7 @@ struct Assembler {
     stated: Stated,
 }
 
-const UNIT: Unit = Unit {
+const UNIT: Directives = Directives {
     slots: SLOTS,
     constant: ("a constant", CONSTANTS),
     state: &STATE,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Ended, Entry, FLUSH_OPERANDS, MASK, Machine, Passed, Ran, State};
+use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, MASK, Machine, Passed, Ran, State};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Level, Mask};
@@ -80,7 +80,7 @@ pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>)
     let active = wave.flow.active();
     // The fast engine runs the last iteration.
     let rounds = if region.repeats { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
-    let entry = Entry { rounds, budget, active: active.0 };
+    let entry = Arrival { rounds, budget, active: active.0 };
     let prepare = |state: &mut State| {
         *state.own_mut::<LANES>(MASK) =
             std::array::from_fn(|lane| 0u32.wrapping_sub((active.0 >> lane) as u32 & 1));
