@@ -587,9 +587,19 @@ impl Strip {
 
 impl Two {
     fn commutes(self) -> bool {
-        use Two::*;
-        let bits = matches!(self, And | Or | Xor | Equal);
-        bits || matches!(self, Add | Mul | MinSigned | MaxSigned | MinUnsigned | MaxUnsigned)
+        matches!(
+            self,
+            Two::Add
+                | Two::Mul
+                | Two::And
+                | Two::Or
+                | Two::Xor
+                | Two::Equal
+                | Two::MinSigned
+                | Two::MaxSigned
+                | Two::MinUnsigned
+                | Two::MaxUnsigned
+        )
     }
 
     fn is_float(self) -> bool {

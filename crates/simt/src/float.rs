@@ -271,7 +271,8 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// The rounded sum and its exact error, which is no number if the sum is infinite. (Knuth, The Art of Computer Programming, volume 2, 4.2.2.)
+/// The rounded sum and its exact error, which is NaN if the sum is infinite. (Knuth, The Art of Computer Programming, volume 2,
+/// 4.2.2.)
 #[inline(always)]
 pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
