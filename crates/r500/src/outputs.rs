@@ -282,9 +282,11 @@ impl Outcome {
 /// Counts and finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Totals {
+    /// Counts over all groups.
     pub(crate) statistics: Statistics,
+    /// What was executed, and how exact it was.
     pub(crate) report: Report,
-    /// Of the first group that has one.
+    /// What strict mode objects to although nothing traps, of the first group that has such.
     pub(crate) finding: Option<Finding>,
 }
 
