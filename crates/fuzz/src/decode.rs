@@ -158,7 +158,7 @@ fn check_vertex(bytes: &[u8]) -> Result<u64, String> {
         let _ = pvs::inst::decode(record);
     }
     let [hex, structure] = [HEX, STRUCTURE].map(|bit| style & bit != 0);
-    let text = disassemble(&program, Listing { hex, structure });
+    let text = disassemble(&program, Listing { hex, structure, idioms: false });
     let back = assemble(&text).map_err(|errors| refused(&errors, &text))?;
     same(&program.words, &back.program.words, &text)?;
     Ok(records.len() as u64)

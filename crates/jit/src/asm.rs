@@ -17,6 +17,18 @@ pub(crate) enum Rm {
     Memory(MemoryOperand),
 }
 
+impl From<Register> for Rm {
+    fn from(register: Register) -> Rm {
+        Rm::Register(register)
+    }
+}
+
+impl From<MemoryOperand> for Rm {
+    fn from(memory: MemoryOperand) -> Rm {
+        Rm::Memory(memory)
+    }
+}
+
 /// Memory at a register, a second one and a distance in bytes.
 pub(crate) fn at(base: Register, index: Register, displacement: i32) -> MemoryOperand {
     let size = u32::from(displacement != 0);
@@ -32,7 +44,7 @@ pub(crate) fn at_base(base: Register, displacement: i32) -> MemoryOperand {
 /// once (an AMD EPYC).
 pub(crate) fn prepare() {
     let mut asm = Assembler::default();
-    asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RAX), 1);
+    asm.number(Code::Add_rm64_imm8, Register::RAX, 1);
     asm.bytes().expect("an addition has bytes");
 }
 
@@ -74,8 +86,8 @@ impl Assembler {
     }
 
     /// A destination and one source.
-    pub(crate) fn two(&mut self, code: Code, to: Register, from: Rm) {
-        self.push(match from {
+    pub(crate) fn two(&mut self, code: Code, to: Register, from: impl Into<Rm>) {
+        self.push(match from.into() {
             Rm::Register(from) => Instruction::with2(code, to, from),
             Rm::Memory(from) => Instruction::with2(code, to, from),
         });
@@ -87,24 +99,19 @@ impl Assembler {
     }
 
     /// A register or memory, and a number.
-    pub(crate) fn number(&mut self, code: Code, to: Rm, number: i32) {
-        self.push(match to {
+    pub(crate) fn number(&mut self, code: Code, to: impl Into<Rm>, number: i32) {
+        self.push(match to.into() {
             Rm::Register(to) => Instruction::with2(code, to, number),
             Rm::Memory(to) => Instruction::with2(code, to, number),
         });
     }
 
     /// A destination and two sources.
-    pub(crate) fn three(&mut self, code: Code, to: Register, a: Register, b: Rm) {
-        self.push(match b {
+    pub(crate) fn three(&mut self, code: Code, to: Register, a: Register, b: impl Into<Rm>) {
+        self.push(match b.into() {
             Rm::Register(b) => Instruction::with3(code, to, a, b),
             Rm::Memory(b) => Instruction::with3(code, to, a, b),
         });
-    }
-
-    /// A register that is read as well, and another.
-    pub(crate) fn three_of(&mut self, code: Code, to: Register, from: Register) {
-        self.push(Instruction::with2(code, to, from));
     }
 
     /// Puts instructions before all others.

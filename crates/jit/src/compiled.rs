@@ -15,7 +15,7 @@ use crate::builder::{Found, ran};
 use crate::level::Level;
 use crate::machine::{Calls, Machine};
 use crate::region::{Back, Count, Ended, Regions};
-use crate::state::State;
+use crate::state::{Held, State};
 
 /// No region.
 const NONE: u32 = u32::MAX;
@@ -60,6 +60,32 @@ pub struct Ran<'a, A> {
     pub instructions: u64,
     /// Number of instructions, summed over all times and active lanes.
     pub lane_instructions: u64,
+}
+
+/// A group before it runs a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Iterations that the region may begin; `u32::MAX` for any number.
+    pub rounds: u32,
+    /// Instructions that it may try.
+    pub budget: u64,
+    /// The active lanes.
+    pub active: u64,
+}
+
+/// A group after it has run a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// The reason the region ended.
+    pub ended: Ended,
+    /// Iterations that began.
+    pub rounds: u32,
+    /// The lanes that remain active.
+    pub active: u64,
+    /// The lanes that left while others stayed.
+    pub left: u64,
+    /// Branches that divided the lanes.
+    pub divergent: u64,
 }
 
 impl<M: Machine> Compiled<M> {
@@ -107,6 +133,31 @@ impl<M: Machine> Compiled<M> {
     #[inline(always)]
     pub fn region(&self, number: u32) -> &Region<M> {
         &self.regions[number as usize]
+    }
+
+    /// Runs a region with the state of the thread, which `prepare` completes: see [`Compiled::run`].
+    ///
+    /// # Safety
+    /// As for [`Compiled::run`].
+    #[inline]
+    pub unsafe fn enter(
+        &self,
+        number: u32,
+        Arrival { rounds, budget, active }: Arrival,
+        prepare: impl FnOnce(&mut State),
+        rows: *mut [u8],
+        context: &mut M::Context<'_, '_>,
+        count: impl FnMut(Ran<'_, M::At>),
+    ) -> Passed {
+        let mut held = Held::take();
+        let state = held.state();
+        (state.rounds, state.budget, state.active) = (rounds, budget.min(i32::MAX as u64) as i32, active);
+        prepare(state);
+        let mut left = 0;
+        // SAFETY: as the caller says.
+        let ended = unsafe { self.run(number, state, rows, context, count, |_, lanes| left |= lanes) };
+        let (rounds, divergent) = (rounds.wrapping_sub(state.rounds), std::mem::take(&mut state.divergent));
+        Passed { ended, rounds, active: state.active, left, divergent }
     }
 
     /// Runs a region for the active lanes of the state, within its budget and its number of iterations.

@@ -176,7 +176,7 @@ impl Bank {
 
     /// The next use after a position.
     fn next_use(&self, value: Value, position: usize) -> Option<usize> {
-        self.uses[value.0 as usize].iter().rev().find(|used| **used > position).copied()
+        self.next_use_from(value, position + 1)
     }
 
     /// The next use at a position or after it.
@@ -260,13 +260,13 @@ pub(crate) fn emit(
         let register = emitter.truth(value, count, &[]);
         let mask = emitter.home(mask);
         match level {
-            Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, Rm::Memory(mask)),
+            Level::Avx2 => emitter.asm.two(Code::VEX_Vtestps_ymm_ymmm256, register, mask),
             Level::Avx512 => {
                 let free = emitter.allocate(Form::Words, count, &[value]);
                 let free = level.register(free);
-                emitter.asm.two(level.load(), free, Rm::Memory(mask));
-                emitter.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, ANY_BITS, Rm::Register(free));
-                emitter.asm.two(Code::VEX_Ktestw_kr_kr, register, Rm::Register(ANY_BITS));
+                emitter.asm.two(level.load(), free, mask);
+                emitter.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, ANY_BITS, free);
+                emitter.asm.two(Code::VEX_Ktestw_kr_kr, register, ANY_BITS);
             }
         }
         emitter.asm.branch(Code::Jne_rel32_64, label);
@@ -336,24 +336,17 @@ impl Emitter<'_> {
                 Node::One(One::Shl(_), _) => only_signs,
                 _ => false,
             };
-            let forms = match node {
-                Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => {
-                    [Form::Signs; 6]
-                }
-                Node::One(One::Sar(31), _) if self.made_as_signs[number] => [Form::Signs; 6],
-                Node::Select(_) => {
-                    [Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words, Form::Words]
-                }
-                Node::Load { .. } => {
-                    [Form::Words, Form::Signs, Form::Words, Form::Words, Form::Words, Form::Words]
-                }
-                Node::PerLane { .. } => {
-                    [Form::Words, Form::Signs, Form::Signs, Form::Words, Form::Words, Form::Words]
-                }
-                _ => [Form::Words; 6],
+            // The sources of which signs are enough.
+            let signs = match node {
+                Node::Two(op, _) if Level::logic(*op).is_some() && self.made_as_signs[number] => 0..2,
+                Node::One(One::Sar(31), _) if self.made_as_signs[number] => 0..1,
+                Node::Select(_) => 0..1,
+                Node::Load { .. } => 1..2,
+                Node::PerLane { .. } => 1..3,
+                _ => 0..0,
             };
-            for (source, form) in Strip::sources(node).zip(forms) {
-                self.used(source, form, number);
+            for (place, source) in Strip::sources(node).enumerate() {
+                self.used(source, if signs.contains(&place) { Form::Signs } else { Form::Words }, number);
             }
             if let Node::Load { place, lanes, .. } = node {
                 *self.loads.entry((*place, *lanes)).or_default() += 1;
@@ -365,7 +358,7 @@ impl Emitter<'_> {
     fn home(&self, row: Row) -> MemoryOperand {
         match row {
             Row::Group(distance) => at(ROWS, PLACE, distance as i32),
-            Row::Own(number) => at(STATE, PLACE, place::OWN + (number * self.stride) as i32),
+            Row::Own(number) => at(STATE, PLACE, place!(own) + (number * self.stride) as i32),
         }
     }
 
@@ -449,7 +442,7 @@ impl Emitter<'_> {
         let number = self.allocate(Form::Words, position, locked);
         let register = self.level.register(number);
         if let Some(memory) = self.memory(value) {
-            self.asm.two(self.level.load(), register, Rm::Memory(memory));
+            self.asm.two(self.level.load(), register, memory);
         } else {
             debug_assert!(false, "a value that is nowhere");
         }
@@ -468,7 +461,7 @@ impl Emitter<'_> {
         if let Some(place) = self.signs.kept[value.0 as usize] {
             let number = self.allocate(Form::Signs, position, locked);
             let register = self.name(Form::Signs, number);
-            self.asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(at_base(Register::RSP, place)));
+            self.asm.two(Code::VEX_Kmovw_kr_km16, register, at_base(Register::RSP, place));
             self.hold(Form::Signs, value, number);
             return register;
         }
@@ -480,7 +473,7 @@ impl Emitter<'_> {
     fn take_signs(&mut self, value: Value, words: Register, position: usize, locked: &[Value]) -> Register {
         let number = self.allocate(Form::Signs, position, locked);
         let register = self.name(Form::Signs, number);
-        self.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, register, Rm::Register(words));
+        self.asm.two(Code::EVEX_Vpmovd2m_kr_zmm, register, words);
         self.hold(Form::Signs, value, number);
         register
     }
@@ -554,7 +547,7 @@ impl Emitter<'_> {
         if self.words.is_used(position) {
             let number = self.allocate(Form::Words, position, &[]);
             let words = self.level.register(number);
-            self.asm.two(Code::EVEX_Vpmovm2d_zmm_kr, words, Rm::Register(to));
+            self.asm.two(Code::EVEX_Vpmovm2d_zmm_kr, words, to);
             self.hold(Form::Words, value, number);
         }
     }
@@ -641,7 +634,7 @@ impl Emitter<'_> {
                     Level::Avx512 => Rm::Register(self.truth(mask, position, &locked)),
                 };
                 let given = [a, b, c, mask];
-                let code = self.level.code(Code::VEX_Vtestps_ymm_ymmm256, Code::VEX_Ktestw_kr_kr);
+                let code = self.level.of(Code::VEX_Vtestps_ymm_ymmm256, Code::VEX_Ktestw_kr_kr);
                 self.asm.two(code, test, mask);
                 let (enter, back) = (self.asm.label(), self.asm.label());
                 self.asm.branch(Code::Jne_rel32_64, enter);
@@ -654,18 +647,14 @@ impl Emitter<'_> {
             }
             Node::Word(place) => {
                 let to = self.allocate(Form::Words, position, &[]);
-                self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+                window(self.asm);
                 let word = at_base(Register::RAX, place as i32);
-                self.asm.two(self.level.broadcast(), self.level.register(to), Rm::Memory(word));
+                self.asm.two(self.level.broadcast(), self.level.register(to), word);
                 self.hold(Form::Words, value, to);
             }
             Node::Load { span, distance, place, lanes } => {
                 let locked = [place, lanes, value];
-                let access = Lanes {
-                    address: self.register(place, position, &locked),
-                    distance: self.beyond(span, distance),
-                    mask: self.truth(lanes, position, &locked),
-                };
+                let access = self.access((span, distance), [place, lanes], position, &locked);
                 let to = self.allocate(Form::Words, position, &locked);
                 self.hold(Form::Words, value, to);
                 let free = self.allocate(Form::Words, position, &locked);
@@ -681,10 +670,9 @@ impl Emitter<'_> {
                 }
                 self.asm.branch(Code::Jne_rel32_64, enter);
                 let (level, asm) = (self.level, &mut *self.asm);
-                asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                let row = at(Register::RAX, Register::RCX, access.distance);
-                asm.two(level.load_anywhere(), to, Rm::Memory(row));
+                window(asm);
+                let row = first_word(level, asm, access);
+                asm.two(level.load_anywhere(), to, row);
                 asm.bind(back);
                 cold.push(Cold { enter, back, does: Rare::Load { to, free, access, order } });
             }
@@ -695,9 +683,20 @@ impl Emitter<'_> {
         self.release(position);
     }
 
-    /// The distance of a word from the first of its span.
-    fn beyond(&self, span: u32, distance: i32) -> i32 {
-        self.strip.spans.get(span as usize).map_or(0, |span| distance.wrapping_sub(span.least))
+    /// An access of words at a distance from the base of a span.
+    fn access(
+        &mut self,
+        (span, distance): (u32, i32),
+        [place, lanes]: [Value; 2],
+        position: usize,
+        locked: &[Value],
+    ) -> Lanes {
+        let span = self.strip.spans.get(span as usize);
+        Lanes {
+            address: self.register(place, position, locked),
+            distance: span.map_or(0, |span| distance.wrapping_sub(span.least)),
+            mask: self.truth(lanes, position, locked),
+        }
     }
 
     /// The place in the frame of how the words of several loads lie, which the first of them finds out.
@@ -720,17 +719,17 @@ impl Emitter<'_> {
         let (level, asm) = (self.level, &mut *self.asm);
         let (sub, _) = level.two(Two::Sub);
         let (xor, _) = level.two(Two::Xor);
-        asm.two(level.broadcast(), other, Rm::Register(level.xmm(address)));
-        asm.three(sub, other, address, Rm::Register(other));
-        asm.two(level.load(), one, Rm::Memory(steps));
+        asm.two(level.broadcast(), other, level.xmm(address));
+        asm.three(sub, other, address, other);
+        asm.two(level.load(), one, steps);
         all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::AL));
-        asm.three(xor, one, one, Rm::Register(one));
+        asm.three(xor, one, one, one);
         all_equal(level, asm, other, one, mask);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::CL));
         // ROW, ONE, or another number.
-        asm.three_of(Code::And_rm8_r8, Register::CL, Register::AL);
-        asm.three_of(Code::Add_rm8_r8, Register::AL, Register::CL);
+        asm.two(Code::And_rm8_r8, Register::CL, Register::AL);
+        asm.two(Code::Add_rm8_r8, Register::AL, Register::CL);
         asm.store(Code::Mov_rm8_r8, at_base(Register::RSP, place), Register::AL);
         Some(place)
     }
@@ -790,11 +789,7 @@ impl Emitter<'_> {
             match *effect {
                 Effect::Scatter { span, distance, place, lanes, value } => {
                     let locked = [place, lanes, value];
-                    let access = Lanes {
-                        address: self.register(place, position, &locked),
-                        distance: self.beyond(span, distance),
-                        mask: self.truth(lanes, position, &locked),
-                    };
+                    let access = self.access((span, distance), [place, lanes], position, &locked);
                     let from = self.register(value, position, &locked);
                     let free = self.allocate(Form::Words, position, &locked);
                     let (level, free) = (self.level, self.level.register(free));
@@ -802,9 +797,8 @@ impl Emitter<'_> {
                     in_a_row(self.asm, self.pool, access, free);
                     self.asm.branch(Code::Jne_rel32_64, enter);
                     let asm = &mut *self.asm;
-                    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
-                    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(access.address)));
-                    let row = at(Register::RAX, Register::RCX, access.distance);
+                    window(asm);
+                    let row = first_word(level, asm, access);
                     asm.store(level.store_anywhere(), row, from);
                     asm.bind(back);
                     cold.push(Cold { enter, back, does: Rare::Store { from, access } });
@@ -818,7 +812,7 @@ impl Emitter<'_> {
                     let register = self.truth(value, position, &[]);
                     bits(self.level, self.asm, Register::EAX, register);
                     if let Effect::Leave(..) = effect {
-                        self.asm.store(Code::Or_rm32_r32, at_base(STATE, place::LEFT), Register::EAX);
+                        self.asm.store(Code::Or_rm32_r32, at_base(STATE, place!(left)), Register::EAX);
                     }
                     match words.iter().zip(GATHERED).find(|(gathered, _)| **gathered == word) {
                         Some((_, to)) => {
@@ -829,10 +823,10 @@ impl Emitter<'_> {
                                 SHIFT,
                             );
                             self.asm.push(shift);
-                            self.asm.two(Code::Or_r64_rm64, to, Rm::Register(Register::RAX));
+                            self.asm.two(Code::Or_r64_rm64, to, Register::RAX);
                         }
                         None => {
-                            let to = at(STATE, NUMBER, place::WORDS + 8 * word as i32);
+                            let to = at(STATE, NUMBER, place!(words) + 8 * word as i32);
                             match self.level {
                                 Level::Avx2 => self.asm.store(Code::Mov_rm8_r8, to, Register::AL),
                                 Level::Avx512 => self.asm.store(Code::Mov_rm16_r16, to, Register::AX),
@@ -846,6 +840,17 @@ impl Emitter<'_> {
     }
 }
 
+/// RAX becomes the start of the window.
+fn window(asm: &mut Assembler) {
+    asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(window)));
+}
+
+/// The word of the first lane, in the window that begins at RAX. RCX becomes its offset.
+fn first_word(level: Level, asm: &mut Assembler, access: Lanes) -> MemoryOperand {
+    asm.two(level.first(), Register::ECX, level.xmm(access.address));
+    at(Register::RAX, Register::RCX, access.distance)
+}
+
 /// Words of all lanes that lie in a row, or one word for all lanes.
 const ROW: i32 = 0;
 const ONE: i32 = 1;
@@ -854,7 +859,7 @@ const ONE: i32 = 1;
 fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register) {
     let Lanes { address, mask, .. } = access;
     let level = pool.level;
-    asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
+    asm.two(level.broadcast(), free, level.xmm(address));
     let steps = Rm::Memory(at_base(POOL, pool.steps()));
     asm.three(level.two(Two::Add).0, free, free, steps);
     all_equal(level, asm, address, free, mask);
@@ -864,8 +869,8 @@ fn in_a_row(asm: &mut Assembler, pool: &mut Pool, access: Lanes, free: Register)
 fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: Register) {
     match level {
         Level::Avx2 => {
-            asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, Rm::Register(a));
-            asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, Rm::Register(mask));
+            asm.three(Code::VEX_Vpcmpeqd_ymm_ymm_ymmm256, b, b, a);
+            asm.three(Code::VEX_Vpand_ymm_ymm_ymmm256, b, b, mask);
             bits(level, asm, Register::ECX, b);
         }
         Level::Avx512 => {
@@ -877,12 +882,12 @@ fn all_equal(level: Level, asm: &mut Assembler, a: Register, b: Register, mask: 
             bits(level, asm, Register::ECX, ANY_BITS);
         }
     }
-    asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::ECX), level.all());
+    asm.number(Code::Cmp_rm32_imm32, Register::ECX, level.all());
 }
 
 /// A bit for each lane's sign.
 fn bits(level: Level, asm: &mut Assembler, to: Register, from: Register) {
-    asm.two(level.code(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, Rm::Register(from));
+    asm.two(level.of(Code::VEX_Vmovmskps_r32_ymm, Code::VEX_Kmovw_r32_kr), to, from);
 }
 
 /// An instruction with two sources, of which the second may be in memory, and a number.
@@ -932,30 +937,29 @@ fn emit_load(
     let each = asm.label();
     match order {
         Some(place) => {
-            asm.number(Code::Cmp_rm8_imm8, Rm::Memory(at_base(Register::RSP, place)), ONE);
+            asm.number(Code::Cmp_rm8_imm8, at_base(Register::RSP, place), ONE);
         }
         None => {
-            asm.two(level.broadcast(), free, Rm::Register(level.xmm(address)));
+            asm.two(level.broadcast(), free, level.xmm(address));
             all_equal(level, asm, address, free, mask);
         }
     }
-    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    window(asm);
     asm.branch(Code::Jne_rel32_64, each);
-    asm.two(level.first(), Register::ECX, Rm::Register(level.xmm(address)));
-    let word = at(Register::RAX, Register::RCX, distance);
-    asm.two(level.broadcast(), to, Rm::Memory(word));
+    let word = first_word(level, asm, access);
+    asm.two(level.broadcast(), to, word);
     asm.branch(Code::Jmp_rel32_64, back);
     asm.bind(each);
-    asm.three(level.two(Two::Xor).0, to, to, Rm::Register(to));
+    asm.three(level.two(Two::Xor).0, to, to, to);
     let words = at(Register::RAX, address, distance);
     match level {
         Level::Avx2 => {
-            asm.two(level.load(), free, Rm::Register(mask));
+            asm.two(level.load(), free, mask);
             asm.push(Instruction::with3(Code::VEX_Vpgatherdd_ymm_vm32y_ymm, to, words, free));
         }
         Level::Avx512 => {
             // It clears the mask.
-            asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, Rm::Register(mask));
+            asm.two(Code::VEX_Kmovw_kr_km16, ANY_SIGNS, mask);
             let gather = Instruction::with2(Code::EVEX_Vpgatherdd_zmm_k1_vm32z, to, words);
             asm.push(gather.map(|mut gather| {
                 gather.set_op_mask(ANY_SIGNS);
@@ -973,18 +977,18 @@ fn emit_store(level: Level, asm: &mut Assembler, from: Register, access: Lanes, 
     bits(level, asm, Register::ECX, mask);
     asm.push(Instruction::with2(Code::Test_rm32_r32, Register::ECX, Register::ECX));
     asm.branch(Code::Je_rel32_64, back);
-    asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::WINDOW)));
+    window(asm);
     asm.store(level.store(), at_base(Register::RSP, addresses), address);
     asm.store(level.store(), at_base(Register::RSP, values), from);
     let part = |start: i32| {
         MemoryOperand::with_base_index_scale_displ_size(Register::RSP, Register::RDX, 4, start.into(), 1)
     };
     asm.bind(lane);
-    asm.three_of(Code::Tzcnt_r32_rm32, Register::EDX, Register::ECX);
-    asm.two(Code::Mov_r32_rm32, WORD, Rm::Memory(part(values)));
-    asm.two(Code::Mov_r32_rm32, Register::EDX, Rm::Memory(part(addresses)));
+    asm.two(Code::Tzcnt_r32_rm32, Register::EDX, Register::ECX);
+    asm.two(Code::Mov_r32_rm32, WORD, part(values));
+    asm.two(Code::Mov_r32_rm32, Register::EDX, part(addresses));
     asm.store(Code::Mov_rm32_r32, at(Register::RAX, Register::RDX, distance), WORD);
-    asm.three_of(Code::VEX_Blsr_r32_rm32, Register::ECX, Register::ECX);
+    asm.two(Code::VEX_Blsr_r32_rm32, Register::ECX, Register::ECX);
     asm.branch(Code::Jne_rel32_64, lane);
 }
 
@@ -1024,7 +1028,7 @@ fn emit_rescue(
         let from = match given {
             // The value is in the frame already: its register is free.
             Rm::Register(signs) if number == 3 && level.signs() > 0 => {
-                asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, Rm::Register(*signs));
+                asm.two(Code::EVEX_Vpmovm2d_zmm_kr, value, *signs);
                 value
             }
             Rm::Register(register) => *register,
@@ -1038,10 +1042,10 @@ fn emit_rescue(
     asm.push(Instruction::with2(Code::Mov_r64_imm64, Register::RAX, with.address() as u64));
     asm.branch(Code::Call_rel32_64, shared);
     match level {
-        Level::Avx2 => asm.two(level.load(), value, Rm::Memory(part(0, 4))),
+        Level::Avx2 => asm.two(level.load(), value, part(0, 4)),
         Level::Avx512 => {
             let lower = lower(value);
-            asm.two(Code::EVEX_Vmovups_ymm_k1z_ymmm256, lower, Rm::Memory(part(0, 4)));
+            asm.two(Code::EVEX_Vmovups_ymm_k1z_ymmm256, lower, part(0, 4));
             let both = Code::EVEX_Vinsertf64x4_zmm_k1z_zmm_ymmm256_imm8;
             asm.push(Instruction::with4(both, value, value, part(1, 4), 1));
         }
@@ -1077,26 +1081,26 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
     if level.bits() > 1 {
         asm.store(Code::Mov_rm64_r64, place(called), Register::RAX);
     }
-    asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(PER_LANE)));
-    asm.number(Code::Sub_rm64_imm8, Rm::Register(Register::RSP), 8);
+    asm.two(Code::Lea_r64_m, Register::RDI, place(PER_LANE));
+    asm.number(Code::Sub_rm64_imm8, Register::RSP, 8);
     leave_mode(asm, true);
     asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     for half in 1..level.bits() {
         let per_lane = 8 + PER_LANE + size_of::<PerLaneFrame>() as i32 * half;
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(place(8 + called)));
-        asm.two(Code::Lea_r64_m, Register::RDI, Rm::Memory(place(per_lane)));
+        asm.two(Code::Mov_r64_rm64, Register::RAX, place(8 + called));
+        asm.two(Code::Lea_r64_m, Register::RDI, place(per_lane));
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
     }
     enter_mode(asm, true);
-    asm.number(Code::Add_rm64_imm8, Rm::Register(Register::RSP), 8);
+    asm.number(Code::Add_rm64_imm8, Register::RSP, 8);
     for (register, place) in vectors() {
-        asm.two(level.load(), register, Rm::Memory(place));
+        asm.two(level.load(), register, place);
     }
     for (register, place) in signs() {
-        asm.two(Code::VEX_Kmovw_kr_km16, register, Rm::Memory(place));
+        asm.two(Code::VEX_Kmovw_kr_km16, register, place);
     }
     for (register, place) in numbers() {
-        asm.two(Code::Mov_r64_rm64, register, Rm::Memory(place));
+        asm.two(Code::Mov_r64_rm64, register, place);
     }
     asm.plain(Code::Retnq);
 }
@@ -1104,7 +1108,7 @@ fn emit_shared(level: Level, asm: &mut Assembler, shared: Label) {
 /// The code's floating point modes, where they are asked.
 pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
     if floats {
-        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::MODE)));
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(mode))));
     }
 }
 
@@ -1112,6 +1116,6 @@ pub(crate) fn enter_mode(asm: &mut Assembler, floats: bool) {
 pub(crate) fn leave_mode(asm: &mut Assembler, floats: bool) {
     asm.plain(Code::VEX_Vzeroupper);
     if floats {
-        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place::HOST_MODE)));
+        asm.push(Instruction::with1(Code::VEX_Vldmxcsr_m32, at_base(STATE, place!(host_mode))));
     }
 }

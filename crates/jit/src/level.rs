@@ -47,18 +47,12 @@ impl Level {
 
     /// Its name: `avx2`, `avx512`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Level::Avx2 => "avx2",
-            Level::Avx512 => "avx512",
-        }
+        self.of("avx2", "avx512")
     }
 
     /// Lanes that are computed together.
     pub const fn lanes(self) -> usize {
-        match self {
-            Level::Avx2 => 8,
-            Level::Avx512 => 16,
-        }
+        self.of(8, 16)
     }
 
     /// The level for groups of so many lanes: this one, or the lower one whose vectors divide them.
@@ -83,27 +77,17 @@ impl Level {
 
     /// Registers for vectors.
     pub(crate) const fn registers(self) -> usize {
-        match self {
-            Level::Avx2 => 16,
-            Level::Avx512 => 32,
-        }
+        self.of(16, 32)
     }
 
     /// Registers for truth values of their own, from [`SIGNS`] on.
     pub(crate) const fn signs(self) -> usize {
-        match self {
-            Level::Avx2 => 0,
-            Level::Avx512 => 6,
-        }
+        self.of(0, 6)
     }
 
     /// A register for vectors.
     pub(crate) fn register(self, number: usize) -> Register {
-        let first = match self {
-            Level::Avx2 => Register::YMM0,
-            Level::Avx512 => Register::ZMM0,
-        };
-        first + number as u32
+        self.of(Register::YMM0, Register::ZMM0) + number as u32
     }
 
     /// The lowest quarter or half of a register for vectors.
@@ -111,8 +95,8 @@ impl Level {
         Register::XMM0 + (register as u32 - self.register(0) as u32)
     }
 
-    /// The instruction for one of two levels.
-    pub(crate) fn code(self, avx2: Code, avx512: Code) -> Code {
+    /// Chooses one of two for the level.
+    pub(crate) const fn of<T: Copy>(self, avx2: T, avx512: T) -> T {
         match self {
             Level::Avx2 => avx2,
             Level::Avx512 => avx512,
@@ -121,50 +105,46 @@ impl Level {
 
     /// A vector from memory or another register. Memory of AVX2 is aligned.
     pub(crate) fn load(self) -> Code {
-        self.code(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+        self.of(Code::VEX_Vmovaps_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
     /// A vector to memory, as [`load`](Self::load).
     pub(crate) fn store(self) -> Code {
-        self.code(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
+        self.of(Code::VEX_Vmovaps_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
     /// A vector from anywhere in memory.
     pub(crate) fn load_anywhere(self) -> Code {
-        self.code(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
+        self.of(Code::VEX_Vmovups_ymm_ymmm256, Code::EVEX_Vmovups_zmm_k1z_zmmm512)
     }
 
     /// A vector to anywhere in memory.
     pub(crate) fn store_anywhere(self) -> Code {
-        self.code(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
+        self.of(Code::VEX_Vmovups_ymmm256_ymm, Code::EVEX_Vmovups_zmmm512_k1z_zmm)
     }
 
     /// A word in all lanes.
     pub(crate) fn broadcast(self) -> Code {
-        self.code(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
+        self.of(Code::VEX_Vpbroadcastd_ymm_xmmm32, Code::EVEX_Vpbroadcastd_zmm_k1z_xmmm32)
     }
 
     /// The word of the first lane.
     pub(crate) fn first(self) -> Code {
-        self.code(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
+        self.of(Code::VEX_Vmovd_rm32_xmm, Code::EVEX_Vmovd_rm32_xmm)
     }
 
     /// The second where the condition holds, else the first.
     pub(crate) fn select(self) -> Code {
-        self.code(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
+        self.of(Code::VEX_Vblendvps_ymm_ymm_ymmm256_ymm, Code::EVEX_Vblendmps_zmm_k1z_zmm_zmmm512b32)
     }
 
     /// The first times the second, plus or minus the third, in the place of the first.
     pub(crate) fn fused(self, minus: bool) -> Code {
         match minus {
-            true => self.code(
-                Code::VEX_Vfmsub213ps_ymm_ymm_ymmm256,
-                Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er,
-            ),
-            false => self.code(
-                Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256,
-                Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er,
-            ),
+            true => self
+                .of(Code::VEX_Vfmsub213ps_ymm_ymm_ymmm256, Code::EVEX_Vfmsub213ps_zmm_k1z_zmm_zmmm512b32_er),
+            false => self
+                .of(Code::VEX_Vfmadd213ps_ymm_ymm_ymmm256, Code::EVEX_Vfmadd213ps_zmm_k1z_zmm_zmmm512b32_er),
         }
     }
 
@@ -202,7 +182,7 @@ impl Level {
                 (Code::VEX_Vcmpps_ymm_ymm_ymmm256_imm8, Code::EVEX_Vcmpps_kr_k1_zmm_zmmm512b32_imm8_sae)
             }
         };
-        (self.code(avx2, avx512), number)
+        (self.of(avx2, avx512), number)
     }
 
     /// The instruction for bits of truth values.
@@ -242,6 +222,6 @@ impl Level {
             }
         };
         let shifts = matches!(op, One::Shl(_) | One::Shr(_) | One::Sar(_));
-        (self.code(avx2, avx512), number, self == Level::Avx512 || !shifts)
+        (self.of(avx2, avx512), number, self == Level::Avx512 || !shifts)
     }
 }

@@ -39,7 +39,7 @@ mod verify;
 
 pub use builder::{Builder, Found, Path};
 pub use called::{Callee, LANES, PerLane};
-pub use compiled::{Compiled, Ran, Region};
+pub use compiled::{Arrival, Compiled, Passed, Ran, Region};
 pub use fault::Fault;
 pub use level::Level;
 pub use machine::Machine;

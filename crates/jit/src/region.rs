@@ -608,22 +608,22 @@ impl Compiler<'_> {
     fn region(mut self) -> Result<Vec<u8>, CompileError> {
         // The size of the frame is known at the end: the segments come first here, and their prologue is made then.
         let (iteration, leave) = (self.asm.label(), self.asm.label());
-        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
+        self.asm.two(Code::Xor_r32_rm32, EXACT, EXACT);
         self.asm.bind(iteration);
         let most = self.plan.most() as i32;
-        let budget = at_base(STATE, place::BUDGET);
-        self.asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(budget));
-        self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), most);
+        let budget = at_base(STATE, place!(budget));
+        self.asm.two(Code::Mov_r32_rm32, Register::EAX, budget);
+        self.asm.number(Code::Cmp_rm32_imm32, Register::EAX, most);
         self.returns_if(Code::Jl_rel32_64, BUDGET, leave);
         if self.plan.back != Back::Never {
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 0);
+            self.asm.number(Code::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 0);
             self.returns_if(Code::Je_rel32_64, BUDGET, leave);
         }
         if self.plan.lazy {
             let [last, others] = [(); 2].map(|()| self.asm.label());
-            self.asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::EAX), 2 * most);
+            self.asm.number(Code::Cmp_rm32_imm32, Register::EAX, 2 * most);
             self.asm.branch(Code::Jl_rel32_64, last);
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+            self.asm.number(Code::Cmp_rm32_imm8, at_base(STATE, place!(rounds)), 1);
             self.asm.branch(Code::Jne_rel32_64, others);
             self.asm.bind(last);
             self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
@@ -668,13 +668,13 @@ impl Compiler<'_> {
             words.truncate(GATHERED.len());
             let gathered = || words.iter().zip(GATHERED);
             let [strip, next, exact, done] = [(); 4].map(|()| asm.label());
-            asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
-            asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
+            asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+            asm.two(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
             if !words.is_empty() {
-                asm.three_of(Code::Xor_r64_rm64, SHIFT, SHIFT);
+                asm.two(Code::Xor_r64_rm64, SHIFT, SHIFT);
             }
             for (_, register) in gathered() {
-                asm.three_of(Code::Xor_r64_rm64, register, register);
+                asm.two(Code::Xor_r64_rm64, register, register);
             }
             asm.bind(strip);
             skip_empty(level, asm, next);
@@ -695,17 +695,17 @@ impl Compiler<'_> {
             }
             self.asm.bind(done);
             for (word, register) in gathered() {
-                let word = at_base(STATE, place::WORDS + 8 * *word as i32);
+                let word = at_base(STATE, place!(words) + 8 * *word as i32);
                 self.asm.store(Code::Mov_rm64_r64, word, register);
             }
         }
         let Some((callee, argument, word)) = segment.call else { return };
         let asm = &mut self.asm;
         let skip = asm.label();
-        let lanes = at_base(STATE, place::WORDS + 8 * word as i32);
-        asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(lanes));
+        let lanes = at_base(STATE, place!(words) + 8 * word as i32);
+        asm.two(Code::Mov_r64_rm64, Register::RDX, lanes);
         // Strips without lanes have left what was there.
-        asm.two(Code::And_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        asm.two(Code::And_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         asm.branch(Code::Je_rel32_64, skip);
         asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RDI, STATE));
         asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ESI, argument));
@@ -714,25 +714,25 @@ impl Compiler<'_> {
         asm.push(Instruction::with1(Code::Call_rm64, Register::RAX));
         emit::enter_mode(asm, self.floats);
         let calls = plan.segments[..number].iter().filter(|segment| segment.call.is_some()).count();
-        asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), calls as i32 + 1);
+        asm.number(Code::Mov_rm32_imm32, at_base(STATE, place!(stopped)), calls as i32 + 1);
         asm.push(Instruction::with2(Code::Test_rm32_r32, Register::EAX, Register::EAX));
         self.returns_if(Code::Jne_rel32_64, STOPPED, leave);
-        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::STOPPED)), 0);
+        self.asm.number(Code::Mov_rm32_imm32, at_base(STATE, place!(stopped)), 0);
         self.asm.bind(skip);
     }
 
     /// Returns if a guard of the strip fails for some lanes.
     fn check(&mut self, number: usize, check: &Strip, leave: Label) {
         let [strip, next, refused, done] = [(); 4].map(|()| self.asm.label());
-        self.asm.three_of(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
-        self.asm.three_of(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
+        self.asm.two(Code::Xor_r32_rm32, Register::R13D, Register::R13D);
+        self.asm.two(Code::Xor_r32_rm32, Register::R14D, Register::R14D);
         self.asm.bind(strip);
         skip_empty(self.level, &mut self.asm, next);
         self.strip(check, Some(refused), &[]);
         self.end_of_strip(strip, next, done, &[]);
         self.asm.bind(refused);
-        let segment = at_base(STATE, place::REFUSED);
-        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(segment), number as i32 + 1);
+        let segment = at_base(STATE, place!(refused));
+        self.asm.number(Code::Mov_rm32_imm32, segment, number as i32 + 1);
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, Register::ECX, STOPPED));
         self.asm.branch(Code::Jmp_rel32_64, leave);
         self.asm.bind(done);
@@ -749,12 +749,12 @@ impl Compiler<'_> {
     fn end_of_strip(&mut self, strip: Label, next: Label, done: Label, words: &[u32]) {
         let (level, asm) = (self.level, &mut self.asm);
         asm.bind(next);
-        asm.number(Code::Add_rm64_imm8, Rm::Register(PLACE), level.vector());
-        asm.number(Code::Add_rm32_imm8, Rm::Register(Register::R14D), level.bits());
+        asm.number(Code::Add_rm64_imm8, PLACE, level.vector());
+        asm.number(Code::Add_rm32_imm8, Register::R14D, level.bits());
         if !words.is_empty() {
-            asm.number(Code::Add_rm64_imm8, Rm::Register(SHIFT), level.lanes() as i32);
+            asm.number(Code::Add_rm64_imm8, SHIFT, level.lanes() as i32);
         }
-        asm.number(Code::Cmp_rm32_imm32, Rm::Register(Register::R13D), 4 * self.lanes);
+        asm.number(Code::Cmp_rm32_imm32, Register::R13D, 4 * self.lanes);
         asm.branch(Code::Jb_rel32_64, strip);
         asm.branch(Code::Jmp_rel32_64, done);
     }
@@ -770,29 +770,29 @@ impl Compiler<'_> {
                 .all(|(step, side)| **side == Side::All || matches!(step, Step::LeaveInIteration(_)));
         let left = self.asm.label();
         if !leaves.is_empty() {
-            self.asm.number(Code::Cmp_rm32_imm8, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+            self.asm.number(Code::Cmp_rm32_imm8, at_base(STATE, place!(left)), 0);
             match counts_leaves {
                 true => self.asm.branch(Code::Jne_rel32_64, left),
                 false => self.returns_if(Code::Jne_rel32_64, ITERATION, leave),
             }
         }
-        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         self.come_back(leave);
         self.count(false);
-        self.asm.three_of(Code::Xor_r32_rm32, EXACT, EXACT);
+        self.asm.two(Code::Xor_r32_rm32, EXACT, EXACT);
         self.end_of_iteration(iteration, leave);
         if leaves.is_empty() || !counts_leaves {
             return;
         }
         // Some lane has left. Nothing is counted before it is known that others go on.
         self.asm.bind(left);
-        self.asm.two(Code::Mov_r64_rm64, Register::RDX, Rm::Memory(at_base(STATE, place::ACTIVE)));
+        self.asm.two(Code::Mov_r64_rm64, Register::RDX, at_base(STATE, place!(active)));
         for (step, _) in &leaves {
             let Some(word) = step.leaves() else { continue };
-            let word = at_base(STATE, place::WORDS + 8 * word as i32);
-            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
+            let word = at_base(STATE, place!(words) + 8 * word as i32);
+            self.asm.two(Code::Mov_r64_rm64, Register::RAX, word);
             if let Step::LeaveInIteration(_) = step {
-                self.asm.store(Code::Test_rm64_r64, at_base(STATE, place::ACTIVE), Register::RAX);
+                self.asm.store(Code::Test_rm64_r64, at_base(STATE, place!(active)), Register::RAX);
                 self.returns_if(Code::Jne_rel32_64, ITERATION, leave);
             }
             let rest = Rm::Register(Register::RDX);
@@ -802,7 +802,7 @@ impl Compiler<'_> {
         self.returns_if(Code::Je_rel32_64, ITERATION, leave);
         self.come_back(leave);
         self.count(true);
-        self.asm.number(Code::Mov_rm32_imm32, Rm::Memory(at_base(STATE, place::LEFT)), 0);
+        self.asm.number(Code::Mov_rm32_imm32, at_base(STATE, place!(left)), 0);
         // Where lanes have left, others soon do: the next iteration does not try the fast path.
         self.asm.push(Instruction::with2(Code::Mov_r32_imm32, EXACT, 1));
         self.end_of_iteration(iteration, leave);
@@ -812,14 +812,9 @@ impl Compiler<'_> {
     fn come_back(&mut self, leave: Label) {
         if let Back::All(word) = self.plan.back {
             // Strips without lanes have left what was there.
-            let back = at_base(STATE, place::WORDS + 8 * word as i32);
-            self.asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(back));
-            self.asm.three(
-                Code::VEX_Andn_r64_r64_rm64,
-                Register::RAX,
-                Register::RAX,
-                Rm::Register(Register::RDX),
-            );
+            let back = at_base(STATE, place!(words) + 8 * word as i32);
+            self.asm.two(Code::Mov_r64_rm64, Register::RAX, back);
+            self.asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RAX, Register::RAX, Register::RDX);
             self.returns_if(Code::Jne_rel32_64, ITERATION, leave);
         }
     }
@@ -842,12 +837,12 @@ impl Compiler<'_> {
         });
         let always: u32 = runs.sum();
         let asm = &mut self.asm;
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::ITERATIONS)), 1);
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(at_base(STATE, place::POPULATION)));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::LANES), Register::RAX);
-        asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), always as i32);
+        asm.number(Code::Add_rm64_imm8, at_base(STATE, place!(iterations)), 1);
+        asm.two(Code::Mov_r64_rm64, Register::RAX, at_base(STATE, place!(population)));
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(lanes)), Register::RAX);
+        asm.number(Code::Sub_rm32_imm32, at_base(STATE, place!(budget)), always as i32);
         if self.plan.back != Back::Never {
-            asm.number(Code::Sub_rm32_imm8, Rm::Memory(at_base(STATE, place::ROUNDS)), 1);
+            asm.number(Code::Sub_rm32_imm8, at_base(STATE, place!(rounds)), 1);
         }
         let (mut branch, mut left) = (0, 0);
         for step in &self.plan.steps {
@@ -869,19 +864,20 @@ impl Compiler<'_> {
     fn count_leave(&mut self, number: i32, word: u32, arrives: bool) {
         let asm = &mut self.asm;
         let none = asm.label();
-        let (word, active) = (at_base(STATE, place::WORDS + 8 * word as i32), at_base(STATE, place::ACTIVE));
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(word));
-        asm.number(Code::Mov_rm64_imm32, Rm::Memory(word), 0);
-        asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(active));
+        let (word, active) =
+            (at_base(STATE, place!(words) + 8 * word as i32), at_base(STATE, place!(active)));
+        asm.two(Code::Mov_r64_rm64, Register::RAX, word);
+        asm.number(Code::Mov_rm64_imm32, word, 0);
+        asm.two(Code::And_r64_rm64, Register::RAX, active);
         asm.branch(Code::Je_rel32_64, none);
         asm.store(Code::Xor_rm64_r64, active, Register::RAX);
-        asm.store(Code::Or_rm64_r64, at_base(STATE, place::EXITS + 8 * number), Register::RAX);
-        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::GONE_LANES + 8 * number), Register::RDX);
-        asm.store(Code::Sub_rm64_r64, at_base(STATE, place::POPULATION), Register::RDX);
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(at_base(STATE, place::DIVERGENT)), 1);
+        asm.store(Code::Or_rm64_r64, at_base(STATE, place!(exits) + 8 * number), Register::RAX);
+        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Register::RAX);
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(gone_lanes) + 8 * number), Register::RDX);
+        asm.store(Code::Sub_rm64_r64, at_base(STATE, place!(population)), Register::RDX);
+        asm.number(Code::Add_rm64_imm8, at_base(STATE, place!(divergent)), 1);
         if arrives {
-            asm.number(Code::Sub_rm32_imm32, Rm::Memory(at_base(STATE, place::BUDGET)), 1);
+            asm.number(Code::Sub_rm32_imm32, at_base(STATE, place!(budget)), 1);
         }
         asm.bind(none);
     }
@@ -893,48 +889,48 @@ impl Compiler<'_> {
         let not_word = |branch: usize| at_base(Register::RSP, 8 * branch as i32);
         let lanes_of = |side: Side, branches: &[Branch]| -> MemoryOperand {
             match side {
-                Side::All => at_base(STATE, place::ACTIVE),
-                Side::Taken(branch) => at_base(STATE, place::WORDS + 8 * branches[branch].word as i32),
+                Side::All => at_base(STATE, place!(active)),
+                Side::Taken(branch) => at_base(STATE, place!(words) + 8 * branches[branch].word as i32),
                 Side::Not(branch) => not_word(branch),
             }
         };
         let branch = &branches[number];
-        let taken = at_base(STATE, place::WORDS + 8 * branch.word as i32);
+        let taken = at_base(STATE, place!(words) + 8 * branch.word as i32);
         let parent = lanes_of(branch.parent, branches);
-        asm.two(Code::Mov_r64_rm64, Register::RAX, Rm::Memory(taken));
+        asm.two(Code::Mov_r64_rm64, Register::RAX, taken);
         // Strips without lanes have left what was there.
-        asm.two(Code::And_r64_rm64, Register::RAX, Rm::Memory(parent));
+        asm.two(Code::And_r64_rm64, Register::RAX, parent);
         if branches.iter().any(|other| other.parent == Side::Taken(number)) {
             asm.store(Code::Mov_rm64_r64, taken, Register::RAX);
         }
-        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Rm::Register(Register::RAX));
-        asm.store(Code::Add_rm64_r64, at_base(STATE, place::TAKEN + 8 * number as i32), Register::RDX);
-        asm.three_of(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
-        asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, Rm::Memory(parent));
+        asm.two(Code::Popcnt_r64_rm64, Register::RDX, Register::RAX);
+        asm.store(Code::Add_rm64_r64, at_base(STATE, place!(taken) + 8 * number as i32), Register::RDX);
+        asm.two(Code::Xor_r32_rm32, Register::EDX, Register::EDX);
+        asm.three(Code::VEX_Andn_r64_r64_rm64, Register::RCX, Register::RAX, parent);
         asm.push(Instruction::with1(Code::Setne_rm8, Register::DL));
         if branches.iter().any(|other| other.parent == Side::Not(number)) {
             asm.store(Code::Mov_rm64_r64, not_word(number), Register::RCX);
         }
         // Twice whether some do not take it, and one where none does.
-        asm.number(Code::Cmp_rm64_imm8, Rm::Register(Register::RAX), 1);
+        asm.number(Code::Cmp_rm64_imm8, Register::RAX, 1);
         asm.push(Instruction::with2(Code::Adc_r32_rm32, Register::EDX, Register::EDX));
-        let outcome = place::OUTCOMES + 32 * number as i32;
+        let outcome = place!(outcomes) + 32 * number as i32;
         let outcome =
             MemoryOperand::with_base_index_scale_displ_size(STATE, Register::RDX, 8, outcome.into(), 1);
-        asm.number(Code::Add_rm64_imm8, Rm::Memory(outcome), 1);
+        asm.number(Code::Add_rm64_imm8, outcome, 1);
         let [taken, not, always] = branch.sizes;
         let both = taken + not + u32::from(*joins);
         let table = pool.table([taken + always, 0, both + always, not + always]);
         let size = MemoryOperand::with_base_index_scale_displ_size(POOL, Register::RDX, 4, table.into(), 1);
-        asm.two(Code::Mov_r32_rm32, Register::EAX, Rm::Memory(size));
-        asm.store(Code::Sub_rm32_r32, at_base(STATE, place::BUDGET), Register::EAX);
+        asm.two(Code::Mov_r32_rm32, Register::EAX, size);
+        asm.store(Code::Sub_rm32_r32, at_base(STATE, place!(budget)), Register::EAX);
     }
 }
 
 /// Goes on with the next strip where no lane of one is active.
 fn skip_empty(level: Level, asm: &mut Assembler, next: Label) {
-    let code = level.code(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
-    asm.number(code, Rm::Memory(at(STATE, NUMBER, place::ACTIVE)), 0);
+    let code = level.of(Code::Cmp_rm8_imm8, Code::Cmp_rm16_imm8);
+    asm.number(code, at(STATE, NUMBER, place!(active)), 0);
     asm.branch(Code::Je_rel32_64, next);
 }
 
@@ -943,20 +939,20 @@ fn prologue(asm: &mut Assembler, frame: i32, caller: i32, floats: bool) {
         asm.push(Instruction::with1(Code::Push_r64, register));
     }
     asm.push(Instruction::with2(Code::Mov_r64_rm64, Register::RAX, Register::RSP));
-    asm.number(Code::And_rm64_imm8, Rm::Register(Register::RSP), -64);
+    asm.number(Code::And_rm64_imm8, Register::RSP, -64);
     let frame = (frame.max(caller + 64) + 63) & !63;
-    asm.number(Code::Sub_rm64_imm32, Rm::Register(Register::RSP), frame);
+    asm.number(Code::Sub_rm64_imm32, Register::RSP, frame);
     asm.store(Code::Mov_rm64_r64, at_base(Register::RSP, caller), Register::RAX);
     asm.push(Instruction::with2(Code::Mov_r64_rm64, STATE, Register::RDI));
-    asm.two(Code::Mov_r64_rm64, ROWS, Rm::Memory(at_base(STATE, place::ROWS)));
-    asm.two(Code::Mov_r64_rm64, POOL, Rm::Memory(at_base(STATE, place::POOL)));
+    asm.two(Code::Mov_r64_rm64, ROWS, at_base(STATE, place!(rows)));
+    asm.two(Code::Mov_r64_rm64, POOL, at_base(STATE, place!(pool)));
     emit::enter_mode(asm, floats);
 }
 
 fn epilogue(asm: &mut Assembler, caller: i32, floats: bool) {
     emit::leave_mode(asm, floats);
     asm.push(Instruction::with2(Code::Mov_r32_rm32, Register::EAX, Register::ECX));
-    asm.two(Code::Mov_r64_rm64, Register::RSP, Rm::Memory(at_base(Register::RSP, caller)));
+    asm.two(Code::Mov_r64_rm64, Register::RSP, at_base(Register::RSP, caller));
     for register in SAVED.into_iter().rev() {
         asm.push(Instruction::with1(Code::Pop_r64, register));
     }

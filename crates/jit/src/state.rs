@@ -1,7 +1,6 @@
 //! What code and the engine that calls it share while a group runs.
 
 use std::cell::Cell;
-use std::mem::offset_of;
 use std::ops::{Deref, DerefMut};
 
 use reconverge_guarded::{Guarded, Placement, Plain};
@@ -66,13 +65,13 @@ pub struct State {
     /// By step with which lanes leave, in iterations that the code has counted: which, and how many of each iteration, summed.
     pub(crate) exits: [u64; LEAVES],
     pub(crate) gone_lanes: [u64; LEAVES],
-    own: Rows,
+    pub(crate) own: Rows,
 }
 
 /// The own rows, each of 64 lanes or less, where vectors may lie.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Rows([u32; 64 * OWN]);
+pub(crate) struct Rows([u32; 64 * OWN]);
 
 impl Plain for State {
     const ZERO: State = State {
@@ -192,29 +191,10 @@ impl State {
     }
 }
 
-/// Where the parts are, in bytes from the start.
-pub(crate) mod place {
-    use super::*;
-
-    pub(crate) const ROWS: i32 = offset_of!(State, rows) as i32;
-    pub(crate) const BUDGET: i32 = offset_of!(State, budget) as i32;
-    pub(crate) const ROUNDS: i32 = offset_of!(State, rounds) as i32;
-    pub(crate) const LEFT: i32 = offset_of!(State, left) as i32;
-    pub(crate) const ACTIVE: i32 = offset_of!(State, active) as i32;
-    pub(crate) const POPULATION: i32 = offset_of!(State, population) as i32;
-    pub(crate) const ITERATIONS: i32 = offset_of!(State, iterations) as i32;
-    pub(crate) const LANES: i32 = offset_of!(State, lanes) as i32;
-    pub(crate) const HOST_MODE: i32 = offset_of!(State, host_mode) as i32;
-    pub(crate) const MODE: i32 = offset_of!(State, mode) as i32;
-    pub(crate) const POOL: i32 = offset_of!(State, pool) as i32;
-    pub(crate) const STOPPED: i32 = offset_of!(State, stopped) as i32;
-    pub(crate) const REFUSED: i32 = offset_of!(State, refused) as i32;
-    pub(crate) const WINDOW: i32 = offset_of!(State, window) as i32;
-    pub(crate) const WORDS: i32 = offset_of!(State, words) as i32;
-    pub(crate) const OUTCOMES: i32 = offset_of!(State, outcomes) as i32;
-    pub(crate) const TAKEN: i32 = offset_of!(State, taken) as i32;
-    pub(crate) const DIVERGENT: i32 = offset_of!(State, divergent) as i32;
-    pub(crate) const EXITS: i32 = offset_of!(State, exits) as i32;
-    pub(crate) const GONE_LANES: i32 = offset_of!(State, gone_lanes) as i32;
-    pub(crate) const OWN: i32 = offset_of!(State, own) as i32;
+/// The offset of a part, in bytes from the start.
+macro_rules! place {
+    ($part:ident) => {
+        std::mem::offset_of!($crate::state::State, $part) as i32
+    };
 }
+pub(crate) use place;

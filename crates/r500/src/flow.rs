@@ -579,11 +579,13 @@ impl Flow {
         }
     }
 
+    /// How many entries a stack of `size` entries may hold.
+    fn limit(&self, size: usize) -> usize {
+        if self.mode == Mode::Strict { size } else { RUNAWAY }
+    }
+
     fn push_frame(&mut self, frame: Frame) -> Result<(), Undefined> {
-        let limit = match self.mode {
-            Mode::Strict => self.limits.loop_stack,
-            Mode::Lenient => RUNAWAY,
-        };
+        let limit = self.limit(self.limits.loop_stack);
         if self.loops.len() >= limit {
             return Err(Undefined::LoopStackOverflow { limit });
         }
@@ -641,10 +643,7 @@ impl Flow {
         match inst.a_op {
             AOp::NONE => Ok(target),
             AOp::PUSH => {
-                let limit = match self.mode {
-                    Mode::Strict => self.limits.address_stack,
-                    Mode::Lenient => RUNAWAY,
-                };
+                let limit = self.limit(self.limits.address_stack);
                 if self.calls.len() >= limit {
                     return Err(Undefined::AddressStackOverflow { limit });
                 }

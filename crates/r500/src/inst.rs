@@ -62,6 +62,42 @@ pub struct Tex {
     pub dxdy: TexAddrDxDy,
 }
 
+/// A temporary of a texture instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TexRegister {
+    /// The number of the register.
+    pub(crate) temp: u8,
+    /// Adds aL to it.
+    pub(crate) rel: bool,
+    /// Channel for S, T, R, Q of a coordinate; for red, green, blue, alpha of a result.
+    pub(crate) swizzle: [TexSwiz; 4],
+}
+
+impl Tex {
+    /// The coordinate.
+    pub(crate) fn src(&self) -> TexRegister {
+        let it = &self.addr;
+        let swizzle = [it.src_s_swiz, it.src_t_swiz, it.src_r_swiz, it.src_q_swiz];
+        TexRegister { temp: it.src_addr, rel: it.src_addr_rel, swizzle }
+    }
+
+    /// The result.
+    pub(crate) fn dst(&self) -> TexRegister {
+        let it = &self.addr;
+        let swizzle = [it.dst_r_swiz, it.dst_g_swiz, it.dst_b_swiz, it.dst_a_swiz];
+        TexRegister { temp: it.dst_addr, rel: it.dst_addr_rel, swizzle }
+    }
+
+    /// The derivatives of DXDY.
+    pub(crate) fn derivatives(&self) -> [TexRegister; 2] {
+        let it = &self.dxdy;
+        let dx = [it.dx_s_swiz, it.dx_t_swiz, it.dx_r_swiz, it.dx_q_swiz];
+        let dy = [it.dy_s_swiz, it.dy_t_swiz, it.dy_r_swiz, it.dy_q_swiz];
+        [(it.dx_addr, it.dx_addr_rel, dx), (it.dy_addr, it.dy_addr_rel, dy)]
+            .map(|(temp, rel, swizzle)| TexRegister { temp, rel, swizzle })
+    }
+}
+
 /// Both halves of an arithmetic instruction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Alu {
@@ -121,6 +157,19 @@ pub struct Operand {
     pub swiz: [Swiz; 3],
     /// Modifier, after the swizzle.
     pub modifier: Imod,
+}
+
+impl Operand {
+    /// For each of its first channels except literals, the address word (0 RGB, 1 alpha) that states a source of it, and which
+    /// source that is. The presubtract operation says which others srcp reads.
+    pub(crate) fn stated(&self, channels: usize) -> impl Iterator<Item = (usize, usize)> {
+        let number = if self.sel == Sel::SRCP { 0 } else { self.sel as usize };
+        self.swiz[..channels].iter().filter_map(move |swiz| match swiz {
+            Swiz::R | Swiz::G | Swiz::B => Some((0, number)),
+            Swiz::A => Some((1, number)),
+            Swiz::ZERO | Swiz::HALF | Swiz::ONE => None,
+        })
+    }
 }
 
 /// What one unit computes.
@@ -190,28 +239,12 @@ pub fn decode(words: &[u32; WORDS]) -> Result<Inst, WordError> {
 }
 
 fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
-    let rgb_addr = AluRgbAddr::unpack_lenient(words[1])?;
-    let alpha_addr = AluAlphaAddr::unpack_lenient(words[2])?;
     let rgb = AluRgbInst::unpack_lenient(words[3])?;
     let alpha = AluAlphaInst::unpack_lenient(words[4])?;
     let rgba = AluRgbaInst::unpack_lenient(words[5])?;
     Ok(Alu {
-        rgb_sources: Sources {
-            src: [
-                source(rgb_addr.addr0, rgb_addr.addr0_const, rgb_addr.addr0_rel),
-                source(rgb_addr.addr1, rgb_addr.addr1_const, rgb_addr.addr1_rel),
-                source(rgb_addr.addr2, rgb_addr.addr2_const, rgb_addr.addr2_rel),
-            ],
-            srcp_op: rgb_addr.srcp_op,
-        },
-        alpha_sources: Sources {
-            src: [
-                source(alpha_addr.addr0, alpha_addr.addr0_const, alpha_addr.addr0_rel),
-                source(alpha_addr.addr1, alpha_addr.addr1_const, alpha_addr.addr1_rel),
-                source(alpha_addr.addr2, alpha_addr.addr2_const, alpha_addr.addr2_rel),
-            ],
-            srcp_op: alpha_addr.srcp_op,
-        },
+        rgb_sources: sources(words[1])?,
+        alpha_sources: sources(words[2])?,
         rgb: Half {
             op: rgba.rgb_op,
             operands: [
@@ -243,6 +276,17 @@ fn decode_alu(words: &[u32; WORDS]) -> Result<Alu, WordError> {
         alu_wmask: rgb.alu_wmask,
         w_omask: alpha.w_omask,
     })
+}
+
+/// The sources of an address word: US_ALU_ALPHA_ADDR has the fields of US_ALU_RGB_ADDR.
+fn sources(word: u32) -> Result<Sources, WordError> {
+    let addr = AluRgbAddr::unpack_lenient(word)?;
+    let src = [
+        source(addr.addr0, addr.addr0_const, addr.addr0_rel),
+        source(addr.addr1, addr.addr1_const, addr.addr1_rel),
+        source(addr.addr2, addr.addr2_const, addr.addr2_rel),
+    ];
+    Ok(Sources { src, srcp_op: addr.srcp_op })
 }
 
 fn operand(sel: Sel, swiz: [Swiz; 3], modifier: Imod) -> Operand {

@@ -281,13 +281,13 @@ impl Outcome {
 
 /// Counts and finding of some groups.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Totals {
+pub(crate) struct Totals {
     /// Counts over all groups.
-    pub statistics: Statistics,
+    pub(crate) statistics: Statistics,
     /// What was executed, and how exact it was.
-    pub report: Report,
+    pub(crate) report: Report,
     /// What strict mode objects to although nothing traps, of the first group that has such.
-    pub finding: Option<Finding>,
+    pub(crate) finding: Option<Finding>,
 }
 
 impl Totals {

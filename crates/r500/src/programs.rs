@@ -5,8 +5,8 @@ use reconverge_isa::source::{Cursor, Diagnostic, Span, name_of};
 use crate::chip::Chip;
 use crate::pvs;
 use crate::text::Assembled;
-use crate::text::asm::{self, MOST_ERRORS};
-use crate::text::reading::{Line, lines};
+use crate::text::asm;
+use crate::text::reading::{Line, MOST_ERRORS, lines};
 
 /// The lines of one program.
 #[derive(Default)]

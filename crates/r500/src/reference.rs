@@ -8,7 +8,7 @@ use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observe
 use crate::cause::{AccessError, Cause};
 use crate::flow::Step as FlowStep;
 use crate::group::{DEPTH_ROW, Group, after_fc, color_row};
-use crate::inst::{Alu, Body, CONSTANTS, Source, Sources, TEMPORARIES, Tex, inline_constant};
+use crate::inst::{Alu, Body, CONSTANTS, Source, Sources, TEMPORARIES, Tex, TexRegister, inline_constant};
 use crate::lane::{self, Term};
 use crate::memory::Scatter;
 use crate::operations::{Dot, Operation, Value, used_sources};
@@ -27,6 +27,16 @@ struct Results {
 enum SourceValue {
     Temp(usize),
     Value([f32; 4]),
+}
+
+/// The results of an arithmetic instruction, which hold one value for each lane and channel.
+struct Computed<'a, V> {
+    common: &'a CmnInst,
+    alu: &'a Alu,
+    active: Mask,
+    /// The lanes whose predicate lets a channel be written.
+    enabled: [Mask; 4],
+    value: V,
 }
 
 impl Group {
@@ -104,6 +114,7 @@ impl Group {
             _ => results[lane.index()].rgb[channel],
         };
         let enabled = [0, 1, 2, 3].map(|channel| self.predicated(common, channel));
+        let computed = Computed { common, alu, active, enabled, value };
         for channel in 0..4 {
             if !common.writes_temp(channel) {
                 continue;
@@ -116,10 +127,10 @@ impl Group {
         }
         match common.r#type {
             InstType::OUT if self.memory.as_ref().is_some_and(|memory| memory.uncached) => {
-                self.scatter(common, alu, active, &enabled, value, observer)?;
+                self.scatter(&computed, observer)?;
             }
-            InstType::OUT => self.output_writes(common, alu, active, &enabled, value),
-            _ => self.flag_writes(common, alu, active, &enabled, value),
+            InstType::OUT => self.output_writes(&computed),
+            _ => self.flag_writes(&computed),
         }
         Ok(())
     }
@@ -205,17 +216,11 @@ impl Group {
     }
 
     /// Predicate bits and the ALU result, of active lanes. (r500.md 3.6, 3.7)
-    fn flag_writes(
-        &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
-    ) {
+    fn flag_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
+        let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
             let target = alu.target(channel);
-            for lane in (active & enabled[channel]).lanes() {
+            for lane in (*active & enabled[channel]).lanes() {
                 match lane::predicate(value(lane, channel), target) {
                     true => self.predicate[channel].insert(lane),
                     false => self.predicate[channel].remove(lane),
@@ -224,7 +229,7 @@ impl Group {
         }
         if alu.alu_wmask {
             let channel = common.alu_result_channel();
-            let lanes = active & enabled[channel];
+            let lanes = *active & enabled[channel];
             for lane in lanes.lanes() {
                 match lane::compare(value(lane, channel), common.alu_result_op) {
                     true => self.alu_result.insert(lane),
@@ -236,24 +241,18 @@ impl Group {
     }
 
     /// Cached outputs. (CTM guide p. 31)
-    fn output_writes(
-        &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
-    ) {
+    fn output_writes(&mut self, computed: &Computed<'_, impl Fn(Lane, usize) -> f32>) {
+        let Computed { common, alu, active, enabled, value } = computed;
         for channel in (0..4).filter(|channel| common.writes_output(*channel)) {
             let target = alu.target(channel) as usize;
-            let lanes = active & enabled[channel];
+            let lanes = *active & enabled[channel];
             for lane in lanes.lanes() {
                 self.rows[color_row(target, channel)][lane.index()] = value(lane, channel).to_bits();
             }
             self.written.color[target][channel] |= lanes;
         }
         if alu.w_omask {
-            let lanes = active & enabled[3];
+            let lanes = *active & enabled[3];
             for lane in lanes.lanes() {
                 self.rows[DEPTH_ROW][lane.index()] = value(lane, 3).to_bits();
             }
@@ -265,13 +264,10 @@ impl Group {
     /// lanes, the last one wins. (CTM guide p. 31; order: recommended)
     fn scatter<O: Observer>(
         &mut self,
-        common: &CmnInst,
-        alu: &Alu,
-        active: Mask,
-        enabled: &[Mask; 4],
-        value: impl Fn(Lane, usize) -> f32,
+        computed: &Computed<'_, impl Fn(Lane, usize) -> f32>,
         observer: &mut O,
     ) -> Result<(), Cause> {
+        let Computed { common, alu, active, enabled, value } = computed;
         let masks = [0, 1, 2, 3].map(|channel| common.writes_output(channel));
         if masks == [false; 4] || active.is_empty() {
             return Ok(());
@@ -279,7 +275,7 @@ impl Group {
         if masks != [true; 4] && self.strict() {
             return Err(AccessError::PartialScatter.into());
         }
-        let lanes = active & self.flow.covered() & enabled[0] & enabled[1] & enabled[2] & enabled[3];
+        let lanes = *active & self.flow.covered() & enabled[0] & enabled[1] & enabled[2] & enabled[3];
         let variant = Scatter::from_target(alu.rgb.target);
         let strict = self.strict();
         let Some(memory) = &mut self.memory else { return Ok(()) };
@@ -311,8 +307,8 @@ impl Group {
             TexOp::NOP => return Ok(()),
             TexOp::TEXKILL if active.is_empty() => return Ok(()),
             TexOp::TEXKILL => {
-                let source = self.temp_address(tex.addr.src_addr, tex.addr.src_addr_rel)?;
-                let swizzle = source_swizzle(&tex.addr);
+                let TexRegister { temp, rel, swizzle } = tex.src();
+                let source = self.temp_address(temp, rel)?;
                 for lane in active.lanes() {
                     let negative = |channel: usize| {
                         enabled[channel].has(lane)
@@ -331,24 +327,18 @@ impl Group {
             return Ok(());
         }
         let fetching = if tex.inst.ignore_uncovered { writing & self.flow.covered() } else { writing };
-        let source = self.temp_address(tex.addr.src_addr, tex.addr.src_addr_rel)?;
-        let swizzle = source_swizzle(&tex.addr);
-        let coordinates = |lane: Lane| swizzle.map(|channel| self.temp_value(source, channel as usize, lane));
-        let (dx, dy) = match tex.inst.inst {
-            TexOp::DXDY => {
-                let word = &tex.dxdy;
-                let dx = self.temp_address(word.dx_addr, word.dx_addr_rel)?;
-                let dy = self.temp_address(word.dy_addr, word.dy_addr_rel)?;
-                let dx_swizzle = [word.dx_s_swiz, word.dx_t_swiz, word.dx_r_swiz, word.dx_q_swiz];
-                let dy_swizzle = [word.dy_s_swiz, word.dy_t_swiz, word.dy_r_swiz, word.dy_q_swiz];
-                (Some((dx, dx_swizzle)), Some((dy, dy_swizzle)))
-            }
-            _ => (None, None),
+        let place = |it: TexRegister| Ok::<_, Cause>((self.temp_address(it.temp, it.rel)?, it.swizzle));
+        let vector = |(register, swizzle): (usize, [TexSwiz; 4]), lane: Lane| {
+            swizzle.map(|channel| self.temp_value(register, channel as usize, lane))
         };
-        let derivative = |place: Option<(usize, [TexSwiz; 4])>, lane: Lane| {
-            place.map(|(register, swizzle)| {
-                swizzle.map(|channel| self.temp_value(register, channel as usize, lane))
-            })
+        let source = place(tex.src())?;
+        let coordinates = |lane: Lane| vector(source, lane);
+        let [dx, dy] = match tex.inst.inst {
+            TexOp::DXDY => {
+                let [dx, dy] = tex.derivatives();
+                [Some(place(dx)?), Some(place(dy)?)]
+            }
+            _ => [None; 2],
         };
 
         let mut fetched = [[0u32; 4]; 64];
@@ -369,16 +359,15 @@ impl Group {
                     let at = Coordinates {
                         position,
                         quad,
-                        dx: derivative(dx, lane),
-                        dy: derivative(dy, lane),
+                        dx: dx.map(|dx| vector(dx, lane)),
+                        dy: dy.map(|dy| vector(dy, lane)),
                         unscaled: tex.inst.unscaled,
                     };
                     texture::fetch(bound, tex.inst.inst, &at)?
                 };
         }
 
-        let destination = self.temp_address(tex.addr.dst_addr, tex.addr.dst_addr_rel)?;
-        let result = [tex.addr.dst_r_swiz, tex.addr.dst_g_swiz, tex.addr.dst_b_swiz, tex.addr.dst_a_swiz];
+        let (destination, result) = place(tex.dst())?;
         for channel in (0..4).filter(|channel| common.writes_temp(*channel)) {
             for lane in (fetching & enabled[channel]).lanes() {
                 let bits = fetched[lane.index()][result[channel] as usize];
@@ -493,10 +482,7 @@ impl Reader<'_> {
     /// R, G and B come from the RGB address word, A from the alpha address word, whichever unit asks. (CTM p. 27)
     fn channel(&self, sel: Sel, swiz: Swiz) -> f32 {
         match swiz {
-            Swiz::R => self.component(sel, 0, self.lane),
-            Swiz::G => self.component(sel, 1, self.lane),
-            Swiz::B => self.component(sel, 2, self.lane),
-            Swiz::A => self.component(sel, 3, self.lane),
+            Swiz::R | Swiz::G | Swiz::B | Swiz::A => self.component(sel, swiz as usize, self.lane),
             Swiz::ZERO => 0.0,
             Swiz::HALF => 0.5,
             Swiz::ONE => 1.0,
@@ -526,10 +512,6 @@ impl Reader<'_> {
         let (.., modifier) = self.alu.operand(channel, number);
         lane::modify(self.component(Sel::SRC0, channel, Lane(self.lane.0 & !3 | of_quad)), modifier)
     }
-}
-
-fn source_swizzle(addr: &TexAddr) -> [TexSwiz; 4] {
-    [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]
 }
 
 impl Machine for Group {

@@ -15,7 +15,7 @@ use crate::fast::{Fast, parallel};
 use crate::group::{Group, OUTPUTS};
 use crate::inst::WORDS;
 use crate::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
-use crate::outputs::{Finding, Outcome, Outputs, Totals};
+use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::{Setup, SetupError};
 
 /// A program loaded for an environment: decoded and checked, and lowered once when an engine first needs that. It runs any
@@ -81,7 +81,8 @@ impl Loaded {
         &self.environment
     }
 
-    /// Runs lanes that start with these temporaries, on the engine of the options.
+    /// Runs lanes that start with these temporaries, on the engine of the options. No group sees anything of another, so that
+    /// several runs of whole groups are together what one run of all lanes is.
     ///
     /// # Errors
     /// A launch that does not fit, the first trap in the order of the groups, or a difference of the engines.
@@ -185,72 +186,6 @@ pub fn run_watched(
 ) -> Result<Outcome, RunError> {
     let loaded = Loaded::of(setup, &launch.environment, options).map_err(RunError::Launch)?;
     loaded.run_watched(launch.clone(), watch)
-}
-
-/// Runs a launch of any number of lanes in the memory that a piece of it needs.
-///
-/// `inputs` gives what the rasteriser wrote for a range of lanes, those of the next piece; `launch.inputs` is not looked
-/// at. The piece is run as by [`run`], and `outcome` is handed what it left, with its range. A piece has `piece` lanes,
-/// rounded up to whole groups, and at least one; the last has the rest. No group sees anything of another, so that
-/// the pieces are together what one run would give.
-///
-/// # Errors
-/// Those of [`run`], of the first piece that has one: lanes are counted from the first of the launch. Pieces before it
-/// have been handed on.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use reconverge_r500::launch::{Input, Launch};
-/// use reconverge_r500::run::run_in_pieces;
-/// use reconverge_r500::setup::Setup;
-/// use reconverge_r500::text::assemble;
-/// use reconverge_simt::Options;
-///
-/// let source = "OUT out[A].r = MAX*off src0.rgb, src0.rgb : src0=temp[0]\n";
-/// let setup = Arc::new(Setup::new(&assemble(source).unwrap().program).unwrap());
-/// let launch = Launch { lanes: 1 << 12, ..Launch::default() };
-/// let (mut sum, mut pieces) = (0.0, 0);
-/// let totals = run_in_pieces(
-///     &setup,
-///     &launch,
-///     &Options::default(),
-///     1 << 10,
-///     |lanes| {
-///         let values = lanes.map(|lane| [(lane as f32).to_bits(), 0, 0, 0]).collect();
-///         vec![Input { temp: 0, values }]
-///     },
-///     |_, outcome| {
-///         sum += outcome.lanes().map(|lane| f32::from_bits(lane.color[0][0])).sum::<f32>();
-///         pieces += 1;
-///     },
-/// );
-/// assert_eq!((sum, pieces), (4095.0 * 2048.0, 4));
-/// assert_eq!(totals.unwrap().statistics.lane_instructions, 1 << 12);
-/// ```
-pub fn run_in_pieces(
-    setup: &Arc<Setup>,
-    launch: &Launch,
-    options: &Options,
-    piece: usize,
-    mut inputs: impl FnMut(Range<usize>) -> Vec<Input>,
-    mut outcome: impl FnMut(Range<usize>, Outcome),
-) -> Result<Totals, RunError> {
-    let loaded = Loaded::of(setup, &launch.environment, options).map_err(RunError::Launch)?;
-    let piece = piece.clamp(1, launch.lanes.max(1)).next_multiple_of(launch.width());
-    let mut totals = Totals::default();
-    for start in (0..launch.lanes).step_by(piece) {
-        let range = start..launch.lanes.min(start.saturating_add(piece));
-        let left = loaded.run(range.len(), inputs(range.clone())).map_err(|error| error.behind(start))?;
-        let behind = |finding: Finding| Finding { first_lane: start + finding.first_lane, ..finding };
-        totals.add(&Totals {
-            statistics: left.statistics,
-            report: left.report.clone(),
-            finding: left.finding.map(behind),
-        });
-        outcome(range, left);
-    }
-    Ok(totals)
 }
 
 /// A launch as a machine: one instruction a step, group after group, or many at once with [`Run::advance`]. A copy is a

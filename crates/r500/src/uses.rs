@@ -15,7 +15,7 @@ use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
 use crate::fidelity::{self, computes};
 use crate::flow;
-use crate::inst::{Alu, Body, Fc, Inst, Source, Tex};
+use crate::inst::{Alu, Body, Fc, Inst, Source, Tex, TexRegister};
 use crate::operations::{Unit, Value, each_read, sources_of};
 use crate::setup::Setup;
 use crate::words::*;
@@ -105,6 +105,14 @@ impl Collect {
             return Slot { file, number: None };
         }
         slot(file, u32::from(addr) * 4 + channel as u32)
+    }
+
+    /// The first channels of a register of a texture instruction.
+    fn read_vector(&mut self, register: TexRegister, channels: usize, quad: bool) {
+        let TexRegister { temp, rel, swizzle } = register;
+        for from in &swizzle[..channels] {
+            self.read_temp(temp, rel, *from, Role::Address, quad);
+        }
     }
 
     fn write_temp(&mut self, addr: u8, rel: bool, channel: usize) {
@@ -207,9 +215,8 @@ fn operand(uses: &mut Collect, alu: &Alu, sel: Sel, swiz: Swiz, quad: bool) {
 // ---- Texture
 
 fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
-    let (op, addr) = (tex.inst.inst, &tex.addr);
+    let op = tex.inst.inst;
     let mut uses = Collect(Uses::new(op.name(), fidelity::tex(op)));
-    let source = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
     let coordinates = match op {
         TexOp::NOP => return Vec::new(),
         TexOp::LD | TexOp::DXDY => 3,
@@ -218,34 +225,26 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<Uses> {
     // The level of detail of these comes from the coordinates of the quad.
     let quad = matches!(op, TexOp::LD | TexOp::PROJ | TexOp::LODBIAS);
     if op == TexOp::TEXKILL {
-        for (channel, from) in source.into_iter().enumerate() {
+        let TexRegister { temp, rel, swizzle } = tex.src();
+        for (channel, from) in swizzle.into_iter().enumerate() {
             // A killed lane goes on, but neither votes under IGNORE_UNCOVERED nor leaves a result.
             for role in [Role::Flow, Role::Output] {
-                uses.read_temp(addr.src_addr, addr.src_addr_rel, from, role, false);
+                uses.read_temp(temp, rel, from, role, false);
             }
             uses.gate(common, channel);
         }
         return vec![uses.0];
     }
-    let result = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
-    for channel in (0..result.len()).filter(|channel| common.writes_temp(*channel)) {
-        uses.write_temp(addr.dst_addr, addr.dst_addr_rel, channel);
+    for channel in (0..4).filter(|channel| common.writes_temp(*channel)) {
+        uses.write_temp(tex.addr.dst_addr, tex.addr.dst_addr_rel, channel);
         uses.gate(common, channel);
     }
     if uses.0.writes.is_empty() {
         return Vec::new();
     }
-    for from in &source[..coordinates] {
-        uses.read_temp(addr.src_addr, addr.src_addr_rel, *from, Role::Address, quad);
-    }
+    uses.read_vector(tex.src(), coordinates, quad);
     if op == TexOp::DXDY {
-        let word = &tex.dxdy;
-        for from in [word.dx_s_swiz, word.dx_t_swiz, word.dx_r_swiz] {
-            uses.read_temp(word.dx_addr, word.dx_addr_rel, from, Role::Address, false);
-        }
-        for from in [word.dy_s_swiz, word.dy_t_swiz, word.dy_r_swiz] {
-            uses.read_temp(word.dy_addr, word.dy_addr_rel, from, Role::Address, false);
-        }
+        tex.derivatives().into_iter().for_each(|register| uses.read_vector(register, 3, false));
     }
     uses.0.conditional |= tex.inst.ignore_uncovered;
     uses.0.loads = Some(Space { name: "texture", number: u32::from(tex.inst.tex_id), private: false });

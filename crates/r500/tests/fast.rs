@@ -11,11 +11,12 @@ use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::Body;
 use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
-use reconverge_r500::run::{run, run_in_pieces, run_watched};
+use reconverge_r500::run::{Loaded, run, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::words::InstType;
-use reconverge_simt::{Engine, GroupId, Level, Mode, Options, Watch};
+use reconverge_simt::fidelity::Report;
+use reconverge_simt::{Engine, GroupId, Level, Mode, Options, Statistics, Watch};
 use reconverge_testkit::r500::{launch, program, quad, record, relative, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
 
@@ -39,6 +40,19 @@ fn same_everywhere(
     expected
 }
 
+/// An error of a piece that begins with this lane of the launch.
+fn behind(first_lane: usize, error: RunError) -> RunError {
+    match error {
+        RunError::Trap(mut trap) => {
+            if let GroupId::Lanes { first } = &mut trap.group {
+                *first += first_lane;
+            }
+            RunError::Trap(trap)
+        }
+        error => error,
+    }
+}
+
 /// Piece for piece against one run: outputs, counts, report, or the same trap.
 fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece: usize, what: &str) {
     let whole = run(setup, launch, options);
@@ -47,16 +61,22 @@ fn same_in_pieces(setup: &Arc<Setup>, launch: &Launch, options: &Options, piece:
         launch.inputs.iter().map(part).collect()
     };
     let mut lanes: Vec<LaneOutput> = Vec::new();
-    let bare = Launch { inputs: Vec::new(), ..launch.clone() };
-    let totals = run_in_pieces(setup, &bare, options, piece, inputs, |range, outcome| {
-        assert_eq!(range, lanes.len()..lanes.len() + outcome.outputs.len(), "{what}");
-        let width = launch.environment.hardware.group_width;
-        assert!(range.len() == piece.max(1).next_multiple_of(width) || range.end == launch.lanes, "{what}");
-        lanes.extend(outcome.lanes());
-    });
-    match (totals, whole) {
-        (Ok(totals), Ok(whole)) => {
-            assert_eq!((totals.statistics, &totals.report), (whole.statistics, &whole.report), "{what}");
+    let loaded = Loaded::of(setup, &launch.environment, options).expect("an environment");
+    let size = piece.max(1).next_multiple_of(launch.environment.hardware.group_width);
+    let mut pieces = || -> Result<(Statistics, Report), RunError> {
+        let (mut statistics, mut report) = (Statistics::default(), Report::default());
+        for first in (0..launch.lanes).step_by(size) {
+            let range = first..launch.lanes.min(first + size);
+            let outcome = loaded.run(range.len(), inputs(range)).map_err(|error| behind(first, error))?;
+            statistics.add(&outcome.statistics);
+            report.add(&outcome.report);
+            lanes.extend(outcome.lanes());
+        }
+        Ok((statistics, report))
+    };
+    match (pieces(), whole) {
+        (Ok((statistics, report)), Ok(whole)) => {
+            assert_eq!((statistics, &report), (whole.statistics, &whole.report), "{what}");
             assert!(lanes.iter().copied().eq(whole.lanes()), "{what}");
         }
         (totals, whole) => assert_eq!(totals.err(), whole.err(), "{what}"),

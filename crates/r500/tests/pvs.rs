@@ -62,7 +62,7 @@ fn any_words_survive_the_text() {
         let mut words = any_record(&mut random).to_vec();
         words.extend((0..round % 3).map(|_| word(&mut random)));
         let program = Program::from_words(words);
-        for listing in [Listing::default(), Listing { hex: true, structure: true }] {
+        for listing in [Listing::default(), Listing { hex: true, structure: true, idioms: false }] {
             let text = disassemble(&program, listing);
             let back = assemble(&text).unwrap_or_else(|errors| panic!("{text}{errors:?}"));
             assert_eq!(back.program.words, program.words, "{text}");

@@ -27,15 +27,6 @@ pub enum GroupId {
 }
 
 impl GroupId {
-    /// The group in a launch that has `lanes` lanes before those of this one.
-    #[must_use]
-    pub fn behind(self, lanes: usize) -> GroupId {
-        match self {
-            GroupId::Lanes { first } => GroupId::Lanes { first: first + lanes },
-            warp @ GroupId::Warp { .. } => warp,
-        }
-    }
-
     /// An address as the machine's listings show it: blocks of warps count bytes, in hexadecimal.
     fn address(self, pc: u32) -> String {
         match self {
@@ -195,19 +186,6 @@ pub enum RunError<Launch, Cause> {
     Fault(CodeFault),
 }
 
-impl<Launch, Cause> RunError<Launch, Cause> {
-    /// The error in a launch that has `lanes` lanes before those of this one.
-    #[must_use]
-    pub fn behind(mut self, lanes: usize) -> Self {
-        match &mut self {
-            RunError::Launch(_) | RunError::Fault(_) => {}
-            RunError::Trap(trap) => trap.group = trap.group.behind(lanes),
-            RunError::Differ(difference) => difference.group = difference.group.behind(lanes),
-        }
-        self
-    }
-}
-
 impl<Launch, Cause> From<CodeFault> for RunError<Launch, Cause> {
     fn from(fault: CodeFault) -> Self {
         RunError::Fault(fault)
@@ -237,7 +215,7 @@ mod tests {
             "trap at 0x48 (d00e0e01 a0c00780), block (3, 0), warp 1, lanes 7: no such register"
         );
         let error: RunError<fmt::Error, &str> = trap(GroupId::Lanes { first: 16 }, None).into();
-        assert_eq!(error.behind(64).to_string(), "trap at 72, group from lane 80, lanes 7: no such register");
+        assert_eq!(error.to_string(), "trap at 72, group from lane 16, lanes 7: no such register");
     }
 
     #[test]

@@ -58,20 +58,9 @@ fn narrow_pair(head: f64, tail: f64, rounding: Rounding) -> f32 {
     match rounding {
         // Only for a `tail` of zero is this one rounding; the callers with another do not come here.
         Rounding::Nearest => near,
-        Rounding::Down => {
-            if above {
-                near.next_down()
-            } else {
-                near
-            }
-        }
-        Rounding::Up => {
-            if below {
-                near.next_up()
-            } else {
-                near
-            }
-        }
+        Rounding::Down if above => near.next_down(),
+        Rounding::Up if below => near.next_up(),
+        Rounding::Down | Rounding::Up => near,
         Rounding::Zero => {
             let beyond = ((near > 0.0) & above) | ((near < 0.0) & below);
             f32::from_bits(near.to_bits() - beyond as u32)
@@ -282,9 +271,10 @@ fn round_to_odd(head: f64, tail: f64) -> f64 {
     f64::from_bits(if away { bits + 1 } else { bits - 1 })
 }
 
-/// The rounded sum and its exact error. (Knuth, The Art of Computer Programming, volume 2, 4.2.2.)
+/// The rounded sum and its exact error, which is NaN if the sum is infinite. (Knuth, The Art of Computer Programming, volume 2,
+/// 4.2.2.)
 #[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
+pub fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let b_seen = sum - a;
     (sum, (a - (sum - b_seen)) + (b - b_seen))

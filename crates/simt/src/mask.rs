@@ -103,37 +103,27 @@ pub fn members(bits: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-impl BitAnd for Mask {
-    type Output = Mask;
-    #[inline]
-    fn bitand(self, other: Mask) -> Mask {
-        Mask(self.0 & other.0)
-    }
+/// Operators on the bits of two sets.
+macro_rules! operators {
+    ($($(#[$about:meta])* $Operator:ident: $name:ident(|$a:ident, $b:ident| $bits:expr);)+) => { $(
+        $(#[$about])*
+        impl $Operator for Mask {
+            type Output = Mask;
+            #[inline]
+            fn $name(self, other: Mask) -> Mask {
+                let (Mask($a), Mask($b)) = (self, other);
+                Mask($bits)
+            }
+        }
+    )+ };
 }
 
-impl BitOr for Mask {
-    type Output = Mask;
-    #[inline]
-    fn bitor(self, other: Mask) -> Mask {
-        Mask(self.0 | other.0)
-    }
-}
-
-impl BitXor for Mask {
-    type Output = Mask;
-    #[inline]
-    fn bitxor(self, other: Mask) -> Mask {
-        Mask(self.0 ^ other.0)
-    }
-}
-
-/// Set difference: the lanes of the left set that are not in the right one.
-impl Sub for Mask {
-    type Output = Mask;
-    #[inline]
-    fn sub(self, other: Mask) -> Mask {
-        Mask(self.0 & !other.0)
-    }
+operators! {
+    BitAnd: bitand(|a, b| a & b);
+    BitOr: bitor(|a, b| a | b);
+    BitXor: bitxor(|a, b| a ^ b);
+    /// Set difference: the lanes of the left set that are not in the right one.
+    Sub: sub(|a, b| a & !b);
 }
 
 /// All 64 lane numbers that are not in the set; intersect with the group's lanes.

@@ -94,6 +94,14 @@ pub enum Picked<'a> {
     Each(&'a [u32], u32, u32),
 }
 
+/// Checks that no buffer reaches into the next one.
+fn disjoint(buffers: &[Buffer]) -> Result<(), LayoutError> {
+    match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
+        Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
+        None => Ok(()),
+    }
+}
+
 impl Memory {
     /// Memory that consists of these buffers.
     ///
@@ -104,10 +112,8 @@ impl Memory {
         if let Some(beyond) = buffers.iter().find(|buffer| buffer.end() > 1 << 32) {
             return Err(LayoutError::Beyond(beyond.address));
         }
-        match buffers.windows(2).find(|pair| pair[0].end() > u64::from(pair[1].address)) {
-            Some(pair) => Err(LayoutError::Overlap { first: pair[0].address, second: pair[1].address }),
-            None => Ok(Memory { buffers }),
-        }
+        disjoint(&buffers)?;
+        Ok(Memory { buffers })
     }
 
     /// Adds a buffer.
@@ -119,23 +125,11 @@ impl Memory {
             return Err(LayoutError::Beyond(buffer.address));
         }
         let place = self.buffers.partition_point(|other| other.address < buffer.address);
-        let overlaps = |first: &Buffer, second: &Buffer| first.end() > u64::from(second.address);
-        let clash = |first: &Buffer, second: &Buffer| LayoutError::Overlap {
-            first: first.address,
-            second: second.address,
-        };
-        if let Some(before) = place
-            .checked_sub(1)
-            .map(|before| &self.buffers[before])
-            .filter(|before| overlaps(before, &buffer))
-        {
-            return Err(clash(before, &buffer));
-        }
-        if let Some(after) = self.buffers.get(place).filter(|after| overlaps(&buffer, after)) {
-            return Err(clash(&buffer, after));
-        }
         self.buffers.insert(place, buffer);
-        Ok(())
+        let end = self.buffers.len().min(place + 2);
+        disjoint(&self.buffers[place.saturating_sub(1)..end]).inspect_err(|_| {
+            self.buffers.remove(place);
+        })
     }
 
     /// The buffers by ascending address.
@@ -173,20 +167,12 @@ impl Memory {
 impl Store for Memory {
     #[inline]
     fn load(&mut self, address: u32, into: &mut [u8]) -> bool {
-        let bytes = self.bytes(address, into.len());
-        bytes.is_some_and(|bytes| {
-            into.copy_from_slice(bytes);
-            true
-        })
+        self.bytes(address, into.len()).map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]
     fn store(&mut self, address: u32, bytes: &[u8]) -> bool {
-        let place = self.bytes_mut(address, bytes.len());
-        place.is_some_and(|place| {
-            place.copy_from_slice(bytes);
-            true
-        })
+        self.bytes_mut(address, bytes.len()).map(|place| place.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]

@@ -140,6 +140,41 @@ pub trait Observer {
     fn path(&mut self, _path: Path, _instructions: u64) {}
 }
 
+/// The methods of an [`Observer`] that call those of another one, except for [`Observer::path`].
+macro_rules! hand_on {
+    ($self:ident, $of:ident, $to:expr) => {
+        #[inline]
+        fn event(&mut $self, event: Event) {
+            $of::event($to, event);
+        }
+        #[inline]
+        fn group(&mut $self, number: usize) {
+            $of::group($to, number);
+        }
+        #[inline]
+        fn issues(&mut $self, addresses: &[u32], mask: Mask) {
+            $of::issues($to, addresses, mask);
+        }
+        #[inline]
+        fn again(&mut $self, key: u32, active: Mask, first: Mask) -> bool {
+            $of::again($to, key, active, first)
+        }
+        #[inline]
+        fn learn(&mut $self, key: u32, active: Mask, first: Mask) {
+            $of::learn($to, key, active, first);
+        }
+        #[inline]
+        fn wants_depths(&$self) -> bool {
+            $of::wants_depths($to)
+        }
+        #[inline]
+        fn depth(&mut $self, number: usize, used: u32) {
+            $of::depth($to, number, used);
+        }
+    };
+}
+pub(crate) use hand_on;
+
 /// Announces events that come together whenever a program comes to a place; an observer may know them from the last time,
 /// and then they are not made again.
 ///
@@ -243,34 +278,7 @@ impl<O: Observer + ?Sized> Observer for &mut O {
     const ENABLED: bool = O::ENABLED;
     const DATA: bool = O::DATA;
     const PATHS: bool = O::PATHS;
-    #[inline]
-    fn event(&mut self, event: Event) {
-        (**self).event(event);
-    }
-    #[inline]
-    fn group(&mut self, number: usize) {
-        (**self).group(number);
-    }
-    #[inline]
-    fn issues(&mut self, addresses: &[u32], mask: Mask) {
-        (**self).issues(addresses, mask);
-    }
-    #[inline]
-    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
-        (**self).again(key, active, first)
-    }
-    #[inline]
-    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
-        (**self).learn(key, active, first);
-    }
-    #[inline]
-    fn wants_depths(&self) -> bool {
-        (**self).wants_depths()
-    }
-    #[inline]
-    fn depth(&mut self, number: usize, used: u32) {
-        (**self).depth(number, used);
-    }
+    hand_on!(self, O, *self);
     #[inline]
     fn path(&mut self, path: Path, instructions: u64) {
         (**self).path(path, instructions);

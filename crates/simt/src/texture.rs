@@ -226,11 +226,7 @@ pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32
         true => [1.0; 3],
         false => [width, height, depth].map(|size| size as f32),
     };
-    let axes = match image.shape {
-        Shape::D1 | Shape::D1Array => 1,
-        Shape::D2 | Shape::D2Array | Shape::Cube | Shape::CubeArray => 2,
-        Shape::D3 => 3,
-    };
+    let axes = image.shape.axes();
     let square = |gradient: [f32; 3]| -> f64 {
         let scaled = gradient.iter().zip(sizes).take(axes);
         scaled.map(|(change, size)| f64::from(*change) * f64::from(size)).map(|texels| texels * texels).sum()

@@ -2,7 +2,7 @@
 //! observer of each crate.
 
 use crate::mask::Mask;
-use crate::observe::{Event, Observer};
+use crate::observe::{Event, Observer, hand_on};
 use crate::paths::Path;
 
 /// The methods of an [`Observer`] behind a pointer. Every observer is a listener.
@@ -26,27 +26,7 @@ pub trait Listener {
 }
 
 impl<O: Observer> Listener for O {
-    fn event(&mut self, event: Event) {
-        Observer::event(self, event);
-    }
-    fn group(&mut self, number: usize) {
-        Observer::group(self, number);
-    }
-    fn issues(&mut self, addresses: &[u32], mask: Mask) {
-        Observer::issues(self, addresses, mask);
-    }
-    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
-        Observer::again(self, key, active, first)
-    }
-    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
-        Observer::learn(self, key, active, first);
-    }
-    fn wants_depths(&self) -> bool {
-        Observer::wants_depths(self)
-    }
-    fn depth(&mut self, number: usize, used: u32) {
-        Observer::depth(self, number, used);
-    }
+    hand_on!(self, Observer, self);
     fn path(&mut self, path: Path, instructions: u64) {
         Observer::path(self, path, instructions);
     }
@@ -109,28 +89,7 @@ pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 impl<const DATA: bool> Observer for Told<'_, DATA> {
     const ENABLED: bool = true;
     const DATA: bool = DATA;
-    fn event(&mut self, event: Event) {
-        self.0.event(event);
-    }
-    fn group(&mut self, number: usize) {
-        self.0.group(number);
-    }
-    fn issues(&mut self, addresses: &[u32], mask: Mask) {
-        self.0.issues(addresses, mask);
-    }
-    #[inline]
-    fn again(&mut self, key: u32, active: Mask, first: Mask) -> bool {
-        self.0.again(key, active, first)
-    }
-    fn learn(&mut self, key: u32, active: Mask, first: Mask) {
-        self.0.learn(key, active, first);
-    }
-    fn wants_depths(&self) -> bool {
-        self.0.wants_depths()
-    }
-    fn depth(&mut self, number: usize, used: u32) {
-        self.0.depth(number, used);
-    }
+    hand_on!(self, Listener, self.0);
 }
 
 /// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.

@@ -274,6 +274,32 @@ impl Wide for Baseline {
     }
 }
 
+/// Name, token and functions of an extension, for which a macro compiles a function.
+#[cfg(target_arch = "x86_64")]
+macro_rules! extension {
+    ($Level:ident, $compiled:ident) => {
+        const KIND: Kind = Kind::$Level;
+        const FUSED: bool = true;
+
+        #[inline(always)]
+        unsafe fn assume() -> $Level {
+            $Level(())
+        }
+
+        #[inline(always)]
+        fn call<T: Task>(self, task: T) -> T::Output {
+            crate::$compiled! {
+                #[inline(never)]
+                fn run<T: Task>(wide: $Level, task: T) -> T::Output {
+                    task.run(wide)
+                }
+            }
+            // SAFETY: the processor has the level, or there would be no token.
+            unsafe { run(self, task) }
+        }
+    };
+}
+
 /// [`Kind::Avx2`]
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
@@ -281,31 +307,13 @@ pub struct Avx2(());
 
 #[cfg(target_arch = "x86_64")]
 impl Wide for Avx2 {
-    const KIND: Kind = Kind::Avx2;
-    const FUSED: bool = true;
-
-    #[inline(always)]
-    unsafe fn assume() -> Avx2 {
-        Avx2(())
-    }
+    extension!(Avx2, for_avx2);
 
     type Eight = Avx2;
 
     #[inline(always)]
     fn eight(self) -> Avx2 {
         self
-    }
-
-    #[inline(always)]
-    fn call<T: Task>(self, task: T) -> T::Output {
-        crate::for_avx2! {
-            #[inline(never)]
-            fn run<T: Task>(wide: Avx2, task: T) -> T::Output {
-                task.run(wide)
-            }
-        }
-        // SAFETY: the processor has the level, or there would be no token.
-        unsafe { run(self, task) }
     }
 
     #[inline(always)]
@@ -482,31 +490,13 @@ pub struct Avx512(());
 
 #[cfg(all(feature = "every-level", target_arch = "x86_64"))]
 impl Wide for Avx512 {
-    const KIND: Kind = Kind::Avx512;
-    const FUSED: bool = true;
-
-    #[inline(always)]
-    unsafe fn assume() -> Avx512 {
-        Avx512(())
-    }
+    extension!(Avx512, for_avx512);
 
     type Eight = Avx2;
 
     #[inline(always)]
     fn eight(self) -> Avx2 {
         Avx2(())
-    }
-
-    #[inline(always)]
-    fn call<T: Task>(self, task: T) -> T::Output {
-        crate::for_avx512! {
-            #[inline(never)]
-            fn run<T: Task>(wide: Avx512, task: T) -> T::Output {
-                task.run(wide)
-            }
-        }
-        // SAFETY: the processor has the level, or there would be no token.
-        unsafe { run(self, task) }
     }
 
     #[inline(always)]

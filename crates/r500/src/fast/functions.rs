@@ -127,46 +127,32 @@ impl Function for Ln2 {
     }
 }
 
-/// sin(2 pi (x + quarters / 4)): turns, the nearest quarter and the angle are those of the lane function.
-#[inline(always)]
-fn sine_of_turns<W: Wide>(x: u32, quarters: u32) -> f64 {
-    let x = f64::from(f32::from_bits(x));
-    let turns = x - x.round_ties_even();
-    let shifted = turns * 4.0 + TO_INTEGER;
-    let angle = (turns - (shifted - TO_INTEGER) / 4.0) * TAU;
-    let square = angle * angle;
-    let sine = angle * polynomial::<W, 8>(&SINE, square);
-    let cosine = polynomial::<W, 9>(&COSINE, square);
-    let quarter = shifted.to_bits().wrapping_add(u64::from(quarters));
-    let value = if quarter & 1 != 0 { cosine } else { sine };
-    f64::from_bits(value.to_bits() ^ (quarter & 2) << 62) + 0.0
-}
+/// sin(2 pi (x + QUARTERS / 4)): turns, the nearest quarter and the angle are those of the lane function.
+pub(super) struct Turns<const QUARTERS: u64>;
 
 /// [`lane::sin`]
-pub(super) struct Sin;
-
-impl Function for Sin {
-    fn of(x: f32) -> f32 {
-        lane::sin(x)
-    }
-
-    #[inline(always)]
-    fn near<W: Wide>(x: u32) -> f64 {
-        sine_of_turns::<W>(x, 0)
-    }
-}
+pub(super) type Sin = Turns<0>;
 
 /// [`lane::cos`]
-pub(super) struct Cos;
+pub(super) type Cos = Turns<1>;
 
-impl Function for Cos {
+impl<const QUARTERS: u64> Function for Turns<QUARTERS> {
     fn of(x: f32) -> f32 {
-        lane::cos(x)
+        if QUARTERS == 0 { lane::sin(x) } else { lane::cos(x) }
     }
 
     #[inline(always)]
     fn near<W: Wide>(x: u32) -> f64 {
-        sine_of_turns::<W>(x, 1)
+        let x = f64::from(f32::from_bits(x));
+        let turns = x - x.round_ties_even();
+        let shifted = turns * 4.0 + TO_INTEGER;
+        let angle = (turns - (shifted - TO_INTEGER) / 4.0) * TAU;
+        let square = angle * angle;
+        let sine = angle * polynomial::<W, 8>(&SINE, square);
+        let cosine = polynomial::<W, 9>(&COSINE, square);
+        let quarter = shifted.to_bits().wrapping_add(QUARTERS);
+        let value = if quarter & 1 != 0 { cosine } else { sine };
+        f64::from_bits(value.to_bits() ^ (quarter & 2) << 62) + 0.0
     }
 }
 

@@ -6,6 +6,7 @@
 
 use std::marker::PhantomData;
 
+use reconverge_simt::float::two_sum;
 use reconverge_simt::wide::{Sum, Wide, multiply_add};
 
 use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Words};
@@ -135,14 +136,6 @@ fn factors<const ZERO_WINS: bool, const FLUSH: bool>(a: u32, b: u32) -> (f32, f3
     }
 }
 
-/// The rounded sum and its error; the error of an infinite sum is not a number.
-#[inline(always)]
-fn two_sum(a: f64, b: f64) -> (f64, f64) {
-    let sum = a + b;
-    let b_seen = sum - a;
-    (sum, (a - (sum - b_seen)) + (b - b_seen))
-}
-
 /// A sum and its error, rounded to odd: rounding that to a single is one rounding. (simt::float::sum_rounded)
 #[inline(always)]
 fn to_odd(sum: f64, error: f64) -> f64 {
@@ -231,15 +224,7 @@ pub(super) const fn beyond(omod: Omod) -> [u32; 2] {
 
 /// OMOD as a factor.
 pub(super) const fn factor(omod: Omod) -> f32 {
-    match omod {
-        Omod::MUL_1 | Omod::DISABLED => 1.0,
-        Omod::MUL_2 => 2.0,
-        Omod::MUL_4 => 4.0,
-        Omod::MUL_8 => 8.0,
-        Omod::DIV_2 => 0.5,
-        Omod::DIV_4 => 0.25,
-        Omod::DIV_8 => 0.125,
-    }
+    [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
 macro_rules! lanewise {

@@ -186,26 +186,20 @@ fn read(
         numbers: &[u32; WIDEST],
         mut lanes: u64,
         mut put: impl FnMut(usize, [u32; 4]),
-        decode: impl Fn(&[u8]) -> [u32; 4],
+        format: Format,
     ) {
         let elements = elements.as_chunks::<N>().0;
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
-            put(lane, decode(&elements[numbers[lane] as usize]));
+            put(lane, format.decode(&elements[numbers[lane] as usize]));
             lanes &= lanes - 1;
         }
     }
     match format {
-        Format::UINT16_1 => each::<2>(elements, numbers, lanes, put, |bytes| Format::UINT16_1.decode(bytes)),
-        Format::UINT8_4 => each::<4>(elements, numbers, lanes, put, |bytes| Format::UINT8_4.decode(bytes)),
-        Format::FLOAT32_1 => {
-            each::<4>(elements, numbers, lanes, put, |bytes| Format::FLOAT32_1.decode(bytes))
-        }
-        Format::FLOAT32_2 => {
-            each::<8>(elements, numbers, lanes, put, |bytes| Format::FLOAT32_2.decode(bytes))
-        }
-        Format::FLOAT32_4 => {
-            each::<16>(elements, numbers, lanes, put, |bytes| Format::FLOAT32_4.decode(bytes))
-        }
+        Format::UINT16_1 => each::<2>(elements, numbers, lanes, put, Format::UINT16_1),
+        Format::UINT8_4 => each::<4>(elements, numbers, lanes, put, Format::UINT8_4),
+        Format::FLOAT32_1 => each::<4>(elements, numbers, lanes, put, Format::FLOAT32_1),
+        Format::FLOAT32_2 => each::<8>(elements, numbers, lanes, put, Format::FLOAT32_2),
+        Format::FLOAT32_4 => each::<16>(elements, numbers, lanes, put, Format::FLOAT32_4),
     }
 }

@@ -40,7 +40,7 @@ use crate::group::{Group, OUTPUTS, WIDEST, output_row};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
-use compiled::Regions;
+use compiled::Compiled;
 use lower::Lowered;
 
 /// A program lowered for a launch.
@@ -48,7 +48,7 @@ use lower::Lowered;
 pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
-    compiled: Option<Arc<compiled::Compiled>>,
+    compiled: Option<Arc<Compiled>>,
 }
 
 impl Fast {
@@ -63,8 +63,8 @@ impl Fast {
         // Without AVX2, or without memory for code, the compiled engine is the fast one.
         match options.engine {
             Engine::Reference | Engine::Fast | Engine::Lockstep => fast,
-            Engine::Compiled => fast.with_passes(Extent::worth(launch.groups())),
-            Engine::LockstepCompiled => fast.with_passes(Extent::Throughout),
+            Engine::Compiled => fast.with_code(Extent::worth(launch.groups())),
+            Engine::LockstepCompiled => fast.with_code(Extent::Throughout),
         }
     }
 
@@ -76,12 +76,7 @@ impl Fast {
         bound: Option<&Bound>,
         extent: Extent,
     ) -> Fast {
-        Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_passes(extent)
-    }
-
-    /// The same program with host code of an extent that does not cut blocks.
-    pub(crate) fn with_code(&self, extent: Extent) -> Fast {
-        self.clone().with_passes(extent)
+        Fast::lowered(setup, launch, options, bound, extent.cuts_blocks()).with_code(extent)
     }
 
     /// The program without host code. `singly`: in blocks of one instruction.
@@ -102,12 +97,7 @@ impl Fast {
 
     /// Whether some of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.regions().is_some()
-    }
-
-    /// The compiled regions of the program, if there are any.
-    fn regions(&self) -> Option<Regions<'_>> {
-        self.compiled.as_deref().map(Regions::new)
+        self.compiled.is_some()
     }
 
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.

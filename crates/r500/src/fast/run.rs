@@ -5,7 +5,7 @@ use std::ops::{ControlFlow, Range};
 use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Trap};
 
 use super::Fast;
-use super::compiled::{Exit, Regions, Work};
+use super::compiled::{self, Compiled, Exit, Work};
 use super::lanes::{Lanes, State, choose};
 use super::lower::{Block, Last, Lowered, NONE};
 use super::operands::Set;
@@ -116,7 +116,7 @@ impl Fast {
         let mut cursor = Cursor {
             lowered,
             level: self.level,
-            regions: self.regions(),
+            regions: self.compiled.as_deref(),
             strict,
             lanes,
             flow: &mut *flow,
@@ -150,7 +150,7 @@ impl Fast {
 struct Cursor<'a> {
     lowered: &'a Lowered,
     level: Level,
-    regions: Option<Regions<'a>>,
+    regions: Option<&'a Compiled>,
     strict: bool,
     lanes: Lanes<'a>,
     flow: &'a mut Flow,
@@ -185,7 +185,7 @@ impl<'a> Cursor<'a> {
         if !O::ENABLED
             && inside == 0
             && let Some(regions) = self.regions
-            && let Some(region) = regions.region(self.number, self.budget, self.flow)
+            && let Some(region) = compiled::region(regions, self.number, self.budget, self.flow)
         {
             ran = self.region(regions, region, observer)?;
             if !ran {
@@ -237,12 +237,13 @@ impl<'a> Cursor<'a> {
     #[inline(always)]
     fn region<O: Observer>(
         &mut self,
-        regions: Regions<'a>,
+        regions: &Compiled,
         region: u32,
         observer: &mut O,
     ) -> ControlFlow<Stop, bool> {
         let left = self.budget;
-        let exit = regions.run(
+        let exit = compiled::run(
+            regions,
             region,
             Work {
                 lowered: self.lowered,

@@ -11,7 +11,7 @@ use reconverge_simt::uses::{Slot, Uses};
 use super::*;
 use crate::flow::Role;
 use crate::graph::wishes;
-use crate::inst::TEMPORARIES;
+use crate::inst::{TEMPORARIES, TexRegister};
 use crate::operations::{Unit, each_read, sources_of};
 
 /// A set of components of temporaries, by their numbers.
@@ -260,20 +260,18 @@ fn defined(pc: u16, inst: &Inst, before: &State, found: &mut Found) -> Component
 /// Whether a read matters whatever texture is bound: the third coordinate does not to one of two dimensions.
 fn needed(inst: &Inst, read: &Slot) -> bool {
     let Body::Tex(tex) = &inst.body else { return true };
-    let (addr, dxdy) = (&tex.addr, &tex.dxdy);
-    let mut coordinates = vec![(addr.src_addr, addr.src_s_swiz), (addr.src_addr, addr.src_t_swiz)];
+    let (src, [dx, dy]) = (tex.src(), tex.derivatives());
+    let two = |register: TexRegister| vec![(register, 0), (register, 1)];
+    let mut coordinates = two(src);
     match tex.inst.inst {
         TexOp::NOP | TexOp::LD => {}
         TexOp::TEXKILL => return true,
-        TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => coordinates.push((addr.src_addr, addr.src_q_swiz)),
-        TexOp::DXDY => coordinates.extend([
-            (dxdy.dx_addr, dxdy.dx_s_swiz),
-            (dxdy.dx_addr, dxdy.dx_t_swiz),
-            (dxdy.dy_addr, dxdy.dy_s_swiz),
-            (dxdy.dy_addr, dxdy.dy_t_swiz),
-        ]),
+        TexOp::PROJ | TexOp::LODBIAS | TexOp::LOD => coordinates.push((src, 3)),
+        TexOp::DXDY => coordinates.extend([two(dx), two(dy)].concat()),
     }
-    let number = |(temp, channel): &(u8, TexSwiz)| Some(u32::from(*temp) * 4 + *channel as u32);
+    let number = |(register, n): &(TexRegister, usize)| {
+        Some(u32::from(register.temp) * 4 + register.swizzle[*n] as u32)
+    };
     read.file != uses::TEMP || coordinates.iter().any(|coordinate| number(coordinate) == read.number)
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Source: docs/r500-vertex.md, section 3; [`mod@super::lane`] computes.
 
+use reconverge_isa::{FieldValue, Name};
 use reconverge_simt::Fidelity::{self, Approximate, Recommended, Specified};
 
 use super::inst::{Dst, Inst, Op};
@@ -154,6 +155,15 @@ impl Op {
             Op::Vector(op) => op.operation(),
             Op::Math(op) => op.operation(),
             Op::Macro(op) => op.operation(),
+        }
+    }
+
+    /// The names of the engine's operations, and this one's code.
+    pub(crate) const fn names(self) -> (&'static [Name], u32) {
+        match self {
+            Op::Vector(op) => (VeOp::NAMES, op as u32),
+            Op::Math(op) => (MeOp::NAMES, op as u32),
+            Op::Macro(op) => (MacroOp::NAMES, op as u32),
         }
     }
 

@@ -5,9 +5,9 @@ use reconverge_isa::word::FieldValue;
 
 use super::dis::{blank, default_swizzle};
 use super::idioms::{IDIOMS, Idiom, elsewhere};
-use super::reading::{Parsed, equals, expected, number, set};
+use super::reading::{Parsed, equals, expected, number, place, set, sign, value};
 use super::record::Reads;
-use super::syntax::{self, COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
+use super::syntax::{self, COMPARISONS, OMOD, PREDICATES, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES};
 use crate::inst::{CONSTANTS, Operand, SAMPLERS, TEMPORARIES, WORDS};
 use crate::words::*;
 
@@ -47,18 +47,13 @@ pub(super) fn dest<'a>(cursor: &mut Cursor<'a>, kind: InstType) -> Parsed<(Dest,
             Dest::Output { target: named_index(cursor, "a comparison", &COMPARISONS)? }
         }
         ("alu_result", _) => {
-            let names: Vec<&str> = AluResultOp::ALL.iter().map(|op| op.name()).collect();
-            let op = AluResultOp::ALL[named_index(cursor, "a comparison", &names)? as usize];
+            let op = AluResultOp::ALL[named_index(cursor, "a comparison", &COMPARISONS)? as usize];
             Dest::AluResult { op, alpha: false }
         }
         _ => {
-            let fits: &[&str] = if kind == InstType::OUT {
-                &["temp", "out", "alu_result"]
-            } else {
-                &["temp", "pred", "alu_result"]
-            };
+            let own = if kind == InstType::OUT { "out" } else { "pred" };
             let message = format!("{kind} cannot write to `{file}`");
-            return Err(Diagnostic::error(at, message).help(suggest(file, fits.to_vec())));
+            return Err(Diagnostic::error(at, message).help(suggest(file, ["temp", own, "alu_result"])));
         }
     };
     if !cursor.eat(".") {
@@ -93,9 +88,7 @@ pub(super) fn indexed(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<(
     if rel && !cursor.eat_word("aL") {
         return Err(expected(cursor, "expected aL", "only aL can be added to an address"));
     }
-    if !cursor.eat("]") {
-        return Err(expected(cursor, "expected `]`", "] or +aL fits here"));
-    }
+    sign(cursor, "]", "] or +aL fits here")?;
     Ok((value, rel))
 }
 
@@ -104,14 +97,8 @@ pub(super) fn named_index(cursor: &mut Cursor<'_>, what: &str, names: &[&str]) -
     if !cursor.eat("[") {
         return Err(expected(cursor, format!("expected {what}"), format!("[{}] fits here", names.join("|"))));
     }
-    let at = cursor.here();
-    let name = cursor.word();
-    let index = names.iter().position(|known| *known == name).ok_or_else(|| {
-        Diagnostic::error(at, format!("`{name}` is not {what}")).help(suggest(name, names.to_vec()))
-    })?;
-    if !cursor.eat("]") {
-        return Err(expected(cursor, "expected `]`", "] fits here"));
-    }
+    let index = place(cursor, names.iter().copied(), |name| format!("`{name}` is not {what}"))?;
+    sign(cursor, "]", "] fits here")?;
     Ok(index as u32)
 }
 
@@ -122,9 +109,7 @@ pub(super) fn predicate(cursor: &mut Cursor<'_>) -> Parsed<Option<(PredSel, bool
     }
     let inverted = cursor.eat("!");
     let select = predicate_name(cursor)?;
-    if !cursor.eat(")") {
-        return Err(expected(cursor, "expected `)`", ") fits here"));
-    }
+    sign(cursor, ")", ") fits here")?;
     Ok(Some((select, inverted)))
 }
 
@@ -135,15 +120,10 @@ pub(super) fn predicate_name(cursor: &mut Cursor<'_>) -> Parsed<PredSel> {
             .help("pred.r, pred.g, pred.b, pred.a or pred.rgba fits here"));
     }
     let at = cursor.here();
-    match cursor.word() {
-        "rgba" => Ok(PredSel::RGBA),
-        "r" => Ok(PredSel::RRRR),
-        "g" => Ok(PredSel::GGGG),
-        "b" => Ok(PredSel::BBBB),
-        "a" => Ok(PredSel::AAAA),
-        other => Err(Diagnostic::error(at, format!("`{other}` is not a predicate"))
-            .help("r, g, b, a or rgba fits here")),
-    }
+    let name = cursor.word();
+    PREDICATES.iter().find(|(_, known)| *known == name).map(|(select, _)| *select).ok_or_else(|| {
+        Diagnostic::error(at, format!("`{name}` is not a predicate")).help("r, g, b, a or rgba fits here")
+    })
 }
 
 /// Whether the rest of a half has destinations: an `=` before the sources.
@@ -231,6 +211,9 @@ pub(super) fn operation<Op: FieldValue, Other: FieldValue>(
     Ok(Named { op: code(op).ok_or_else(unknown)?, omod, clamp, idiom })
 }
 
+/// Names of the sources of an operand.
+const SOURCES: [&str; 4] = ["src0", "src1", "src2", "srcp"];
+
 /// `-|src1.rgb|`: selection, swizzle letters, modifier.
 pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operand, Span)> {
     let start = cursor.offset();
@@ -240,8 +223,7 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
     let name = cursor.word();
     let sel =
         Sel::ALL.iter().copied().find(|sel| sel.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
-            Diagnostic::error(at.here(), format!("`{name}` is not a source"))
-                .help(suggest(name, ["src0", "src1", "src2", "srcp"]))
+            Diagnostic::error(at.here(), format!("`{name}` is not a source")).help(suggest(name, SOURCES))
         })?;
     if !cursor.eat(".") {
         return Err(expected(cursor, "expected a swizzle", ".LETTERS of r g b a 0 h 1 fits here"));
@@ -255,15 +237,10 @@ pub(super) fn operand(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<(Operan
         return Err(Diagnostic::error(at.here(), format!("`{text}` is not a swizzle of this half"))
             .help(format!("{letters} of the letters r g b a 0 h 1 fit here")));
     };
-    if absolute && !cursor.eat("|") {
-        return Err(expected(cursor, "expected `|`", "| closes the absolute value"));
+    if absolute {
+        sign(cursor, "|", "| closes the absolute value")?;
     }
-    let modifier = match (negative, absolute) {
-        (false, false) => Imod::NOP,
-        (true, false) => Imod::NEG,
-        (false, true) => Imod::ABS,
-        (true, true) => Imod::NAB,
-    };
+    let modifier = Imod::ALL[usize::from(negative) | usize::from(absolute) << 1];
     Ok((Operand { sel, swiz: [red, green, blue], modifier }, cursor.since(start)))
 }
 
@@ -274,30 +251,16 @@ pub(super) fn sources(cursor: &mut Cursor<'_>, declared: &mut [bool; 3]) -> Pars
         return Ok(word);
     }
     while !matches!(cursor.peek(), None | Some('{')) {
-        let at = cursor.here();
-        let name = cursor.word();
-        let number = ["src0", "src1", "src2"].iter().position(|known| *known == name);
-        if number.is_none() && name != "srcp" {
-            return Err(Diagnostic::error(at, format!("`{name}` is not a source"))
-                .help(suggest(name, ["src0", "src1", "src2", "srcp"])));
-        }
-        if !cursor.eat("=") {
-            return Err(expected(cursor, "expected `=`", "src0=temp[1] is the form"));
-        }
-        match number {
-            Some(number) => {
-                declared[number] = true;
+        let number = place(cursor, SOURCES, |name| format!("`{name}` is not a source"))?;
+        sign(cursor, "=", "src0=temp[1] is the form")?;
+        match declared.get_mut(number) {
+            Some(declared) => {
+                *declared = true;
                 let shift = 10 * number as u32;
                 word = word & !(0x3ff << shift) | source_bits(cursor)? << shift;
             }
             None => {
-                let at = cursor.here();
-                let name = cursor.word();
-                let op = SrcpOp::ALL.iter().find(|op| op.name() == name).ok_or_else(|| {
-                    let names = SrcpOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
-                    Diagnostic::error(at, format!("`{name}` is not a presubtract operation"))
-                        .help(suggest(name, names))
-                })?;
+                let op: SrcpOp = value(cursor, |name| format!("`{name}` is not a presubtract operation"))?;
                 word = word & 0x3fff_ffff | op.to_bits() << 30;
             }
         }
@@ -337,8 +300,7 @@ pub(super) fn source_bits(cursor: &mut Cursor<'_>) -> Parsed<u32> {
 pub(super) fn dests(
     cursor: &mut Cursor<'_>,
     kind: InstType,
-    words: &mut [u32; WORDS],
-    store: impl Fn(&mut [u32; WORDS], Dest, &str, Span) -> Parsed<()>,
+    mut store: impl FnMut(Dest, &str, Span) -> Parsed<()>,
 ) -> Parsed<()> {
     if !has_dests(cursor) {
         return Ok(());
@@ -352,7 +314,7 @@ pub(super) fn dests(
                 .help("a half writes at most one temporary and one output"));
         }
         seen.push(file);
-        store(words, place, mask, span)?;
+        store(place, mask, span)?;
         if cursor.eat("=") {
             return Ok(());
         }
@@ -366,8 +328,8 @@ pub(super) fn dests(
 pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(Operand, Span)>> {
     let mut list = Vec::new();
     while !matches!(cursor.peek(), None | Some('{' | ':')) {
-        if !list.is_empty() && !cursor.eat(",") {
-            return Err(expected(cursor, "expected `,`", ", or : or the end of the line fits here"));
+        if !list.is_empty() {
+            sign(cursor, ",", ", or : or the end of the line fits here")?;
         }
         let at = cursor.here();
         if list.len() == 3 {
@@ -376,20 +338,6 @@ pub(super) fn operands(cursor: &mut Cursor<'_>, letters: usize) -> Parsed<Vec<(O
         list.push(operand(cursor, letters)?);
     }
     Ok(list)
-}
-
-/// A missing operand would silently be src0.r.
-fn enough(cursor: &Cursor<'_>, name: &str, wanted: usize, found: usize) -> Parsed<()> {
-    if found >= wanted {
-        return Ok(());
-    }
-    let plural = if wanted == 1 { "" } else { "s" };
-    let fits = if wanted == 1 {
-        "one operand fits here".to_owned()
-    } else {
-        format!("{wanted} operands fit here, separated by commas")
-    };
-    Err(expected(cursor, format!("{name} takes {wanted} operand{plural}, not {found}"), fits))
 }
 
 /// The operands of an operation, from its own or from its idiom's; what they read is noted.
@@ -402,28 +350,24 @@ fn half_operands(
 ) -> Parsed<Vec<Operand>> {
     let start = cursor.here();
     let list = operands(cursor, letters)?;
-    let wanted = idiom.map_or(wanted, |idiom| idiom.operands);
-    let name = idiom.map_or(name, |idiom| idiom.name);
-    enough(cursor, name, wanted, list.len())?;
+    let (name, wanted) = idiom.map_or((name, wanted), |idiom| (idiom.name, idiom.operands));
+    let wrong = || {
+        let plural = if wanted == 1 { "" } else { "s" };
+        format!("{name} takes {wanted} operand{plural}, not {}", list.len())
+    };
+    // A missing operand would silently be src0.r.
+    if list.len() < wanted {
+        let fits = match wanted {
+            1 => "one operand fits here".to_owned(),
+            _ => format!("{wanted} operands fit here, separated by commas"),
+        };
+        return Err(expected(cursor, wrong(), fits));
+    }
     if idiom.is_some() && list.len() > wanted {
-        let message = format!(
-            "{name} takes {wanted} operand{}, not {}",
-            if wanted == 1 { "" } else { "s" },
-            list.len()
-        );
-        return Err(Diagnostic::error(start, message));
+        return Err(Diagnostic::error(start, wrong()));
     }
     for (operand, at) in &list[..wanted] {
-        for swiz in &operand.swiz[..letters] {
-            let word = match swiz {
-                Swiz::R | Swiz::G | Swiz::B => 0,
-                Swiz::A => 1,
-                Swiz::ZERO | Swiz::HALF | Swiz::ONE => continue,
-            };
-            // What srcp reads, its presubtract operation says.
-            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
-            reads.operands.push((word, number, *at));
-        }
+        reads.operands.extend(operand.stated(letters).map(|(word, number)| (word, number, *at)));
     }
     let list: Vec<Operand> = list.into_iter().map(|(operand, _)| operand).collect();
     Ok(match idiom {
@@ -432,98 +376,125 @@ fn half_operands(
     })
 }
 
-pub(super) fn rgb_half(
+/// The names of a unit's fields.
+struct HalfSyntax {
+    /// The unit as messages name it.
+    name: &'static str,
+    /// Letters of its channels.
+    letters: &'static str,
+    /// Predicate, and whether it is inverted.
+    predicate: [&'static str; 2],
+    /// Write mask of the temporary, its address, and whether that is relative.
+    temp: [&'static str; 3],
+    /// Output mask, and render target or comparison.
+    output: [&'static str; 2],
+    /// Operation, output modifier and clamp.
+    operation: [&'static str; 3],
+    /// Selection, modifier and swizzle of each operand.
+    operands: [(&'static str, &'static str, &'static [&'static str]); 3],
+}
+
+const RGB: HalfSyntax = HalfSyntax {
+    name: "RGB",
+    letters: "rgb",
+    predicate: ["RGB_PRED_SEL", "RGB_PRED_INV"],
+    temp: ["RGB_WMASK", "RGB_ADDRD", "RGB_ADDRD_REL"],
+    output: ["RGB_OMASK", "US_ALU_RGB_INST.TARGET"],
+    operation: ["RGB_OP", "US_ALU_RGB_INST.OMOD", "RGB_CLAMP"],
+    operands: [
+        ("RGB_SEL_A", "RGB_MOD_A", &["RED_SWIZ_A", "GREEN_SWIZ_A", "BLUE_SWIZ_A"]),
+        ("RGB_SEL_B", "RGB_MOD_B", &["RED_SWIZ_B", "GREEN_SWIZ_B", "BLUE_SWIZ_B"]),
+        ("RGB_SEL_C", "RGB_MOD_C", &["RED_SWIZ_C", "GREEN_SWIZ_C", "BLUE_SWIZ_C"]),
+    ],
+};
+
+const ALPHA: HalfSyntax = HalfSyntax {
+    name: "alpha",
+    letters: "a",
+    predicate: ["ALPHA_PRED_SEL", "ALPHA_PRED_INV"],
+    temp: ["ALPHA_WMASK", "ALPHA_ADDRD", "ALPHA_ADDRD_REL"],
+    output: ["ALPHA_OMASK", "US_ALU_ALPHA_INST.TARGET"],
+    operation: ["ALPHA_OP", "US_ALU_ALPHA_INST.OMOD", "ALPHA_CLAMP"],
+    operands: [
+        ("ALPHA_SEL_A", "ALPHA_MOD_A", &["ALPHA_SWIZ_A"]),
+        ("ALPHA_SEL_B", "ALPHA_MOD_B", &["ALPHA_SWIZ_B"]),
+        ("ALPHA_SEL_C", "ALPHA_MOD_C", &["ALPHA_SWIZ_C"]),
+    ],
+};
+
+fn rgb_half(
     cursor: &mut Cursor<'_>,
     kind: InstType,
     words: &mut [u32; WORDS],
     reads: &mut Reads,
 ) -> Parsed<()> {
-    if let Some((select, inverted)) = predicate(cursor)? {
-        set(words, kind, "RGB_PRED_SEL", select.to_bits());
-        set(words, kind, "RGB_PRED_INV", u32::from(inverted));
-    }
-    dests(cursor, kind, words, |words, dest, mask, span| {
-        match dest {
-            Dest::Temp { address, rel } => {
-                set(words, kind, "RGB_WMASK", mask_bits(mask, "rgb", span)?);
-                set(words, kind, "RGB_ADDRD", address);
-                set(words, kind, "RGB_ADDRD_REL", u32::from(rel));
-            }
-            Dest::Output { target } => {
-                set(words, kind, "RGB_OMASK", mask_bits(mask, "rgb", span)?);
-                set(words, kind, "US_ALU_RGB_INST.TARGET", target);
-            }
-            Dest::AluResult { op, alpha } => {
-                set(words, kind, "ALU_WMASK", 1);
-                set(words, kind, "ALU_RESULT_OP", op.to_bits());
-                set(words, kind, "ALU_RESULT_SEL", u32::from(alpha));
-            }
-            Dest::Depth => return Err(Diagnostic::error(span, "only the alpha half writes out.w")),
-        }
-        Ok(())
-    })?;
-    let Named { op, omod, clamp, idiom } = operation::<RgbOp, AlphaOp>(cursor, "RGB")?;
-    set(words, kind, "RGB_OP", op.to_bits());
-    set(words, kind, "US_ALU_RGB_INST.OMOD", omod.to_bits());
-    set(words, kind, "RGB_CLAMP", u32::from(clamp));
-    let list = half_operands(cursor, 3, (op.name(), op.operation().operands), idiom, reads)?;
-    let fields = [
-        ("RGB_SEL_A", ["RED_SWIZ_A", "GREEN_SWIZ_A", "BLUE_SWIZ_A"], "RGB_MOD_A"),
-        ("RGB_SEL_B", ["RED_SWIZ_B", "GREEN_SWIZ_B", "BLUE_SWIZ_B"], "RGB_MOD_B"),
-        ("RGB_SEL_C", ["RED_SWIZ_C", "GREEN_SWIZ_C", "BLUE_SWIZ_C"], "RGB_MOD_C"),
-    ];
-    for (operand, (sel, swizzle, modifier)) in list.into_iter().zip(fields) {
-        set(words, kind, sel, operand.sel.to_bits());
-        for (swiz, field) in operand.swiz.into_iter().zip(swizzle) {
-            set(words, kind, field, swiz.to_bits());
-        }
-        set(words, kind, modifier, operand.modifier.to_bits());
-    }
+    let about = |op: RgbOp| (op.name(), op.operation().operands);
+    half::<RgbOp, AlphaOp>(cursor, kind, &RGB, about, words, reads)?;
     words[1] = sources(cursor, &mut reads.declared[0])?;
     Ok(())
 }
 
 pub(super) fn alpha_half(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], reads: &mut Reads) -> Parsed<()> {
     let kind = if words[0] & 3 == InstType::OUT as u32 { InstType::OUT } else { InstType::ALU };
+    let about = |op: AlphaOp| (op.name(), op.operation().operands);
+    half::<AlphaOp, RgbOp>(cursor, kind, &ALPHA, about, words, reads)?;
+    words[2] = sources(cursor, &mut reads.declared[1])?;
+    Ok(())
+}
+
+/// A half up to its sources. `about` gives the name of an operation, and its number of operands.
+fn half<Op: FieldValue, Other: FieldValue>(
+    cursor: &mut Cursor<'_>,
+    kind: InstType,
+    unit: &HalfSyntax,
+    about: impl Fn(Op) -> (&'static str, usize),
+    words: &mut [u32; WORDS],
+    reads: &mut Reads,
+) -> Parsed<()> {
+    let mut set = |name: &str, value: u32| set(words, kind, name, value);
     if let Some((select, inverted)) = predicate(cursor)? {
-        set(words, kind, "ALPHA_PRED_SEL", select.to_bits());
-        set(words, kind, "ALPHA_PRED_INV", u32::from(inverted));
+        set(unit.predicate[0], select.to_bits());
+        set(unit.predicate[1], u32::from(inverted));
     }
-    dests(cursor, kind, words, |words, dest, mask, span| {
+    dests(cursor, kind, |dest, mask, span| {
         match dest {
             Dest::Temp { address, rel } => {
-                set(words, kind, "ALPHA_WMASK", mask_bits(mask, "a", span)?);
-                set(words, kind, "ALPHA_ADDRD", address);
-                set(words, kind, "ALPHA_ADDRD_REL", u32::from(rel));
+                set(unit.temp[0], mask_bits(mask, unit.letters, span)?);
+                set(unit.temp[1], address);
+                set(unit.temp[2], u32::from(rel));
             }
             Dest::Output { target } => {
-                set(words, kind, "ALPHA_OMASK", mask_bits(mask, "a", span)?);
-                set(words, kind, "US_ALU_ALPHA_INST.TARGET", target);
+                set(unit.output[0], mask_bits(mask, unit.letters, span)?);
+                set(unit.output[1], target);
             }
-            Dest::Depth => set(words, kind, "W_OMASK", 1),
+            Dest::AluResult { op, alpha } if unit.name == "RGB" => {
+                set("ALU_WMASK", 1);
+                set("ALU_RESULT_OP", op.to_bits());
+                set("ALU_RESULT_SEL", u32::from(alpha));
+            }
             Dest::AluResult { .. } => {
                 return Err(Diagnostic::error(span, "the ALU result is written on the RGB half's line")
                     .help("alu_result[OP].a there takes it from alpha"));
             }
+            Dest::Depth if unit.name == "RGB" => {
+                return Err(Diagnostic::error(span, "only the alpha half writes out.w"));
+            }
+            Dest::Depth => set("W_OMASK", 1),
         }
         Ok(())
     })?;
-    let Named { op, omod, clamp, idiom } = operation::<AlphaOp, RgbOp>(cursor, "alpha")?;
-    set(words, kind, "ALPHA_OP", op.to_bits());
-    set(words, kind, "US_ALU_ALPHA_INST.OMOD", omod.to_bits());
-    set(words, kind, "ALPHA_CLAMP", u32::from(clamp));
-    let list = half_operands(cursor, 1, (op.name(), op.operation().operands), idiom, reads)?;
-    let fields = [
-        ("ALPHA_SEL_A", "ALPHA_SWIZ_A", "ALPHA_MOD_A"),
-        ("ALPHA_SEL_B", "ALPHA_SWIZ_B", "ALPHA_MOD_B"),
-        ("ALPHA_SEL_C", "ALPHA_SWIZ_C", "ALPHA_MOD_C"),
-    ];
-    for (operand, (sel, swizzle, modifier)) in list.into_iter().zip(fields) {
-        set(words, kind, sel, operand.sel.to_bits());
-        set(words, kind, swizzle, operand.swiz[0].to_bits());
-        set(words, kind, modifier, operand.modifier.to_bits());
+    let Named { op, omod, clamp, idiom } = operation::<Op, Other>(cursor, unit.name)?;
+    set(unit.operation[0], op.to_bits());
+    set(unit.operation[1], omod.to_bits());
+    set(unit.operation[2], u32::from(clamp));
+    let list = half_operands(cursor, unit.letters.len(), about(op), idiom, reads)?;
+    for (operand, (sel, modifier, swizzle)) in list.into_iter().zip(unit.operands) {
+        set(sel, operand.sel.to_bits());
+        set(modifier, operand.modifier.to_bits());
+        for (swiz, field) in operand.swiz.into_iter().zip(swizzle) {
+            set(field, swiz.to_bits());
+        }
     }
-    words[2] = sources(cursor, &mut reads.declared[1])?;
     Ok(())
 }
 
@@ -536,10 +507,10 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
         return Ok(words);
     }
     if let Some((select, inverted)) = predicate(cursor)? {
-        set(&mut words, kind, "RGB_PRED_SEL", select.to_bits());
-        set(&mut words, kind, "RGB_PRED_INV", u32::from(inverted));
-        set(&mut words, kind, "ALPHA_PRED_SEL", select.to_bits());
-        set(&mut words, kind, "ALPHA_PRED_INV", u32::from(inverted));
+        for [field, inversion] in [RGB.predicate, ALPHA.predicate] {
+            set(&mut words, kind, field, select.to_bits());
+            set(&mut words, kind, inversion, u32::from(inverted));
+        }
     }
     let has_dest = cursor.rest().trim_start().starts_with("temp");
     if has_dest {
@@ -552,16 +523,9 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
         set(&mut words, kind, "ALPHA_WMASK", mask >> 3);
         set(&mut words, kind, "DST_ADDR", address);
         set(&mut words, kind, "DST_ADDR_REL", u32::from(rel));
-        if !cursor.eat("=") {
-            return Err(expected(cursor, "expected `=`", "= fits here"));
-        }
+        equals(cursor)?;
     }
-    let at = cursor.here();
-    let name = cursor.word();
-    let op = TexOp::ALL.iter().find(|op| op.name() == name).ok_or_else(|| {
-        let names = TexOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
-        Diagnostic::error(at, format!("unknown texture operation `{name}`")).help(suggest(name, names))
-    })?;
+    let op: TexOp = value(cursor, |name| format!("unknown texture operation `{name}`"))?;
     set(&mut words, kind, "INST", op.to_bits());
     let at = cursor.here();
     if !cursor.eat_word("tex") {
@@ -572,13 +536,10 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
         return Err(Diagnostic::error(at, "a texture unit cannot be relative"));
     }
     set(&mut words, kind, "TEX_ID", unit);
-    if !cursor.eat(",") {
-        return Err(expected(cursor, "expected `,`", "a comma and the coordinate fit here"));
-    }
-    let names = ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"];
-    tex_register(cursor, &mut words, ["SRC_ADDR", "SRC_ADDR_REL"], names)?;
+    sign(cursor, ",", "a comma and the coordinate fit here")?;
+    tex_register(cursor, &mut words, &SRC)?;
     let dst = ["DST_R_SWIZ", "DST_G_SWIZ", "DST_B_SWIZ", "DST_A_SWIZ"];
-    tex_swizzle(&mut words, default_swizzle(has_dest), dst);
+    tex_swizzle(&mut words, default_swizzle(has_dest), dst, at)?;
     while !matches!(cursor.peek(), None | Some('{')) {
         let at = cursor.here();
         match cursor.word() {
@@ -586,27 +547,11 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
                 equals(cursor)?;
                 let at = cursor.here();
                 let letters = cursor.word();
-                if !tex_swizzle(&mut words, letters, dst) {
-                    return Err(bad_tex_swizzle(letters, at));
-                }
+                tex_swizzle(&mut words, letters, dst, at)?;
             }
-            "dx" => {
+            name @ ("dx" | "dy") => {
                 equals(cursor)?;
-                tex_register(
-                    cursor,
-                    &mut words,
-                    ["DX_ADDR", "DX_ADDR_REL"],
-                    ["DX_S_SWIZ", "DX_T_SWIZ", "DX_R_SWIZ", "DX_Q_SWIZ"],
-                )?;
-            }
-            "dy" => {
-                equals(cursor)?;
-                tex_register(
-                    cursor,
-                    &mut words,
-                    ["DY_ADDR", "DY_ADDR_REL"],
-                    ["DY_S_SWIZ", "DY_T_SWIZ", "DY_R_SWIZ", "DY_Q_SWIZ"],
-                )?;
+                tex_register(cursor, &mut words, if name == "dx" { &DX } else { &DY })?;
             }
             flag @ ("UNSCALED" | "TEX_SEM_ACQUIRE" | "IGNORE_UNCOVERED") => set(&mut words, kind, flag, 1),
             other => {
@@ -619,12 +564,15 @@ pub(super) fn tex_line(cursor: &mut Cursor<'_>) -> Parsed<[u32; WORDS]> {
     Ok(words)
 }
 
-pub(super) fn tex_register(
-    cursor: &mut Cursor<'_>,
-    words: &mut [u32; WORDS],
-    [address_field, rel_field]: [&str; 2],
-    swizzle_fields: [&str; 4],
-) -> Parsed<()> {
+/// Fields of a register of a texture instruction: address, whether it is relative, swizzle.
+type TexFields = (&'static str, &'static str, [&'static str; 4]);
+
+const SRC: TexFields = ("SRC_ADDR", "SRC_ADDR_REL", ["SRC_S_SWIZ", "SRC_T_SWIZ", "SRC_R_SWIZ", "SRC_Q_SWIZ"]);
+const DX: TexFields = ("DX_ADDR", "DX_ADDR_REL", ["DX_S_SWIZ", "DX_T_SWIZ", "DX_R_SWIZ", "DX_Q_SWIZ"]);
+const DY: TexFields = ("DY_ADDR", "DY_ADDR_REL", ["DY_S_SWIZ", "DY_T_SWIZ", "DY_R_SWIZ", "DY_Q_SWIZ"]);
+
+fn tex_register(cursor: &mut Cursor<'_>, words: &mut [u32; WORDS], fields: &TexFields) -> Parsed<()> {
+    let (address_field, rel_field, swizzle_fields) = *fields;
     let at = cursor.here();
     if !cursor.eat_word("temp") {
         return Err(
@@ -639,24 +587,17 @@ pub(super) fn tex_register(
     }
     let at = cursor.here();
     let letters = cursor.word();
-    if tex_swizzle(words, letters, swizzle_fields) { Ok(()) } else { Err(bad_tex_swizzle(letters, at)) }
+    tex_swizzle(words, letters, swizzle_fields, at)
 }
 
-pub(super) fn bad_tex_swizzle(letters: &str, at: Span) -> Diagnostic {
-    Diagnostic::error(at, format!("`{letters}` is not a texture swizzle"))
-        .help("four of the letters r g b a fit here")
-}
-
-pub(super) fn tex_swizzle(words: &mut [u32; WORDS], letters: &str, fields: [&str; 4]) -> bool {
+fn tex_swizzle(words: &mut [u32; WORDS], letters: &str, fields: [&str; 4], at: Span) -> Parsed<()> {
     let codes: Option<Vec<TexSwiz>> = letters.chars().map(syntax::tex_swiz).collect();
-    match codes.filter(|codes| codes.len() == 4) {
-        Some(codes) => {
-            fields
-                .iter()
-                .zip(codes)
-                .for_each(|(field, code)| set(words, InstType::TEX, field, code.to_bits()));
-            true
-        }
-        None => false,
+    let codes = codes.filter(|codes| codes.len() == 4).ok_or_else(|| {
+        Diagnostic::error(at, format!("`{letters}` is not a texture swizzle"))
+            .help("four of the letters r g b a fit here")
+    })?;
+    for (field, code) in fields.iter().zip(codes) {
+        set(words, InstType::TEX, field, code.to_bits());
     }
+    Ok(())
 }

@@ -1,12 +1,14 @@
 //! Reading flow control: constructs and the raw form.
 
-use reconverge_isa::source::{self, Cursor, Diagnostic, suggest};
+use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
+use reconverge_isa::word::{FieldValue, Kind};
 
 use super::asm_alu::{indexed, predicate, predicate_name};
 use super::construct::{CONSTRUCTS, Condition, Construct, Jumps, Pop, Statement};
 use super::dis::blank;
-use super::reading::{Parsed, equals, expected, number};
+use super::reading::{Parsed, equals, expected, number, place, set, value};
 use super::record::Target;
+use super::syntax::{self, RAW_FIELDS};
 use crate::inst::{LOOP_CONSTANTS, SLOTS, WORDS};
 use crate::words::*;
 
@@ -36,6 +38,9 @@ pub(super) fn jump_target(cursor: &mut Cursor<'_>, addr: &mut FcAddr) -> Parsed<
     Ok(Some(Target::Label(label.to_owned(), at)))
 }
 
+/// The number of the last integer or boolean constant.
+const HIGHEST: u64 = LOOP_CONSTANTS as u64 - 1;
+
 pub(super) const NO_ADDR: FcAddr = FcAddr { bool_addr: 0, int_addr: 0, jump_addr: 0, jump_global: false };
 
 pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u32; WORDS]> {
@@ -46,86 +51,42 @@ pub(super) fn raw_fc(cursor: &mut Cursor<'_>, target: &mut Target) -> Parsed<[u3
     if let Some((select, inverted)) = predicate(cursor)? {
         (common.rgb_pred_sel, common.rgb_pred_inv) = (select, inverted);
     }
-    let at = cursor.here();
-    let name = cursor.word();
-    let op = FcOp::ALL.iter().copied().find(|op| op.name() == name).ok_or_else(|| {
-        let names = FcOp::ALL.iter().map(|op| op.name()).collect::<Vec<_>>();
-        Diagnostic::error(at, format!("unknown flow-control operation `{name}`")).help(suggest(name, names))
-    })?;
-    let mut inst = FcInst {
-        op,
-        b_else: false,
-        jump_any: false,
-        a_op: AOp::NONE,
-        jump_func: 0,
-        b_pop_cnt: 0,
-        b_op0: BOp::NONE,
-        b_op1: BOp::NONE,
-        ignore_uncovered: false,
-    };
-    let mut addr = NO_ADDR;
+    let op: FcOp = value(cursor, |name| format!("unknown flow-control operation `{name}`"))?;
+    let (mut words, mut addr) = ([common.pack(), 0, op.to_bits(), 0, 0, 0], NO_ADDR);
     while !matches!(cursor.peek(), None | Some('{')) {
         if let Some(found) = jump_target(cursor, &mut addr)? {
             *target = found;
             continue;
         }
-        let at = cursor.here();
-        match cursor.word() {
-            "ANY" => inst.jump_any = true,
-            "B_ELSE" => inst.b_else = true,
-            "IGNORE_UNCOVERED" => inst.ignore_uncovered = true,
-            "GLOBAL" => addr.jump_global = true,
-            name @ ("FUNC" | "A_OP" | "B_OP0" | "B_OP1" | "POP" | "BOOL" | "INT") => {
-                equals(cursor)?;
-                match name {
-                    "FUNC" => inst.jump_func = number(cursor, "JUMP_FUNC", 255)? as u8,
-                    "POP" => inst.b_pop_cnt = number(cursor, "B_POP_CNT", 31)? as u8,
-                    "BOOL" => {
-                        addr.bool_addr =
-                            number(cursor, "a boolean constant", LOOP_CONSTANTS as u64 - 1)? as u8
-                    }
-                    "INT" => {
-                        addr.int_addr =
-                            number(cursor, "an integer constant", LOOP_CONSTANTS as u64 - 1)? as u8
-                    }
-                    "A_OP" => inst.a_op = choice(cursor, AOp::ALL, AOp::name)?,
-                    "B_OP0" => inst.b_op0 = choice(cursor, BOp::ALL, BOp::name)?,
-                    _ => inst.b_op1 = choice(cursor, BOp::ALL, BOp::name)?,
-                }
-            }
-            other => {
-                let fits = [
-                    "FUNC",
-                    "ANY",
-                    "B_ELSE",
-                    "A_OP",
-                    "B_OP0",
-                    "B_OP1",
-                    "POP",
-                    "BOOL",
-                    "INT",
-                    "IGNORE_UNCOVERED",
-                    "GLOBAL",
-                ];
-                return Err(Diagnostic::error(at, format!("unknown flow-control field `{other}`"))
-                    .help(suggest(other, fits)));
-            }
+        let names = RAW_FIELDS.iter().map(|(name, ..)| *name);
+        let row = place(cursor, names, |name| format!("unknown flow-control field `{name}`"))?;
+        let (_, name, what) = RAW_FIELDS[row];
+        let Some((_, field)) = syntax::field(InstType::FC, name) else {
+            unreachable!("FC has a field {name}")
+        };
+        if field.kind != Kind::Flag {
+            equals(cursor)?;
         }
+        let value = match field.kind {
+            Kind::Flag => 1,
+            Kind::Names => {
+                let names = field.names.iter().map(|name| name.text);
+                field.names[place(cursor, names, |name| format!("unknown value `{name}`"))?].value
+            }
+            Kind::Number | Kind::Signed => number(cursor, what, field.max().into())? as u32,
+        };
+        set(&mut words, InstType::FC, name, value);
     }
-    Ok(fc_words(common, inst, addr))
+    set(&mut words, InstType::FC, "JUMP_ADDR", addr.jump_addr.into());
+    Ok(words)
 }
 
-pub(super) fn choice<T: Copy>(
-    cursor: &mut Cursor<'_>,
-    all: &[T],
-    name_of: impl Fn(T) -> &'static str,
-) -> Parsed<T> {
-    let at = cursor.here();
-    let name = cursor.word();
-    all.iter().copied().find(|value| name_of(*value) == name).ok_or_else(|| {
-        let names = all.iter().map(|value| name_of(*value)).collect::<Vec<_>>();
-        Diagnostic::error(at, format!("unknown value `{name}`")).help(suggest(name, names))
-    })
+/// `[12]`, the number of a constant.
+fn constant(cursor: &mut Cursor<'_>, at: Span, what: &str) -> Parsed<u8> {
+    match indexed(cursor, what, HIGHEST)? {
+        (_, true) => Err(Diagnostic::error(at, format!("{what} cannot be relative"))),
+        (number, false) => Ok(number as u8),
+    }
 }
 
 pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target) -> Parsed<[u32; WORDS]> {
@@ -146,11 +107,7 @@ pub(super) fn statement(cursor: &mut Cursor<'_>, name: &str, target: &mut Target
         let at = cursor.here();
         match cursor.word() {
             "int" => {
-                let (n, rel) = indexed(cursor, "an integer constant", LOOP_CONSTANTS as u64 - 1)?;
-                if rel {
-                    return Err(Diagnostic::error(at, "an integer constant cannot be relative"));
-                }
-                addr.int_addr = n as u8;
+                addr.int_addr = constant(cursor, at, "an integer constant")?;
                 int = true;
             }
             "pop" => {
@@ -263,11 +220,7 @@ pub(super) fn condition(
     }
     let at = cursor.here();
     if cursor.eat_word("bool") {
-        let (n, rel) = indexed(cursor, "a boolean constant", LOOP_CONSTANTS as u64 - 1)?;
-        if rel {
-            return Err(Diagnostic::error(at, "a boolean constant cannot be relative"));
-        }
-        addr.bool_addr = n as u8;
+        addr.bool_addr = constant(cursor, at, "a boolean constant")?;
         return Ok((Condition::Boolean, negated));
     }
     if cursor.peek() != Some('p') {

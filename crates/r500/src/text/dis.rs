@@ -9,10 +9,10 @@ use super::construct::{Condition, Jumps, Pop, Statement};
 use super::idioms::Idiom;
 use super::structure::strays;
 use super::syntax::{
-    COMPARISONS, OMOD, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field_names, letter, modifier, source,
-    tex_letter, word_name,
+    COMPARISONS, OMOD, PREDICATES, RAW_FIELDS, TARGETS, UNUSED_SOURCE, UNUSED_SOURCES, field, field_names,
+    letter, modifier, source, tex_letter, word_name,
 };
-use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, WORDS};
+use crate::inst::{self, Alu, Body, Fc, Half, Inst, Operand, Tex, TexRegister, WORDS};
 use crate::operations::Operation;
 use crate::words::*;
 
@@ -21,9 +21,10 @@ use crate::words::*;
 pub struct Listing {
     /// Adds slot number and words as a comment before each instruction.
     pub hex: bool,
-    /// Indents the bodies of flow constructs, and numbers where they begin and end.
+    /// Indents the bodies of flow constructs, and numbers where they begin and end. For the vertex unit: adds what flow control
+    /// does after an instruction as a comment.
     pub structure: bool,
-    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS) by their names.
+    /// Prints the forms of [`IDIOMS`](super::idioms::IDIOMS), which the vertex unit does not have, by their names.
     pub idioms: bool,
 }
 
@@ -37,7 +38,7 @@ pub fn disassemble(program: &Program, listing: Listing) -> String {
 pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<Mark>) -> String {
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(256 * records.len());
-    directives(program, &mut out);
+    directives(program, STATE, &mut out);
     let offset = program.state("US_CODE_OFFSET").and_then(|raw| CodeOffset::unpack(raw).ok());
     let offset = u32::from(offset.map_or(0, |offset| offset.offset_addr));
     // Addresses in instructions count from OFFSET_ADDR.
@@ -143,39 +144,34 @@ fn nesting(record: &[u32; WORDS]) -> (usize, usize) {
 
 // ---- State
 
-fn directives(program: &Program, out: &mut String) {
+/// Writes the directives of a program: its base, its state registers by the names of a table, its constants.
+pub(crate) fn directives(program: &Program, table: &'static [StateRegister], out: &mut String) {
     if program.base != 0 {
         let _ = writeln!(out, ".base {}", program.base);
     }
     for (name, value) in &program.state {
-        let _ = match state_register(name) {
-            Some((register, n))
-                if register.word.name == "US_FC_INT_CONST" && value & !FcIntConst::OWNED == 0 =>
-            {
-                let KR_KG_KB { kr, kg, kb } = KR_KG_KB::of(*value);
-                writeln!(out, ".int {n} {kr} {kg} {kb}")
-            }
-            Some((register, _)) if value & !register.word.owned == 0 => {
-                let fields: Vec<String> = register
-                    .word
-                    .fields
-                    .iter()
-                    .filter(|field| field.get(*value) != 0)
-                    .map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value)))
-                    .collect();
-                match (fields.is_empty(), register.word.fields.len()) {
-                    (false, 2..) => writeln!(out, ".state {name} {}", fields.join(" ")),
-                    _ => writeln!(out, ".state {name} {value:#x}"),
-                }
-            }
-            _ => writeln!(out, ".state {name} {value:#x}"),
-        };
+        let known = named_register(table, name).filter(|(register, _)| value & !register.word.owned == 0);
+        if let Some((register, n)) = known
+            && register.word.name == FcIntConst::INFO.name
+            && let Ok(FcIntConst { kr, kg, kb }) = FcIntConst::unpack(*value)
+        {
+            let _ = writeln!(out, ".int {n} {kr} {kg} {kb}");
+            continue;
+        }
+        let format = known.map_or(&[][..], |(register, _)| register.word.fields);
+        let set = format.iter().filter(|field| format.len() > 1 && field.get(*value) != 0);
+        let _ = write!(out, ".state {name}");
+        let start = out.len();
+        for field in set {
+            let _ = write!(out, " {}={}", field.name.to_ascii_uppercase(), value_text(field, *value));
+        }
+        let _ = if out.len() == start { writeln!(out, " {value:#x}") } else { writeln!(out) };
     }
     constants(program, out);
 }
 
 /// The float constants of a program, a directive each.
-pub(crate) fn constants(program: &Program, out: &mut String) {
+fn constants(program: &Program, out: &mut String) {
     for block in &program.constants {
         if block.bank != 0 || !block.offset.is_multiple_of(16) || !block.bytes.len().is_multiple_of(16) {
             let _ = writeln!(
@@ -191,23 +187,6 @@ pub(crate) fn constants(program: &Program, out: &mut String) {
             let words = bytes.as_chunks::<4>().0.iter().map(|word| number_text(u32::from_le_bytes(*word)));
             let number = block.offset as usize / 16 + index;
             let _ = writeln!(out, ".const {number} {}", words.collect::<Vec<_>>().join(" "));
-        }
-    }
-}
-
-/// The three parts of an integer constant.
-#[allow(non_camel_case_types)]
-struct KR_KG_KB {
-    kr: u8,
-    kg: u8,
-    kb: i8,
-}
-
-impl KR_KG_KB {
-    fn of(raw: u32) -> KR_KG_KB {
-        match FcIntConst::unpack_lenient(raw) {
-            Ok(FcIntConst { kr, kg, kb }) => KR_KG_KB { kr, kg, kb },
-            Err(_) => unreachable!("every code of US_FC_INT_CONST is assigned"),
         }
     }
 }
@@ -242,9 +221,7 @@ fn instruction(words: &[u32; WORDS], labels: &Labels, (idioms, stray): (bool, bo
             // A code without a meaning: every field by name.
             let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
             out.push_str(kind.name());
-            let mut expressed =
-                Expressed { kind, words: [0; WORDS], first_line_end: None, absent: String::new() };
-            expressed.words[0] = kind as u32;
+            let mut expressed = Expressed::new(kind, [kind as u32, 0, 0, 0, 0, 0]);
             if matches!(kind, InstType::ALU | InstType::OUT) {
                 expressed.words[1..3].fill(UNUSED_SOURCES);
             }
@@ -267,8 +244,14 @@ struct Expressed {
     words: [u32; WORDS],
     /// Where the first of two lines ends.
     first_line_end: Option<usize>,
-    /// Default flags that are off, to be written as `-NAME`.
-    absent: String,
+    /// A default flag that is off, as it is written: `-NAME`. May be empty.
+    absent: &'static str,
+}
+
+impl Expressed {
+    fn new(kind: InstType, words: [u32; WORDS]) -> Expressed {
+        Expressed { kind, words, first_line_end: None, absent: "" }
+    }
 }
 
 /// Everything in which `words` differ from what the text expresses.
@@ -279,7 +262,7 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
         out.push_str(text);
     };
     if !expressed.absent.is_empty() {
-        item(out, &expressed.absent);
+        item(out, expressed.absent);
     }
     for (index, info) in layout(expressed.kind).iter().enumerate() {
         let (raw, known) = (words[index], expressed.words[index]);
@@ -309,35 +292,38 @@ fn braces(words: &[u32; WORDS], expressed: &Expressed, always: bool, out: &mut S
     }
 }
 
-/// `pred.g`, where there is a predicate.
+/// The channel names of a predicate, `None` if its selector has no name.
 fn predicate_name(select: PredSel) -> Option<&'static str> {
-    Some(match select {
-        PredSel::NONE => return None,
-        PredSel::RGBA => "pred.rgba",
-        PredSel::RRRR => "pred.r",
-        PredSel::GGGG => "pred.g",
-        PredSel::BBBB => "pred.b",
-        PredSel::AAAA => "pred.a",
-    })
+    PREDICATES.iter().find(|(known, _)| *known == select).map(|(_, name)| *name)
 }
 
 /// `(pred.g) `, where the predicate can be said so.
 fn predicate_text(select: PredSel, inverted: bool, out: &mut String) {
     if let Some(name) = predicate_name(select) {
-        let _ = write!(out, "({}{name}) ", if inverted { "!" } else { "" });
+        let _ = write!(out, "({}pred.{name}) ", if inverted { "!" } else { "" });
     }
 }
 
 /// The letters of a mask, `_` for none.
-fn mask_text(rgb: u8, alpha: bool) -> &'static str {
+pub(super) fn mask_text(rgb: u8, alpha: bool) -> &'static str {
     const ALL: [&str; 16] =
         ["_", "r", "g", "rg", "b", "rb", "gb", "rgb", "a", "ra", "ga", "rga", "ba", "rba", "gba", "rgba"];
     ALL[usize::from(rgb & 7) | usize::from(alpha) << 3]
 }
 
-fn temp_text(address: u8, rel: bool) -> impl Display {
+pub(super) fn temp_text(address: u8, rel: bool) -> impl Display {
     let al = if rel { "+aL" } else { "" };
     fmt::from_fn(move |f| write!(f, "temp[{address}{al}]"))
+}
+
+/// The letters of a swizzle.
+pub(super) fn swizzle_text(register: TexRegister) -> String {
+    register.swizzle.into_iter().map(tex_letter).collect()
+}
+
+/// `temp[1].rgba`, a coordinate of a fetch.
+pub(super) fn vector_text(register: TexRegister) -> String {
+    format!("{}.{}", temp_text(register.temp, register.rel), swizzle_text(register))
 }
 
 /// An operand of a unit with so many channels.
@@ -449,15 +435,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
     ];
     for (operands, channels) in halves {
         for operand in operands {
-            // What srcp reads, its presubtract operation says.
-            let number = if operand.sel == Sel::SRCP { 0 } else { operand.sel as usize };
-            for swiz in &operand.swiz[..channels] {
-                match swiz {
-                    Swiz::R | Swiz::G | Swiz::B => read[0][number] = true,
-                    Swiz::A => read[1][number] = true,
-                    Swiz::ZERO | Swiz::HALF | Swiz::ONE => {}
-                }
-            }
+            operand.stated(channels).for_each(|(word, number)| read[word][number] = true);
         }
     }
     read
@@ -465,7 +443,7 @@ fn read_sources(alu: &Alu) -> [[bool; 3]; 2] {
 
 fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out: &mut String) -> Expressed {
     let kind = common.r#type;
-    let mut expressed = Expressed { kind, words: *words, first_line_end: None, absent: String::new() };
+    let mut expressed = Expressed::new(kind, *words);
     // What the syntax below does not say about word 0.
     let said = CmnInst {
         r#type: kind,
@@ -506,7 +484,6 @@ fn alu_text(words: &[u32; WORDS], common: &CmnInst, alu: &Alu, idioms: bool, out
 }
 
 fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
-    let addr = &tex.addr;
     let said = CmnInst {
         rgb_pred_inv: common.rgb_pred_inv && common.rgb_pred_sel != PredSel::NONE,
         rgb_pred_sel: common.rgb_pred_sel,
@@ -519,17 +496,14 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     };
     out.push_str("TEX ");
     predicate_text(common.rgb_pred_sel, common.rgb_pred_inv, out);
-    let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || addr.dst_addr != 0 || addr.dst_addr_rel;
+    let dst = tex.dst();
+    let has_dest = common.rgb_wmask != 0 || common.alpha_wmask || dst.temp != 0 || dst.rel;
     if has_dest {
         let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
-        let _ = write!(out, "{}.{mask} = ", temp_text(addr.dst_addr, addr.dst_addr_rel));
+        let _ = write!(out, "{}.{mask} = ", temp_text(dst.temp, dst.rel));
     }
-    let swizzle =
-        |channels: [TexSwiz; 4]| channels.iter().map(|channel| tex_letter(*channel)).collect::<String>();
-    let from = swizzle([addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]);
-    let from_text = format!("{}.{from}", temp_text(addr.src_addr, addr.src_addr_rel));
-    let _ = write!(out, "{} tex[{}], {from_text}", tex.inst.inst.name(), tex.inst.tex_id);
-    let to = swizzle([addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz]);
+    let _ = write!(out, "{} tex[{}], {}", tex.inst.inst.name(), tex.inst.tex_id, vector_text(tex.src()));
+    let to = swizzle_text(dst);
     if to != default_swizzle(has_dest) {
         let _ = write!(out, " swz={to}");
     }
@@ -544,13 +518,10 @@ fn tex_text(common: &CmnInst, tex: &Tex, out: &mut String) -> Expressed {
     }
     let dxdy = &tex.dxdy;
     if dxdy.pack() != 0 {
-        let dx = swizzle([dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz, dxdy.dx_q_swiz]);
-        let dy = swizzle([dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz, dxdy.dy_q_swiz]);
-        let _ = write!(out, " dx={}.{dx}", temp_text(dxdy.dx_addr, dxdy.dx_addr_rel));
-        let _ = write!(out, " dy={}.{dy}", temp_text(dxdy.dy_addr, dxdy.dy_addr_rel));
+        let [dx, dy] = tex.derivatives().map(vector_text);
+        let _ = write!(out, " dx={dx} dy={dy}");
     }
-    let words = [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0];
-    Expressed { kind: InstType::TEX, words, first_line_end: None, absent: String::new() }
+    Expressed::new(InstType::TEX, [said.pack(), tex.inst.pack(), tex.addr.pack(), dxdy.pack(), 0, 0])
 }
 
 /// Result swizzle of a fetch whose text does not say: as it comes with a destination, all zero without.
@@ -595,9 +566,11 @@ fn fc_text(common: &CmnInst, fc: &Fc, labels: &Labels, stray: bool, out: &mut St
         // Without a target, the assembler takes it for a mistake.
         let _ = write!(out, " -> {}", fc.addr.jump_addr);
     }
-    let absent = if common.alu_wait { String::new() } else { "-ALU_WAIT".to_owned() };
-    let words = [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0];
-    Expressed { kind: InstType::FC, words, first_line_end: None, absent }
+    let absent = if common.alu_wait { "" } else { "-ALU_WAIT" };
+    Expressed {
+        absent,
+        ..Expressed::new(InstType::FC, [said.pack(), 0, fc.inst.pack(), fc.addr.pack(), 0, 0])
+    }
 }
 
 fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
@@ -612,7 +585,7 @@ fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
             Condition::Alu => write!(out, " {not}alu"),
             Condition::Boolean => write!(out, " {not}bool[{}]", statement.addr.bool_addr),
             Condition::Predicate => {
-                write!(out, " {not}{}", predicate_name(common.rgb_pred_sel).unwrap_or_default())
+                write!(out, " {not}pred.{}", predicate_name(common.rgb_pred_sel).unwrap_or_default())
             }
         };
     }
@@ -642,32 +615,17 @@ fn statement_text(statement: &Statement, common: &CmnInst, out: &mut String) {
 }
 
 fn raw_text(fc: &Fc, out: &mut String) {
-    let (inst, addr) = (&fc.inst, &fc.addr);
-    out.push_str(inst.op.name());
-    if inst.jump_func != 0 {
-        let _ = write!(out, " FUNC={:#04x}", inst.jump_func);
-    }
-    for (flag, name) in [(inst.jump_any, "ANY"), (inst.b_else, "B_ELSE")] {
-        if flag {
-            let _ = write!(out, " {name}");
-        }
-    }
-    if inst.a_op != AOp::NONE {
-        let _ = write!(out, " A_OP={}", inst.a_op.name());
-    }
-    for (name, op) in [("B_OP0", inst.b_op0), ("B_OP1", inst.b_op1)] {
-        if op != BOp::NONE {
-            let _ = write!(out, " {name}={}", op.name());
-        }
-    }
-    for (name, value) in [("POP", inst.b_pop_cnt), ("BOOL", addr.bool_addr), ("INT", addr.int_addr)] {
-        if value != 0 {
-            let _ = write!(out, " {name}={value}");
-        }
-    }
-    for (flag, name) in [(inst.ignore_uncovered, "IGNORE_UNCOVERED"), (addr.jump_global, "GLOBAL")] {
-        if flag {
-            let _ = write!(out, " {name}");
-        }
+    let words = [0, 0, fc.inst.pack(), fc.addr.pack()];
+    out.push_str(fc.inst.op.name());
+    for (name, manual, _) in RAW_FIELDS {
+        let Some((word, field)) = field(InstType::FC, manual) else { continue };
+        let value = field.get(words[word]);
+        let _ = match (value, field.kind, field.name_of(value)) {
+            (0, ..) => Ok(()),
+            (_, Kind::Flag, _) => write!(out, " {name}"),
+            (_, Kind::Names, Some(text)) => write!(out, " {name}={text}"),
+            _ if name == "FUNC" => write!(out, " {name}={value:#04x}"),
+            _ => write!(out, " {name}={value}"),
+        };
     }
 }

@@ -1,6 +1,9 @@
 //! One instruction, field by field.
 
-use reconverge_isa::Program;
+use std::cmp::Reverse;
+
+use reconverge_isa::word::FieldValue;
+use reconverge_isa::{Program, WordInfo};
 
 use super::dis::{Listing, disassemble};
 use super::meaning::meaning;
@@ -8,7 +11,6 @@ use crate::flow::Role;
 use crate::inst::{self, Body, Fc, WORDS};
 use crate::violations::violations;
 use crate::words::{AOp, BOp, InstType, layout};
-use reconverge_isa::word::FieldValue;
 
 /// One field of one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,35 +53,6 @@ pub struct Explanation {
 /// Explains six words in upload order.
 pub fn explain(words: &[u32; WORDS]) -> Explanation {
     let Some(kind) = InstType::from_bits(words[0] & 3, 2) else { unreachable!("two bits") };
-    let mut fields = Vec::new();
-    for (word, (info, raw)) in layout(kind).iter().zip(words).enumerate() {
-        let mut rows: Vec<FieldText> = info
-            .fields
-            .iter()
-            .map(|field| FieldText {
-                word,
-                word_name: info.name,
-                name: field.name.to_ascii_uppercase(),
-                hi: field.hi,
-                lo: field.lo,
-                value: field.get(*raw),
-                text: field.show(field.get(*raw)),
-                doc: field.doc.trim(),
-            })
-            .collect();
-        rows.extend(stray(raw & !info.owned).map(|bit| FieldText {
-            word,
-            word_name: info.name,
-            name: "reserved".to_owned(),
-            hi: bit,
-            lo: bit,
-            value: 1,
-            text: "1".to_owned(),
-            doc: "Belongs to no field; should be 0.",
-        }));
-        rows.sort_by_key(|row| std::cmp::Reverse(row.hi));
-        fields.extend(rows);
-    }
     let decoded = inst::decode(words);
     let findings = match &decoded {
         Ok(decoded) => violations(words, decoded).iter().map(ToString::to_string).collect(),
@@ -104,11 +77,29 @@ pub fn explain(words: &[u32; WORDS]) -> Explanation {
     if let Some(endif) = text.strip_suffix(" -> 0").filter(|text| text.starts_with("endif")) {
         text = endif.to_owned();
     }
-    Explanation { text, fields, meaning, flow, findings, source }
+    Explanation { text, fields: field_texts(&layout(kind), words), meaning, flow, findings, source }
 }
 
-fn stray(bits: u32) -> impl Iterator<Item = u8> {
-    (0..32).filter(move |bit| bits >> bit & 1 != 0)
+/// The fields of words with these formats.
+pub(crate) fn field_texts(formats: &[WordInfo], words: &[u32]) -> Vec<FieldText> {
+    let mut fields = Vec::new();
+    for (word, (info, raw)) in formats.iter().zip(words).enumerate() {
+        let word_name = info.name;
+        let known = info.fields.iter().map(|field| {
+            let (value, name) = (field.get(*raw), field.name.to_ascii_uppercase());
+            let (hi, lo, text, doc) = (field.hi, field.lo, field.show(value), field.doc.trim());
+            FieldText { word, word_name, name, hi, lo, value, text, doc }
+        });
+        let stray = (0..32).filter(|bit| (raw & !info.owned) >> bit & 1 != 0).map(|bit| {
+            let (name, text, doc) =
+                ("reserved".to_owned(), "1".to_owned(), "Belongs to no field; should be 0.");
+            FieldText { word, word_name, name, hi: bit, lo: bit, value: 1, text, doc }
+        });
+        let mut rows: Vec<FieldText> = known.chain(stray).collect();
+        rows.sort_by_key(|row| Reverse(row.hi));
+        fields.extend(rows);
+    }
+    fields
 }
 
 /// What happens on a jump and on staying, in words.

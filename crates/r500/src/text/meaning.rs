@@ -1,7 +1,8 @@
 //! What one instruction computes, in sentences.
 
 use super::construct::{Condition, Statement};
-use super::syntax::{COMPARISONS, TARGETS, letter, modifier, tex_letter};
+use super::dis::{mask_text, swizzle_text, temp_text, vector_text};
+use super::syntax::{COMPARISONS, TARGETS, letter, modifier};
 use crate::inst::{Alu, Body, Fc, Inst, Operand, Source, Sources, Tex, inline_constant};
 use crate::operations::{Dot, Value};
 use crate::words::*;
@@ -33,30 +34,22 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
 fn arithmetic(common: &CmnInst, alu: &Alu) -> Vec<String> {
     let mut sentences = Vec::new();
     let out = common.r#type == InstType::OUT;
-    let mask = |bits: u8| {
-        "rgb".char_indices().filter(|(n, _)| bits >> n & 1 != 0).map(|(_, c)| c).collect::<String>()
-    };
     let halves = [
-        (mask(common.rgb_wmask), mask(common.rgb_omask), "RGB half"),
-        (
-            if common.alpha_wmask { "a".to_owned() } else { String::new() },
-            if common.alpha_omask { "a".to_owned() } else { String::new() },
-            "Alpha half",
-        ),
+        (mask_text(common.rgb_wmask, false), mask_text(common.rgb_omask, false), "RGB half"),
+        (mask_text(0, common.alpha_wmask), mask_text(0, common.alpha_omask), "Alpha half"),
     ];
     for (unit, (temporary, output, name)) in halves.into_iter().enumerate() {
         let channel = 3 * unit;
         let (address, rel) = alu.destination(channel);
-        let al = if rel { "+aL" } else { "" };
         let mut places = Vec::new();
-        if !temporary.is_empty() {
-            places.push(format!("temp[{address}{al}].{temporary}"));
+        if temporary != "_" {
+            places.push(format!("{}.{temporary}", temp_text(address, rel)));
         }
         let target = alu.target(channel) as usize;
         let mut tests = Vec::new();
-        if !output.is_empty() && out {
+        if output != "_" && out {
             places.push(format!("channels {output} of render target {}", TARGETS[target]));
-        } else if !output.is_empty() {
+        } else if output != "_" {
             tests.push(format!(
                 "predicate bits {output} become whether it is {}",
                 comparison(COMPARISONS[target])
@@ -227,7 +220,7 @@ fn operand_value(alu: &Alu, operand: &Operand, channels: usize) -> String {
 /// A source, and whether it has channels of its own.
 fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
     let plain = |number: usize| match sources.src[number] {
-        Source::Temp { addr, rel } => (format!("temp[{addr}{}]", if rel { "+aL" } else { "" }), true),
+        Source::Temp { addr, rel } => (temp_text(addr, rel).to_string(), true),
         Source::Const { addr, rel } => (format!("const[{addr}{}]", if rel { "+aL" } else { "" }), true),
         Source::Inline { code } => (inline_constant(code).to_string(), false),
     };
@@ -250,12 +243,7 @@ fn source_value(sources: &Sources, sel: Sel) -> (String, bool) {
 // ---- Texture
 
 fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
-    let addr = &tex.addr;
-    let swizzle =
-        |channels: [TexSwiz; 4]| channels.iter().map(|channel| tex_letter(*channel)).collect::<String>();
-    let register = |address: u8, rel: bool| format!("temp[{address}{}]", if rel { "+aL" } else { "" });
-    let from = swizzle([addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz]);
-    let at = format!("{}.{from}", register(addr.src_addr, addr.src_addr_rel));
+    let at = vector_text(tex.src());
     let unit = format!("texture {}", tex.inst.tex_id);
     let fetch = match tex.inst.inst {
         TexOp::NOP => "Fetches and writes nothing".to_owned(),
@@ -273,32 +261,20 @@ fn texture(common: &CmnInst, tex: &Tex) -> Vec<String> {
         }
         TexOp::LOD => format!("Fetches from {unit} at {at}, at the level of detail in the fourth component"),
         TexOp::DXDY => {
-            let dxdy = &tex.dxdy;
-            format!(
-                "Fetches from {unit} at {at}, at the level of detail of the derivatives {} and {}",
-                register(dxdy.dx_addr, dxdy.dx_addr_rel),
-                register(dxdy.dy_addr, dxdy.dy_addr_rel)
-            )
+            let [dx, dy] = tex.derivatives().map(|it| temp_text(it.temp, it.rel));
+            format!("Fetches from {unit} at {at}, at the level of detail of the derivatives {dx} and {dy}")
         }
     };
     let mut sentences = vec![fetch + "."];
     if !matches!(tex.inst.inst, TexOp::NOP | TexOp::TEXKILL) {
-        let mask: String = [(0, 'r'), (1, 'g'), (2, 'b')]
-            .iter()
-            .filter(|(n, _)| common.rgb_wmask >> n & 1 != 0)
-            .map(|(_, c)| *c)
-            .chain(common.alpha_wmask.then_some('a'))
-            .collect();
-        let to = swizzle([addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz]);
-        sentences.push(match mask.is_empty() {
+        let mask = mask_text(common.rgb_wmask, common.alpha_wmask);
+        let (dst, to) = (tex.dst(), swizzle_text(tex.dst()));
+        sentences.push(match mask == "_" {
             true => "The result is not written.".to_owned(),
             false => {
                 let order = if to == "rgba" { String::new() } else { format!(", in the order {to}") };
                 let when = predicated(common.rgb_pred_sel, common.rgb_pred_inv);
-                format!(
-                    "The result goes to {}.{mask}{order}{when}.",
-                    register(addr.dst_addr, addr.dst_addr_rel)
-                )
+                format!("The result goes to {}.{mask}{order}{when}.", temp_text(dst.temp, dst.rel))
             }
         });
         sentences.push(match tex.inst.unscaled {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use reconverge_isa::Field;
 use reconverge_isa::source::{self, Cursor, Diagnostic, Span, suggest};
-use reconverge_isa::word::{Kind, WordInfo};
+use reconverge_isa::word::{FieldValue, Kind, WordInfo};
 
 use super::syntax;
 use crate::inst::WORDS;
@@ -19,6 +19,18 @@ pub(crate) type Line<'a> = (usize, usize, &'a str);
 /// The lines of a text.
 pub(crate) fn lines(source: &str) -> impl Iterator<Item = Line<'_>> {
     (1..).zip(source::lines(source)).map(|(number, (at, line))| (number, at, line))
+}
+
+/// Errors after which the rest of a file is not looked at.
+pub(crate) const MOST_ERRORS: usize = 20;
+
+/// Reads line after line, and returns what is wrong with them.
+pub(crate) fn each_line<'a>(
+    lines: impl IntoIterator<Item = Line<'a>>,
+    mut read: impl FnMut(usize, Cursor<'a>) -> Parsed<()>,
+) -> Vec<Diagnostic> {
+    let errors = lines.into_iter().filter_map(|(number, at, line)| read(number, Cursor::new(line, at)).err());
+    errors.take(MOST_ERRORS).collect()
 }
 
 pub(crate) fn expected(
@@ -52,6 +64,57 @@ pub(crate) fn number(cursor: &mut Cursor<'_>, what: &str, max: u64) -> Parsed<u6
     }
 }
 
+/// A number of 32 bits.
+pub(crate) fn word(cursor: &mut Cursor<'_>, what: &str) -> Parsed<u32> {
+    Ok(number(cursor, what, u64::from(u32::MAX))? as u32)
+}
+
+/// The words of an instruction.
+pub(crate) fn words<const N: usize>(cursor: &mut Cursor<'_>) -> Parsed<[u32; N]> {
+    let mut words = [0; N];
+    for word in &mut words {
+        *word = self::word(cursor, "a 32-bit word")?;
+    }
+    Ok(words)
+}
+
+/// One of these names, as its place among them. `wrong` says what another word is not.
+pub(crate) fn place<'n>(
+    cursor: &mut Cursor<'_>,
+    names: impl IntoIterator<Item = &'n str> + Clone,
+    wrong: impl FnOnce(&str) -> String,
+) -> Parsed<usize> {
+    let at = cursor.here();
+    let name = cursor.word();
+    names
+        .clone()
+        .into_iter()
+        .position(|known| known == name)
+        .ok_or_else(|| Diagnostic::error(at, wrong(name)).help(suggest(name, names)))
+}
+
+/// A value by the manual's name.
+pub(super) fn value<T: FieldValue>(cursor: &mut Cursor<'_>, wrong: impl FnOnce(&str) -> String) -> Parsed<T> {
+    let place = place(cursor, T::NAMES.iter().map(|name| name.text), wrong)?;
+    match T::from_bits(T::NAMES[place].value, T::BITS) {
+        Some(value) => Ok(value),
+        None => unreachable!("a name has a value"),
+    }
+}
+
+/// A field by the manual's name.
+pub(crate) fn field(
+    cursor: &mut Cursor<'_>,
+    format: &WordInfo,
+    wrong: impl FnOnce(&str) -> String,
+) -> Parsed<&'static Field> {
+    let at = cursor.here();
+    let name = cursor.word();
+    format.field(name).ok_or_else(|| {
+        Diagnostic::error(at, wrong(name)).help(suggest(name, format.fields.iter().map(|field| field.name)))
+    })
+}
+
 pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) -> Parsed<i64> {
     let start = cursor.offset();
     let negative = cursor.eat("-");
@@ -63,8 +126,17 @@ pub(super) fn signed(cursor: &mut Cursor<'_>, what: &str, min: i64, max: i64) ->
     })
 }
 
+/// The bits of a vector: four floats, or their bits.
+pub(crate) fn vector(cursor: &mut Cursor<'_>) -> Parsed<[u32; 4]> {
+    let mut value = [0; 4];
+    for channel in &mut value {
+        *channel = float(cursor)?;
+    }
+    Ok(value)
+}
+
 /// A float, or its bits as `0x…`.
-pub(crate) fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
+fn float(cursor: &mut Cursor<'_>) -> Parsed<u32> {
     let start = cursor.offset();
     let text = cursor.token().trim_end_matches(',');
     let bits = match text.strip_prefix("0x") {
@@ -89,22 +161,17 @@ pub(crate) fn assigned_field(cursor: &mut Cursor<'_>, field: &'static Field, raw
 }
 
 /// The value of a state register: a number, or fields.
-pub(crate) fn state_value(
+pub(super) fn state_value(
     cursor: &mut Cursor<'_>,
     name: &str,
     format: Option<&'static WordInfo>,
 ) -> Parsed<u32> {
     if cursor.peek().is_some_and(|c| c.is_ascii_digit()) {
-        return Ok(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32);
+        return word(cursor, "a 32-bit word");
     }
     let (mut raw, Some(format)) = (0, format) else { return Ok(0) };
     while !cursor.at_end() {
-        let at = cursor.here();
-        let field = cursor.word();
-        let field = format.field(field).ok_or_else(|| {
-            let fields = format.fields.iter().map(|field| field.name).collect::<Vec<_>>();
-            Diagnostic::error(at, format!("{name} has no field `{field}`")).help(suggest(field, fields))
-        })?;
+        let field = field(cursor, format, |field| format!("{name} has no field `{field}`"))?;
         raw = assigned_field(cursor, field, raw)?;
     }
     Ok(raw)
@@ -175,13 +242,12 @@ pub(super) fn braces(cursor: &mut Cursor<'_>, kind: InstType, words: &mut [u32; 
         if cursor.eat("|=") {
             let word = (0..WORDS).find(|word| syntax::word_name(&formats[*word], *word) == name);
             let Some(word) = word else {
-                let names =
-                    (0..WORDS).map(|word| syntax::word_name(&formats[word], word)).collect::<Vec<_>>();
-                let names = names.iter().map(String::as_str).collect::<Vec<_>>();
+                let names = [0, 1, 2, 3, 4, 5].map(|word| syntax::word_name(&formats[word], word));
+                let names = names.each_ref().map(String::as_str);
                 return Err(Diagnostic::error(at.here(), format!("{kind} has no word `{name}`"))
                     .help(suggest(&name, names)));
             };
-            words[word] |= number(cursor, "the bits to set", u64::from(u32::MAX))? as u32;
+            words[word] |= self::word(cursor, "the bits to set")?;
             continue;
         }
         let Some((word, field)) = syntax::field(kind, &name) else {
@@ -202,6 +268,11 @@ pub(super) fn set(words: &mut [u32; WORDS], kind: InstType, name: &str, value: u
     }
 }
 
-pub(super) fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
-    if cursor.eat("=") { Ok(()) } else { Err(expected(cursor, "expected `=`", "= fits here")) }
+/// A sign that must be here. `fits` says what may be here, and why.
+pub(crate) fn sign(cursor: &mut Cursor<'_>, sign: &str, fits: impl Into<String>) -> Parsed<()> {
+    if cursor.eat(sign) { Ok(()) } else { Err(expected(cursor, format!("expected `{sign}`"), fits)) }
+}
+
+pub(crate) fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
+    sign(cursor, "=", "= fits here")
 }

@@ -8,7 +8,7 @@ use foldhash::fast::RandomState;
 use reconverge_isa::word::{Field, WordInfo};
 
 use crate::inst::{WORDS, inline_constant};
-use crate::words::{Imod, InstType, Omod, Swiz, TexSwiz, layout};
+use crate::words::{Imod, InstType, Omod, PredSel, Swiz, TexSwiz, layout};
 
 /// Suffix of an output modifier.
 pub(super) const OMOD: [(&str, Omod); 8] = [
@@ -27,49 +27,54 @@ pub(super) const COMPARISONS: [&str; 4] = ["EQ", "LT", "GE", "NE"];
 /// Names of the render target in TARGET of an OUT instruction.
 pub(super) const TARGETS: [&str; 4] = ["A", "B", "C", "D"];
 
+/// Fields of an FC instruction in its raw form, in the order of the text: name there, name in the manual, and what a number is.
+#[rustfmt::skip]
+pub(super) const RAW_FIELDS: [(&str, &str, &str); 11] = [
+    ("FUNC",             "JUMP_FUNC",        "JUMP_FUNC"),
+    ("ANY",              "JUMP_ANY",         ""),
+    ("B_ELSE",           "B_ELSE",           ""),
+    ("A_OP",             "A_OP",             ""),
+    ("B_OP0",            "B_OP0",            ""),
+    ("B_OP1",            "B_OP1",            ""),
+    ("POP",              "B_POP_CNT",        "B_POP_CNT"),
+    ("BOOL",             "BOOL_ADDR",        "a boolean constant"),
+    ("INT",              "INT_ADDR",         "an integer constant"),
+    ("IGNORE_UNCOVERED", "IGNORE_UNCOVERED", ""),
+    ("GLOBAL",           "JUMP_GLOBAL",      ""),
+];
+
 /// The text before and behind an operand with a modifier.
 pub(super) const fn modifier(modifier: Imod) -> (&'static str, &'static str) {
-    match modifier {
-        Imod::NOP => ("", ""),
-        Imod::NEG => ("-", ""),
-        Imod::ABS => ("|", "|"),
-        Imod::NAB => ("-|", "|"),
-    }
+    [("", ""), ("-", ""), ("|", "|"), ("-|", "|")][modifier as usize]
 }
+
+/// The predicates, and the channels of each as the text writes them.
+pub(super) const PREDICATES: [(PredSel, &str); 5] = [
+    (PredSel::RGBA, "rgba"),
+    (PredSel::RRRR, "r"),
+    (PredSel::GGGG, "g"),
+    (PredSel::BBBB, "b"),
+    (PredSel::AAAA, "a"),
+];
 
 /// Letter of a swizzle code.
 pub(super) const fn letter(swiz: Swiz) -> char {
-    match swiz {
-        Swiz::R => 'r',
-        Swiz::G => 'g',
-        Swiz::B => 'b',
-        Swiz::A => 'a',
-        Swiz::ZERO => '0',
-        Swiz::HALF => 'h',
-        Swiz::ONE => '1',
-    }
+    ['r', 'g', 'b', 'a', '0', 'h', '1'][swiz as usize]
 }
 
 /// Swizzle code of a letter.
 pub(super) fn swiz(letter: char) -> Option<Swiz> {
-    [Swiz::R, Swiz::G, Swiz::B, Swiz::A, Swiz::ZERO, Swiz::HALF, Swiz::ONE]
-        .into_iter()
-        .find(|swiz| self::letter(*swiz) == letter)
+    Swiz::ALL.iter().copied().find(|swiz| self::letter(*swiz) == letter)
 }
 
 /// Letters of a texture swizzle.
 pub(super) const fn tex_letter(swiz: TexSwiz) -> char {
-    match swiz {
-        TexSwiz::R => 'r',
-        TexSwiz::G => 'g',
-        TexSwiz::B => 'b',
-        TexSwiz::A => 'a',
-    }
+    ['r', 'g', 'b', 'a'][swiz as usize]
 }
 
 /// Texture swizzle of a letter.
 pub(super) fn tex_swiz(letter: char) -> Option<TexSwiz> {
-    [TexSwiz::R, TexSwiz::G, TexSwiz::B, TexSwiz::A].into_iter().find(|swiz| tex_letter(*swiz) == letter)
+    TexSwiz::ALL.iter().copied().find(|swiz| tex_letter(*swiz) == letter)
 }
 
 /// The ten bits of a source: address, CONST, REL. What a source that is not mentioned holds: inline constant 0x80,

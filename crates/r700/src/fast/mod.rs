@@ -49,7 +49,7 @@ use crate::code::{CfOp, Code, FetchOp};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, PREVIOUS, Wave};
-use compiled::Regions;
+use compiled::Compiled;
 use counts::Counts;
 use lower::Lowered;
 use run::Runner;
@@ -61,7 +61,7 @@ pub(crate) struct Fast {
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
-    compiled: Option<Arc<compiled::Compiled>>,
+    compiled: Option<Arc<Compiled>>,
 }
 
 impl Fast {
@@ -79,12 +79,7 @@ impl Fast {
 
     /// Whether some of the program is host code.
     fn is_compiled(&self) -> bool {
-        self.regions().is_some()
-    }
-
-    /// The compiled regions of the program, if there are any.
-    fn regions(&self) -> Option<Regions<'_>> {
-        self.compiled.as_deref().map(Regions::new)
+        self.compiled.is_some()
     }
 
     /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.

@@ -10,7 +10,7 @@ use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
-use super::compiled::{Regions, Work as RegionWork};
+use super::compiled::{self, Compiled, Work as RegionWork};
 use super::counts::{Counts, Issued};
 use super::lanes::{ACTIVE, Lanes, Operation};
 use super::lower::{Clause, Groups, Lowered, Node, Work};
@@ -28,7 +28,7 @@ pub(super) struct Runner<'a> {
     level: Level,
     pub(super) lanes: Lanes<'a>,
     counts: Counts,
-    regions: Option<Regions<'a>>,
+    regions: Option<&'a Compiled>,
 }
 
 /// [`Runner::run`] as code for a level.
@@ -85,7 +85,7 @@ impl<'a> Runner<'a> {
             environment,
         };
         let counts = Counts::new(&fast.lowered);
-        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.regions() }
+        Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.compiled.as_deref() }
     }
 
     pub(super) fn reset_counts(&mut self) {
@@ -163,12 +163,13 @@ impl<'a> Runner<'a> {
             if !O::ENABLED
                 && let Some(regions) = self.regions
                 && let Some(left) = limit.checked_sub(issued.instructions)
-                && let Some(region) = regions.region(first + pc, left, &wave.flow)
+                && let Some(region) = compiled::region(regions, first + pc, left, &wave.flow)
             {
                 let before = issued.instructions;
                 let Runner { level, lanes, counts, .. } = self;
                 let issued = &mut issued;
-                regions.run(
+                compiled::run(
+                    regions,
                     region,
                     RegionWork { lowered, level: *level, lanes, wave, counts, issued, budget: left },
                 );

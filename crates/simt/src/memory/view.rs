@@ -41,7 +41,7 @@ const CHUNKS: usize = 512;
 
 /// Where a buffer lies among all pages. Places in a buffer count from the start of its first page, an address that is a
 /// multiple of [`PAGE`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Layout {
     address: u32,
     /// Bytes of the buffer.
@@ -126,7 +126,7 @@ fn runs(mut bits: u64) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// A buffer as a group sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Area {
     layout: Layout,
     /// The chunks whose bytes are found in pages.
@@ -146,15 +146,7 @@ struct Area {
 impl Area {
     fn new(layout: &Layout) -> Area {
         let none = vec![0; layout.chunk_words()];
-        Area {
-            layout: layout.clone(),
-            paged: none.clone(),
-            read: none,
-            bytes: Vec::new(),
-            open: Vec::new(),
-            marks: Vec::new(),
-            partial: Vec::new(),
-        }
+        Area { layout: layout.clone(), paged: none.clone(), read: none, ..Area::default() }
     }
 
     /// Makes pages of those that the picked bytes from `at` on lie in, marks these, and gives all of the bytes. New pages
@@ -420,11 +412,7 @@ impl Store for Tracked<'_> {
         if into.is_empty() {
             return self.memory.bytes(address, 0).is_some();
         }
-        let bytes = self.reading(address, into.len(), Picked::All);
-        bytes.is_some_and(|bytes| {
-            into.copy_from_slice(bytes);
-            true
-        })
+        self.reading(address, into.len(), Picked::All).map(|bytes| into.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]
@@ -432,11 +420,7 @@ impl Store for Tracked<'_> {
         if bytes.is_empty() {
             return self.memory.bytes(address, 0).is_some();
         }
-        let place = self.writing(address, bytes.len(), Picked::All);
-        place.is_some_and(|place| {
-            place.copy_from_slice(bytes);
-            true
-        })
+        self.writing(address, bytes.len(), Picked::All).map(|place| place.copy_from_slice(bytes)).is_some()
     }
 
     #[inline]

@@ -26,6 +26,17 @@ pub enum Shape {
     CubeArray,
 }
 
+impl Shape {
+    /// Axes of a layer or face.
+    pub(super) const fn axes(self) -> usize {
+        match self {
+            Shape::D1 | Shape::D1Array => 1,
+            Shape::D2 | Shape::D2Array | Shape::Cube | Shape::CubeArray => 2,
+            Shape::D3 => 3,
+        }
+    }
+}
+
 /// One mip level.
 #[derive(Clone, Debug)]
 pub struct Level {

@@ -154,12 +154,12 @@ pub trait Eight: Wide {
     }
 }
 
-/// Functions of lanes, by name.
+/// Functions of lanes, by name; some with a count that is the same for all lanes.
 macro_rules! by_lane {
-    ($($name:ident($($argument:ident: $kind:ident),+) -> $result:ident = $value:expr;)+) => {
+    ($($name:ident($($argument:ident: $kind:ident),+ $(; $count:ident)?) -> $result:ident = $value:expr;)+) => {
         $(
             #[inline(always)]
-            fn $name(self, $($argument: Self::$kind),+) -> Self::$result {
+            fn $name(self, $($argument: Self::$kind),+ $(, $count: u32)?) -> Self::$result {
                 std::array::from_fn(|lane| {
                     $(let $argument = $argument[lane];)+
                     $value
@@ -226,22 +226,10 @@ impl Eight for super::Baseline {
         and_not(a: Ints, b: Ints) -> Ints = a & !b;
         or(a: Ints, b: Ints) -> Ints = a | b;
         xor(a: Ints, b: Ints) -> Ints = a ^ b;
+        shl(a: Ints; count) -> Ints = a << count;
+        shr(a: Ints; count) -> Ints = a >> count;
+        sar(a: Ints; count) -> Ints = (a as i32 >> count) as u32;
         choose(which: Ints, a: Ints, b: Ints) -> Ints = a & which | b & !which;
-    }
-
-    #[inline(always)]
-    fn shl(self, a: Words8, count: u32) -> Words8 {
-        a.map(|word| word << count)
-    }
-
-    #[inline(always)]
-    fn shr(self, a: Words8, count: u32) -> Words8 {
-        a.map(|word| word >> count)
-    }
-
-    #[inline(always)]
-    fn sar(self, a: Words8, count: u32) -> Words8 {
-        a.map(|word| (word as i32 >> count) as u32)
     }
 
     #[inline(always)]
@@ -253,10 +241,10 @@ impl Eight for super::Baseline {
 /// Functions that one intrinsic computes, by name.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_intrinsic {
-    ($($name:ident($($argument:ident: $kind:ident),+) -> $result:ident = $value:expr;)+) => {
+    ($($name:ident($($argument:ident: $kind:ty),+) -> $result:ty = $value:expr;)+) => {
         $(
             #[inline(always)]
-            fn $name(self, $($argument: Self::$kind),+) -> Self::$result {
+            fn $name(self, $($argument: $kind),+) -> $result {
                 // SAFETY: the processor has AVX2 and FMA, or there would be no token.
                 unsafe { $value }
             }
@@ -266,7 +254,7 @@ macro_rules! by_intrinsic {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    use std::arch::x86_64::*;
+    use std::arch::x86_64::{__m256 as F, __m256i as I, *};
 
     use super::super::Avx2;
     use super::{Eight, Words8};
@@ -289,70 +277,40 @@ mod avx2 {
             words
         }
 
-        #[inline(always)]
-        fn ints(self, value: i32) -> __m256i {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_set1_epi32(value) }
-        }
-
-        #[inline(always)]
-        fn floats(self, value: f32) -> __m256 {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_set1_ps(value) }
-        }
-
         by_intrinsic! {
-            bits(a: Floats) -> Ints = _mm256_castps_si256(a);
-            of_bits(a: Ints) -> Floats = _mm256_castsi256_ps(a);
-            to_floats(a: Ints) -> Floats = _mm256_cvtepi32_ps(a);
-            to_ints(a: Floats) -> Ints = _mm256_cvttps_epi32(a);
-            floor(a: Floats) -> Floats = _mm256_floor_ps(a);
-            add(a: Floats, b: Floats) -> Floats = _mm256_add_ps(a, b);
-            sub(a: Floats, b: Floats) -> Floats = _mm256_sub_ps(a, b);
-            mul(a: Floats, b: Floats) -> Floats = _mm256_mul_ps(a, b);
-            div(a: Floats, b: Floats) -> Floats = _mm256_div_ps(a, b);
-            mul_add(a: Floats, b: Floats, c: Floats) -> Floats = _mm256_fmadd_ps(a, b, c);
-            min(a: Floats, b: Floats) -> Floats = _mm256_min_ps(a, b);
-            max(a: Floats, b: Floats) -> Floats = _mm256_max_ps(a, b);
-            less(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
-            less_equal(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LE_OQ>(a, b));
-            equal(a: Floats, b: Floats) -> Ints = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_EQ_OQ>(a, b));
-            add_ints(a: Ints, b: Ints) -> Ints = _mm256_add_epi32(a, b);
-            sub_ints(a: Ints, b: Ints) -> Ints = _mm256_sub_epi32(a, b);
-            mul_ints(a: Ints, b: Ints) -> Ints = _mm256_mullo_epi32(a, b);
-            min_ints(a: Ints, b: Ints) -> Ints = _mm256_min_epi32(a, b);
-            max_ints(a: Ints, b: Ints) -> Ints = _mm256_max_epi32(a, b);
-            greater_ints(a: Ints, b: Ints) -> Ints = _mm256_cmpgt_epi32(a, b);
-            equal_ints(a: Ints, b: Ints) -> Ints = _mm256_cmpeq_epi32(a, b);
-            and(a: Ints, b: Ints) -> Ints = _mm256_and_si256(a, b);
-            and_not(a: Ints, b: Ints) -> Ints = _mm256_andnot_si256(b, a);
-            or(a: Ints, b: Ints) -> Ints = _mm256_or_si256(a, b);
-            xor(a: Ints, b: Ints) -> Ints = _mm256_xor_si256(a, b);
-            choose(which: Ints, a: Ints, b: Ints) -> Ints = _mm256_blendv_epi8(b, a, which);
-        }
-
-        #[inline(always)]
-        fn shl(self, a: __m256i, count: u32) -> __m256i {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_sll_epi32(a, _mm_cvtsi32_si128(count as i32)) }
-        }
-
-        #[inline(always)]
-        fn shr(self, a: __m256i, count: u32) -> __m256i {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_srl_epi32(a, _mm_cvtsi32_si128(count as i32)) }
-        }
-
-        #[inline(always)]
-        fn sar(self, a: __m256i, count: u32) -> __m256i {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_sra_epi32(a, _mm_cvtsi32_si128(count as i32)) }
-        }
-
-        #[inline(always)]
-        fn lanes(self, a: __m256i) -> u32 {
-            // SAFETY: the processor has AVX2.
-            unsafe { _mm256_movemask_ps(_mm256_castsi256_ps(a)) as u32 }
+            bits(a: F) -> I = _mm256_castps_si256(a);
+            of_bits(a: I) -> F = _mm256_castsi256_ps(a);
+            to_floats(a: I) -> F = _mm256_cvtepi32_ps(a);
+            to_ints(a: F) -> I = _mm256_cvttps_epi32(a);
+            floor(a: F) -> F = _mm256_floor_ps(a);
+            add(a: F, b: F) -> F = _mm256_add_ps(a, b);
+            sub(a: F, b: F) -> F = _mm256_sub_ps(a, b);
+            mul(a: F, b: F) -> F = _mm256_mul_ps(a, b);
+            div(a: F, b: F) -> F = _mm256_div_ps(a, b);
+            mul_add(a: F, b: F, c: F) -> F = _mm256_fmadd_ps(a, b, c);
+            min(a: F, b: F) -> F = _mm256_min_ps(a, b);
+            max(a: F, b: F) -> F = _mm256_max_ps(a, b);
+            less(a: F, b: F) -> I = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LT_OQ>(a, b));
+            less_equal(a: F, b: F) -> I = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_LE_OQ>(a, b));
+            equal(a: F, b: F) -> I = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_EQ_OQ>(a, b));
+            add_ints(a: I, b: I) -> I = _mm256_add_epi32(a, b);
+            sub_ints(a: I, b: I) -> I = _mm256_sub_epi32(a, b);
+            mul_ints(a: I, b: I) -> I = _mm256_mullo_epi32(a, b);
+            min_ints(a: I, b: I) -> I = _mm256_min_epi32(a, b);
+            max_ints(a: I, b: I) -> I = _mm256_max_epi32(a, b);
+            greater_ints(a: I, b: I) -> I = _mm256_cmpgt_epi32(a, b);
+            equal_ints(a: I, b: I) -> I = _mm256_cmpeq_epi32(a, b);
+            and(a: I, b: I) -> I = _mm256_and_si256(a, b);
+            and_not(a: I, b: I) -> I = _mm256_andnot_si256(b, a);
+            or(a: I, b: I) -> I = _mm256_or_si256(a, b);
+            xor(a: I, b: I) -> I = _mm256_xor_si256(a, b);
+            choose(which: I, a: I, b: I) -> I = _mm256_blendv_epi8(b, a, which);
+            ints(value: i32) -> I = _mm256_set1_epi32(value);
+            floats(value: f32) -> F = _mm256_set1_ps(value);
+            shl(a: I, count: u32) -> I = _mm256_sll_epi32(a, _mm_cvtsi32_si128(count as i32));
+            shr(a: I, count: u32) -> I = _mm256_srl_epi32(a, _mm_cvtsi32_si128(count as i32));
+            sar(a: I, count: u32) -> I = _mm256_sra_epi32(a, _mm_cvtsi32_si128(count as i32));
+            lanes(a: I) -> u32 = _mm256_movemask_ps(_mm256_castsi256_ps(a)) as u32;
         }
 
         #[inline(always)]

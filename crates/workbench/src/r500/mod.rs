@@ -65,21 +65,19 @@ impl Machine for R500 {
 
     fn disassemble(&self, target: &Target, program: &Program, style: Style) -> Result<Listing, TargetError> {
         let Style { hex, structure, idioms, .. } = style;
-        let mut marks = Vec::new();
+        let (listing, mut marks) = (text::Listing { hex, structure, idioms }, Vec::new());
         if is_vertex(target, program) {
-            let listing = pvs::text::Listing { hex, structure };
             let text = pvs::text::disassemble_marked(program, listing, &mut marks);
             return Ok(Listing { text, marks });
         }
-        let text = text::disassemble_marked(program, text::Listing { hex, structure, idioms }, &mut marks);
+        let text = text::disassemble_marked(program, listing, &mut marks);
         Listing { text, marks }.checked()
     }
 
     fn assemble(&self, target: &Target, source: &str) -> Result<Assembled, Vec<Diagnostic>> {
-        let (mut programs, mut warnings, mut lines, mut chip) = (Vec::new(), Vec::new(), Vec::new(), None);
+        let (mut programs, mut lines, mut chip) = (Vec::new(), Vec::new(), None);
         for assembled in assemble_all(source, target.stage == Some(Stage::Vertex))? {
             programs.push(assembled.program);
-            warnings.extend(assembled.warnings);
             lines.push(assembled.lines);
             chip = chip.or(assembled.chip);
         }
@@ -88,7 +86,7 @@ impl Machine for R500 {
             _ => None,
         };
         let target = Target { stage, ..Target::new(target.isa, chip.as_deref()).map_err(in_source)? };
-        Ok(Assembled::of(target, programs, warnings).with_lines(lines))
+        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -260,25 +260,17 @@ impl Path for Way<'_> {
 /// The sum to which an OMOD applies before rounding, for lanes in which the rounded sum does not decide the result.
 fn exact_sum(omod: Omod, zero_wins: bool) -> PerLane {
     fn of<const OMOD: usize>(zero_wins: bool) -> PerLane {
-        const OMODS: [Omod; 7] =
-            [Omod::MUL_1, Omod::MUL_2, Omod::MUL_4, Omod::MUL_8, Omod::DIV_2, Omod::DIV_4, Omod::DIV_8];
         fn sum(omod: Omod, zero_wins: bool, sources: [u32; 3]) -> u32 {
             let [a, b, c] = sources.map(f32::from_bits);
             lane::sum(&[Term::product(a, b, zero_wins), Term::value(c)], omod).to_bits()
         }
         match zero_wins {
-            false => PerLane::of(|sources| sum(OMODS[OMOD], false, sources)),
-            true => PerLane::of(|sources| sum(OMODS[OMOD], true, sources)),
+            false => PerLane::of(|sources| sum(Omod::ALL[OMOD], false, sources)),
+            true => PerLane::of(|sources| sum(Omod::ALL[OMOD], true, sources)),
         }
     }
-    let of = match omod {
-        Omod::MUL_1 | Omod::DISABLED => of::<0>,
-        Omod::MUL_2 => of::<1>,
-        Omod::MUL_4 => of::<2>,
-        Omod::MUL_8 => of::<3>,
-        Omod::DIV_2 => of::<4>,
-        Omod::DIV_4 => of::<5>,
-        Omod::DIV_8 => of::<6>,
-    };
-    of(zero_wins)
+    // Disabled is as 1.
+    let of: [fn(bool) -> PerLane; 8] =
+        [of::<0>, of::<1>, of::<2>, of::<3>, of::<4>, of::<5>, of::<6>, of::<0>];
+    of[omod as usize](zero_wins)
 }

@@ -20,7 +20,7 @@ use super::Fast;
 use super::operands::MASK;
 use crate::group::WIDEST;
 
-pub(super) use run::{Exit, Regions, Work};
+pub(super) use run::{Exit, Work, region, run};
 
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::R500>;
@@ -62,12 +62,13 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Compiles regions, if this host can run code.
-    pub(super) fn with_passes(mut self, extent: Extent) -> Self {
+    /// The same program with host code of an extent, which cuts blocks only if the program has been lowered so. Without AVX2, or
+    /// without memory for code, there is none.
+    pub(crate) fn with_code(&self, extent: Extent) -> Fast {
         let size = self.lowered.blocks.iter().map(|block| usize::from(block.size)).sum();
         let lanes = self.lowered.width.clamp(1, WIDEST).next_multiple_of(LANES);
         let sizes = [size, self.lowered.blocks.len()];
-        self.compiled = Compiled::new(self.level, sizes, lanes, || trace::regions(&self.lowered, extent));
-        self
+        let compiled = Compiled::new(self.level, sizes, lanes, || trace::regions(&self.lowered, extent));
+        Fast { compiled, ..self.clone() }
     }
 }

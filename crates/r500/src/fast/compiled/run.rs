@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Ended, FLUSH_OPERANDS, Held, Machine, Ran, State};
+use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, Machine, Passed, Ran, State};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, Own};
@@ -14,12 +14,6 @@ use crate::fast::lower::Lowered;
 use crate::fast::operands::Set;
 use crate::flow::Flow;
 use crate::group::after_fc;
-
-/// Runs regions.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Regions<'a> {
-    compiled: &'a Compiled,
-}
 
 /// The group and the program that a region changes.
 pub(in crate::fast) struct Work<'a, 'w> {
@@ -44,13 +38,6 @@ pub(in crate::fast) enum Exit {
     Left(u32),
 }
 
-/// Data that calls use.
-pub(in crate::fast) struct Calls<'a, 'w> {
-    lowered: &'a Lowered,
-    level: Level,
-    lanes: &'a mut Lanes<'w>,
-}
-
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R500;
@@ -61,7 +48,7 @@ impl Machine for R500 {
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = Calls<'a, 'w>
+        = (&'a Lowered, Level, &'a mut Lanes<'w>)
     where
         'w: 'a;
 
@@ -69,8 +56,12 @@ impl Machine for R500 {
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
     const MODE: u32 = FLUSH_OPERANDS;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Calls<'_, '_>) -> bool {
-        let Calls { lowered, level, lanes } = context;
+    fn call(
+        call: &Range<u32>,
+        active: u64,
+        _: &mut State,
+        (lowered, level, lanes): &mut (&Lowered, Level, &mut Lanes<'_>),
+    ) -> bool {
         if lanes.set(Set::ACTIVE).0 != active {
             choose(*level, lanes, Set::ACTIVE, Mask(active));
         }
@@ -82,78 +73,66 @@ impl Machine for R500 {
     }
 }
 
-impl<'a> Regions<'a> {
-    pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Regions { compiled }
-    }
+/// Returns the region that begins at a block, if it may run now.
+#[inline(always)]
+pub(in crate::fast) fn region(compiled: &Compiled, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
+    let number = compiled.starting_at(block)?;
+    let region = compiled.region(number);
+    let in_place = match region.own.in_loop {
+        None => true,
+        Some(it) => flow.rounds(it.al).is_some_and(|rounds| rounds > 0 || !region.repeats),
+    };
+    let covered = !region.own.ignores_uncovered || (flow.active() - flow.covered()).is_empty();
+    (u64::from(region.most) <= budget && flow.active().any() && in_place && covered).then_some(number)
+}
 
-    /// Returns the region that begins at a block, if it may run now.
-    #[inline(always)]
-    pub(in crate::fast) fn region(&self, block: u32, budget: u64, flow: &Flow) -> Option<u32> {
-        let number = self.compiled.starting_at(block)?;
-        let region = self.compiled.region(number);
-        let in_place = match region.own.in_loop {
-            None => true,
-            Some(it) => flow.rounds(it.al).is_some_and(|rounds| rounds > 0 || !region.repeats),
-        };
-        let covered = !region.own.ignores_uncovered || (flow.active() - flow.covered()).is_empty();
-        (u64::from(region.most) <= budget && flow.active().any() && in_place && covered).then_some(number)
-    }
-
-    /// Runs a region for the active lanes.
-    #[inline(never)]
-    pub(in crate::fast) fn run(&self, number: u32, work: Work<'_, '_>) -> Exit {
-        let Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions } = work;
-        let region = self.compiled.region(number);
-        let Own { after, in_loop, .. } = region.own;
-        let mut held = Held::take();
-        let state = held.state();
-        let rounds = match in_loop {
-            Some(it) if region.repeats => flow.rounds(it.al).unwrap_or(0),
-            _ => u32::MAX,
-        };
-        // The fast engine runs the last iteration.
-        (state.rounds, state.budget) = (rounds, (*budget).min(i32::MAX as u64) as i32);
-        state.active = flow.active().0;
-        let rows = lanes.row_bytes();
-        let mut calls = Calls { lowered, level, lanes };
-        let (mut issued, mut broke) = (0, 0);
-        let count = |ran: Ran<'_, u32>| {
-            for block in ran.at {
-                runs[*block as usize] += ran.times;
-            }
-            issued += ran.instructions;
-            *lane_instructions += ran.lane_instructions;
-        };
-        let left = |_, lanes| broke |= lanes;
-        // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
-        // contain the mask.
-        let ended = unsafe { self.compiled.run(number, state, rows, &mut calls, count, left) };
-        *divergent_branches += std::mem::take(&mut state.divergent);
-        let done = rounds.wrapping_sub(state.rounds);
-        let active = Mask(state.active);
-        drop(held);
-        *budget -= issued;
-        let Calls { lanes, .. } = calls;
-        if issued > 0 && in_loop.is_some() {
-            let Lent { alu_result, alu_result_valid, .. } = &mut **lanes;
-            after_fc(alu_result, alu_result_valid);
+/// Runs a region for the active lanes.
+#[inline(never)]
+pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>) -> Exit {
+    let Work { lowered, level, lanes, flow, divergent_branches, runs, budget, lane_instructions } = work;
+    let region = compiled.region(number);
+    let Own { after, in_loop, .. } = region.own;
+    let rounds = match in_loop {
+        Some(it) if region.repeats => flow.rounds(it.al).unwrap_or(0),
+        _ => u32::MAX,
+    };
+    // The fast engine runs the last iteration.
+    let entry = Arrival { rounds, budget: *budget, active: flow.active().0 };
+    let rows = lanes.row_bytes();
+    let mut calls = (lowered, level, lanes);
+    let mut issued = 0;
+    let count = |ran: Ran<'_, u32>| {
+        for block in ran.at {
+            runs[*block as usize] += ran.times;
         }
-        let first = |block: u32| lowered.blocks[block as usize].first;
-        let (pc, exit) = match ended {
-            Ended::Budget => (region.pc as u16, Exit::Here),
-            Ended::Exit => match after {
-                After::Before(slot) => (slot, Exit::Here),
-                After::Behind(block) => (first(block), Exit::Behind(block)),
-            },
-            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
-                let block = region.at(step);
-                // The code has cleared these lanes in the row.
-                choose(level, lanes, Set::ACTIVE, active);
-                (first(block) + lowered.blocks[block as usize].size - 1, Exit::Left(block))
-            }
-        };
-        flow.stay(pc, active, Mask(broke), (done, in_loop.map_or(0, |it| it.step)));
-        exit
+        issued += ran.instructions;
+        *lane_instructions += ran.lane_instructions;
+    };
+    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, which
+    // contain the mask.
+    let passed = unsafe { compiled.enter(number, entry, |_| {}, rows, &mut calls, count) };
+    let Passed { ended, rounds, active, left, divergent } = passed;
+    *divergent_branches += divergent;
+    *budget -= issued;
+    let (.., lanes) = calls;
+    if issued > 0 && in_loop.is_some() {
+        let Lent { alu_result, alu_result_valid, .. } = &mut **lanes;
+        after_fc(alu_result, alu_result_valid);
     }
+    let first = |block: u32| lowered.blocks[block as usize].first;
+    let (pc, exit) = match ended {
+        Ended::Budget => (region.pc as u16, Exit::Here),
+        Ended::Exit => match after {
+            After::Before(slot) => (slot, Exit::Here),
+            After::Behind(block) => (first(block), Exit::Behind(block)),
+        },
+        Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
+            let block = region.at(step);
+            // The code has cleared these lanes in the row.
+            choose(level, lanes, Set::ACTIVE, Mask(active));
+            (first(block) + lowered.blocks[block as usize].size - 1, Exit::Left(block))
+        }
+    };
+    flow.stay(pc, Mask(active), Mask(left), (rounds, in_loop.map_or(0, |it| it.step)));
+    exit
 }

@@ -13,9 +13,9 @@ use super::super::memory::Loaded;
 use super::super::operands::{Fetch, Load, Written};
 use super::super::operands::{Place, Set};
 use super::Lowering;
-use crate::inst::{Inst, Tex};
+use crate::inst::{Inst, Tex, TexRegister};
 use crate::memory::Surface;
-use crate::words::{TexAddr, TexOp, TexSwiz, Tiling};
+use crate::words::{TexOp, Tiling};
 
 impl Lowering<'_> {
     /// Lowers a texture fetch; `false` when the reference interpreter has to execute it.
@@ -50,24 +50,22 @@ impl Lowering<'_> {
         if tex.inst.inst != TexOp::LD || !tex.inst.unscaled || !known {
             return None;
         }
-        let addr = &tex.addr;
-        let src = self.source_rows(addr.src_addr, addr.src_addr_rel, [addr.src_s_swiz, addr.src_t_swiz])?;
-        let dst = self.written(inst, addr)?;
+        let src = self.source_rows(tex.src())?;
+        let dst = self.written(inst, tex.dst())?;
         let load = Load { unit: tex.inst.tex_id, src, dst, ignore_uncovered: tex.inst.ignore_uncovered };
         self.lowered.loads.push(load);
         self.operation::<Loaded>(inst, self.lowered.loads.len() - 1)
     }
 
     /// What a fetch writes.
-    fn written(&mut self, inst: &Inst, addr: &TexAddr) -> Option<[Option<Written>; 4]> {
-        let components = [addr.dst_r_swiz, addr.dst_g_swiz, addr.dst_b_swiz, addr.dst_a_swiz];
-        let reached = self.reaches_temp(addr.dst_addr, addr.dst_addr_rel);
-        reached.then(|| {
+    fn written(&mut self, inst: &Inst, dst: TexRegister) -> Option<[Option<Written>; 4]> {
+        let TexRegister { temp, rel, swizzle } = dst;
+        self.reaches_temp(temp, rel).then(|| {
             [0, 1, 2, 3].map(|channel| {
                 inst.common.writes_temp(channel).then(|| Written {
-                    place: self.row(usize::from(addr.dst_addr) * 4 + channel),
-                    by_al: addr.dst_addr_rel.then_some([addr.dst_addr, channel as u8]),
-                    component: components[channel] as usize,
+                    place: self.row(usize::from(temp) * 4 + channel),
+                    by_al: rel.then_some([temp, channel as u8]),
+                    component: swizzle[channel] as usize,
                     predicate: inst.common.predicate(channel),
                 })
             })
@@ -88,18 +86,12 @@ impl Lowering<'_> {
         if array || cube && op == TexOp::DXDY {
             return None;
         }
-        let (addr, dxdy) = (&tex.addr, &tex.dxdy);
-        let dst = self.written(inst, addr)?;
-        let src = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
-        let src = self.source_rows(addr.src_addr, addr.src_addr_rel, src)?;
+        let dst = self.written(inst, tex.dst())?;
+        let src = self.source_rows(tex.src())?;
         let derivatives = match op {
             TexOp::DXDY => {
-                let dx = [dxdy.dx_s_swiz, dxdy.dx_t_swiz, dxdy.dx_r_swiz];
-                let dy = [dxdy.dy_s_swiz, dxdy.dy_t_swiz, dxdy.dy_r_swiz];
-                [
-                    self.source_rows(dxdy.dx_addr, dxdy.dx_addr_rel, dx)?,
-                    self.source_rows(dxdy.dy_addr, dxdy.dy_addr_rel, dy)?,
-                ]
+                let [dx, dy] = tex.derivatives();
+                [self.source_rows(dx)?, self.source_rows(dy)?]
             }
             _ => [[Place::FIRST; 3]; 2],
         };
@@ -118,14 +110,10 @@ impl Lowering<'_> {
         self.operation::<Fetched>(inst, self.lowered.fetches.len() - 1)
     }
 
-    /// Rows of a temporary's channels: copies of them where it is relative to aL. `None` where the address traps or there is
-    /// not enough room.
-    fn source_rows<const N: usize>(
-        &mut self,
-        temp: u8,
-        rel: bool,
-        swizzle: [TexSwiz; N],
-    ) -> Option<[Place; N]> {
+    /// Rows of a temporary's first channels: copies of them where it is relative to aL. `None` where the address traps or there
+    /// is not enough room.
+    fn source_rows<const N: usize>(&mut self, register: TexRegister) -> Option<[Place; N]> {
+        let TexRegister { temp, rel, swizzle } = register;
         if !self.reaches_temp(temp, rel) {
             return None;
         }
@@ -147,9 +135,7 @@ impl Lowering<'_> {
 
     /// Lowers a TEXKILL; `false` when the reference interpreter has to execute it.
     pub(super) fn kill(&mut self, inst: &Inst, tex: &Tex) -> bool {
-        let addr = &tex.addr;
-        let swizzle = [addr.src_s_swiz, addr.src_t_swiz, addr.src_r_swiz, addr.src_q_swiz];
-        let Some(rows) = self.source_rows(addr.src_addr, addr.src_addr_rel, swizzle) else { return false };
+        let Some(rows) = self.source_rows::<4>(tex.src()) else { return false };
         for (channel, row) in rows.into_iter().enumerate() {
             let set = match inst.common.predicate(channel) {
                 None => Set::ACTIVE,

@@ -170,10 +170,7 @@ impl Instruction<'_, '_> {
 
     fn swizzled(&mut self, sel: Sel, swiz: Swiz) -> Option<Value> {
         match swiz {
-            Swiz::R => self.component(sel, 0),
-            Swiz::G => self.component(sel, 1),
-            Swiz::B => self.component(sel, 2),
-            Swiz::A => self.component(sel, 3),
+            Swiz::R | Swiz::G | Swiz::B | Swiz::A => self.component(sel, swiz as usize),
             Swiz::ZERO => Some(Value::bits(0)),
             Swiz::HALF => Some(Value::bits(0.5f32.to_bits())),
             Swiz::ONE => Some(Value::bits(1f32.to_bits())),

@@ -1,18 +1,21 @@
 //! Text to words.
 
-use reconverge_isa::Program;
+use reconverge_isa::program::Stage;
 use reconverge_isa::source::{Cursor, Diagnostic, suggest};
+use reconverge_isa::{Span, WordInfo};
 
 use super::syntax::{
-    CHANNELS, SATURATE, WORD_NAMES, destination, fields, letter, operation, operations,
-    source as source_name, with_ignored,
+    CHANNELS, SATURATE, WORD_NAMES, destination, letter, operation, operations, source as source_name,
+    with_ignored,
 };
-use crate::chip::{CHIPS, Chip};
-use crate::pvs::inst::{CONSTANTS, Op, SLOTS, WORDS};
+use crate::pvs::inst::{CONSTANTS, Mode, Op, Operand, SLOTS, WORDS};
 use crate::pvs::words::*;
 use crate::text::Assembled;
-use crate::text::asm::{MOST_ERRORS, constant_blocks};
-use crate::text::reading::{Line, Parsed, assigned_field, end, expected, float, lines, number, state_value};
+use crate::text::directives::{Directives, Stated};
+use crate::text::reading::{
+    Line, Parsed, assigned_field, each_line, end, equals, expected, field as read_field, lines, number,
+    place, sign, word, words,
+};
 
 /// The program of a source text that has one. [`crate::programs::assemble_all`] takes several.
 ///
@@ -26,15 +29,7 @@ pub(crate) fn assemble_lines<'a>(
     lines: impl IntoIterator<Item = Line<'a>>,
 ) -> Result<Assembled, Vec<Diagnostic>> {
     let mut assembler = Assembler::default();
-    let mut errors = Vec::new();
-    for (_, offset, line) in lines {
-        if let Err(error) = assembler.line(Cursor::new(line, offset)) {
-            errors.push(error);
-            if errors.len() >= MOST_ERRORS {
-                break;
-            }
-        }
-    }
+    let errors = each_line(lines, |_, cursor| assembler.line(cursor));
     assembler.finish(errors)
 }
 
@@ -59,14 +54,17 @@ struct Braces {
 #[derive(Default)]
 struct Assembler {
     records: Vec<Record>,
-    data: Vec<u32>,
-    base: u32,
-    state: Vec<(String, u32)>,
-    constants: Vec<(u8, [u32; 4])>,
-    chip: Option<String>,
+    stated: Stated,
 }
 
-const DIRECTIVES: [&str; 8] = [".isa", ".stage", ".chip", ".base", ".const", ".state", ".word", ".data"];
+const UNIT: Directives = Directives {
+    slots: SLOTS,
+    constant: ("a constant", CONSTANTS),
+    state: &STATE,
+    elsewhere: &["VAP_"],
+    numbered: false,
+    directives: &[".isa", ".stage", ".chip", ".base", ".const", ".state", ".word", ".data"],
+};
 
 impl Assembler {
     fn line(&mut self, mut cursor: Cursor<'_>) -> Parsed<()> {
@@ -80,7 +78,7 @@ impl Assembler {
         if cursor.eat("+") {
             return self.math_half(&mut cursor, at);
         }
-        if !self.data.is_empty() {
+        if !self.stated.data.is_empty() {
             return Err(Diagnostic::error(cursor.here(), "an instruction behind .data")
                 .help(".data holds words that are no whole instruction: it comes last"));
         }
@@ -112,9 +110,7 @@ impl Assembler {
         let here = cursor.here();
         let dst = read_destination(cursor)?;
         let channel = [1, 2, 4, 8].iter().position(|mask| *mask == dst.mask);
-        let (Some(channel), "at", Relative::Absolute, 0..=3) =
-            (channel, dst.file, dst.relative, dst.register)
-        else {
+        let (Some(channel), "at", Mode::Absolute, 0..=3) = (channel, dst.file, dst.mode, dst.register) else {
             return Err(Diagnostic::error(here, "a math half writes one channel of at0 to at3"));
         };
         equals(cursor)?;
@@ -151,64 +147,14 @@ impl Assembler {
                     .help(format!("`{fits}` fits here")));
                 }
             }
-            ".chip" => {
-                let at = cursor.here();
-                let chip = cursor.token().to_owned();
-                if Chip::named(&chip).is_none() {
-                    let names = CHIPS.iter().flat_map(|chip| chip.aliases.iter().copied().chain([chip.name]));
-                    return Err(Diagnostic::error(at, format!("`{chip}` is not an R500 chip"))
-                        .help(suggest(&chip, names)));
-                }
-                self.chip = Some(chip);
-            }
-            ".base" => self.base = number(cursor, "a slot", SLOTS as u64 - 1)? as u32,
-            ".const" => {
-                let n = number(cursor, "a constant", CONSTANTS as u64 - 1)? as u8;
-                let mut value = [0; 4];
-                for channel in &mut value {
-                    *channel = float(cursor)?;
-                }
-                self.constants.push((n, value));
-            }
-            ".state" => self.state(cursor)?,
             ".word" => {
-                let mut words = [0; WORDS];
-                for word in &mut words {
-                    *word = number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32;
-                }
-                self.records.push(Record {
-                    words,
-                    at: start,
-                    given: [true; 3],
-                    unfinished: false,
-                    braces: None,
-                });
+                let words = words(cursor)?;
+                let (given, unfinished, braces) = ([true; 3], false, None);
+                self.records.push(Record { words, at: start, given, unfinished, braces });
             }
-            ".data" => self.data.push(number(cursor, "a 32-bit word", u64::from(u32::MAX))? as u32),
-            other => {
-                return Err(Diagnostic::error(span, format!("unknown directive `{other}`"))
-                    .help(suggest(other, DIRECTIVES)));
-            }
+            _ => self.stated.directive(cursor, &UNIT, &name, span)?,
         }
         end(cursor)
-    }
-
-    fn state(&mut self, cursor: &mut Cursor<'_>) -> Parsed<()> {
-        let at = cursor.here();
-        let name = cursor.word().to_owned();
-        let register = state_register(&name).map(|(register, _)| register);
-        if register.is_none() && !name.starts_with("VAP_") {
-            let names: Vec<&str> = STATE.iter().map(|register| register.word.name).collect();
-            return Err(
-                Diagnostic::error(at, format!("unknown state register `{name}`")).help(suggest(&name, names))
-            );
-        }
-        let raw = state_value(cursor, &name, register.map(|register| &register.word))?;
-        match self.state.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, old)) => *old = raw,
-            None => self.state.push((name, raw)),
-        }
-        Ok(())
     }
 
     fn finish(mut self, mut errors: Vec<Diagnostic>) -> Result<Assembled, Vec<Diagnostic>> {
@@ -225,8 +171,9 @@ impl Assembler {
                 errors.push(error);
             }
         }
-        if self.records.len() + self.base as usize > SLOTS {
-            let at = self.records.get(SLOTS.saturating_sub(self.base as usize)).map_or(0, |record| record.at);
+        let base = self.stated.base as usize;
+        if self.records.len() + base > SLOTS {
+            let at = self.records.get(SLOTS.saturating_sub(base)).map_or(0, |record| record.at);
             let message = format!("{} instructions do not fit: there are {SLOTS} slots", self.records.len());
             errors.push(Diagnostic::error(source_span(at), message));
         }
@@ -234,22 +181,15 @@ impl Assembler {
             errors.sort_by_key(|error| error.span.start);
             return Err(errors);
         }
-        let lines = (self.base..).zip(&self.records).map(|(slot, record)| (slot, record.at)).collect();
-        let words = self.records.iter().flat_map(|record| record.words).chain(self.data).collect();
-        let program = Program {
-            words,
-            stage: Some(reconverge_isa::program::Stage::Vertex),
-            base: self.base,
-            state: self.state,
-            constants: constant_blocks(&self.constants),
-            ..Program::default()
-        };
-        Ok(Assembled { program, chip: self.chip, warnings: Vec::new(), lines })
+        let words = self.records.iter().map(|record| record.words);
+        let mut assembled = self.stated.assembled(words, self.records.iter().map(|record| record.at));
+        assembled.program.stage = Some(Stage::Vertex);
+        Ok(assembled)
     }
 }
 
-fn source_span(at: usize) -> reconverge_isa::Span {
-    reconverge_isa::Span::new(at, at)
+fn source_span(at: usize) -> Span {
+    Span::new(at, at)
 }
 
 // ---- Instructions
@@ -267,12 +207,8 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
     }
     let (op, saturate) = mnemonic(cursor)?;
     let operands = op.operation().operands;
-    let (code, math) = match op {
-        Op::Vector(op) => (op as u32, false),
-        Op::Math(op) => (op as u32, true),
-        Op::Macro(op) => (op as u32, false),
-    };
-    set("opcode", code);
+    let math = matches!(op, Op::Math(_));
+    set("opcode", op.names().1);
     set("math_inst", u32::from(math));
     set("macro_inst", u32::from(matches!(op, Op::Macro(_))));
     set(if math { "me_sat" } else { "ve_sat" }, u32::from(saturate));
@@ -280,19 +216,14 @@ fn instruction(cursor: &mut Cursor<'_>, at: usize) -> Parsed<Record> {
     if !(nothing && (cursor.at_end() || cursor.peek() == Some('{'))) {
         let here = cursor.here();
         let dst = read_destination(cursor)?;
-        let file = DstType::ALL.iter().find(|file| destination(**file) == dst.file);
-        let Some(file) = file else {
-            let names = DstType::ALL.iter().map(|file| destination(*file)).collect::<Vec<_>>();
-            return Err(Diagnostic::error(here, format!("`{}` cannot be written", dst.file))
-                .help(suggest(dst.file, names)));
-        };
+        let file = file(dst.file, here, DstType::ALL, destination, "written")?;
         if dst.register > 127 {
             return Err(Diagnostic::error(here, "a destination register is 0 to 127"));
         }
-        set("reg_type", *file as u32);
+        set("reg_type", file as u32);
         set("offset", u32::from(dst.register));
         set("we", u32::from(dst.mask));
-        dst.relative.put(&DstOperand::INFO, &mut head);
+        put_mode(dst.mode, &DstOperand::INFO, &mut head);
     }
     let mut words = [head, 0, 0, 0];
     let (mut given, mut unfinished) = ([false; 3], false);
@@ -339,34 +270,34 @@ fn mnemonic(cursor: &mut Cursor<'_>) -> Parsed<(Op, bool)> {
     })
 }
 
-fn equals(cursor: &mut Cursor<'_>) -> Parsed<()> {
-    if cursor.eat("=") { Ok(()) } else { Err(expected(cursor, "expected `=`", "= fits here")) }
-}
-
-/// What is added to a register's number.
-#[derive(Clone, Copy, PartialEq)]
-enum Relative {
-    Absolute,
-    A0(usize),
-    Loop,
-}
-
-impl Relative {
-    fn put(self, info: &reconverge_isa::word::WordInfo, word: &mut u32) {
-        let mut set = |name: &str, value: u32| *word = field(info, name).set(*word, value);
-        match self {
-            Relative::Absolute => {}
-            Relative::A0(component) => {
-                set("addr_mode_0", 1);
-                set("addr_sel", component as u32);
-            }
-            Relative::Loop => set("addr_mode_1", 1),
+fn put_mode(mode: Mode, info: &WordInfo, word: &mut u32) {
+    let mut set = |name: &str, value: u32| *word = field(info, name).set(*word, value);
+    match mode {
+        Mode::Absolute => {}
+        Mode::A0(component) => {
+            set("addr_mode_0", 1);
+            set("addr_sel", component as u32);
         }
+        Mode::Loop => set("addr_mode_1", 1),
     }
 }
 
+/// The file of a name.
+fn file<T: Copy>(
+    name: &str,
+    here: Span,
+    all: &[T],
+    name_of: impl Fn(T) -> &'static str,
+    done: &str,
+) -> Parsed<T> {
+    all.iter().copied().find(|file| name_of(*file) == name).ok_or_else(|| {
+        let names = all.iter().map(|file| name_of(*file)).collect::<Vec<_>>();
+        Diagnostic::error(here, format!("`{name}` cannot be {done}")).help(suggest(name, names))
+    })
+}
+
 /// A register: file, number, what is added.
-fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)> {
+fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Mode)> {
     let here = cursor.clone();
     let word = cursor.word();
     let digits = word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len());
@@ -377,7 +308,7 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
     };
     if !rest.is_empty() {
         let register = rest.parse().map_err(|_| wrong())?;
-        return Ok((file, register, Relative::Absolute));
+        return Ok((file, register, Mode::Absolute));
     }
     if file.is_empty() || !cursor.eat("[") {
         return Err(wrong());
@@ -387,33 +318,30 @@ fn read_register<'a>(cursor: &mut Cursor<'a>) -> Parsed<(&'a str, u8, Relative)>
         return Err(expected(cursor, "expected what is added", "+a0.x or +aL fits here"));
     }
     let here = cursor.here();
-    let relative = match cursor.word() {
-        "aL" => Relative::Loop,
+    let mode = match cursor.word() {
+        "aL" => Mode::Loop,
         "a0" if cursor.eat(".") => {
             let here = cursor.here();
             let component = cursor.word();
             let component = CHANNELS.iter().position(|letter| component.chars().eq([*letter]));
-            Relative::A0(
-                component.ok_or_else(|| Diagnostic::error(here, "a component of A0 is x, y, z or w"))?,
-            )
+            let unknown = || Diagnostic::error(here, "a component of A0 is x, y, z or w");
+            Mode::A0(Component::ALL[component.ok_or_else(unknown)?])
         }
         _ => return Err(Diagnostic::error(here, "this cannot be added").help("a0.x or aL fits here")),
     };
-    if !cursor.eat("]") {
-        return Err(expected(cursor, "expected `]`", "] fits here"));
-    }
-    Ok((file, register, relative))
+    sign(cursor, "]", "] fits here")?;
+    Ok((file, register, mode))
 }
 
 struct Destination<'a> {
     file: &'a str,
     register: u8,
-    relative: Relative,
+    mode: Mode,
     mask: u8,
 }
 
 fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
-    let (file, register, relative) = read_register(cursor)?;
+    let (file, register, mode) = read_register(cursor)?;
     let mut mask = 15;
     if cursor.eat(".") {
         let here = cursor.here();
@@ -428,56 +356,41 @@ fn read_destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Destination<'a>> {
             mask |= 1 << channel;
         }
     }
-    Ok(Destination { file, register, relative, mask })
+    Ok(Destination { file, register, mode, mask })
 }
 
-struct Source {
-    file: SrcType,
-    register: u8,
-    relative: Relative,
-    select: [Select; 4],
-    abs: bool,
-    negate: u8,
-}
-
-impl Source {
+impl Operand {
     /// The fields that sources of both kinds have.
-    fn word(&self, info: &reconverge_isa::word::WordInfo) -> u32 {
+    fn word(&self, info: &WordInfo) -> u32 {
         let mut word = 0;
         let mut set = |name: &str, value: u32| word = field(info, name).set(word, value);
         set("reg_type", self.file as u32);
         set("offset", u32::from(self.register));
         set("abs_xyzw", u32::from(self.abs));
-        self.relative.put(info, &mut word);
+        put_mode(self.mode, info, &mut word);
         word
     }
 
     fn source_word(&self) -> u32 {
         let mut word = self.word(&SrcOperand::INFO);
         let mut set = |name: &str, value: u32| word = field(&SrcOperand::INFO, name).set(word, value);
-        for (name, select) in
-            ["swizzle_x", "swizzle_y", "swizzle_z", "swizzle_w"].into_iter().zip(self.select)
-        {
-            set(name, select as u32);
-        }
+        let swizzle = ["swizzle_x", "swizzle_y", "swizzle_z", "swizzle_w"];
+        swizzle.into_iter().zip(self.select).for_each(|(name, select)| set(name, select as u32));
         set("modifier", u32::from(self.negate));
         word
     }
 }
 
 /// An operand of so many channels.
-fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Source> {
+fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Operand> {
     let all = (1u8 << count) - 1;
     let mut negate = if cursor.eat("-") { all } else { 0 };
     let abs = cursor.eat("|");
     let here = cursor.here();
-    let (name, register, relative) = read_register(cursor)?;
-    let file = SrcType::ALL.iter().copied().find(|file| source_name(*file) == name).ok_or_else(|| {
-        let names = SrcType::ALL.iter().map(|file| source_name(*file)).collect::<Vec<_>>();
-        Diagnostic::error(here, format!("`{name}` cannot be read")).help(suggest(name, names))
-    })?;
-    if abs && !cursor.eat("|") {
-        return Err(expected(cursor, "expected `|`", "| fits here"));
+    let (name, register, mode) = read_register(cursor)?;
+    let file = file(name, here, SrcType::ALL, source_name, "read")?;
+    if abs {
+        sign(cursor, "|", "| fits here")?;
     }
     let mut select = [Select::X, Select::Y, Select::Z, Select::W];
     if cursor.eat(".") {
@@ -513,7 +426,7 @@ fn read_operand(cursor: &mut Cursor<'_>, count: usize) -> Parsed<Source> {
     } else if count < 4 {
         return Err(expected(cursor, "expected the channels of two scalars", ".x or .xy fits here"));
     }
-    Ok(Source { file, register, relative, select, abs, negate })
+    Ok(Operand { file, register, mode, select, abs, negate })
 }
 
 /// `{WORD=operand WORD.FIELD=value WORD|=bits}`: what the syntax does not say.
@@ -523,22 +436,13 @@ fn read_braces(braces: &Braces, dual: bool, words: &mut [u32; WORDS]) -> Parsed<
         if cursor.eat("}") {
             return end(&cursor);
         }
-        let here = cursor.here();
-        let name = cursor.word();
-        let Some(word) = WORD_NAMES.iter().position(|known| *known == name) else {
-            return Err(Diagnostic::error(here, "expected a word or `}`").help(suggest(name, WORD_NAMES)));
-        };
+        let word = place(&mut cursor, WORD_NAMES, |_| "expected a word or `}`".to_owned())?;
         if cursor.eat("|=") {
-            words[word] |= number(&mut cursor, "the bits to set", u64::from(u32::MAX))? as u32;
+            words[word] |= self::word(&mut cursor, "the bits to set")?;
         } else if cursor.eat(".") {
-            let here = cursor.here();
-            let name = cursor.word();
-            let known = fields(word, dual).iter().find(|field| field.name.eq_ignore_ascii_case(name));
-            let known = known.ok_or_else(|| {
-                let names = fields(word, dual).iter().map(|field| field.name).collect::<Vec<_>>();
-                Diagnostic::error(here, format!("there is no field `{name}`")).help(suggest(name, names))
-            })?;
-            words[word] = assigned_field(&mut cursor, known, words[word])?;
+            let unknown = |name: &str| format!("there is no field `{name}`");
+            let field = read_field(&mut cursor, &layout(dual)[word], unknown)?;
+            words[word] = assigned_field(&mut cursor, field, words[word])?;
         } else if word > 0 && cursor.eat("=") {
             words[word] = read_operand(&mut cursor, 4)?.source_word();
         } else {

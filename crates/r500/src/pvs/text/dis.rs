@@ -10,16 +10,8 @@ use crate::pvs::inst::{Dst, Dual, Inst, Mode, Operand, WORDS, decode, operand};
 use crate::pvs::operations::Value;
 use crate::pvs::setup::Setup;
 use crate::pvs::words::*;
-use crate::text::dis::{constants, value_text};
-
-/// How to print.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
-    /// Adds slot number and words as a comment before each instruction.
-    pub hex: bool,
-    /// Adds what flow control does behind an instruction as a comment.
-    pub structure: bool,
-}
+pub use crate::text::dis::Listing;
+use crate::text::dis::{directives, value_text};
 
 /// The text of a program: its state as directives, its instructions. [`super::assemble`] gives the same program back.
 pub fn disassemble(program: &Program, listing: Listing) -> String {
@@ -31,7 +23,7 @@ pub fn disassemble_marked(program: &Program, listing: Listing, marks: &mut Vec<M
     let (records, rest) = program.words.as_chunks::<WORDS>();
     let mut out = String::with_capacity(96 * records.len());
     out.push_str(".stage vertex\n");
-    directives(program, &mut out);
+    directives(program, &STATE, &mut out);
     let whole = || Program { words: records.as_flattened().to_vec(), ..program.clone() };
     let setup = if listing.structure { Setup::new(&whole()).ok() } else { None };
     for (index, record) in records.iter().enumerate() {
@@ -78,26 +70,6 @@ fn flow(setup: &Setup, address: u32) -> Vec<String> {
         notes.push("the program's last".to_owned());
     }
     notes
-}
-
-fn directives(program: &Program, out: &mut String) {
-    if program.base != 0 {
-        let _ = writeln!(out, ".base {}", program.base);
-    }
-    for (name, value) in &program.state {
-        let known = state_register(name).filter(|(register, _)| value & !register.word.owned == 0);
-        let fields: Vec<String> = known.map_or_else(Vec::new, |(register, _)| {
-            let set = register.word.fields.iter().filter(|field| field.get(*value) != 0);
-            set.map(|field| format!("{}={}", field.name.to_ascii_uppercase(), value_text(field, *value)))
-                .collect()
-        });
-        let _ = match fields.is_empty() || known.is_some_and(|(register, _)| register.word.fields.len() == 1)
-        {
-            true => writeln!(out, ".state {name} {value:#x}"),
-            false => writeln!(out, ".state {name} {}", fields.join(" ")),
-        };
-    }
-    constants(program, out);
 }
 
 // ---- Instructions

@@ -1,7 +1,5 @@
 //! What an instruction computes, in sentences.
 
-use reconverge_isa::word::FieldValue;
-
 use super::dis::{destination_text, operand_text};
 use crate::pvs::inst::{Inst, Op};
 use crate::pvs::operations::Value;
@@ -53,11 +51,7 @@ pub(super) fn meaning(inst: &Inst) -> Vec<String> {
 
 /// What the tables say an operation does, without its full stop.
 fn does(op: Op) -> &'static str {
-    let (names, code) = match op {
-        Op::Vector(op) => (VeOp::NAMES, op as u32),
-        Op::Math(op) => (MeOp::NAMES, op as u32),
-        Op::Macro(op) => (MacroOp::NAMES, op as u32),
-    };
+    let (names, code) = op.names();
     let known = names.iter().find(|name| name.value == code);
     known.map_or("", |name| name.doc.trim().trim_end_matches('.'))
 }

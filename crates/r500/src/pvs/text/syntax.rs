@@ -10,38 +10,17 @@ pub(super) const WORD_NAMES: [&str; WORDS] = ["OP", "A", "B", "C"];
 
 /// Name of a destination file.
 pub(super) const fn destination(file: DstType) -> &'static str {
-    match file {
-        DstType::TEMPORARY => "t",
-        DstType::A0 => "a",
-        DstType::OUT => "o",
-        DstType::OUT_REPL_X => "ox",
-        DstType::ALT_TEMPORARY => "at",
-        DstType::INPUT => "i",
-    }
+    ["t", "a", "o", "ox", "at", "i"][file as usize]
 }
 
 /// Name of a source file.
 pub(super) const fn source(file: SrcType) -> &'static str {
-    match file {
-        SrcType::TEMPORARY => "t",
-        SrcType::INPUT => "i",
-        SrcType::CONSTANT => "c",
-        SrcType::ALT_TEMPORARY => "at",
-    }
+    ["t", "i", "c", "at"][file as usize]
 }
 
 /// Letter of a channel or literal.
 pub(super) const fn letter(select: Select) -> char {
-    match select {
-        Select::X => 'x',
-        Select::Y => 'y',
-        Select::Z => 'z',
-        Select::W => 'w',
-        Select::ZERO => '0',
-        Select::ONE => '1',
-        Select::RESERVED => 'r',
-        Select::UNUSED => '_',
-    }
+    ['x', 'y', 'z', 'w', '0', '1', 'r', '_'][select as usize]
 }
 
 /// Letters of the channels of a destination, and of the components of A0.

@@ -20,7 +20,7 @@ use reconverge_simt::compiling::Extent;
 use super::Fast;
 use crate::chip::LANES;
 
-pub(super) use run::{Regions, Work};
+pub(super) use run::{Work, region, run};
 
 /// The regions of a program.
 pub(super) type Compiled = reconverge_jit::Compiled<run::R700>;

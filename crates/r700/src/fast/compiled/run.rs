@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Ended, FLUSH_OPERANDS, Held, MASK, Machine, Ran, State};
+use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, MASK, Machine, Passed, Ran, State};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Level, Mask};
@@ -17,12 +17,6 @@ use crate::fast::lanes::{ACTIVE, Lanes, Operation};
 use crate::fast::lower::Lowered;
 use crate::flow::Flow;
 use crate::wave::{At as Position, Wave};
-
-/// Runs regions.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::fast) struct Regions<'a> {
-    compiled: &'a Compiled,
-}
 
 /// The wavefront and the program that a region changes.
 pub(in crate::fast) struct Work<'a, 'w> {
@@ -36,13 +30,6 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) budget: u64,
 }
 
-/// Data that calls use.
-pub(in crate::fast) struct Calls<'a, 'w> {
-    lowered: &'a Lowered,
-    level: Level,
-    lanes: &'a mut Lanes<'w>,
-}
-
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
@@ -52,98 +39,91 @@ impl Machine for R700 {
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = Calls<'a, 'w>
+        = (&'a Lowered, Level, &'a mut Lanes<'w>)
     where
         'w: 'a;
 
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
     const MODE: u32 = FLUSH_OPERANDS;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Calls<'_, '_>) -> bool {
-        let Calls { lowered, level, lanes } = context;
+    fn call(
+        call: &Range<u32>,
+        active: u64,
+        _: &mut State,
+        (lowered, level, lanes): &mut (&Lowered, Level, &mut Lanes<'_>),
+    ) -> bool {
         let operations = &lowered.operations[call.start as usize..call.end as usize];
         level.run(Execute { lanes, operations, active });
         true
     }
 }
 
-impl<'a> Regions<'a> {
-    pub(in crate::fast) fn new(compiled: &'a Compiled) -> Self {
-        Regions { compiled }
-    }
+/// Returns the region that begins at a control-flow instruction, if it may run now.
+#[inline(always)]
+pub(in crate::fast) fn region(compiled: &Compiled, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
+    let number = compiled.starting_at(node as u32)?;
+    let region = compiled.region(number);
+    let Own { pushes, in_loop, .. } = region.own;
+    let fits = u64::from(region.most) <= budget && flow.active().any();
+    let in_place = match region.repeats {
+        true => flow.rounds().is_some_and(|rounds| rounds > 0),
+        false => !in_loop || flow.is_in_loop(),
+    };
+    (fits && in_place && (pushes == 0 || flow.has_room_for(pushes))).then_some(number)
+}
 
-    /// Returns the region that begins at a control-flow instruction, if it may run now.
-    #[inline(always)]
-    pub(in crate::fast) fn region(&self, node: usize, budget: u64, flow: &Flow) -> Option<u32> {
-        let number = self.compiled.starting_at(node as u32)?;
-        let region = self.compiled.region(number);
-        let Own { pushes, in_loop, .. } = region.own;
-        let fits = u64::from(region.most) <= budget && flow.active().any();
-        let in_place = match region.repeats {
-            true => flow.rounds().is_some_and(|rounds| rounds > 0),
-            false => !in_loop || flow.is_in_loop(),
-        };
-        (fits && in_place && (pushes == 0 || flow.has_room_for(pushes))).then_some(number)
-    }
-
-    /// Runs a region for the active lanes.
-    #[inline(never)]
-    pub(in crate::fast) fn run(&self, number: u32, work: Work<'_, '_>) {
-        let Work { lowered, level, lanes, wave, counts, issued, budget } = work;
-        let region = self.compiled.region(number);
-        let mut held = Held::take();
-        let state = held.state();
-        let active = wave.flow.active();
-        // The fast engine runs the last iteration.
-        let rounds = if region.repeats { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
-        (state.rounds, state.budget) = (rounds, budget.min(i32::MAX as u64) as i32);
-        state.active = active.0;
+/// Runs a region for the active lanes.
+#[inline(never)]
+pub(in crate::fast) fn run(compiled: &Compiled, number: u32, work: Work<'_, '_>) {
+    let Work { lowered, level, lanes, wave, counts, issued, budget } = work;
+    let region = compiled.region(number);
+    let active = wave.flow.active();
+    // The fast engine runs the last iteration.
+    let rounds = if region.repeats { wave.flow.rounds().unwrap_or(0) } else { u32::MAX };
+    let entry = Arrival { rounds, budget, active: active.0 };
+    let prepare = |state: &mut State| {
         *state.own_mut::<LANES>(MASK) =
             std::array::from_fn(|lane| 0u32.wrapping_sub((active.0 >> lane) as u32 & 1));
-        let rows = lanes.frame.bytes();
-        let mut calls = Calls { lowered, level, lanes };
-        let (mut depth, mut broke) = (0, 0);
-        let count = |ran: Ran<'_, At>| {
-            for at in ran.at {
-                match *at {
-                    At::Clause { run, depth: pushes } => {
-                        counts.runs[run as usize] += ran.times;
-                        depth = depth.max(pushes);
-                    }
-                    At::Node(number) => counts.nodes[number as usize] = true,
-                    At::After(_) => {}
+    };
+    let rows = lanes.frame.bytes();
+    let mut depth = 0;
+    let count = |ran: Ran<'_, At>| {
+        for at in ran.at {
+            match *at {
+                At::Clause { run, depth: pushes } => {
+                    counts.runs[run as usize] += ran.times;
+                    depth = depth.max(pushes);
                 }
+                At::Node(number) => counts.nodes[number as usize] = true,
+                At::After(_) => {}
             }
-            issued.instructions += ran.instructions;
-            issued.lane_instructions += ran.lane_instructions;
-        };
-        let left = |_, lanes| broke |= lanes;
-        // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the own
-        // row of the mask holds the active lanes.
-        let ended = unsafe { self.compiled.run(number, state, rows, &mut calls, count, left) };
-        wave.statistics.divergent_branches += std::mem::take(&mut state.divergent);
-        let done = rounds.wrapping_sub(state.rounds);
-        let mut active = state.active;
-        drop(held);
-        let pc = match ended {
-            Ended::Budget => region.pc,
-            Ended::Exit => region.own.after,
-            Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
-                broke |= std::mem::take(&mut active);
-                match region.at(step) {
-                    At::After(address) => address + 1,
-                    At::Clause { .. } | At::Node(_) => region.own.after,
-                }
+        }
+        issued.instructions += ran.instructions;
+        issued.lane_instructions += ran.lane_instructions;
+    };
+    // SAFETY: regions exist only if the processor has the level; they were traced for the layout of these rows, and the own
+    // row of the mask holds the active lanes.
+    let passed = unsafe { compiled.enter(number, entry, prepare, rows, &mut (lowered, level, lanes), count) };
+    let Passed { ended, rounds, mut active, mut left, divergent } = passed;
+    wave.statistics.divergent_branches += divergent;
+    let pc = match ended {
+        Ended::Budget => region.pc,
+        Ended::Exit => region.own.after,
+        Ended::Left(step) | Ended::Stopped(_, step) | Ended::Bailed(step) => {
+            left |= std::mem::take(&mut active);
+            match region.at(step) {
+                At::After(address) => address + 1,
+                At::Clause { .. } | At::Node(_) => region.own.after,
             }
-        };
-        if depth > 0 {
-            wave.flow.has_held(depth);
         }
-        if let Some(groups) = region.own.cut {
-            wave.at = Position::Group(groups as usize);
-        }
-        wave.flow.stay(pc, Mask(active), Mask(broke), done);
+    };
+    if depth > 0 {
+        wave.flow.has_held(depth);
     }
+    if let Some(groups) = region.own.cut {
+        wave.at = Position::Group(groups as usize);
+    }
+    wave.flow.stay(pc, Mask(active), Mask(left), rounds);
 }
 
 /// Operations as code for a level.

@@ -80,11 +80,7 @@ pub fn lods_of_gradients<const N: usize>(
 /// Texels of a coordinate's step of 1, for the axes that the image has.
 fn scales(image: &Image, sampler: &Sampler) -> [Option<f64>; 3] {
     let level = &image.levels[0];
-    let axes = match image.shape {
-        Shape::D1 | Shape::D1Array => 1,
-        Shape::D2 | Shape::D2Array | Shape::Cube | Shape::CubeArray => 2,
-        Shape::D3 => 3,
-    };
+    let axes = image.shape.axes();
     let sizes = [level.width, level.height, level.depth].map(|size| size as f32);
     let scale = |axis: usize| if sampler.unnormalised { 1.0 } else { f64::from(sizes[axis]) };
     [0, 1, 2].map(|axis| (axis < axes).then(|| scale(axis)))
