@@ -11,7 +11,7 @@ use crate::unknown::Unknown;
 use crate::{Fault, Gpu, Submission};
 
 /// A chip of this crate.
-pub(crate) trait Chip: Send {
+pub(crate) trait SharedParts: Send {
     /// See [`Gpu::submit`].
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
@@ -27,13 +27,13 @@ pub(crate) trait Chip: Send {
     fn unknown(&self) -> &Unknown;
 }
 
-impl<C: Chip> Gpu for C {
+impl<C: SharedParts> Gpu for C {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
-        Chip::submit(self, memory, submission)
+        SharedParts::submit(self, memory, submission)
     }
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        Chip::push(self, memory, segments)
+        SharedParts::push(self, memory, segments)
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
@@ -45,10 +45,10 @@ impl<C: Chip> Gpu for C {
     }
 
     fn unknown(&self) -> Vec<(String, u64)> {
-        Chip::unknown(self).list()
+        SharedParts::unknown(self).list()
     }
 
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
-        Chip::unknown(self).each(visit);
+        SharedParts::unknown(self).each(visit);
     }
 }

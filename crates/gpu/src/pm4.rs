@@ -17,7 +17,7 @@ const RELOCATION_WORDS: usize = 4;
 
 /// A packet of a kind that its chip has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Packet<'a, Kind> {
+pub(crate) struct RelocatedPacket<'a, Kind> {
     pub(crate) kind: Kind,
     /// The words after the header.
     pub(crate) payload: &'a [u32],
@@ -27,7 +27,7 @@ pub(crate) struct Packet<'a, Kind> {
     pub(crate) at: usize,
 }
 
-impl<Kind> Packet<'_, Kind> {
+impl<Kind> RelocatedPacket<'_, Kind> {
     /// The place in memory at an offset into the buffer of relocation `number`, to the end of that buffer. `missing` and
     /// `beyond` begin the messages about a relocation and about an offset that do not exist.
     pub(crate) fn place(
@@ -58,10 +58,10 @@ pub(crate) fn read<'a, Kind>(
     submission: &Submission<'a>,
     kind: impl Fn(u32) -> Result<Kind, &'static str>,
     cut: impl Fn(u32, usize) -> String,
-) -> Result<Vec<Packet<'a, Kind>>, Fault> {
+) -> Result<Vec<RelocatedPacket<'a, Kind>>, Fault> {
     let Submission { commands: words, buffers: list } = *submission;
     let malformed = |at: usize, what: String| Fault::Malformed(format!("word {at}: {what}"));
-    let (mut packets, mut at): (Vec<Packet<'a, Kind>>, usize) = (Vec::new(), 0);
+    let (mut packets, mut at): (Vec<RelocatedPacket<'a, Kind>>, usize) = (Vec::new(), 0);
     while at < words.len() {
         let header = words[at];
         if header >> 30 == 2 {
@@ -87,7 +87,7 @@ pub(crate) fn read<'a, Kind>(
                 before.buffers.push(buffer.clone());
             }
             _ if relocates => {}
-            _ => packets.push(Packet { kind, payload, buffers: Vec::new(), at }),
+            _ => packets.push(RelocatedPacket { kind, payload, buffers: Vec::new(), at }),
         }
         at += 1 + count;
     }
@@ -104,17 +104,17 @@ pub(crate) fn check(memory: Vram<'_>, submission: &Submission<'_>) -> Result<(),
     Ok(())
 }
 
-/// Registers by byte address, with the buffers that their addresses are in.
+/// RelocatedRegisters by byte address, with the buffers that their addresses are in.
 #[derive(Clone, Debug)]
-pub(crate) struct Registers {
+pub(crate) struct RelocatedRegisters {
     words: Vec<u32>,
     pub(crate) buffers: HashMap<u32, Range<usize>>,
 }
 
-impl Registers {
-    /// Registers of a space of so many bytes, all 0.
-    pub(crate) fn new(space: usize) -> Registers {
-        Registers { words: vec![0; space / 4], buffers: HashMap::new() }
+impl RelocatedRegisters {
+    /// RelocatedRegisters of a space of so many bytes, all 0.
+    pub(crate) fn new(space: usize) -> RelocatedRegisters {
+        RelocatedRegisters { words: vec![0; space / 4], buffers: HashMap::new() }
     }
 
     /// The register at a byte address; 0 if it was never written.

@@ -565,7 +565,7 @@ impl Map {
     }
 }
 
-impl chip::Chip for Nv50 {
+impl chip::SharedParts for Nv50 {
     fn submit(&mut self, _memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let count = submission.commands.len();
         Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))

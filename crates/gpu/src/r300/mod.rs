@@ -325,7 +325,7 @@ fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }
 
-impl chip::Chip for R300 {
+impl chip::SharedParts for R300 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         pm4::check(memory, submission)?;
         self.waiting = None;

@@ -30,7 +30,7 @@ pub(super) enum Kind {
 }
 
 /// A packet of type 0 or 3.
-pub(super) type Packet<'a> = pm4::Packet<'a, Kind>;
+pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Kind>;
 
 /// The packets of a submission.
 ///

@@ -8,7 +8,7 @@ use super::packet::{Kind, Packet};
 use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers::{self as reg, register};
 use crate::kept::Kept;
-use crate::pm4::Registers;
+use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -34,7 +34,7 @@ struct Port {
 /// The registers.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    registers: Registers,
+    registers: RelocatedRegisters,
     us_port: Port,
     us_code: Vec<u32>,
     us_constants: Vec<u32>,
@@ -49,7 +49,7 @@ pub(super) struct State {
 impl Default for State {
     fn default() -> State {
         State {
-            registers: Registers::new(SPACE),
+            registers: RelocatedRegisters::new(SPACE),
             us_port: Port { next: 0 },
             us_code: vec![0; US_SLOTS * US_WORDS],
             us_constants: vec![0; US_CONSTANTS * 4],
@@ -63,15 +63,15 @@ impl Default for State {
 }
 
 impl Deref for State {
-    type Target = Registers;
+    type Target = RelocatedRegisters;
 
-    fn deref(&self) -> &Registers {
+    fn deref(&self) -> &RelocatedRegisters {
         &self.registers
     }
 }
 
 impl DerefMut for State {
-    fn deref_mut(&mut self) -> &mut Registers {
+    fn deref_mut(&mut self) -> &mut RelocatedRegisters {
         &mut self.registers
     }
 }

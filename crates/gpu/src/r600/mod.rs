@@ -535,7 +535,7 @@ fn store(memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
     }
 }
 
-impl chip::Chip for R600 {
+impl chip::SharedParts for R600 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         pm4::check(memory, submission)?;
         self.state.images.changed();

@@ -46,7 +46,7 @@ pub(super) struct Command {
 }
 
 /// A type-3 packet.
-pub(super) type Packet<'a> = pm4::Packet<'a, Command>;
+pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 
 /// The packets of a submission.
 ///

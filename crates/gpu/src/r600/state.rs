@@ -8,7 +8,7 @@ use super::program::{KeptProgram, ProgramKey, Reached};
 use super::registers::{Register, register};
 use super::texture::{Images, Resource};
 use crate::kept::Kept;
-use crate::pm4::Registers;
+use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -32,7 +32,7 @@ const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 /// The registers.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    registers: Registers,
+    registers: RelocatedRegisters,
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
@@ -44,7 +44,7 @@ pub(super) struct State {
 impl Default for State {
     fn default() -> State {
         State {
-            registers: Registers::new(SPACE as usize),
+            registers: RelocatedRegisters::new(SPACE as usize),
             resources: BTreeMap::new(),
             unknown: Unknown::default(),
             images: Images::default(),
@@ -55,15 +55,15 @@ impl Default for State {
 }
 
 impl Deref for State {
-    type Target = Registers;
+    type Target = RelocatedRegisters;
 
-    fn deref(&self) -> &Registers {
+    fn deref(&self) -> &RelocatedRegisters {
         &self.registers
     }
 }
 
 impl DerefMut for State {
-    fn deref_mut(&mut self) -> &mut Registers {
+    fn deref_mut(&mut self) -> &mut RelocatedRegisters {
         &mut self.registers
     }
 }
