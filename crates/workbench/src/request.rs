@@ -322,28 +322,6 @@ pub(crate) fn lanes<'a>(
     }
 }
 
-/// Inputs of lanes, each with its place in messages and its numbers.
-pub(crate) type Inputs = Vec<(u8, String, Loaded)>;
-
-/// Loads inputs, each a number, its place in messages and its values, and counts the lanes of the launch. `integers` is
-/// that of [`Values::load_float`].
-///
-/// # Errors
-/// Values that cannot be loaded, and the errors of [`lanes`].
-pub(crate) fn inputs<'v>(
-    request: &Request<'_>,
-    integers: bool,
-    inputs: impl Iterator<Item = (u8, String, &'v Values)>,
-) -> Result<(usize, Inputs), Error> {
-    let load = |(number, place, values): (u8, String, &Values)| {
-        let loaded = values.load_float(&place, integers, request.files)?;
-        Ok((number, place, loaded))
-    };
-    let loaded = inputs.map(load).collect::<Result<Inputs, Error>>()?;
-    let places = loaded.iter().map(|(_, place, values)| (&place[..], values));
-    Ok((lanes(request.common.lanes, places)?, loaded))
-}
-
 /// One to four numbers a lane, or one to four for all lanes. A row is a lane's; of numbers without rows, each lane has one,
 /// or all lanes have all. Files without rows are divided among the lanes.
 ///

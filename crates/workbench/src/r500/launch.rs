@@ -37,7 +37,7 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
 use crate::request::{
-    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, inputs, killed,
+    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
     number, per_lane, sizes,
 };
 use crate::session::{
@@ -286,9 +286,13 @@ impl Launch {
 
     fn pixels(&self, setup: &Setup, request: &Request<'_>) -> Result<machine::Launch, Error> {
         let Request { common, files, .. } = request;
-        let stated = self.input.iter();
-        let stated = stated.map(|input| (input.temp, format!("input temp[{}]", input.temp), &input.values));
-        let (lanes, loaded) = inputs(request, false, stated)?;
+        let load = |input: &InputValues| {
+            let place = format!("input temp[{}]", input.temp);
+            let values = input.values.load_float(&place, false, *files)?;
+            Ok((input.temp, place, values))
+        };
+        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
         let values = |(temp, place, values): (u8, String, Loaded)| {
             Ok(Input { temp, values: per_lane(&place, &values, lanes)?.into() })
         };

@@ -17,7 +17,7 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
-use crate::request::{Request, inputs, per_lane};
+use crate::request::{Request, lanes, per_lane};
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
 use crate::values::{Loaded, Values};
 
@@ -38,11 +38,13 @@ pub(super) fn prepare(
     constants: Vec<(u8, [u32; 4])>,
 ) -> Result<Session, Error> {
     let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
-    let stated = attributes.iter().map(|attribute| {
-        let AttributeValues { number, values } = attribute;
-        (*number, format!("attribute i{number}"), values)
-    });
-    let (vertices, loaded) = inputs(request, false, stated)?;
+    let load = |attribute: &AttributeValues| {
+        let place = format!("attribute i{}", attribute.number);
+        let values = attribute.values.load_float(&place, false, request.files)?;
+        Ok((attribute.number, place, values))
+    };
+    let loaded = attributes.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+    let vertices = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
     let input = |(register, place, values): (u8, String, Loaded)| {
         Ok(Input { register, values: per_lane(&place, &values, vertices)?.into() })
     };

@@ -21,7 +21,7 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
 use crate::request::{
-    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, inputs, killed,
+    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
     per_lane,
 };
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
@@ -217,9 +217,13 @@ impl Launch {
     fn launch(&self, request: &Request<'_>) -> Result<machine::Launch, Error> {
         let Request { common, program, files, .. } = *request;
         let chip = request.target.r700();
-        let stated = self.input.iter();
-        let stated = stated.map(|input| (input.gpr, format!("input R{}", input.gpr), &input.values));
-        let (lanes, loaded) = inputs(request, true, stated)?;
+        let load = |input: &InputValues| {
+            let place = format!("input R{}", input.gpr);
+            let values = input.values.load_float(&place, true, files)?;
+            Ok((input.gpr, place, values))
+        };
+        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
+        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
         let mut launch = machine::Launch::new(chip, stage(request)?, lanes);
         let environment = launch.environment_mut();
         let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
