@@ -9,6 +9,7 @@ use reconverge_workbench::Error;
 use reconverge_workbench::Session;
 use reconverge_workbench::trace::{Recorded, Sink};
 
+use crate::args::Answer;
 use crate::files;
 use crate::launch::Ready;
 
@@ -58,6 +59,14 @@ impl Ended {
         if *self == Ended::Interrupted {
             files::leave(STATUS);
         }
+    }
+
+    /// The answer of a command that has shown the run: names the trap, and leaves the program if Ctrl-C has ended the run.
+    pub(crate) fn answer(&self, title: &str) -> Answer {
+        self.leave_if_interrupted();
+        let Some(trap) = self.trap() else { return Answer::Yes };
+        tell!("{title}: {trap}");
+        Answer::No
     }
 }
 

@@ -101,14 +101,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     if ended == Ended::Interrupted {
         messages::note("interrupted: these are the counts so far");
     }
-    ended.leave_if_interrupted();
-    match ended.trap() {
-        None => Ok(Answer::Yes),
-        Some(trap) => {
-            tell!("{}: {trap}", ready.title);
-            Ok(Answer::No)
-        }
-    }
+    Ok(ended.answer(&ready.title))
 }
 
 /// Lanes that a group of a launch has room for.

@@ -142,14 +142,7 @@ pub(crate) fn run(args: &Trace, matches: &ArgMatches) -> Result<Answer> {
         let mut reader = Reader::new(std::io::Cursor::new(bytes))?;
         show(args, &mut reader, exported.map(PathBuf::as_path), Some(&ready))?;
     }
-    ended.leave_if_interrupted();
-    match ended.trap() {
-        None => Ok(Answer::Yes),
-        Some(trap) => {
-            tell!("{}: {trap}", ready.title);
-            Ok(Answer::No)
-        }
-    }
+    Ok(ended.answer(&ready.title))
 }
 
 /// Whether there is a form for a name; a trace `of_file` is not written as one again.

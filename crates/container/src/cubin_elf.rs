@@ -74,15 +74,11 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     for section in &elf.sections {
         let name = section.name;
         let owner = |rest: &str| kernels.get(rest).copied();
+        let size = |what, limit| limits::at_most(what, section.offset, section.size, limit);
         if let Some(rest) = name.strip_prefix(".nv.constant") {
             let (bank, rest) = rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count());
             let bank = constant_bank(bank, section)?;
-            limits::at_most(
-                "the size of a constant section",
-                section.offset,
-                section.size,
-                limits::BANK_BYTES,
-            )?;
+            size("the size of a constant section", limits::BANK_BYTES)?;
             let block = (!section.data.is_empty()).then(|| ConstantBlock {
                 bank,
                 offset: 0,
@@ -96,12 +92,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         } else if let Some(rest) = name.strip_prefix(".nv.shared.") {
             match owner(rest) {
                 Some(kernel) => {
-                    let bytes = limits::at_most(
-                        "the size of shared memory",
-                        section.offset,
-                        section.size,
-                        limits::SHARED_BYTES,
-                    )?;
+                    let bytes = size("the size of shared memory", limits::SHARED_BYTES)?;
                     image.programs[kernel].resources.shared_bytes = Some(bytes);
                 }
                 None => image.notes.push(no_kernel(section)),
@@ -109,12 +100,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         } else if let Some(rest) = name.strip_prefix(".nv.local.") {
             match owner(rest) {
                 Some(kernel) => {
-                    let bytes = limits::at_most(
-                        "the size of local memory",
-                        section.offset,
-                        section.size,
-                        limits::LOCAL_BYTES,
-                    )?;
+                    let bytes = size("the size of local memory", limits::LOCAL_BYTES)?;
                     image.programs[kernel].resources.local_bytes = Some(bytes);
                 }
                 None => image.notes.push(no_kernel(section)),

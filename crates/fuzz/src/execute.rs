@@ -27,47 +27,32 @@ use crate::{Target, no_seeds};
 
 /// The targets: arbitrary words, and programs that a generator makes.
 pub const TARGETS: &[Target] = &[
-    words_of("execute-r500", Isa::R500, words_r500, fragment),
-    words_of("execute-r500-vertex", Isa::R500, words_vertex, vertices),
-    words_of("execute-r700", Isa::R700, words_r700, wavefronts),
-    words_of("execute-tesla", Isa::Tesla, words_tesla, warps),
-    programs_of("engines-r500", Isa::R500, programs_r500, fragment),
-    programs_of("engines-r500-vertex", Isa::R500, programs_vertex, vertices),
-    programs_of("engines-r700", Isa::R700, programs_r700, wavefronts),
-    programs_of("engines-tesla", Isa::Tesla, programs_tesla, warps),
-    reaches_of("reach-r500", Isa::R500, relative_r500, fragment),
-    reaches_of("reach-r700", Isa::R700, indexed_r700, wavefronts),
-    reaches_of("reach-tesla", Isa::Tesla, shared_tesla, warps),
+    target("execute-r500", Isa::R500, WORDS, words_r500, fragment),
+    target("execute-r500-vertex", Isa::R500, WORDS, words_vertex, vertices),
+    target("execute-r700", Isa::R700, WORDS, words_r700, wavefronts),
+    target("execute-tesla", Isa::Tesla, WORDS, words_tesla, warps),
+    target("engines-r500", Isa::R500, PROGRAMS, programs_r500, fragment),
+    target("engines-r500-vertex", Isa::R500, PROGRAMS, programs_vertex, vertices),
+    target("engines-r700", Isa::R700, PROGRAMS, programs_r700, wavefronts),
+    target("engines-tesla", Isa::Tesla, PROGRAMS, programs_tesla, warps),
+    target("reach-r500", Isa::R500, REACHES, relative_r500, fragment),
+    target("reach-r700", Isa::R700, REACHES, indexed_r700, wavefronts),
+    target("reach-tesla", Isa::Tesla, REACHES, shared_tesla, warps),
 ];
 
-const fn words_of(
-    name: &'static str,
-    isa: Isa,
-    make: fn(&mut Random) -> Vec<u8>,
-    check: fn(&[u8]) -> Result<u64, String>,
-) -> Target {
-    let about = "arbitrary words end or trap, the same on the reference, the fast and the compiled engine";
-    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
-}
+const WORDS: &str =
+    "arbitrary words end or trap, the same on the reference, the fast and the compiled engine";
+const PROGRAMS: &str = "random programs leave the same on the reference, the fast and the compiled engine";
+const REACHES: &str =
+    "extreme addresses around side exits reach no other memory, and leave the same on every engine";
 
-const fn programs_of(
+const fn target(
     name: &'static str,
     isa: Isa,
+    about: &'static str,
     make: fn(&mut Random) -> Vec<u8>,
     check: fn(&[u8]) -> Result<u64, String>,
 ) -> Target {
-    let about = "random programs leave the same on the reference, the fast and the compiled engine";
-    Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
-}
-
-const fn reaches_of(
-    name: &'static str,
-    isa: Isa,
-    make: fn(&mut Random) -> Vec<u8>,
-    check: fn(&[u8]) -> Result<u64, String>,
-) -> Target {
-    let about =
-        "extreme addresses around side exits reach no other memory, and leave the same on every engine";
     Target { name, isa: Some(isa), about, counts: "programs", make, seeds: no_seeds, check }
 }
 

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod capture;
+mod chip;
 mod copied;
 pub mod device;
 mod images;
@@ -14,9 +15,11 @@ pub mod launch_file;
 mod numbers;
 pub mod nv50;
 pub mod observe;
+mod pm4;
 pub mod r300;
 pub mod r600;
 mod register;
+mod sampling;
 mod texels;
 mod unknown;
 

@@ -98,6 +98,18 @@ pub enum Compare {
 }
 
 impl Compare {
+    /// In the order in which R600 and Tesla number them.
+    pub const ALL: [Compare; 8] = [
+        Compare::Never,
+        Compare::Less,
+        Compare::Equal,
+        Compare::LessEqual,
+        Compare::Greater,
+        Compare::NotEqual,
+        Compare::GreaterEqual,
+        Compare::Always,
+    ];
+
     /// `reference` op `texel`; with a NaN only "not equal" and "always" hold.
     pub fn passes(self, reference: f32, texel: f32) -> bool {
         match self {

@@ -45,8 +45,8 @@ use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{self, Launch};
 
 use crate::capture::{self, Watch};
-use crate::observe::{Captured, Observer};
-use crate::{Fault, Gpu, Submission};
+use crate::observe::Captured;
+use crate::{Fault, Submission, chip};
 use bindings::Bindings;
 use draw::{FragmentStage, Reads};
 use feedback::Feedback;
@@ -565,7 +565,7 @@ impl Map {
     }
 }
 
-impl Gpu for Nv50 {
+impl chip::SharedParts for Nv50 {
     fn submit(&mut self, _memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         let count = submission.commands.len();
         Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))
@@ -592,19 +592,11 @@ impl Gpu for Nv50 {
         self.fault.take().map_or(Ok(()), Err)
     }
 
-    fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.watch = Watch::new(observer);
+    fn control(&mut self) -> (&mut Options, &mut Watch) {
+        (&mut self.options, &mut self.watch)
     }
 
-    fn use_engine(&mut self, engine: Engine) {
-        self.options.engine = engine;
-    }
-
-    fn unknown(&self) -> Vec<(String, u64)> {
-        self.unknown.list()
-    }
-
-    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.unknown.each(visit);
+    fn unknown(&self) -> &Unknown {
+        &self.unknown
     }
 }

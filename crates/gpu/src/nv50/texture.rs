@@ -308,16 +308,6 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
         Wrap::MirrorOnceToBorder,
         Wrap::MirrorOnce,
     ];
-    const COMPARES: [Compare; 8] = [
-        Compare::Never,
-        Compare::Less,
-        Compare::Equal,
-        Compare::LessEqual,
-        Compare::Greater,
-        Compare::NotEqual,
-        Compare::GreaterEqual,
-        Compare::Always,
-    ];
     let wrap = |low: u32| WRAPS[field(0, low + 2, low) as usize];
     let filter = |code: u32| if code == 2 { Filter::Linear } else { Filter::Nearest };
     let fixed = |value: u32| value as f32 / 256.;
@@ -338,7 +328,7 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
             lod_bias: bias as f32 / 256.,
             unnormalised,
         },
-        compare: (field(0, 9, 9) != 0).then(|| COMPARES[field(0, 12, 10) as usize]),
+        compare: (field(0, 9, 9) != 0).then(|| Compare::ALL[field(0, 12, 10) as usize]),
     }
 }
 

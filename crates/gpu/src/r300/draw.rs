@@ -8,7 +8,7 @@ use reconverge_r500::launch::Columns;
 use reconverge_r500::words::OutSel;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
-use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
+use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
     Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
     Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
@@ -25,6 +25,7 @@ use super::state::{State, fields};
 use super::vertex::{COLORS, Layout, SETS};
 use crate::Fault;
 use crate::capture::Recording;
+use crate::sampling::STENCIL_OPS;
 
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
 const BAND: f32 = 256.;
@@ -220,29 +221,6 @@ const DEPTH_COMPARES: [Compare; 8] = [
     Compare::Always,
 ];
 
-/// In the order in which the alpha test numbers them.
-const ALPHA_COMPARES: [Compare; 8] = [
-    Compare::Never,
-    Compare::Less,
-    Compare::Equal,
-    Compare::LessEqual,
-    Compare::Greater,
-    Compare::NotEqual,
-    Compare::GreaterEqual,
-    Compare::Always,
-];
-
-const STENCIL_OPS: [StencilOp; 8] = [
-    StencilOp::Keep,
-    StencilOp::Zero,
-    StencilOp::Replace,
-    StencilOp::IncrementClamp,
-    StencilOp::DecrementClamp,
-    StencilOp::Invert,
-    StencilOp::IncrementWrap,
-    StencilOp::DecrementWrap,
-];
-
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
 fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
@@ -371,7 +349,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     if alpha.am_en {
         state.unknown.note("FG_ALPHA_FUNC.AM_EN");
     }
-    let compare = ALPHA_COMPARES[usize::from(alpha.af_func)];
+    let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
     let mut outputs = Outputs {
         targets: [None; TARGETS],

@@ -36,8 +36,9 @@ use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
 use crate::numbers::Numbers;
-use crate::observe::{Captured, Observer};
-use crate::{Fault, Gpu, Submission};
+use crate::observe::Captured;
+use crate::unknown::Unknown;
+use crate::{Fault, Submission, chip, pm4};
 use draw::{PixelProgram, Prepared};
 use packet::{Kind, Packet, op};
 use program::VertexProgram;
@@ -316,18 +317,7 @@ fn store_count(state: &mut State, memory: Vram<'_>, passed: u64, offset: u32, bu
 
 /// The place in memory at an offset into the buffer of a packet's relocation `number`, to the end of that buffer.
 fn address(packet: &Packet<'_>, number: usize, offset: u32) -> Result<Range<usize>, Fault> {
-    let at = packet.at;
-    let Some(buffer) = packet.buffers.get(number) else {
-        return Err(Fault::Malformed(format!("word {at}: a packet has no relocation {number}")));
-    };
-    let start = buffer.start.saturating_add(offset as usize);
-    if start > buffer.end {
-        let size = buffer.len();
-        return Err(Fault::Malformed(format!(
-            "word {at}: address {offset:#x} in a buffer of {size:#x} bytes"
-        )));
-    }
-    Ok(start..buffer.end)
+    packet.place(number, offset as usize, ["a packet", ""])
 }
 
 /// The word at a place; 0 behind the end.
@@ -335,13 +325,9 @@ fn load(memory: Vram<'_>, at: usize, end: usize) -> u32 {
     if at.saturating_add(4) > end { 0 } else { memory.word(at).unwrap_or(0) }
 }
 
-impl Gpu for R300 {
+impl chip::SharedParts for R300 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
-        let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
-        if end > memory.len() {
-            let what = format!("a buffer ends at {end:#x}, memory at {:#x}", memory.len());
-            return Err(Fault::Malformed(what));
-        }
+        pm4::check(memory, submission)?;
         self.waiting = None;
         self.images.changed();
         for packet in packet::read(submission)? {
@@ -350,19 +336,11 @@ impl Gpu for R300 {
         Ok(())
     }
 
-    fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.watch = Watch::new(observer);
+    fn control(&mut self) -> (&mut Options, &mut Watch) {
+        (&mut self.options, &mut self.watch)
     }
 
-    fn use_engine(&mut self, engine: Engine) {
-        self.options.engine = engine;
-    }
-
-    fn unknown(&self) -> Vec<(String, u64)> {
-        self.state.unknown.list()
-    }
-
-    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.state.unknown.each(visit);
+    fn unknown(&self) -> &Unknown {
+        &self.state.unknown
     }
 }

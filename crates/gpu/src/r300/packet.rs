@@ -3,14 +3,11 @@
 //! Source: Mesa `r300_reg.h` and `r300_cs.h`; the order of relocations from captured streams. A relocation is a NOP packet
 //! that completes the packet before it.
 
-use std::ops::Range;
-
-use crate::{Fault, Submission};
+use crate::{Fault, Submission, pm4};
 
 /// Opcodes of type-3 packets.
 #[allow(missing_docs)]
 pub(super) mod op {
-    pub(crate) const NOP: u8 = 0x10;
     pub(crate) const LOAD_VBPNTR: u8 = 0x2f;
     pub(crate) const INDX_BUFFER: u8 = 0x33;
     pub(crate) const DRAW_VBUF_2: u8 = 0x34;
@@ -33,69 +30,25 @@ pub(super) enum Kind {
 }
 
 /// A packet of type 0 or 3.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Packet<'a> {
-    pub(super) kind: Kind,
-    /// The words after the header.
-    pub(super) payload: &'a [u32],
-    /// The buffers of its relocations, in order: bytes of memory.
-    pub(super) buffers: Vec<Range<usize>>,
-    /// Place of the header among the words of the submission.
-    pub(super) at: usize,
-}
-
-/// Words of an entry of the relocation list: a NOP names one by its first word.
-const RELOCATION_WORDS: usize = 4;
+pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Kind>;
 
 /// The packets of a submission.
 ///
 /// # Errors
-/// A packet that ends beyond the commands, one of type 1, a relocation that is not in the list.
+/// See [`pm4::read`]; packets of type 1 are an error.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
-    let words = submission.commands;
-    let malformed = |at: usize, what: String| Fault::Malformed(format!("word {at}: {what}"));
-    let (mut packets, mut at): (Vec<Packet<'a>>, usize) = (Vec::new(), 0);
-    while at < words.len() {
-        let header = words[at];
-        let kind = match header >> 30 {
-            0 => Kind::Registers { first: (header & 0x1fff) * 4, one: header >> 15 & 1 != 0 },
-            2 => {
-                at += 1;
-                continue;
-            }
-            3 => Kind::Command((header >> 8) as u8),
-            _ => {
-                let what = format!("a packet of type 1 ({header:#010x}); 0, 2 and 3 are known");
-                return Err(malformed(at, what));
-            }
-        };
-        let count = (header >> 16 & 0x3fff) as usize + 1;
-        let Some(payload) = words.get(at + 1..at + 1 + count) else {
-            let left = words.len() - at - 1;
-            return Err(malformed(
-                at,
-                format!("a packet ({header:#010x}) of {count} words, {left} are left"),
-            ));
-        };
-        match packets.last_mut() {
-            Some(before) if kind == Kind::Command(op::NOP) => {
-                let entry = payload[0] as usize / RELOCATION_WORDS;
-                let buffers = submission.buffers;
-                let Some(buffer) = buffers.get(entry) else {
-                    return Err(malformed(at, format!("relocation {entry} of a list of {}", buffers.len())));
-                };
-                before.buffers.push(buffer.clone());
-            }
-            _ if kind == Kind::Command(op::NOP) => {}
-            _ => packets.push(Packet { kind, payload, buffers: Vec::new(), at }),
-        }
-        at += 1 + count;
-    }
-    Ok(packets)
+    let kind = |header: u32| match header >> 30 {
+        0 => Ok(Kind::Registers { first: (header & 0x1fff) * 4, one: header >> 15 & 1 != 0 }),
+        3 => Ok(Kind::Command((header >> 8) as u8)),
+        _ => Err("0, 2 and 3"),
+    };
+    pm4::read(submission, kind, |header, count| format!("a packet ({header:#010x}) of {count} words"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn of<'a>(commands: &'a [u32], buffers: &'a [Range<usize>]) -> Result<Vec<Packet<'a>>, Fault> {

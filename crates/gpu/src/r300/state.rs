@@ -1,7 +1,6 @@
 //! The registers of the chip, its program memories, and the buffers that its addresses are in.
 
-use std::collections::HashMap;
-use std::ops::Range;
+use std::ops::{Deref, DerefMut, Range};
 
 use reconverge_r500::pvs::run::Loaded;
 
@@ -9,6 +8,7 @@ use super::packet::{Kind, Packet};
 use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers::{self as reg, register};
 use crate::kept::Kept;
+use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -34,8 +34,7 @@ struct Port {
 /// The registers.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    words: Vec<u32>,
-    buffers: HashMap<u32, Range<usize>>,
+    registers: RelocatedRegisters,
     us_port: Port,
     us_code: Vec<u32>,
     us_constants: Vec<u32>,
@@ -50,8 +49,7 @@ pub(super) struct State {
 impl Default for State {
     fn default() -> State {
         State {
-            words: vec![0; SPACE / 4],
-            buffers: HashMap::new(),
+            registers: RelocatedRegisters::new(SPACE),
             us_port: Port { next: 0 },
             us_code: vec![0; US_SLOTS * US_WORDS],
             us_constants: vec![0; US_CONSTANTS * 4],
@@ -64,40 +62,21 @@ impl Default for State {
     }
 }
 
+impl Deref for State {
+    type Target = RelocatedRegisters;
+
+    fn deref(&self) -> &RelocatedRegisters {
+        &self.registers
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut RelocatedRegisters {
+        &mut self.registers
+    }
+}
+
 impl State {
-    /// The register at a byte address; 0 if it was never written.
-    pub(super) fn word(&self, address: u32) -> u32 {
-        self.words.get(address as usize / 4).copied().unwrap_or(0)
-    }
-
-    /// Register `number` of those that begin at an address.
-    pub(super) fn nth(&self, address: u32, number: usize) -> u32 {
-        self.word(address + 4 * number as u32)
-    }
-
-    /// The register as a float.
-    pub(super) fn float(&self, address: u32, number: usize) -> f32 {
-        f32::from_bits(self.nth(address, number))
-    }
-
-    pub(super) fn set(&mut self, address: u32, word: u32) {
-        if let Some(place) = self.words.get_mut(address as usize / 4) {
-            *place = word;
-        }
-    }
-
-    /// The buffer that register `number` of those at an address had a relocation to, as places in memory.
-    pub(super) fn buffer(&self, address: u32, number: usize) -> Option<Range<usize>> {
-        self.buffers.get(&(address + 4 * number as u32)).cloned()
-    }
-
-    /// From `offset` in that buffer to its end; `None` where there is no buffer, or the place is behind its end.
-    pub(super) fn place(&self, address: u32, number: usize, offset: usize) -> Option<Range<usize>> {
-        let buffer = self.buffer(address, number)?;
-        let start = buffer.start + offset;
-        (start <= buffer.end).then_some(start..buffer.end)
-    }
-
     /// Instructions of the fragment unit: words of slots in order.
     pub(super) fn us_code(&self, slots: Range<usize>) -> &[u32] {
         self.us_code.get(slots.start * US_WORDS..slots.end * US_WORDS).unwrap_or(&[])

@@ -10,12 +10,13 @@ use reconverge_r500::texture::Texture;
 use reconverge_raster::block::SIDE;
 use reconverge_raster::format::{Format, Number};
 use reconverge_simt::texture::elements::Strides;
-use reconverge_simt::texture::{Filter, Image, MipFilter, Sampler, Shape, Wrap};
+use reconverge_simt::texture::{Filter, Image, Sampler, Shape};
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Texel};
 use super::registers::{self as reg, *};
 use super::state::{State, fields};
+use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// Bytes by which the padding of a texture may lie behind the end of its buffer.
@@ -238,26 +239,13 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
 }
 
 fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
-    let wrap = |code: u8| match code {
-        0 => Wrap::Repeat,
-        1 => Wrap::Mirror,
-        2 => Wrap::ClampToEdge,
-        3 => Wrap::MirrorOnceToEdge,
-        4 => Wrap::Clamp,
-        5 => Wrap::MirrorOnce,
-        6 => Wrap::ClampToBorder,
-        _ => Wrap::MirrorOnceToBorder,
-    };
+    let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
     Sampler {
         wrap: [wrap(filter0.clamp_s), wrap(filter0.clamp_t), wrap(filter0.clamp_r)],
         mag: filter(filter0.mag_filter),
         min: filter(filter0.min_filter),
-        mip: match filter0.mip_filter {
-            0 => MipFilter::None,
-            1 => MipFilter::Nearest,
-            _ => MipFilter::Linear,
-        },
+        mip: sampling::mip_filter(filter0.mip_filter.into()),
         border,
         min_lod: f32::from(filter0.max_mip_level),
         lod_bias: filter1.lod_bias as f32 / 32.,

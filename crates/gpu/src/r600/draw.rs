@@ -7,7 +7,7 @@ use reconverge_r700::code::ExportKind;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
-use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
+use reconverge_raster::depth::{Compare, Stencil, Tests};
 use reconverge_raster::draw::{
     CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
     Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
@@ -23,6 +23,7 @@ use super::shader::Shader;
 use super::state::{State, fields};
 use crate::Fault;
 use crate::capture::Recording;
+use crate::sampling::STENCIL_OPS;
 
 /// ARRAY_BASE of the position and of what goes with it.
 const POSITION: u16 = 60;
@@ -389,24 +390,14 @@ fn points(state: &State, layout: &VertexLayout) -> Points {
 
 fn tests(state: &mut State) -> Tests {
     let control = fields!(state, DepthControl, state.word(reg::DB_DEPTH_CONTROL));
-    const OPS: [StencilOp; 8] = [
-        StencilOp::Keep,
-        StencilOp::Zero,
-        StencilOp::Replace,
-        StencilOp::IncrementClamp,
-        StencilOp::DecrementClamp,
-        StencilOp::Invert,
-        StencilOp::IncrementWrap,
-        StencilOp::DecrementWrap,
-    ];
     let side = |masks: StencilRefMask, [compare, fail, pass, depth_fail]: [u8; 4]| Stencil {
         compare: Compare::ALL[usize::from(compare)],
         reference: masks.stencilref,
         mask: masks.stencilmask,
         write_mask: masks.stencilwritemask,
-        fail: OPS[usize::from(fail)],
-        depth_fail: OPS[usize::from(depth_fail)],
-        pass: OPS[usize::from(pass)],
+        fail: STENCIL_OPS[usize::from(fail)],
+        depth_fail: STENCIL_OPS[usize::from(depth_fail)],
+        pass: STENCIL_OPS[usize::from(pass)],
     };
     let front = fields!(state, StencilRefMask, state.word(reg::DB_STENCILREFMASK));
     let back = fields!(state, StencilRefMask, state.word(reg::DB_STENCILREFMASK_BF));

@@ -36,8 +36,9 @@ use reconverge_simt::{Engine, Mode, Options};
 
 use crate::capture::{self, Watch};
 use crate::numbers::Numbers;
-use crate::observe::{Captured, Observer};
-use crate::{Fault, Gpu, Submission};
+use crate::observe::Captured;
+use crate::unknown::Unknown;
+use crate::{Fault, Submission, chip, pm4};
 use draw::{PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use program::Largest;
@@ -108,12 +109,12 @@ impl R600 {
     }
 
     fn execute(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
-        if packet.predicated && self.skips || self.state.set_packet(packet) {
+        if packet.kind.predicated && self.skips || self.state.set_packet(packet) {
             return Ok(());
         }
         let payload = packet.payload;
         let word = |number: usize| payload.get(number).copied().unwrap_or(0);
-        match packet.op {
+        match packet.kind.op {
             op::CONTEXT_CONTROL
             | op::START_3D_CMDBUF
             | op::SURFACE_SYNC
@@ -517,20 +518,9 @@ fn lanes(state: &State, runs: &[&[u32]], instances: u32) -> (Vec<Lane>, Vec<Vec<
 
 /// The place in memory that a packet's address names in the buffer of its relocation `number`, to the end of that buffer.
 fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Range<usize>, Fault> {
-    let what = || format!("word {}: packet {:#04x}", packet.at, packet.op);
-    let Some(buffer) = packet.buffers.get(number) else {
-        return Err(Fault::Malformed(format!("{} has no relocation {number}", what())));
-    };
     let offset = usize::try_from(u64::from(low) | u64::from(high) << 32).unwrap_or(usize::MAX);
-    let start = buffer.start.saturating_add(offset);
-    if start > buffer.end {
-        let size = buffer.len();
-        return Err(Fault::Malformed(format!(
-            "{}: address {offset:#x} in a buffer of {size:#x} bytes",
-            what()
-        )));
-    }
-    Ok(start..buffer.end)
+    let named = format!("packet {:#04x}", packet.kind.op);
+    packet.place(number, offset, [&named, &format!("{named}: ")])
 }
 
 /// The word at a place; 0 where there is none.
@@ -545,15 +535,9 @@ fn store(memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
     }
 }
 
-impl Gpu for R600 {
+impl chip::SharedParts for R600 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
-        let end = submission.buffers.iter().map(|buffer| buffer.end).max().unwrap_or(0);
-        if end > memory.len() {
-            return Err(Fault::Malformed(format!(
-                "a buffer ends at {end:#x}, memory at {:#x}",
-                memory.len()
-            )));
-        }
+        pm4::check(memory, submission)?;
         self.state.images.changed();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
@@ -561,19 +545,11 @@ impl Gpu for R600 {
         Ok(())
     }
 
-    fn observe(&mut self, observer: Box<dyn Observer>) {
-        self.watch = Watch::new(observer);
+    fn control(&mut self) -> (&mut Options, &mut Watch) {
+        (&mut self.options, &mut self.watch)
     }
 
-    fn use_engine(&mut self, engine: Engine) {
-        self.options.engine = engine;
-    }
-
-    fn unknown(&self) -> Vec<(String, u64)> {
-        self.state.unknown.list()
-    }
-
-    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
-        self.state.unknown.each(visit);
+    fn unknown(&self) -> &Unknown {
+        &self.state.unknown
     }
 }

@@ -3,14 +3,11 @@
 //! Source: Mesa `r600d.h` (PKT2, PKT3 and their opcodes); the order of relocations from captured streams. A relocation is a
 //! NOP packet that completes the packet before it.
 
-use std::ops::Range;
-
-use crate::{Fault, Submission};
+use crate::{Fault, Submission, pm4};
 
 /// Opcodes of type-3 packets.
 #[allow(missing_docs)]
 pub(super) mod op {
-    pub(crate) const NOP: u8 = 0x10;
     pub(crate) const SET_PREDICATION: u8 = 0x20;
     pub(crate) const START_3D_CMDBUF: u8 = 0x24;
     pub(crate) const CONTEXT_CONTROL: u8 = 0x28;
@@ -39,74 +36,36 @@ pub(super) mod op {
     pub(crate) const SURFACE_BASE_UPDATE: u8 = 0x73;
 }
 
-/// A type-3 packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Packet<'a> {
+/// The header of a type-3 packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Command {
     /// Its opcode.
     pub(super) op: u8,
     /// Skipped where the predicate says that nothing is drawn.
     pub(super) predicated: bool,
-    /// The words after the header.
-    pub(super) payload: &'a [u32],
-    /// The buffers of its relocations, in order: bytes of memory.
-    pub(super) buffers: Vec<Range<usize>>,
-    /// Place of the header among the words of the submission.
-    pub(super) at: usize,
 }
 
-/// Words of an entry of the relocation list: a NOP names one by its first word.
-const RELOCATION_WORDS: usize = 4;
+/// A type-3 packet.
+pub(super) type Packet<'a> = pm4::RelocatedPacket<'a, Command>;
 
 /// The packets of a submission.
 ///
 /// # Errors
-/// A packet that ends beyond the commands, one of a type that the driver does not send, a relocation that is not in the list.
+/// See [`pm4::read`]; the driver sends packets of types 2 and 3 only.
 pub(super) fn read<'a>(submission: &Submission<'a>) -> Result<Vec<Packet<'a>>, Fault> {
-    let words = submission.commands;
-    let malformed = |at: usize, what: String| Fault::Malformed(format!("word {at}: {what}"));
-    let (mut packets, mut at): (Vec<Packet<'a>>, usize) = (Vec::new(), 0);
-    while at < words.len() {
-        let header = words[at];
-        match header >> 30 {
-            2 => {
-                at += 1;
-                continue;
-            }
-            3 => {}
-            kind => {
-                return Err(malformed(
-                    at,
-                    format!("a packet of type {kind} ({header:#010x}); 2 and 3 are known"),
-                ));
-            }
-        }
-        let (op, count) = ((header >> 8) as u8, (header >> 16 & 0x3fff) as usize + 1);
-        let Some(payload) = words.get(at + 1..at + 1 + count) else {
-            let left = words.len() - at - 1;
-            return Err(malformed(
-                at,
-                format!("packet {op:#04x} has {count} words of payload, {left} are left"),
-            ));
-        };
-        match packets.last_mut() {
-            Some(before) if op == op::NOP => {
-                let entry = payload[0] as usize / RELOCATION_WORDS;
-                let buffers = submission.buffers;
-                let Some(buffer) = buffers.get(entry) else {
-                    return Err(malformed(at, format!("relocation {entry} of a list of {}", buffers.len())));
-                };
-                before.buffers.push(buffer.clone());
-            }
-            _ if op == op::NOP => {}
-            _ => packets.push(Packet { op, predicated: header & 1 != 0, payload, buffers: Vec::new(), at }),
-        }
-        at += 1 + count;
-    }
-    Ok(packets)
+    let command = |header: u32| match header >> 30 {
+        3 => Ok(Command { op: (header >> 8) as u8, predicated: header & 1 != 0 }),
+        _ => Err("2 and 3"),
+    };
+    pm4::read(submission, command, |header, count| {
+        format!("packet {:#04x} has {count} words of payload", (header >> 8) as u8)
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::*;
 
     fn of<'a>(commands: &'a [u32], buffers: &'a [Range<usize>]) -> Result<Vec<Packet<'a>>, Fault> {
@@ -119,9 +78,9 @@ mod tests {
         let commands = [0x8000_0000, 0xc001_6900, 0x10, 7, 0xc000_1000, 4, 0xc000_2f00, 1];
         let packets = of(&commands, &buffers).unwrap();
         let [set, instances] = &packets[..] else { panic!("{packets:?}") };
-        assert_eq!((set.op, set.payload), (op::SET_CONTEXT_REG, &[0x10, 7][..]));
+        assert_eq!((set.kind.op, set.payload), (op::SET_CONTEXT_REG, &[0x10, 7][..]));
         assert_eq!((set.buffers.len(), set.buffers.first()), (1, Some(&(64..128))));
-        assert_eq!((instances.op, instances.payload), (op::NUM_INSTANCES, &[1][..]));
+        assert_eq!((instances.kind.op, instances.payload), (op::NUM_INSTANCES, &[1][..]));
         assert!(instances.buffers.is_empty());
     }
 

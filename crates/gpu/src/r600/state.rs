@@ -1,13 +1,14 @@
 //! The registers of a context, with the buffers that their addresses are in.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut, Range};
 
 use super::packet::{Packet, op};
 use super::program::{KeptProgram, ProgramKey, Reached};
 use super::registers::{Register, register};
 use super::texture::{Images, Resource};
 use crate::kept::Kept;
+use crate::pm4::RelocatedRegisters;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
 
@@ -31,8 +32,7 @@ const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 /// The registers.
 #[derive(Clone, Debug)]
 pub(super) struct State {
-    words: Vec<u32>,
-    buffers: HashMap<u32, Range<usize>>,
+    registers: RelocatedRegisters,
     resources: BTreeMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
@@ -44,8 +44,7 @@ pub(super) struct State {
 impl Default for State {
     fn default() -> State {
         State {
-            words: vec![0; (SPACE / 4) as usize],
-            buffers: HashMap::new(),
+            registers: RelocatedRegisters::new(SPACE as usize),
             resources: BTreeMap::new(),
             unknown: Unknown::default(),
             images: Images::default(),
@@ -55,35 +54,25 @@ impl Default for State {
     }
 }
 
+impl Deref for State {
+    type Target = RelocatedRegisters;
+
+    fn deref(&self) -> &RelocatedRegisters {
+        &self.registers
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut RelocatedRegisters {
+        &mut self.registers
+    }
+}
+
 impl State {
-    /// The register at a byte address; 0 if it was never written.
-    pub(super) fn word(&self, address: u32) -> u32 {
-        self.words.get(address as usize / 4).copied().unwrap_or(0)
-    }
-
-    /// Register `number` of those that begin at an address.
-    pub(super) fn nth(&self, address: u32, number: usize) -> u32 {
-        self.word(address + 4 * number as u32)
-    }
-
-    /// The register as a float.
-    pub(super) fn float(&self, address: u32, number: usize) -> f32 {
-        f32::from_bits(self.nth(address, number))
-    }
-
-    pub(super) fn set(&mut self, address: u32, word: u32) {
-        if let Some(place) = self.words.get_mut(address as usize / 4) {
-            *place = word;
-        }
-    }
-
     /// The place that register `number` of those at an address names in 256 bytes, and the end of its buffer, as places in
     /// memory; `None` if no relocation ever named one, or the place is behind its end.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
-        let address = address + 4 * number as u32;
-        let buffer = self.buffers.get(&address)?;
-        let start = buffer.start + self.word(address) as usize * 256;
-        (start <= buffer.end).then_some(start..buffer.end)
+        self.registers.place(address, number, self.nth(address, number) as usize * 256)
     }
 
     pub(super) fn resource(&self, number: u32) -> Option<&Resource> {
@@ -115,7 +104,7 @@ impl State {
 
     /// Executes a packet that sets registers; `false` if it is another.
     pub(super) fn set_packet(&mut self, packet: &Packet<'_>) -> bool {
-        let base = match packet.op {
+        let base = match packet.kind.op {
             op::SET_CONFIG_REG => CONFIG,
             op::SET_CONTEXT_REG => CONTEXT,
             op::SET_ALU_CONST => ALU_CONST,
@@ -127,14 +116,14 @@ impl State {
             _ => return false,
         };
         let (first, values) = (packet.payload[0] & 0xffff, &packet.payload[1..]);
-        if packet.op == op::SET_RESOURCE {
+        if packet.kind.op == op::SET_RESOURCE {
             self.set_resource(first / RESOURCE_WORDS, values, &packet.buffers);
             return true;
         }
         let mut buffers = packet.buffers.iter();
         for (address, word) in (base + 4 * first..).step_by(4).zip(values) {
             self.set(address, *word);
-            if packet.op != op::SET_CONFIG_REG && packet.op != op::SET_CONTEXT_REG {
+            if packet.kind.op != op::SET_CONFIG_REG && packet.kind.op != op::SET_CONTEXT_REG {
                 continue;
             }
             match register(address) {

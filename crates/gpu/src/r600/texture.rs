@@ -9,10 +9,11 @@ use std::sync::Arc;
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_raster::block::Block;
 use reconverge_simt::texture::elements::Strides;
-use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Shape, Wrap};
+use reconverge_simt::texture::{Compare, Filter, Image, Sampler, Shape};
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
+use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// FMT_5_9_9_9_SHAREDEXP.
@@ -253,41 +254,18 @@ impl Place {
 /// A sampler; `border` is what its registers hold.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4]) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-    let wrap = |low: u32| match field(0, low + 2, low) {
-        0 => Wrap::Repeat,
-        1 => Wrap::Mirror,
-        2 => Wrap::ClampToEdge,
-        3 => Wrap::MirrorOnceToEdge,
-        4 => Wrap::Clamp,
-        5 => Wrap::MirrorOnce,
-        6 => Wrap::ClampToBorder,
-        _ => Wrap::MirrorOnceToBorder,
-    };
+    let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
     // Anisotropic filters read as bilinear ones.
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
     let fixed = |value: u32| value as f32 / 64.;
     let one = 1f32.to_bits();
     let bias = (field(1, 31, 20) << 20) as i32 >> 20;
-    const COMPARES: [Compare; 8] = [
-        Compare::Never,
-        Compare::Less,
-        Compare::Equal,
-        Compare::LessEqual,
-        Compare::Greater,
-        Compare::NotEqual,
-        Compare::GreaterEqual,
-        Compare::Always,
-    ];
     TextureSampler {
         sampler: Sampler {
             wrap: [wrap(0), wrap(3), wrap(6)],
             mag: filter(9),
             min: filter(12),
-            mip: match field(0, 18, 17) {
-                0 => MipFilter::None,
-                1 => MipFilter::Nearest,
-                _ => MipFilter::Linear,
-            },
+            mip: sampling::mip_filter(field(0, 18, 17)),
             border: match field(0, 23, 22) {
                 0 => [0; 4],
                 1 => [0, 0, 0, one],
@@ -299,12 +277,14 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4]) -> TextureSampler {
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
         },
-        compare: COMPARES[field(0, 28, 26) as usize],
+        compare: Compare::ALL[field(0, 28, 26) as usize],
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use reconverge_simt::texture::MipFilter;
+
     use super::*;
 
     /// Captured: a mipmapped texture of 64 x 64, RGBA8; its second level is at 4000h, its words are these.

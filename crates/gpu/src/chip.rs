@@ -1,0 +1,54 @@
+//! The parts of a [`Gpu`] that the chips here share: the observer, the engine, and the list of unknown names.
+
+use std::ops::Range;
+
+use reconverge_simt::vram::Vram;
+use reconverge_simt::{Engine, Options};
+
+use crate::capture::Watch;
+use crate::observe::Observer;
+use crate::unknown::Unknown;
+use crate::{Fault, Gpu, Submission};
+
+/// A chip of this crate.
+pub(crate) trait SharedParts: Send {
+    /// See [`Gpu::submit`].
+    fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
+
+    /// See [`Gpu::push`].
+    fn push(&mut self, _memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+        Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
+    }
+
+    /// How programs run, and who observes them.
+    fn control(&mut self) -> (&mut Options, &mut Watch);
+
+    /// See [`Gpu::unknown`].
+    fn unknown(&self) -> &Unknown;
+}
+
+impl<C: SharedParts> Gpu for C {
+    fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
+        SharedParts::submit(self, memory, submission)
+    }
+
+    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+        SharedParts::push(self, memory, segments)
+    }
+
+    fn observe(&mut self, observer: Box<dyn Observer>) {
+        *self.control().1 = Watch::new(observer);
+    }
+
+    fn use_engine(&mut self, engine: Engine) {
+        self.control().0.engine = engine;
+    }
+
+    fn unknown(&self) -> Vec<(String, u64)> {
+        SharedParts::unknown(self).list()
+    }
+
+    fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
+        SharedParts::unknown(self).each(visit);
+    }
+}

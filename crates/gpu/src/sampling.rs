@@ -1,0 +1,37 @@
+//! Codes of samplers and of stencil operations that R300 and R600 chips share.
+
+use reconverge_raster::depth::StencilOp;
+use reconverge_simt::texture::{MipFilter, Wrap};
+
+/// Wrap modes by their codes.
+pub(crate) const WRAPS: [Wrap; 8] = [
+    Wrap::Repeat,
+    Wrap::Mirror,
+    Wrap::ClampToEdge,
+    Wrap::MirrorOnceToEdge,
+    Wrap::Clamp,
+    Wrap::MirrorOnce,
+    Wrap::ClampToBorder,
+    Wrap::MirrorOnceToBorder,
+];
+
+/// Stencil operations by their codes.
+pub(crate) const STENCIL_OPS: [StencilOp; 8] = [
+    StencilOp::Keep,
+    StencilOp::Zero,
+    StencilOp::Replace,
+    StencilOp::IncrementClamp,
+    StencilOp::DecrementClamp,
+    StencilOp::Invert,
+    StencilOp::IncrementWrap,
+    StencilOp::DecrementWrap,
+];
+
+/// The filter between mip levels of a code.
+pub(crate) fn mip_filter(code: u32) -> MipFilter {
+    match code {
+        0 => MipFilter::None,
+        1 => MipFilter::Nearest,
+        _ => MipFilter::Linear,
+    }
+}
