@@ -11,6 +11,7 @@ use reconverge_board::Driver;
 
 use crate::device;
 use crate::ioctls::{Errno, FlipEvent, Request};
+use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
 use crate::nouveau;
@@ -272,6 +273,18 @@ pub unsafe extern "C" fn mmap64(
 ) -> *mut c_void {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { mmap(address, length, access, flags, descriptor, offset) }
+}
+
+/// `munmap`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // Before it happens: then nothing else is at these addresses yet.
+    mapped::remove(address.addr(), length);
+    // SAFETY: the caller's promises are those of the system call.
+    unsafe { real::munmap(address, length) }
 }
 
 /// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::libdrm;
 use crate::lock::{AroundFork, thread_id};
+use crate::mapped;
 use crate::messages;
 use crate::node;
 
@@ -45,6 +46,7 @@ fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
 
 extern "C" fn before() {
     FORKING.fetch_add(1, Ordering::Relaxed);
+    mapped::count_fork();
     let begun = Instant::now();
     let mut taken = 0;
     each(|number, lock| {
@@ -124,6 +126,8 @@ pub(crate) fn copied() -> bool {
 
 /// Marks this process as one that uses the node.
 pub(crate) fn claim() {
+    // A copy by `clone` calls no functions before.
+    mapped::count_fork();
     if let Some(mark) = mark() {
         mark.store(1, Ordering::Relaxed);
     }

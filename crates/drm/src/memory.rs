@@ -8,9 +8,13 @@
 //! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
 //! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
 //!
+//! The pages of a buffer that no mapping of the program shows stay for the next buffer in the same range, filled with zeros: new
+//! pages cost 2.4 microseconds each, a copy of them 0.1 (Linux 6.18, a virtual machine on an AMD EPYC).
+//!
 //! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
 //! cannot close such a file, resize it, or open another one in its place.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::ops::Range;
@@ -19,20 +23,31 @@ use std::ptr::null_mut;
 use reconverge_simt::vram::Vram;
 
 use crate::ioctls::Errno;
+use crate::mapped;
 use crate::real;
 
 /// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
 pub(crate) const BYTES: u64 = 1 << 40;
+
+/// Most bytes of a buffer whose pages are kept, and of all of them.
+const MOST_KEPT: [u64; 2] = [16 << 20, 64 << 20];
 
 /// The mappings. They last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     chip: *mut u8,
     floor: *mut u8,
+    /// Ranges of buffers, by their start: their end, and the number of forks before.
+    placed: BTreeMap<u64, (u64, u32)>,
+    /// The same of ranges without a buffer whose file is still there, filled with zeros.
+    kept: BTreeMap<u64, (u64, u32)>,
 }
 
 // SAFETY: the addresses are valid in every thread, until the process ends.
 unsafe impl Send for Memory {}
+
+/// Bytes of the smallest page of the processors that Linux runs on.
+const SMALLEST_PAGE: usize = 4096;
 
 /// Protection of the mappings of the chip.
 const ACCESS: c_int = libc::PROT_READ | libc::PROT_WRITE;
@@ -57,7 +72,9 @@ impl Memory {
         };
         // SAFETY: a plain system call on a descriptor of our own.
         let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
-            0 => map().and_then(|chip| Ok(Memory { chip, floor: map()? })),
+            0 => map().and_then(|chip| {
+                Ok(Memory { chip, floor: map()?, placed: BTreeMap::new(), kept: BTreeMap::new() })
+            }),
             _ => Err(io::Error::last_os_error()),
         };
         real::close_own(file);
@@ -90,6 +107,14 @@ impl Memory {
     /// # Errors
     /// The process has too many mappings, or the system has too little memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
+        let own = (range.end, mapped::forks());
+        self.placed.insert(range.start, own);
+        // A child of the process has the files that are kept as well.
+        if self.kept.get(&range.start) == Some(&own) {
+            self.kept.remove(&range.start);
+            return Ok(());
+        }
+        self.kept.retain(|start, (end, _)| *end <= range.start || range.end <= *start);
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
@@ -101,6 +126,11 @@ impl Memory {
     /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
     /// the file. The kernel frees its pages with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
+        let placed = self.placed.remove(&range.start);
+        // A child of the process has the buffer as well.
+        if placed == Some((range.end, mapped::forks())) && !mapped::has(range) && self.keep(range) {
+            return;
+        }
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
@@ -111,6 +141,35 @@ impl Memory {
             libc::madvise(floor, length, libc::MADV_REMOVE);
             libc::mremap(floor, 0, length, flags, chip);
         }
+    }
+
+    /// Fills the file of a buffer with zeros, and keeps it. Returns false, and does neither, if that would cost much memory.
+    fn keep(&mut self, range: &Range<u64>) -> bool {
+        let length = range.end - range.start;
+        let all: u64 = self.kept.iter().map(|(start, (end, _))| end - start).sum();
+        if length > MOST_KEPT[0] || all + length > MOST_KEPT[1] || !self.is_resident(range) {
+            return false;
+        }
+        let zeros = [0; 1 << 14];
+        for at in (range.start..range.end).step_by(zeros.len()) {
+            let count = zeros.len().min((range.end - at) as usize);
+            self.write(at as usize, &zeros[..count]);
+        }
+        self.kept.insert(range.start, (range.end, mapped::forks()));
+        true
+    }
+
+    /// Returns whether most pages of a range are there.
+    fn is_resident(&self, range: &Range<u64>) -> bool {
+        let length = (range.end - range.start) as usize;
+        let mut pages = vec![0; length.div_ceil(SMALLEST_PAGE)];
+        let start = self.chip.wrapping_add(range.start as usize).cast();
+        // SAFETY: the range is inside of the mapping, and the list has a byte for each page, whatever their size.
+        let known = unsafe { libc::mincore(start, length, pages.as_mut_ptr()) } == 0;
+        // SAFETY: the call returns the size of a page.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let count = length / page.max(SMALLEST_PAGE);
+        known && 4 * pages.iter().filter(|page| **page & 1 != 0).count() >= 3 * count
     }
 
     /// Maps a part of a buffer for the program, as `mmap` with these arguments.
@@ -140,9 +199,10 @@ impl Memory {
             let moved = libc::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
             if moved == libc::MAP_FAILED || access != ACCESS && libc::mprotect(start, length, access) != 0 {
                 let why = failed();
-                libc::munmap(start, length);
+                real::munmap(start, length);
                 return Err(why);
             }
+            mapped::add(start.addr(), part);
             // Both flags are about speed. `mmap` does not report their failure either.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
@@ -208,6 +268,43 @@ mod tests {
         // SAFETY: as above.
         unsafe { mapped.write_volatile(5) };
         assert_eq!((read(), byte(&memory)), (5, 4));
+    }
+
+    #[test]
+    fn pages_that_nobody_else_sees_are_those_of_the_next_buffer() {
+        let mut memory = Memory::new().unwrap();
+        let range = 5 << 20..(5 << 20) + (1 << 17);
+        let (start, length) = (range.start as usize, 1 << 17);
+        let all = vec![7; length];
+        memory.place(&range).unwrap();
+        memory.write(start, &all);
+        memory.discard(&range);
+        assert_eq!((memory.kept.len(), memory.read(start..start + length)), (1, vec![0; length]));
+        memory.place(&range).unwrap();
+        assert!(memory.kept.is_empty());
+        // Another range replaces what is kept.
+        memory.write(start, &all);
+        memory.discard(&range);
+        let half = range.start + (1 << 16)..range.end;
+        memory.place(&half).unwrap();
+        assert!(memory.kept.is_empty());
+        memory.discard(&half);
+        // Few pages are not worth it, and neither are those of a mapping.
+        memory.place(&range).unwrap();
+        memory.write(start, &[1]);
+        memory.discard(&range);
+        assert!(memory.kept.is_empty());
+        memory.place(&range).unwrap();
+        memory.write(start, &all);
+        let mapped = memory.map(&range, null_mut(), ACCESS, libc::MAP_SHARED).unwrap();
+        memory.discard(&range);
+        assert!(memory.kept.is_empty());
+        memory.place(&range).unwrap();
+        memory.write(start, &all);
+        // SAFETY: the mapping is the test's.
+        assert_eq!(unsafe { crate::files::munmap(mapped, length) }, 0);
+        memory.discard(&range);
+        assert_eq!(memory.kept.len(), 1);
     }
 
     #[test]

@@ -260,6 +260,15 @@ pub(crate) unsafe fn mmap(
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
+/// The system call of `munmap`, as for [`mmap`].
+///
+/// # Safety
+/// As for `munmap`.
+pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
+}
+
 /// # Safety
 /// As for `fstat64`.
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {

@@ -1,0 +1,90 @@
+//! The mappings of buffers that the program has, so that [`Memory`](crate::memory::Memory) finds the pages that nobody else
+//! sees.
+//!
+//! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
+//! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Most mappings on the list. Beyond that, every buffer counts as mapped.
+const MOST: usize = 1024;
+
+/// A mapping; free if its address is 0.
+struct Mapping {
+    address: AtomicUsize,
+    length: AtomicUsize,
+    /// The part of the chip's memory that is mapped.
+    start: AtomicU64,
+    end: AtomicU64,
+}
+
+static MAPPINGS: [Mapping; MOST] = [const {
+    Mapping {
+        address: AtomicUsize::new(0),
+        length: AtomicUsize::new(0),
+        start: AtomicU64::new(0),
+        end: AtomicU64::new(0),
+    }
+}; MOST];
+
+/// Number of elements of the list that were in use at some time.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether a mapping found no place.
+static FULL: AtomicBool = AtomicBool::new(false);
+
+/// Forks of the program. A child has all mappings of its parent.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+fn used() -> &'static [Mapping] {
+    &MAPPINGS[..USED.load(Ordering::Acquire).min(MOST)]
+}
+
+/// Adds a mapping of a part of the chip's memory. Calls are one after another.
+pub(crate) fn add(address: usize, part: &Range<u64>) {
+    let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
+    let Some(place) = free else {
+        FULL.store(true, Ordering::Relaxed);
+        return;
+    };
+    let mapping = &MAPPINGS[place];
+    mapping.length.store((part.end - part.start) as usize, Ordering::Relaxed);
+    mapping.start.store(part.start, Ordering::Relaxed);
+    mapping.end.store(part.end, Ordering::Relaxed);
+    mapping.address.store(address, Ordering::Release);
+    USED.fetch_max(place + 1, Ordering::Release);
+}
+
+/// Removes the mappings inside of a range of addresses, which the program is about to unmap.
+pub(crate) fn remove(address: usize, length: usize) {
+    let end = address.saturating_add(length);
+    for mapping in used() {
+        let known = mapping.address.load(Ordering::Acquire);
+        let inside = known >= address && known.saturating_add(mapping.length.load(Ordering::Relaxed)) <= end;
+        if known != 0 && inside {
+            // Another thread may have removed it.
+            let _ = mapping.address.compare_exchange(known, 0, Ordering::AcqRel, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Returns whether the program may have a mapping of a range of the chip's memory.
+pub(crate) fn has(range: &Range<u64>) -> bool {
+    let overlaps = |mapping: &Mapping| {
+        let (start, end) = (mapping.start.load(Ordering::Relaxed), mapping.end.load(Ordering::Relaxed));
+        start < range.end && range.start < end
+    };
+    FULL.load(Ordering::Relaxed)
+        || used().iter().any(|mapping| mapping.address.load(Ordering::Acquire) != 0 && overlaps(mapping))
+}
+
+/// Returns the number of forks so far.
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed)
+}
+
+/// Counts a fork of the program, before it happens.
+pub(crate) fn count_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
