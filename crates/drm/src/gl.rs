@@ -14,23 +14,23 @@ const RENDERER: c_uint = 0x1f01;
 const VERSION: c_uint = 0x1f02;
 
 /// A context that is current in the thread that created it.
-pub(crate) struct Context {
+pub(crate) struct GlContext {
     egl: *mut c_void,
     display: *mut c_void,
 }
 
-impl Context {
+impl GlContext {
     /// Creates a context for desktop OpenGL, without a surface and without a configuration.
     ///
     /// # Errors
     /// EGL is not installed, or a step fails; the text names it.
-    pub(crate) fn new() -> Result<Context, String> {
+    pub(crate) fn new() -> Result<GlContext, String> {
         // SAFETY: the name is a C string. A library whose constructors run here is the same that the program would load.
         let egl = unsafe { libc::dlopen(c"libEGL.so.1".as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if egl.is_null() {
             return Err(loader_error());
         }
-        let mut context = Context { egl, display: null_mut() };
+        let mut context = GlContext { egl, display: null_mut() };
         let display = call!(
             context.symbol(c"eglGetPlatformDisplay"),
             fn(c_uint, *mut c_void, *const isize) -> *mut c_void,
@@ -99,7 +99,7 @@ impl Context {
     }
 }
 
-impl Drop for Context {
+impl Drop for GlContext {
     fn drop(&mut self) {
         if !self.display.is_null() {
             call!(self.symbol(c"eglTerminate"), fn(*mut c_void) -> c_uint, (self.display), else 0);
@@ -131,7 +131,7 @@ macro_rules! functions {
             ///
             /// # Errors
             /// The driver does not have one; the text names it.
-            pub(crate) fn new(context: &Context) -> Result<Functions, String> {
+            pub(crate) fn new(context: &GlContext) -> Result<Functions, String> {
                 Ok(Functions {
                     $($name: {
                         let address = context.function($symbol);

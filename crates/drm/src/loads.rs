@@ -7,7 +7,7 @@ use std::ffi::{CString, c_void};
 use std::ptr::null;
 use std::time::Instant;
 
-use crate::gl::{Context, Functions};
+use crate::gl::{Functions, GlContext};
 use crate::json;
 
 /// Pixels of a row of the target.
@@ -24,7 +24,7 @@ const SECONDS: f64 = 0.3;
 const FRAMES: [usize; 2] = [3, 100];
 
 /// A frame to be timed.
-struct Load {
+struct DrawLoad {
     name: &'static str,
     about: &'static str,
     /// The unit of work, and how many a frame has.
@@ -32,98 +32,98 @@ struct Load {
     /// Samples of the target; 0 for a target without multisampling.
     samples: i32,
     /// Creates what the frame needs, and returns the function that draws it.
-    start: fn(&Scene) -> Result<Frame<'_>, String>,
+    start: fn(&Scene) -> Result<DrawFrame<'_>, String>,
 }
 
 /// A function that draws a frame.
-type Frame<'a> = Box<dyn Fn() + 'a>;
+type DrawFrame<'a> = Box<dyn Fn() + 'a>;
 
-const LOADS: [Load; 13] = [
-    Load {
+const LOADS: [DrawLoad; 13] = [
+    DrawLoad {
         name: "clear",
         about: "20 clears of colour and depth, with a draw of 144 pixels after each",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: clear,
     },
-    Load {
+    DrawLoad {
         name: "solid",
         about: "20 full-screen quads of one colour",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: solid,
     },
-    Load {
+    DrawLoad {
         name: "fill",
         about: "20 full-screen quads with a colour ramp",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: fill,
     },
-    Load {
+    DrawLoad {
         name: "blend",
         about: "the same, blended",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: blend,
     },
-    Load {
+    DrawLoad {
         name: "depth",
         about: "the same with a depth test that every second quad passes",
         unit: ("pixel", 20 * PIXELS),
         samples: 0,
         start: depth,
     },
-    Load {
+    DrawLoad {
         name: "texture",
         about: "10 quads with a bilinear read of 512x512 texels",
         unit: ("pixel", 10 * PIXELS),
         samples: 0,
         start: bilinear,
     },
-    Load {
+    DrawLoad {
         name: "mipmaps",
         about: "10 quads with two trilinear reads of 512x512 texels",
         unit: ("pixel", 10 * PIXELS),
         samples: 0,
         start: trilinear,
     },
-    Load {
+    DrawLoad {
         name: "loop",
         about: "a Mandelbrot set of up to 96 iterations a pixel",
         unit: ("pixel", PIXELS),
         samples: 0,
         start: mandelbrot,
     },
-    Load {
+    DrawLoad {
         name: "mesh",
         about: "3 lit meshes over each other, with a depth test",
         unit: ("triangle", 3 * 2 * CELLS * CELLS),
         samples: 0,
         start: mesh,
     },
-    Load {
+    DrawLoad {
         name: "draws",
         about: "1,500 draws of 144 pixels",
         unit: ("draw", 1500),
         samples: 0,
         start: draws,
     },
-    Load {
+    DrawLoad {
         name: "textured-draws",
         about: "1,500 draws of 144 pixels that read a texture of 512x512 texels",
         unit: ("draw", 1500),
         samples: 0,
         start: textured_draws,
     },
-    Load {
+    DrawLoad {
         name: "upload",
         about: "a texture of 512x512 texels, replaced and drawn 6 times",
         unit: ("upload", 6),
         samples: 0,
         start: upload,
     },
-    Load {
+    DrawLoad {
         name: "read-back",
         about: "the target read 6 times, each after a draw",
         unit: ("read-back", 6),
@@ -134,7 +134,7 @@ const LOADS: [Load; 13] = [
 
 /// Returns the loads as the entries of a JSON list.
 pub(crate) fn list() -> String {
-    let entry = |load: &Load| {
+    let entry = |load: &DrawLoad| {
         let (unit, count) = load.unit;
         let [name, about, unit] = [load.name, load.about, unit].map(json::string);
         format!("{{\"name\": {name}, \"about\": {about}, \"unit\": {unit}, \"count\": {count}}}")
@@ -147,7 +147,7 @@ pub(crate) fn list() -> String {
 ///
 /// # Errors
 /// There is no such load, or OpenGL refuses something.
-pub(crate) fn run(context: &Context, name: &str) -> Result<Vec<[f64; 2]>, String> {
+pub(crate) fn run(context: &GlContext, name: &str) -> Result<Vec<[f64; 2]>, String> {
     let load = LOADS.iter().find(|load| load.name == name).ok_or_else(|| format!("no load `{name}`"))?;
     let scene = Scene::new(Functions::new(context)?, load.samples)?;
     let frame = (load.start)(&scene)?;
@@ -281,7 +281,7 @@ impl Scene {
     }
 
     /// Makes a program current whose attribute 0 is `at`, and 1 `normal`.
-    fn program(&self, vertex: &str, fragment: &str) -> Result<Program<'_>, String> {
+    fn program(&self, vertex: &str, fragment: &str) -> Result<Drawing<'_>, String> {
         let program = gl!(self, create_program());
         self.shader(program, VERTEX_SHADER, vertex)?;
         self.shader(program, FRAGMENT_SHADER, fragment)?;
@@ -298,7 +298,7 @@ impl Scene {
             return Err("a program does not link".to_owned());
         }
         let uniform = |name: &std::ffi::CStr| gl!(self, uniform_location(program, name.as_ptr()));
-        Ok(Program { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
+        Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
     /// Makes a buffer of floats current, and attribute `index` its first three of every `stride`, from `first` on.
@@ -321,7 +321,7 @@ impl Scene {
     }
 
     /// Makes the corners of a quad current, and a program that draws it.
-    fn quad(&self, fragment: &str) -> Result<Program<'_>, String> {
+    fn quad(&self, fragment: &str) -> Result<Drawing<'_>, String> {
         self.vertices(&[-1., -1., 0., 1., -1., 0., -1., 1., 0., 1., 1., 0.], &[(0, 0)], 3);
         self.program(QUAD, fragment)
     }
@@ -358,13 +358,13 @@ fn texels(seed: u32) -> Vec<u32> {
 
 /// A program that is current, and the places of its uniforms.
 #[derive(Clone, Copy)]
-struct Program<'a> {
+struct Drawing<'a> {
     scene: &'a Scene,
     place: i32,
     tint: i32,
 }
 
-impl Program<'_> {
+impl Drawing<'_> {
     /// Draws a quad around `place`, of half the `size`, at a depth.
     fn draw(&self, place: [f32; 2], size: [f32; 2], depth: f32) {
         gl!(
@@ -381,7 +381,7 @@ impl Program<'_> {
     }
 }
 
-fn clear(scene: &Scene) -> Result<Frame<'_>, String> {
+fn clear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || {
         for number in 0..20 {
@@ -392,22 +392,22 @@ fn clear(scene: &Scene) -> Result<Frame<'_>, String> {
     }))
 }
 
-fn solid(scene: &Scene) -> Result<Frame<'_>, String> {
+fn solid(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad("#version 120\nuniform vec4 tint; void main() { gl_FragColor = tint; }")?;
     Ok(Box::new(move || quad.fill(20)))
 }
 
-fn fill(scene: &Scene) -> Result<Frame<'_>, String> {
+fn fill(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || quad.fill(20)))
 }
 
-fn blend(scene: &Scene) -> Result<Frame<'_>, String> {
+fn blend(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     gl!(scene, enable(BLEND); blend_func(SOURCE_ALPHA, ONE_MINUS_SOURCE_ALPHA));
     fill(scene)
 }
 
-fn depth(scene: &Scene) -> Result<Frame<'_>, String> {
+fn depth(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     gl!(scene, enable(DEPTH_TEST); depth_func(LESS));
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || {
@@ -419,13 +419,13 @@ fn depth(scene: &Scene) -> Result<Frame<'_>, String> {
     }))
 }
 
-fn bilinear(scene: &Scene) -> Result<Frame<'_>, String> {
+fn bilinear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     Ok(Box::new(move || quad.fill(10)))
 }
 
-fn trilinear(scene: &Scene) -> Result<Frame<'_>, String> {
+fn trilinear(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     scene.texture(LINEAR_MIPMAP_LINEAR);
     let quad = scene.quad(
         "#version 120
@@ -435,7 +435,7 @@ fn trilinear(scene: &Scene) -> Result<Frame<'_>, String> {
     Ok(Box::new(move || quad.fill(10)))
 }
 
-fn mandelbrot(scene: &Scene) -> Result<Frame<'_>, String> {
+fn mandelbrot(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad(
         "#version 120
         varying vec2 t;
@@ -452,7 +452,7 @@ fn mandelbrot(scene: &Scene) -> Result<Frame<'_>, String> {
     Ok(Box::new(move || quad.fill(1)))
 }
 
-fn mesh(scene: &Scene) -> Result<Frame<'_>, String> {
+fn mesh(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let side = CELLS + 1;
     let vertex = |at: u32| {
         let [x, y] = [at % side, at / side].map(|at| at as f32 / CELLS as f32 * 2. - 1.);
@@ -500,7 +500,7 @@ fn mesh(scene: &Scene) -> Result<Frame<'_>, String> {
 }
 
 /// Draws quads of 12 pixels side by side.
-fn small_quads(quad: Program<'_>) {
+fn small_quads(quad: Drawing<'_>) {
     for number in 0..1500 {
         let [x, y] = [number % 50, number / 50].map(|at| at as f32);
         let place = [x / 25. - 0.98, y / 15. - 0.96];
@@ -508,18 +508,18 @@ fn small_quads(quad: Program<'_>) {
     }
 }
 
-fn draws(scene: &Scene) -> Result<Frame<'_>, String> {
+fn draws(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || small_quads(quad)))
 }
 
-fn textured_draws(scene: &Scene) -> Result<Frame<'_>, String> {
+fn textured_draws(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     Ok(Box::new(move || small_quads(quad)))
 }
 
-fn upload(scene: &Scene) -> Result<Frame<'_>, String> {
+fn upload(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     scene.texture(LINEAR);
     let quad = scene.quad(READ)?;
     let all: Vec<Vec<u32>> = (0..6).map(texels).collect();
@@ -531,7 +531,7 @@ fn upload(scene: &Scene) -> Result<Frame<'_>, String> {
     }))
 }
 
-fn read_back(scene: &Scene) -> Result<Frame<'_>, String> {
+fn read_back(scene: &Scene) -> Result<DrawFrame<'_>, String> {
     let quad = scene.quad(RAMP)?;
     Ok(Box::new(move || {
         let mut pixels = vec![0u32; PIXELS as usize];

@@ -10,7 +10,7 @@
 
 use std::io::Write;
 
-use crate::gl::Context;
+use crate::gl::GlContext;
 use crate::{json, loads, report};
 
 /// Runs before `main` in every process that loads this library.
@@ -25,7 +25,7 @@ extern "C" fn before_main() {
     if !loads && !is_set(c"RECONVERGE_DRM_PROBE") {
         return;
     }
-    let fields = if loads { measured() } else { Context::new().and_then(|context| renderer(&context)) };
+    let fields = if loads { measured() } else { GlContext::new().and_then(|context| renderer(&context)) };
     let (line, status) = match fields {
         Ok(fields) => (format!("{{{fields}}}\n"), 0),
         Err(why) => (format!("{{\"error\": {}}}\n", json::string(&why)), 1),
@@ -37,7 +37,7 @@ extern "C" fn before_main() {
 }
 
 /// Returns the fields of the object for a context.
-fn renderer(context: &Context) -> Result<String, String> {
+fn renderer(context: &GlContext) -> Result<String, String> {
     let (renderer, version) = context.renderer()?;
     let (renderer, version) = (json::string(&renderer), json::string(&version));
     Ok(format!("\"renderer\": {renderer}, \"version\": {version}"))
@@ -49,7 +49,7 @@ fn measured() -> Result<String, String> {
     if name == "list" {
         return Ok(format!("\"loads\": [{}]", loads::list()));
     }
-    let context = Context::new()?;
+    let context = GlContext::new()?;
     let renderer = renderer(&context)?;
     let frames = loads::run(&context, &name)?;
     let list =

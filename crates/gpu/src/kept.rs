@@ -6,13 +6,13 @@ const MOST: usize = 32;
 /// Loaded shaders by what they were loaded from.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, L> {
-    shaders: Vec<Shader<K, L>>,
+    shaders: Vec<KeptShader<K, L>>,
     /// How often a shader was requested.
     requests: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Shader<K, L> {
+struct KeptShader<K, L> {
     key: K,
     loaded: L,
     /// The number of its last request.
@@ -46,7 +46,7 @@ impl<K, L> Kept<K, L> {
                     let oldest = oldest.map_or(0, |(place, _)| place);
                     self.shaders.swap_remove(oldest);
                 }
-                self.shaders.push(Shader { key, loaded, used: 0 });
+                self.shaders.push(KeptShader { key, loaded, used: 0 });
                 self.shaders.len() - 1
             }
         };

@@ -40,7 +40,7 @@ pub(crate) const fn ignored(name: &'static str, address: u32, count: u32, why: &
 
 /// Registers by address.
 #[derive(Debug)]
-pub(crate) struct Table {
+pub(crate) struct RegisterTable {
     registers: Vec<&'static Register>,
     /// Address of the first register.
     first: u32,
@@ -48,9 +48,9 @@ pub(crate) struct Table {
     places: Vec<u16>,
 }
 
-impl Table {
+impl RegisterTable {
     /// The registers of these lists. The first that has an address counts.
-    pub(crate) fn new(lists: &[&'static [Register]]) -> Table {
+    pub(crate) fn new(lists: &[&'static [Register]]) -> RegisterTable {
         let registers: Vec<&'static Register> = lists.iter().copied().flatten().collect();
         let first = registers.iter().map(|register| register.address).min().unwrap_or(0);
         let end = registers.iter().map(|register| register.address + 4 * register.count).max();
@@ -59,7 +59,7 @@ impl Table {
             let start = (register.address - first) as usize / 4;
             places[start..][..register.count as usize].fill(place as u16);
         }
-        Table { registers, first, places }
+        RegisterTable { registers, first, places }
     }
 
     /// The registers at an address, if they are known.
@@ -89,11 +89,11 @@ mod tests {
     fn a_register_is_found_in_the_first_list_that_has_it() {
         const FIRST: &[Register] = &[read("A", 0x20, 2), read("B", 0x40, 1)];
         const SECOND: &[Register] = &[ignored("C", 0x18, 4, "none"), ignored("D", 0x30, 1, "none")];
-        let table = Table::new(&[FIRST, SECOND]);
+        let table = RegisterTable::new(&[FIRST, SECOND]);
         for address in (0..0x60).step_by(4) {
             let found = FIRST.iter().chain(SECOND).find(|register| register.has(address));
             assert_eq!(table.get(address), found, "{address:#x}");
         }
-        assert_eq!(Table::new(&[]).get(0), None);
+        assert_eq!(RegisterTable::new(&[]).get(0), None);
     }
 }

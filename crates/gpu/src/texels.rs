@@ -12,7 +12,7 @@ use reconverge_simt::texture::{Level, Texels};
 
 /// An element of a texture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Element {
+pub(crate) enum TexelElement {
     /// One texel.
     Plain(Format),
     /// One texel: three components of nine bits with a shared exponent.
@@ -26,41 +26,41 @@ pub(crate) enum Element {
     },
 }
 
-impl Element {
+impl TexelElement {
     /// Returns the number of bytes of an element.
     pub(crate) fn bytes(self) -> usize {
         match self {
-            Element::Plain(format) => format.bytes.into(),
-            Element::SharedExponent => 4,
-            Element::Block { block, .. } => block.bytes(),
+            TexelElement::Plain(format) => format.bytes.into(),
+            TexelElement::SharedExponent => 4,
+            TexelElement::Block { block, .. } => block.bytes(),
         }
     }
 
     /// Returns the number of texels along each side of an element.
     pub(crate) fn side(self) -> usize {
         match self {
-            Element::Plain(_) | Element::SharedExponent => 1,
-            Element::Block { .. } => SIDE,
+            TexelElement::Plain(_) | TexelElement::SharedExponent => 1,
+            TexelElement::Block { .. } => SIDE,
         }
     }
 
     /// Returns the components of the texels of an element, row by row. Bytes beyond the end of `bytes` read as 0.
     fn texels(self, bytes: &[u8]) -> [[u32; 4]; SIDE * SIDE] {
         match self {
-            Element::Plain(format) => [format.read(bytes); SIDE * SIDE],
-            Element::SharedExponent => {
+            TexelElement::Plain(format) => [format.read(bytes); SIDE * SIDE],
+            TexelElement::SharedExponent => {
                 let mut word = [0; 4];
                 let length = bytes.len().min(4);
                 word[..length].copy_from_slice(&bytes[..length]);
                 [shared_exponent(u32::from_le_bytes(word)); SIDE * SIDE]
             }
-            Element::Block { block, srgb } => block.texels(bytes, srgb),
+            TexelElement::Block { block, srgb } => block.texels(bytes, srgb),
         }
     }
 
     /// Returns the channels of a texel, if all of them are fields.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
-        let Element::Plain(format) = self else { return None };
+        let TexelElement::Plain(format) = self else { return None };
         let [r, g, b, a] = select.map(|select| match select {
             Select::Word(word) => Some(Channel::Word(word)),
             Select::Component(component) => channel(&format, component.into()),
@@ -146,7 +146,7 @@ pub(crate) struct LevelPlace {
 
 impl LevelPlace {
     /// Returns the end of the last element.
-    pub(crate) fn last(&self, element: Element) -> usize {
+    pub(crate) fn last(&self, element: TexelElement) -> usize {
         let Strides { start, element: step, row, slice } = self.strides;
         let [width, height, depth] = self.size;
         let side = element.side();
@@ -159,7 +159,12 @@ impl LevelPlace {
 
 /// Returns a level of an image. The bytes end with zeros that are not part of memory, as [`Images`](crate::images::Images)
 /// provides them.
-pub(crate) fn level(bytes: &Arc<Vec<u8>>, place: LevelPlace, element: Element, select: [Select; 4]) -> Level {
+pub(crate) fn level(
+    bytes: &Arc<Vec<u8>>,
+    place: LevelPlace,
+    element: TexelElement,
+    select: [Select; 4],
+) -> Level {
     let [width, height, depth] = place.size.map(|size| size as u32);
     let elements = || {
         let channels = element.channels(select).filter(|_| place.last(element) <= place.end)?;
@@ -173,7 +178,7 @@ pub(crate) fn level(bytes: &Arc<Vec<u8>>, place: LevelPlace, element: Element, s
 }
 
 /// Returns the texels of a level, one by one: the plain version of [`Elements`].
-fn decoded(bytes: &[u8], place: LevelPlace, element: Element, select: [Select; 4]) -> Vec<[u32; 4]> {
+fn decoded(bytes: &[u8], place: LevelPlace, element: TexelElement, select: [Select; 4]) -> Vec<[u32; 4]> {
     let [width, height, depth] = place.size;
     let side = element.side();
     let mut texels = vec![[0; 4]; width * height * depth];
@@ -255,7 +260,7 @@ mod tests {
                     *number = Number::Unorm;
                 }
             }
-            let element = Element::Plain(format);
+            let element = TexelElement::Plain(format);
             let size = [(); 3].map(|()| 1 + random.below(9) as usize);
             let row = size[0] * element.bytes() + random.below(7) as usize;
             let slice = row * size[1] + random.below(7) as usize;
@@ -279,7 +284,7 @@ mod tests {
     #[test]
     fn blocks_fill_levels_of_any_size() {
         let bytes: Arc<Vec<u8>> = Arc::new((0..64u8).map(|at| at.wrapping_mul(5)).chain([0; 16]).collect());
-        let element = Element::Block { block: Block::Color, srgb: false };
+        let element = TexelElement::Block { block: Block::Color, srgb: false };
         let strides = Strides { start: 0, element: 8, row: 16, slice: 32 };
         let level = level(&bytes, LevelPlace { size: [7, 5, 2], strides, end: 64 }, element, Select::ALL);
         assert!(matches!(level.texels, Texels::Later(_)));

@@ -9,7 +9,7 @@ use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Kind, Shape, Window};
 use crate::setup::{PIXEL, Quad};
-use crate::state::{Batch, Column, Draw, Fragments, ReadColumns};
+use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 
 /// Quads whose weights are kept at a time.
 const QUADS: usize = 64;
@@ -219,6 +219,7 @@ impl Default for Weights {
 /// Adds the lanes of a primitive's quads to a batch.
 pub(crate) struct Append<'a> {
     pub(crate) batch: &'a mut Batch,
+    pub(crate) weights: &'a mut Weights,
     pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
@@ -230,7 +231,7 @@ pub(crate) struct Append<'a> {
 
 /// Makes room for `lanes` more words, and returns it by quads.
 #[inline(always)]
-fn more(column: &mut Column, lanes: usize) -> &mut [[u32; 4]] {
+fn more(column: &mut LaneColumn, lanes: usize) -> &mut [[u32; 4]] {
     let column = Arc::make_mut(column);
     let before = column.len();
     column.resize(before + lanes, 0);
@@ -253,8 +254,8 @@ impl Task for Append<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
-        let Append { batch, slopes, quads, draw, reads, inputs } = self;
-        let Batch { fragments: all, weights, .. } = batch;
+        let Append { batch, weights, slopes, quads, draw, reads, inputs } = self;
+        let all = &mut batch.fragments;
         all.lanes += 4 * quads.len();
         all.quads.extend_from_slice(quads);
         all.fronts.resize(all.quads.len(), slopes.front);

@@ -8,7 +8,7 @@ use reconverge_simt::vram::Vram;
 
 use crate::format::Number;
 use crate::setup::Quad;
-use crate::state::{Column, CopiedTexels, Draw, Target};
+use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 
 /// A draw that copies bytes.
 #[derive(Debug)]
@@ -83,7 +83,7 @@ impl ByteRows {
     pub(crate) fn copy(
         &self,
         quads: &[Quad],
-        inputs: impl FnOnce(&[Quad]) -> Vec<[Column; 4]>,
+        inputs: impl FnOnce(&[Quad]) -> Vec<[LaneColumn; 4]>,
         memory: Vram<'_>,
     ) -> Option<u64> {
         // Quads side by side that are covered as a whole, and others one by one.
@@ -131,7 +131,7 @@ impl ByteRows {
     /// Returns the texels of pixels from (x, y) on, of which the first and last are at these lanes.
     fn run(
         &self,
-        inputs: &[[Column; 4]],
+        inputs: &[[LaneColumn; 4]],
         ends: [usize; 2],
         (x, y): (i32, i32),
         pixels: usize,

@@ -13,7 +13,7 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::bands;
-use crate::columns::{Append, Slopes};
+use crate::columns::{Append, Slopes, Weights};
 use crate::copy::ByteRows;
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
@@ -121,6 +121,7 @@ pub(crate) fn run<P: FragmentProgram>(
         stippled: 0,
         by_columns: level.filter(|_| one_sample),
         slopes: Slopes::default(),
+        weights: Box::default(),
         quads: Vec::new(),
         copied,
         merge,
@@ -172,6 +173,7 @@ struct Pipeline<'a, P> {
     by_columns: Option<Level>,
     /// The primitive that is filled by columns, and its quads.
     slopes: Slopes,
+    weights: Box<Weights>,
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
@@ -474,7 +476,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let draw = self.draw;
         let inputs = |quads: &[Quad]| {
             let mut ends = Batch::new(draw);
-            level.run(Append { batch: &mut ends, slopes, quads, draw, reads: 0, inputs: true });
+            let (batch, weights) = (&mut ends, &mut *self.weights);
+            level.run(Append { batch, weights, slopes, quads, draw, reads: 0, inputs: true });
             ends.fragments.inputs
         };
         let Some(passed) = copied.copy(quads, inputs, self.memory) else { return Ok(false) };
@@ -491,12 +494,28 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let reads = self.reads.position | u8::from(tested) << 2;
         self.batch.starts.push(self.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
-            level.run(Append { batch: &mut self.batch, slopes, quads, draw, reads, inputs });
+            level.run(Append {
+                batch: &mut self.batch,
+                weights: &mut self.weights,
+                slopes,
+                quads,
+                draw,
+                reads,
+                inputs,
+            });
             return;
         }
         let piece = |quads: &[Quad]| {
-            let mut piece = Batch::new(draw);
-            level.run(Append { batch: &mut piece, slopes, quads, draw, reads, inputs });
+            let (mut piece, mut weights) = (Batch::new(draw), Box::default());
+            level.run(Append {
+                batch: &mut piece,
+                weights: &mut weights,
+                slopes,
+                quads,
+                draw,
+                reads,
+                inputs,
+            });
             piece
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());

@@ -392,19 +392,19 @@ fn fractions(depths: &Floats) -> Words {
 }
 
 /// Where depth and stencil are in a word: the lowest bit, and how many.
-struct Layout {
+struct WordLayout {
     depth: (u32, u32),
     stencil: (u32, u32),
 }
 
-impl Layout {
-    fn of(format: DepthFormat) -> Layout {
+impl WordLayout {
+    fn of(format: DepthFormat) -> WordLayout {
         let (depth, stencil) = match format {
             DepthFormat::StencilUnorm24 => ((8, 24), (0, 8)),
             DepthFormat::Unorm24 => ((0, 24), (24, 8)),
             DepthFormat::Unorm16 | DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
         };
-        Layout { depth, stencil }
+        WordLayout { depth, stencil }
     }
 }
 
@@ -553,7 +553,7 @@ impl Band<'_> {
             Depth::Test { cells, format, tests } => {
                 let places = cells.places(group, live);
                 let stored = cells.load(&places, live);
-                let layout = Layout::of(*format);
+                let layout = WordLayout::of(*format);
                 let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], [0; LANES]);
                 if let Some(compare) = tests.depth {
                     let depths = row(depths, first, group, &mut room);

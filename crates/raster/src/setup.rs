@@ -60,7 +60,7 @@ pub(crate) fn bounded(fixed: f64) -> i64 {
 /// Four pixels: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1), with x and y even.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quad {
-    /// Column of the first.
+    /// LaneColumn of the first.
     pub x: i32,
     /// Row of the first.
     pub y: i32,

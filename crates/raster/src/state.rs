@@ -7,7 +7,6 @@ use reconverge_simt::texture::elements::Elements;
 
 use crate::blend::{Blend, LogicOp};
 use crate::clip::Clip;
-use crate::columns::Weights;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::Format;
 use crate::interpolate::Input;
@@ -285,7 +284,7 @@ impl Draw {
 pub type LaneWords = Vec<u32>;
 
 /// A word of each lane, which a program may keep while it runs.
-pub type Column = Arc<LaneWords>;
+pub type LaneColumn = Arc<LaneWords>;
 
 /// Fragments to shade: whole quads, four lanes each, in the order of [`Quad`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -293,10 +292,10 @@ pub struct Fragments {
     /// How many lanes.
     pub lanes: usize,
     /// For each of [`Draw::inputs`] the columns of x, y, z and w, as bits. A column that [`ReadColumns`] leaves out is empty.
-    pub inputs: Vec<[Column; 4]>,
+    pub inputs: Vec<[LaneColumn; 4]>,
     /// x and y of the pixel's centre, depth, and clip-space w, as bits of floats. Of x, y and w, a column that [`ReadColumns`]
     /// leaves out is empty.
-    pub positions: [Column; 4],
+    pub positions: [LaneColumn; 4],
     /// The quads. Lanes that are not covered only help with differences.
     pub quads: Vec<Quad>,
     /// Whether the front of each quad's primitive is seen.
@@ -340,7 +339,7 @@ impl Fragments {
 }
 
 /// Columns lane by lane, with zeros for columns that are empty.
-pub fn interleaved(columns: &[Column; 4], lanes: usize) -> Vec<[u32; 4]> {
+pub fn interleaved(columns: &[LaneColumn; 4], lanes: usize) -> Vec<[u32; 4]> {
     let mut all = vec![[0; 4]; lanes];
     for (chan, column) in columns.iter().enumerate() {
         all.iter_mut().zip(&**column).for_each(|(values, word)| values[chan] = *word);
@@ -447,8 +446,6 @@ pub(crate) struct Batch {
     pub(crate) depths: Vec<f32>,
     /// The lane with which each primitive begins. No pixel is twice among the lanes of one.
     pub(crate) starts: Vec<usize>,
-    /// Room for the weights of some quads.
-    pub(crate) weights: Box<Weights>,
 }
 
 impl Batch {
@@ -464,7 +461,7 @@ impl Batch {
         for column in inputs.iter_mut().flatten().chain(positions) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),
-                None => *column = Column::default(),
+                None => *column = LaneColumn::default(),
             }
         }
         fronts.clear();

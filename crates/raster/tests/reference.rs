@@ -7,8 +7,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Column, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample, Offset,
-    Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range, draw_with,
+    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords, Multisample,
+    Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range,
+    draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -332,7 +333,7 @@ fn plain(column: &[u32]) -> LaneWords {
 }
 
 /// Where two lists of columns first differ.
-fn difference(found: &[[Column; 4]], known: &[[Column; 4]]) -> Option<(usize, usize, u32, u32)> {
+fn difference(found: &[[LaneColumn; 4]], known: &[[LaneColumn; 4]]) -> Option<(usize, usize, u32, u32)> {
     found.iter().flatten().zip(known.iter().flatten()).enumerate().find_map(|(column, (found, known))| {
         assert_eq!(found.len(), known.len(), "column {column}");
         let mut lanes = plain(found).into_iter().zip(plain(known)).enumerate();

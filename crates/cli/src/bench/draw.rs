@@ -25,7 +25,7 @@ const SOFTWARE: [&str; 2] = ["llvmpipe", "softpipe"];
 
 /// A load, as the library lists it.
 #[derive(Deserialize)]
-struct Load {
+struct ListedLoad {
     name: String,
     about: String,
     /// The unit of its work, and how many a frame has.
@@ -37,7 +37,7 @@ struct Load {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Printed {
-    loads: Vec<Load>,
+    loads: Vec<ListedLoad>,
     renderer: String,
     /// Processor time and wall time of each frame, in seconds.
     processor: Vec<f64>,
@@ -117,10 +117,10 @@ pub(super) fn run(args: &Bench) -> Result<Answer> {
 }
 
 /// Returns the loads that the arguments choose.
-fn wanted(args: &Bench, loads: Vec<Load>) -> Result<Vec<Load>> {
+fn wanted(args: &Bench, loads: Vec<ListedLoad>) -> Result<Vec<ListedLoad>> {
     let Some(name) = args.kernel.as_deref() else { return Ok(loads) };
     let names: Vec<String> = loads.iter().map(|load| load.name.clone()).collect();
-    let chosen: Vec<Load> = loads.into_iter().filter(|load| load.name == name).collect();
+    let chosen: Vec<ListedLoad> = loads.into_iter().filter(|load| load.name == name).collect();
     if chosen.is_empty() {
         let meant = closest(name, names.iter().map(String::as_str));
         let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
@@ -129,8 +129,8 @@ fn wanted(args: &Bench, loads: Vec<Load>) -> Result<Vec<Load>> {
     Ok(chosen)
 }
 
-fn list(loads: &[Load], json: bool) {
-    let entry = |load: &Load| serde_json::json!({ "load": load.name, "about": load.about });
+fn list(loads: &[ListedLoad], json: bool) {
+    let entry = |load: &ListedLoad| serde_json::json!({ "load": load.name, "about": load.about });
     if json {
         crate::messages::answer_json(
             &serde_json::json!({ "loads": loads.iter().map(entry).collect::<Vec<_>>() }),
@@ -178,7 +178,7 @@ type Turn<'a> = BTreeMap<(&'a str, u16), [f64; 2]>;
 
 /// Runs a load on every renderer in turn, as often as asked. Every other turn goes through the renderers backwards.
 fn measure(
-    load: &Load,
+    load: &ListedLoad,
     args: &Bench,
     software: &Setup,
     renderers: &[Renderer],
@@ -235,7 +235,7 @@ fn head(renderers: &[Renderer]) {
     say!("{:<15} {:<10} {:>7}{}", "load", "ns for a", "threads", columns.join(""));
 }
 
-fn print_row(load: &Load, threads: u16, renderers: &[Renderer], measured: &[Measured]) {
+fn print_row(load: &ListedLoad, threads: u16, renderers: &[Renderer], measured: &[Measured]) {
     let column = |renderer: &Renderer| {
         let found = measured.iter().find(|entry| entry.renderer == renderer.name && entry.threads == threads);
         let Some(Measured { ns, times, speedup, .. }) = found else { return String::new() };

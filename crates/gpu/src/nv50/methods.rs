@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use reconverge_isa::word;
 
-use crate::register::{Register as Method, Table, ignored};
+use crate::register::{Register as Method, RegisterTable, ignored};
 
 /// Methods that are read, by name.
 macro_rules! methods {
@@ -342,8 +342,8 @@ impl Object {
 
     /// The methods at an address, if they are known.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
-        static TABLES: LazyLock<[Table; 3]> = LazyLock::new(|| {
-            [Object::Tesla, Object::TwoD, Object::M2mf].map(|object| Table::new(&object.methods()))
+        static TABLES: LazyLock<[RegisterTable; 3]> = LazyLock::new(|| {
+            [Object::Tesla, Object::TwoD, Object::M2mf].map(|object| RegisterTable::new(&object.methods()))
         });
         TABLES[self as usize].get(method)
     }

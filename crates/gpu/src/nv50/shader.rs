@@ -76,7 +76,7 @@ pub(super) struct Shader {
 }
 
 /// Programs of draws before.
-pub(super) type Programs = Kept<Key, Program>;
+pub(super) type Programs = Kept<Key, KeptProgram>;
 
 /// What decoding a program depends on.
 #[derive(Clone, Debug)]
@@ -90,7 +90,7 @@ pub(super) struct Key {
 
 /// A program, decoded.
 #[derive(Clone, Debug)]
-pub(super) struct Program {
+pub(super) struct KeptProgram {
     words: Arc<[u32]>,
     code: Arc<Code>,
     reads: BTreeSet<Read>,
@@ -130,7 +130,7 @@ impl Shader {
             let words: Arc<[u32]> = found.words.as_slice().into();
             let code = Code::of(&words, start, (stage, chip), &found.insts);
             let Found { reads, constants, local_bytes, is_special, .. } = found;
-            let program = Program {
+            let program = KeptProgram {
                 words: words.clone(),
                 code: Arc::new(code),
                 reads,

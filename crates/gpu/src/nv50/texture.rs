@@ -15,7 +15,7 @@ use super::format;
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
 use super::surface::{Layout, TileMode};
-use crate::texels::{self, Element, LevelPlace, Select};
+use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// Bytes of an entry.
 const ENTRY: usize = 32;
@@ -121,11 +121,11 @@ impl Words {
 ///
 /// # Errors
 /// A format that is not known, by its number.
-fn element(words: &Words) -> Result<Element, String> {
+fn element(words: &Words) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    let block = |block: Block| Element::Block { block, srgb: words.srgb };
+    let block = |block: Block| TexelElement::Block { block, srgb: words.srgb };
     Ok(match words.format {
-        SHARED_EXPONENT => Element::SharedExponent,
+        SHARED_EXPONENT => TexelElement::SharedExponent,
         0x24 => block(Block::Color),
         0x25 => block(Block::ExplicitAlpha),
         0x26 => block(Block::InterpolatedAlpha),
@@ -140,7 +140,7 @@ fn element(words: &Words) -> Result<Element, String> {
                 number => number,
             };
             let numbers = std::array::from_fn(number);
-            Element::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
+            TexelElement::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
         }
     })
 }
@@ -166,7 +166,7 @@ impl Stored {
         &self,
         bytes: &Arc<Vec<u8>>,
         (end, stride): (usize, usize),
-        element: Element,
+        element: TexelElement,
         select: [Select; 4],
     ) -> Level {
         let (count, side) = (element.bytes(), element.side());

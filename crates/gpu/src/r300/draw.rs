@@ -10,7 +10,7 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Column, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords,
+    Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
     Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
@@ -620,7 +620,7 @@ impl Routes {
     fn temporaries(&self, fragments: &Fragments) -> Vec<Columns> {
         let one = 1f32.to_bits();
         let everywhere = |word: u32| Arc::new(vec![word; fragments.lanes]);
-        let components = |source: &Source| -> [Column; 4] {
+        let components = |source: &Source| -> [LaneColumn; 4] {
             match *source {
                 Source::Coordinates(all) => all.map(|component| match component {
                     Component::Input(input, channel) => fragments.inputs[input][channel].clone(),
@@ -644,17 +644,22 @@ impl Routes {
                     })
                 }
                 Source::NoColor { format } => formatted(format, one).map(|component| match component {
-                    Component::Input(..) => Column::default(),
+                    Component::Input(..) => LaneColumn::default(),
                     Component::Bits(bits) => everywhere(bits),
                 }),
                 Source::Position => {
                     let [x, y, ..] = &fragments.positions;
-                    [x.clone(), y.clone(), Column::default(), Column::default()]
+                    [x.clone(), y.clone(), LaneColumn::default(), LaneColumn::default()]
                 }
                 Source::Side => {
                     let sides =
                         (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { 0 } else { one });
-                    [Arc::new(sides.collect()), Column::default(), Column::default(), Column::default()]
+                    [
+                        Arc::new(sides.collect()),
+                        LaneColumn::default(),
+                        LaneColumn::default(),
+                        LaneColumn::default(),
+                    ]
                 }
             }
         };

@@ -20,6 +20,7 @@ mod draw;
 mod format;
 mod packet;
 mod program;
+mod programs;
 mod registers;
 mod shader;
 mod state;

@@ -15,6 +15,7 @@ use reconverge_r500::pvs::launch::{Environment, Input, Launch, LaunchError, RunE
 use reconverge_r500::pvs::run::Loaded;
 use reconverge_simt::Options;
 
+use super::programs::DecodedFrom;
 use super::registers::{self as reg, *};
 use super::state::{PVS_CONSTANTS, State, fields};
 use super::vertex::{VECTORS, Vectors};
@@ -26,18 +27,10 @@ use crate::observe::{ChipProgram, Machine, Rows};
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
-/// What decoding a program depends on.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key {
-    words: Arc<[u32]>,
-    registers: Registers,
-    options: Options,
-}
-
 /// The vertex program with its constants; it runs on any number of vertices.
 pub(super) struct VertexProgram {
     chip: Chip,
-    key: Key,
+    key: DecodedFrom,
     loaded: Loaded,
     options: Options,
 }
@@ -64,11 +57,12 @@ impl VertexProgram {
             false => words.into(),
             true => watch.program(chip_program(chip, words, &registers)).words.into(),
         };
-        let alike = |key: &Key| key.options == options && *key.words == *words && key.registers == registers;
+        let alike =
+            |key: &DecodedFrom| key.options == options && *key.words == *words && *key.registers == registers;
         let load = || {
             let program = chip_program(chip, &words, &registers).program();
             let loaded = Loaded::new(&program, &Arc::default(), &options)?;
-            let key = Key { words: (*words).into(), registers, options };
+            let key = DecodedFrom { words: (*words).into(), first: 0, registers: registers.into(), options };
             Ok::<_, LaunchError>((key, loaded))
         };
         let found = programs.get(alike, load).map(|(key, loaded)| (key.clone(), loaded.clone()));
@@ -136,11 +130,11 @@ impl VertexProgram {
     }
 }
 
-/// Registers that a program runs by: four, and three for each descriptor, zeros if it has no operation.
-type Registers = [u32; 4 + 3 * DESCRIPTORS];
+/// VertexRegisters that a program runs by: four, and three for each descriptor, zeros if it has no operation.
+type VertexRegisters = [u32; 4 + 3 * DESCRIPTORS];
 
 /// The slots of the program, and the registers that it runs by.
-fn program(state: &mut State) -> (Range<usize>, Registers) {
+fn program(state: &mut State) -> (Range<usize>, VertexRegisters) {
     let code = fields!(state, PvsCodeCntl0, state.word(reg::VAP_PVS_CODE_CNTL_0));
     let flow = state.word(reg::VAP_PVS_FLOW_CNTL_OPC);
     let mut registers = [0; _];
@@ -165,7 +159,7 @@ fn used(flow: u32) -> impl Iterator<Item = Option<usize>> {
     (0..DESCRIPTORS).map(move |number| (flow >> (2 * number) & 3 != 0).then_some(number))
 }
 
-fn chip_program(chip: Chip, words: &[u32], registers: &Registers) -> ChipProgram {
+fn chip_program(chip: Chip, words: &[u32], registers: &[u32]) -> ChipProgram {
     let (first, descriptors) = registers.split_at(4);
     let names = ["CODE_CNTL_0", "CODE_CNTL_1", "CONST_CNTL", "FLOW_CNTL_OPC"];
     let named = names.iter().zip(first).map(|(name, word)| (format!("VAP_PVS_{name}"), *word));

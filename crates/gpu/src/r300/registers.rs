@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use reconverge_isa::word;
 
 pub(super) use crate::register::Register;
-use crate::register::{Table, addresses, ignored};
+use crate::register::{RegisterTable, addresses, ignored};
 
 addresses! {
     SE_VPORT_XSCALE = 0x1d98 * 6;
@@ -153,7 +153,7 @@ const IGNORED: &[Register] = &[
 
 /// The register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&[READ, IGNORED]));
+    static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
 }
 

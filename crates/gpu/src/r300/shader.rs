@@ -18,6 +18,7 @@ use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
 use super::copied::texel_read;
+use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers as reg;
 use super::state::State;
 use super::texture::{self, Images};
@@ -41,10 +42,10 @@ const REGISTERS: [(u32, &str); 6] = [
 /// Integer constants.
 const INTEGERS: usize = 32;
 
-/// Registers that a program runs by: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
-type Registers = [u32; REGISTERS.len() + INTEGERS + 2];
+/// FragmentRegisters that a program runs by: those of [`REGISTERS`], the integer constants, the boolean ones and FG_DEPTH_SRC.
+type FragmentRegisters = [u32; REGISTERS.len() + INTEGERS + 2];
 
-fn registers(state: &State) -> Registers {
+fn registers(state: &State) -> FragmentRegisters {
     let named = REGISTERS.iter().map(|(address, _)| state.word(*address));
     let integers = (0..INTEGERS).map(|at| state.nth(reg::US_FC_INT_CONST_0, at));
     let last = [reg::US_FC_BOOL_CONST, reg::FG_DEPTH_SRC].map(|address| state.word(address));
@@ -54,38 +55,17 @@ fn registers(state: &State) -> Registers {
 }
 
 /// The registers with their names in the machine.
-fn named(registers: &Registers) -> Vec<(String, u32)> {
+fn named(registers: &[u32]) -> Vec<(String, u32)> {
     let names = REGISTERS.iter().map(|(_, name)| (*name).to_owned());
     let integers = (0..INTEGERS).map(|at| format!("US_FC_INT_CONST_{at}"));
     let last = ["US_FC_BOOL_CONST", "FG_DEPTH_SRC"].map(str::to_owned);
     names.chain(integers).chain(last).zip(registers.iter().copied()).collect()
 }
 
-/// What decoding a program depends on.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Key {
-    words: Arc<[u32]>,
-    /// The slot of the first word.
-    first: usize,
-    registers: Registers,
-    options: Options,
-}
-
-/// A program of draws before.
-#[derive(Clone, Debug)]
-pub(super) struct Program {
-    /// The constants that it reads.
-    constants: Vec<u8>,
-    /// Without constants and textures.
-    decoded: Loaded,
-    /// Lowered for textures, without constants.
-    lowered: Kept<Arc<Environment>, Loaded>,
-}
-
 /// The fragment program with all that it reads; it runs on any number of lanes.
 pub(super) struct Shader {
     chip: Chip,
-    key: Key,
+    key: DecodedFrom,
     loaded: Loaded,
     options: Options,
 }
@@ -119,21 +99,23 @@ impl Shader {
             false => words.into(),
             true => watch.program(chip_program(chip, words, first, &registers)).words.into(),
         };
-        let alike = |key: &Key| {
-            (key.first, key.options) == (first, options) && *key.words == *words && key.registers == registers
+        let alike = |key: &DecodedFrom| {
+            (key.first, key.options) == (first, options)
+                && *key.words == *words
+                && *key.registers == registers
         };
         let hardware = Hardware { group_width: chip.group_width, ..Hardware::default() };
         let bare = Environment { constants: Vec::new(), textures, hardware };
         let load = || {
-            let key = Key { words: (*words).into(), first, registers, options };
+            let key = DecodedFrom { words: (*words).into(), first, registers: registers.into(), options };
             let program = chip_program(chip, &key.words, first, &registers).program();
             let without = Environment { textures: Vec::new(), ..bare.clone() };
             let decoded = Loaded::new(&program, &without.into(), &options)?;
             let constants = decoded.setup().constants_read();
-            Ok::<_, LaunchError>((key, Program { constants, decoded, lowered: Kept::default() }))
+            Ok::<_, LaunchError>((key, KeptFragmentProgram { constants, decoded, lowered: Kept::default() }))
         };
-        let mut loaded = || -> Result<(Key, Loaded), LaunchError> {
-            let (key, Program { constants, decoded, lowered }) = programs.get(alike, load)?;
+        let mut loaded = || -> Result<(DecodedFrom, Loaded), LaunchError> {
+            let (key, KeptFragmentProgram { constants, decoded, lowered }) = programs.get(alike, load)?;
             let (_, lowered) = lowered.get(
                 |known| known.lowers_alike(&bare),
                 || {
@@ -167,7 +149,7 @@ impl Shader {
         select: [u8; 4],
         input: impl Fn(u8, u8) -> Option<(usize, usize)>,
     ) -> Option<CopiedTexels> {
-        let Key { words, first, registers, .. } = &self.key;
+        let DecodedFrom { words, first, registers, .. } = &self.key;
         let register = |address: u32| {
             let at = REGISTERS.iter().position(|(known, _)| *known == address)?;
             registers.get(at).copied()
@@ -221,7 +203,7 @@ impl Shader {
     }
 }
 
-fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &Registers) -> ChipProgram {
+fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> ChipProgram {
     ChipProgram {
         isa: Isa::R500,
         chip: chip.name,

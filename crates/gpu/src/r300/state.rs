@@ -6,8 +6,8 @@ use std::ops::Range;
 use reconverge_r500::pvs::run::Loaded;
 
 use super::packet::{Kind, Packet};
+use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers::{self as reg, register};
-use super::{program, shader};
 use crate::kept::Kept;
 use crate::unknown::Unknown;
 pub(super) use crate::unknown::fields;
@@ -43,8 +43,8 @@ pub(super) struct State {
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
     /// Programs that were loaded.
-    pub(super) fragment_programs: Kept<shader::Key, shader::Program>,
-    pub(super) vertex_programs: Kept<program::Key, Loaded>,
+    pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
+    pub(super) vertex_programs: Kept<DecodedFrom, Loaded>,
 }
 
 impl Default for State {

@@ -16,7 +16,7 @@ use reconverge_simt::vram::Vram;
 use super::format::{self, Texel};
 use super::registers::{self as reg, *};
 use super::state::{State, fields};
-use crate::texels::{self, Element, LevelPlace, Select};
+use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// Bytes by which the padding of a texture may lie behind the end of its buffer.
 const SLACK: usize = 1 << 20;
@@ -111,8 +111,8 @@ impl Layout {
     /// The image in these bytes, of which `length` are the buffer's, with the components of its texels selected.
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
-            Texel::Plain(format) => (Element::Plain(format), select),
-            Texel::Block(block) => (Element::Block { block, srgb: self.srgb }, select),
+            Texel::Plain(format) => (TexelElement::Plain(format), select),
+            Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
             // The depth is red.
             Texel::Depth => {
                 let depth = select.map(|select| match select {
@@ -120,7 +120,7 @@ impl Layout {
                     Select::Component(_) => Select::Word(0),
                     Select::Word(word) => Select::Word(word),
                 });
-                (Element::Plain(Format::new([8, 24, 0, 0], Number::Unorm)), depth)
+                (TexelElement::Plain(Format::new([8, 24, 0, 0], Number::Unorm)), depth)
             }
         };
         let mut levels = Vec::new();

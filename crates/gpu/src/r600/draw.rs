@@ -9,8 +9,8 @@ use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Column, CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneWords, Multisample,
-    Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
+    CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
@@ -631,7 +631,7 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
-        let mut own: Vec<(u8, [Column; 4])> = Vec::new();
+        let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
             let place = own.iter().position(|(number, _)| *number == gpr);
             place.unwrap_or_else(|| {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use reconverge_isa::word;
 
 pub(super) use crate::register::Register;
-use crate::register::{Table, addresses, ignored};
+use crate::register::{RegisterTable, addresses, ignored};
 
 addresses! {
     CP_STRMOUT_CNTL = 0x8490 * 1;
@@ -190,7 +190,7 @@ const IGNORED: &[Register] = &[
 
 /// The register at a byte address, if it is known.
 pub(super) fn register(address: u32) -> Option<&'static Register> {
-    static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(&[READ, IGNORED]));
+    static TABLE: LazyLock<RegisterTable> = LazyLock::new(|| RegisterTable::new(&[READ, IGNORED]));
     TABLE.get(address)
 }
 

@@ -15,7 +15,7 @@ use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
 use reconverge_r700::texture::Component;
-use reconverge_raster::draw::{Column, CopiedTexels, Draw, Fragments, interleaved};
+use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, LaneColumn, interleaved};
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::vram::Vram;
@@ -266,13 +266,13 @@ impl Shader {
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        registers: &[(u8, &[Column; 4])],
+        registers: &[(u8, &[LaneColumn; 4])],
         recording: &mut Option<Recording>,
         fragments: &Fragments,
     ) -> Result<Outcome, Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
-            let whole = |(gpr, columns): &(u8, &[Column; 4])| input(*gpr, interleaved(columns, lanes));
+            let whole = |(gpr, columns): &(u8, &[LaneColumn; 4])| input(*gpr, interleaved(columns, lanes));
             let inputs = registers.iter().map(whole).collect();
             return self.run(lanes, inputs, recording, Some(fragments));
         }

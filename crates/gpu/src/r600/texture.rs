@@ -13,7 +13,7 @@ use reconverge_simt::texture::{Compare, Filter, Image, MipFilter, Sampler, Shape
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
-use crate::texels::{self, Element, LevelPlace, Select};
+use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// FMT_5_9_9_9_SHAREDEXP.
 const SHARED_EXPONENT: u8 = 0x2b;
@@ -93,22 +93,22 @@ fn block(words: &Words) -> Option<Block> {
 ///
 /// # Errors
 /// A format that is not known, by its number.
-fn element(words: &Words) -> Result<Element, String> {
+fn element(words: &Words) -> Result<TexelElement, String> {
     if let Some(block) = block(words) {
-        return Ok(Element::Block { block, srgb: words.components.srgb });
+        return Ok(TexelElement::Block { block, srgb: words.components.srgb });
     }
     if words.format == SHARED_EXPONENT {
-        return Ok(Element::SharedExponent);
+        return Ok(TexelElement::SharedExponent);
     }
     let format = format::texture(words.format, &words.components);
-    format.map(Element::Plain).ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))
+    format.map(TexelElement::Plain).ok_or_else(|| format!("textures of DATA_FORMAT {:#x}", words.format))
 }
 
 /// A texture and its place in memory.
 struct TextureLayout {
     words: Words,
     shape: Shape,
-    element: Element,
+    element: TexelElement,
     samples: usize,
     /// Memory with all levels.
     range: Range<usize>,

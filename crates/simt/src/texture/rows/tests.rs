@@ -35,7 +35,7 @@ const COMPARES: [Compare; 8] = [
 
 /// The forms of texels.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum ImageForm {
     /// Small numbers, and now and then any bits.
     Words,
     /// Bytes that are fractions, in any order, and 0 and 1.
@@ -46,19 +46,19 @@ enum Form {
     Elements,
 }
 
-const FORMS: [Form; 4] = [Form::Words, Form::Bytes, Form::Fractions, Form::Elements];
+const FORMS: [ImageForm; 4] = [ImageForm::Words, ImageForm::Bytes, ImageForm::Fractions, ImageForm::Elements];
 
 /// The texels of a level.
-fn texels([width, height, depth]: [u32; 3], form: Form, random: &mut Random) -> Texels {
+fn texels([width, height, depth]: [u32; 3], form: ImageForm, random: &mut Random) -> Texels {
     let below = |random: &mut Random, count: usize| random.below(count as u32) as usize;
     let constant = |random: &mut Random| Channel::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() });
     let field = |first: u32, width: u32| Field::new(first as u8, width as u8).expect("a field");
     let (bytes, channels): (usize, [Channel; 4]) = match form {
-        Form::Words => {
+        ImageForm::Words => {
             let words = (0..width * height * depth).map(|_| [(); 4].map(|()| number(random)));
             return Texels::Words(words.collect());
         }
-        Form::Bytes => {
+        ImageForm::Bytes => {
             let bytes = 1 + below(random, 4);
             let channel = |_| match random.once_in(4) {
                 true => constant(random),
@@ -66,7 +66,7 @@ fn texels([width, height, depth]: [u32; 3], form: Form, random: &mut Random) -> 
             };
             (bytes, std::array::from_fn(channel))
         }
-        Form::Fractions => {
+        ImageForm::Fractions => {
             let channel = |_| match random.once_in(4) {
                 true => constant(random),
                 false => {
@@ -76,7 +76,7 @@ fn texels([width, height, depth]: [u32; 3], form: Form, random: &mut Random) -> 
             };
             (4, std::array::from_fn(channel))
         }
-        Form::Elements => {
+        ImageForm::Elements => {
             let bytes = 1 + below(random, 16);
             let most = 8 * bytes as u32;
             // A field of `least` to `width` bits, if the element has as many.
