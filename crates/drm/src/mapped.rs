@@ -1,5 +1,5 @@
-//! The mappings of buffers that the program has, so that [`Memory`](crate::memory::Memory) finds the pages that nobody else
-//! sees.
+//! The mappings of buffers that the program has. [`Memory`](crate::memory::Memory) uses the pages of a buffer again if there is
+//! none.
 //!
 //! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
 //! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.

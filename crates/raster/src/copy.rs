@@ -26,7 +26,7 @@ pub(crate) struct ByteRows {
 
 /// Pixels side by side that are copied from texels side by side.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+struct PixelRun {
     /// The place of the first texel among the bytes of the level.
     from: usize,
     /// The place of the first pixel in memory.
@@ -78,7 +78,7 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of quads, and returns how many there are. Returns `None`, and copies nothing, if some pixel is not
+    /// Copies the pixels of quads, and returns their number. Returns `None`, and copies nothing, if some pixel is not
     /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are affine.
     pub(crate) fn copy(
         &self,
@@ -121,7 +121,7 @@ impl ByteRows {
         let end = self.end.min(memory.len());
         runs.iter().all(|run| run.to + run.pixels * ELEMENT <= end).then_some(())?;
         let mut row = Vec::new();
-        for Run { from, to, pixels } in &runs {
+        for PixelRun { from, to, pixels } in &runs {
             let texels = self.texels.elements.bytes().get(*from..from + pixels * ELEMENT)?;
             memory.write(*to, self.arranged(texels, &mut row));
         }
@@ -135,7 +135,7 @@ impl ByteRows {
         ends: [usize; 2],
         (x, y): (i32, i32),
         pixels: usize,
-    ) -> Option<Run> {
+    ) -> Option<PixelRun> {
         let value = |(input, chan): (usize, usize), lane: usize| {
             inputs.get(input)?[chan].get(lane).map(|word| f32::from_bits(*word))
         };
@@ -161,7 +161,7 @@ impl ByteRows {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         (x + pixels <= self.size[0] && y < self.size[1]).then_some(())?;
         let to = self.start + y * self.stride + x * ELEMENT;
-        Some(Run { from: elements.strides().place(first[0], first[1], 0), to, pixels })
+        Some(PixelRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
     /// Returns texels as elements of the target. `row` is room.

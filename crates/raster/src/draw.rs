@@ -177,7 +177,7 @@ struct Pipeline<'a, P> {
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
-    /// What copies rows of bytes, as long as that is all that the draw does.
+    /// The copy of rows of bytes that the draw is, unless a primitive has shown that it is not.
     copied: Option<ByteRows>,
 }
 

@@ -395,7 +395,7 @@ pub struct CopiedTexels {
     pub size: [u32; 2],
     /// Input and component of both coordinates.
     pub coordinates: [(usize, usize); 2],
-    /// From coordinates to texels.
+    /// The factor by which coordinates become numbers of texels.
     pub factor: [f32; 2],
     /// Inputs and components that the program only rounds to whole numbers, which must be 0.
     pub zeros: Vec<(usize, usize)>,

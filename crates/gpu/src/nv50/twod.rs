@@ -69,7 +69,7 @@ impl Surface {
         self.start..self.start.saturating_add(last).saturating_add(self.bytes())
     }
 
-    /// The elements of a row that are inside of the surface, of `count` from `x` on: their numbers among these.
+    /// Returns which of `count` elements of a row, from `x` on, are inside of the surface.
     fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
         if usize::try_from(y).is_ok_and(|y| y < self.height) {
             let width = i64::try_from(self.width).unwrap_or(i64::MAX);
@@ -78,7 +78,7 @@ impl Surface {
         0..0
     }
 
-    /// Bytes of elements from one that is inside on, which lie one behind another: their place, and how many there are.
+    /// Returns the place of an element that is inside, and the number of contiguous bytes from there on.
     fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
         Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
     }
@@ -141,7 +141,7 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
     blit_as(state, unknown, memory, true);
 }
 
-/// [`blit`], by rows where that is possible and allowed.
+/// Implements [`blit`]. It copies rows if it can and `rows` allows it, otherwise pixels.
 fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
@@ -302,7 +302,7 @@ mod tests {
     /// Bytes of memory.
     const MEMORY: usize = 1 << 16;
 
-    /// Sets the methods of a surface of four bytes an element.
+    /// Sets the methods of a surface whose elements have four bytes.
     fn surface(state: &mut State, base: u32, random: &mut Random, start: u32) {
         let linear = random.once_in(2);
         let (width, height) = (1 + random.below(40), 1 + random.below(30));

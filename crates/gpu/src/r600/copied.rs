@@ -31,7 +31,7 @@ pub(super) struct TexelRead {
 
 /// A value of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Value {
+enum Computed {
     /// A component of a register at the start.
     Input(u8, u8),
     /// The whole number below it.
@@ -53,15 +53,15 @@ const GROUPS: usize = 8;
 
 /// Values of registers, and of the group before.
 struct Values {
-    registers: Vec<((u8, u8), Value)>,
-    vector: [Value; 4],
-    scalar: Value,
+    registers: Vec<((u8, u8), Computed)>,
+    vector: [Computed; 4],
+    scalar: Computed,
     texel: Option<TexelRead>,
 }
 
 /// Returns the texel that a program exports, if that is all that it does.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
-    let unknown = Value::Unknown;
+    let unknown = Computed::Unknown;
     let mut values = Values { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
@@ -97,28 +97,28 @@ fn is_plain(control: &Control) -> bool {
 }
 
 impl Values {
-    fn of(&self, gpr: u8, chan: u8) -> Value {
+    fn of(&self, gpr: u8, chan: u8) -> Computed {
         let known = self.registers.iter().rev().find(|(place, _)| *place == (gpr, chan));
-        known.map_or(Value::Input(gpr, chan), |(_, value)| *value)
+        known.map_or(Computed::Input(gpr, chan), |(_, value)| *value)
     }
 
-    fn source(&self, source: &Source) -> Value {
+    fn source(&self, source: &Source) -> Computed {
         if source.rel || source.abs || source.neg {
-            return Value::Unknown;
+            return Computed::Unknown;
         }
         match source.operand {
             Operand::Gpr { gpr, chan } => self.of(gpr, chan),
-            Operand::Value(word) => Value::Word(word),
+            Operand::Value(word) => Computed::Word(word),
             Operand::Previous(chan) => self.vector[usize::from(chan & 3)],
             Operand::PreviousScalar => self.scalar,
-            Operand::Kcache { .. } | Operand::ConstantFile { .. } => Value::Unknown,
+            Operand::Kcache { .. } | Operand::ConstantFile { .. } => Computed::Unknown,
         }
     }
 
     /// Computes a group; `None` if it does more than that.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
-        let results: Vec<Value> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
-        (self.vector, self.scalar) = ([Value::Unknown; 4], Value::Unknown);
+        let results: Vec<Computed> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
+        (self.vector, self.scalar) = ([Computed::Unknown; 4], Computed::Unknown);
         for (op, value) in group.ops.iter().zip(results) {
             match op.slot {
                 TRANS => self.scalar = value,
@@ -131,7 +131,7 @@ impl Values {
         Some(())
     }
 
-    fn result(&self, op: &AluOp) -> Option<Value> {
+    fn result(&self, op: &AluOp) -> Option<Computed> {
         let computes = match op.opcode.meaning {
             Meaning::Nothing
             | Meaning::Float1(_)
@@ -150,15 +150,15 @@ impl Values {
         };
         let plain = op.pred_sel.is_none() && !op.dst_rel && !op.update_pred && !op.update_execute_mask;
         (computes && plain).then_some(())?;
-        let [first] = op.read() else { return Some(Value::Unknown) };
+        let [first] = op.read() else { return Some(Computed::Unknown) };
         let modified = op.omod != 1. || op.clamp;
         Some(match (op.opcode.name, self.source(first)) {
-            _ if modified => Value::Unknown,
+            _ if modified => Computed::Unknown,
             ("MOV", value) => value,
-            ("FLOOR", Value::Input(gpr, chan)) => Value::Below(gpr, chan),
-            ("FLT_TO_INT", Value::Below(gpr, chan)) => Value::Whole { gpr, chan, below: true },
-            ("FLT_TO_INT", Value::Input(gpr, chan)) => Value::Whole { gpr, chan, below: false },
-            _ => Value::Unknown,
+            ("FLOOR", Computed::Input(gpr, chan)) => Computed::Below(gpr, chan),
+            ("FLT_TO_INT", Computed::Below(gpr, chan)) => Computed::Whole { gpr, chan, below: true },
+            ("FLT_TO_INT", Computed::Input(gpr, chan)) => Computed::Whole { gpr, chan, below: false },
+            _ => Computed::Unknown,
         })
     }
 
@@ -170,26 +170,26 @@ impl Values {
         (plain && self.texel.is_none()).then_some(())?;
         let component = |sel: Sel| match sel {
             Sel::X | Sel::Y | Sel::Z | Sel::W => self.of(fetch.src_gpr, sel as u8),
-            Sel::ZERO => Value::Word(0),
-            Sel::ONE | Sel::MASK => Value::Unknown,
+            Sel::ZERO => Computed::Word(0),
+            Sel::ONE | Sel::MASK => Computed::Unknown,
         };
         let along = [component(third.src_sel_x), component(third.src_sel_y)];
         let (axes, level, sampler) = match low.tex_inst {
             TexInst::LD => {
                 let axes = along.map(|value| match value {
-                    Value::Whole { gpr, chan, below: true } => Some((gpr, chan)),
+                    Computed::Whole { gpr, chan, below: true } => Some((gpr, chan)),
                     _ => None,
                 });
                 let level = match component(third.src_sel_w) {
-                    Value::Whole { gpr, chan, .. } => Some((gpr, chan)),
-                    Value::Word(0) => None,
+                    Computed::Whole { gpr, chan, .. } => Some((gpr, chan)),
+                    Computed::Word(0) => None,
                     _ => return None,
                 };
                 (axes, level, None)
             }
             TexInst::SAMPLE | TexInst::SAMPLE_LZ => {
                 let axes = along.map(|value| match value {
-                    Value::Input(gpr, chan) => Some((gpr, chan)),
+                    Computed::Input(gpr, chan) => Some((gpr, chan)),
                     _ => None,
                 });
                 let normalised = high.coord_type_x == CoordType::NORMALIZED;
@@ -202,9 +202,9 @@ impl Values {
         self.texel = Some(TexelRead { resource: low.resource_id, select: Select::ALL, axes, level, sampler });
         for (chan, select) in (0..4).zip(fetch.select) {
             let value = match select {
-                Chosen::Component(component) => Value::Texel(component as u8),
-                Chosen::Zero => Value::Word(0),
-                Chosen::One => Value::Word(1f32.to_bits()),
+                Chosen::Component(component) => Computed::Texel(component as u8),
+                Chosen::Zero => Computed::Word(0),
+                Chosen::One => Computed::Word(1f32.to_bits()),
                 Chosen::Mask => continue,
             };
             self.registers.push(((fetch.dst_gpr, chan), value));
@@ -219,13 +219,13 @@ impl Values {
         let [x, y, z, w] = export.select.map(|select| {
             let value = match select {
                 Chosen::Component(chan) => self.of(export.gpr, chan as u8),
-                Chosen::Zero => Value::Word(0),
-                Chosen::One => Value::Word(1f32.to_bits()),
-                Chosen::Mask => Value::Unknown,
+                Chosen::Zero => Computed::Word(0),
+                Chosen::One => Computed::Word(1f32.to_bits()),
+                Chosen::Mask => Computed::Unknown,
             };
             match value {
-                Value::Texel(component) => Some(Select::Component(component)),
-                Value::Word(word) => Some(Select::Word(word)),
+                Computed::Texel(component) => Some(Select::Component(component)),
+                Computed::Word(word) => Some(Select::Word(word)),
                 _ => None,
             }
         });

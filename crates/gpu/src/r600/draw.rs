@@ -619,7 +619,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        // What is captured is run.
+        // A captured program runs.
         self.recording.is_none().then_some(())?;
         let own = [
             self.control.position_ena.then_some(self.control.position_addr),
