@@ -51,8 +51,8 @@ enum Computed {
 /// The longest program that is looked at, in ALU groups.
 const GROUPS: usize = 8;
 
-/// Values of registers, and of the group before.
-struct Values {
+/// Tracked of registers, and of the group before.
+struct Tracked {
     registers: Vec<((u8, u8), Computed)>,
     vector: [Computed; 4],
     scalar: Computed,
@@ -62,7 +62,7 @@ struct Values {
 /// Returns the texel that a program exports, if that is all that it does.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
     let unknown = Computed::Unknown;
-    let mut values = Values { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
+    let mut values = Tracked { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
@@ -96,7 +96,7 @@ fn is_plain(control: &Control) -> bool {
     (control.cond, control.pop_count) == (Condition::Active, 0)
 }
 
-impl Values {
+impl Tracked {
     fn of(&self, gpr: u8, chan: u8) -> Computed {
         let known = self.registers.iter().rev().find(|(place, _)| *place == (gpr, chan));
         known.map_or(Computed::Input(gpr, chan), |(_, value)| *value)
