@@ -4,7 +4,6 @@
 //! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
 //! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Most mappings on the list. Beyond that, every buffer counts as mapped.
@@ -14,18 +13,12 @@ const MOST: usize = 1024;
 struct Mapping {
     address: AtomicUsize,
     length: AtomicUsize,
-    /// The part of the chip's memory that is mapped.
-    start: AtomicU64,
-    end: AtomicU64,
+    /// The file that is mapped, by its number.
+    file: AtomicU64,
 }
 
 static MAPPINGS: [Mapping; MOST] = [const {
-    Mapping {
-        address: AtomicUsize::new(0),
-        length: AtomicUsize::new(0),
-        start: AtomicU64::new(0),
-        end: AtomicU64::new(0),
-    }
+    Mapping { address: AtomicUsize::new(0), length: AtomicUsize::new(0), file: AtomicU64::new(0) }
 }; MOST];
 
 /// Number of elements of the list that were in use at some time.
@@ -41,17 +34,16 @@ fn used() -> &'static [Mapping] {
     &MAPPINGS[..USED.load(Ordering::Acquire).min(MOST)]
 }
 
-/// Adds a mapping of a part of the chip's memory. Calls are one after another.
-pub(crate) fn add(address: usize, part: &Range<u64>) {
+/// Adds a mapping of a file. Calls are one after another.
+pub(crate) fn add(address: usize, length: usize, file: u64) {
     let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
     let Some(place) = free else {
         FULL.store(true, Ordering::Relaxed);
         return;
     };
     let mapping = &MAPPINGS[place];
-    mapping.length.store((part.end - part.start) as usize, Ordering::Relaxed);
-    mapping.start.store(part.start, Ordering::Relaxed);
-    mapping.end.store(part.end, Ordering::Relaxed);
+    mapping.length.store(length, Ordering::Relaxed);
+    mapping.file.store(file, Ordering::Relaxed);
     mapping.address.store(address, Ordering::Release);
     USED.fetch_max(place + 1, Ordering::Release);
 }
@@ -69,14 +61,12 @@ pub(crate) fn remove(address: usize, length: usize) {
     }
 }
 
-/// Returns whether the program may have a mapping of a range of the chip's memory.
-pub(crate) fn has(range: &Range<u64>) -> bool {
-    let overlaps = |mapping: &Mapping| {
-        let (start, end) = (mapping.start.load(Ordering::Relaxed), mapping.end.load(Ordering::Relaxed));
-        start < range.end && range.start < end
+/// Returns whether the program may have a mapping of a file.
+pub(crate) fn has(file: u64) -> bool {
+    let is_of_file = |mapping: &Mapping| {
+        mapping.address.load(Ordering::Acquire) != 0 && mapping.file.load(Ordering::Relaxed) == file
     };
-    FULL.load(Ordering::Relaxed)
-        || used().iter().any(|mapping| mapping.address.load(Ordering::Acquire) != 0 && overlaps(mapping))
+    FULL.load(Ordering::Relaxed) || used().iter().any(is_of_file)
 }
 
 /// Returns the number of forks so far.

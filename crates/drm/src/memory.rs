@@ -8,8 +8,8 @@
 //! A program that maps a buffer creates a second mapping of the same file. The kernel keeps the pages of a file while a
 //! mapping of it exists. A mapping therefore outlives its buffer, and a new buffer in the same range is a different file.
 //!
-//! If the program has no mapping of a buffer that it closes, the file stays for the next buffer in the same range, filled with
-//! zeros. New pages take 2.4 microseconds each, and zeros 0.2 (Linux 6.18, a virtual machine on an AMD EPYC).
+//! New pages take 2.4 microseconds each, and zeros 0.2 (Linux 6.18, a virtual machine on an AMD EPYC). The file of a buffer
+//! therefore stays, and becomes that of another buffer of the same size once the program has no mapping of it.
 //!
 //! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
 //! cannot close such a file, resize it, or open another one in its place.
@@ -29,18 +29,41 @@ use crate::real;
 /// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
 pub(crate) const BYTES: u64 = 1 << 40;
 
-/// Most bytes of a buffer whose pages are kept, and of all of them.
-const MOST_KEPT: [u64; 2] = [16 << 20, 64 << 20];
+/// Most bytes of a buffer whose file stays, and of all such files.
+const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
 
 /// The mappings. They last until the process ends.
 #[derive(Debug)]
 pub(crate) struct Memory {
     chip: *mut u8,
     floor: *mut u8,
-    /// Ranges of buffers, by their start: their end, and the number of forks before.
-    placed: BTreeMap<u64, (u64, u32)>,
-    /// Ranges of files that stay after their buffer, filled with zeros: their end, and the number of forks before.
-    kept: BTreeMap<u64, (u64, u32)>,
+    /// The files of buffers, by the start of their range.
+    placed: BTreeMap<u64, Placed>,
+    /// Files without a buffer, the latest last.
+    parked: Vec<Parked>,
+    /// Files so far.
+    files: u64,
+}
+
+/// The file of a buffer.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    /// The end of the buffer's range.
+    end: u64,
+    /// The number of the file.
+    file: u64,
+    /// Forks before the buffer was created. A child has a file as well.
+    forks: u32,
+}
+
+/// A file without a buffer.
+#[derive(Debug)]
+struct Parked {
+    /// A mapping of it.
+    start: *mut c_void,
+    length: u64,
+    file: u64,
+    forks: u32,
 }
 
 // SAFETY: the addresses are valid in every thread, until the process ends.
@@ -73,7 +96,8 @@ impl Memory {
         // SAFETY: a plain system call on a descriptor of our own.
         let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
             0 => map().and_then(|chip| {
-                Ok(Memory { chip, floor: map()?, placed: BTreeMap::new(), kept: BTreeMap::new() })
+                let (placed, parked) = (BTreeMap::new(), Vec::new());
+                Ok(Memory { chip, floor: map()?, placed, parked, files: 0 })
             }),
             _ => Err(io::Error::last_os_error()),
         };
@@ -107,14 +131,13 @@ impl Memory {
     /// # Errors
     /// The process has too many mappings, or the system has too little memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
-        let own = (range.end, mapped::forks());
-        self.placed.insert(range.start, own);
-        // A child of the process has the files that are kept as well.
-        if self.kept.get(&range.start) == Some(&own) {
-            self.kept.remove(&range.start);
+        if let Some(file) = self.unpark(range) {
+            self.placed.insert(range.start, Placed { end: range.end, file, forks: mapped::forks() });
             return Ok(());
         }
-        self.kept.retain(|start, (end, _)| *end <= range.start || range.end <= *start);
+        self.files += 1;
+        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks() };
+        self.placed.insert(range.start, placed);
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
         let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED;
@@ -126,10 +149,8 @@ impl Memory {
     /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
     /// the file. The kernel frees its pages with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
-        let placed = self.placed.remove(&range.start);
-        // A child of the process has the buffer as well.
-        if placed == Some((range.end, mapped::forks())) && !mapped::has(range) && self.keep(range) {
-            return;
+        if let Some(placed) = self.placed.remove(&range.start).filter(|placed| placed.end == range.end) {
+            self.park(range, placed);
         }
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let [chip, floor] = [self.chip, self.floor].map(|base| base.wrapping_add(start).cast::<c_void>());
@@ -143,20 +164,54 @@ impl Memory {
         }
     }
 
-    /// Fills the file of a buffer with zeros, and keeps it. Returns false, and does neither, if that would cost much memory.
-    fn keep(&mut self, range: &Range<u64>) -> bool {
+    /// Keeps the file of a buffer, unless that costs much memory.
+    fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        let all: u64 = self.kept.iter().map(|(start, (end, _))| end - start).sum();
-        if length > MOST_KEPT[0] || all + length > MOST_KEPT[1] || !self.is_resident(range) {
-            return false;
+        if length > MOST_PARKED[0] || !self.is_resident(range) {
+            return;
+        }
+        let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
+        // SAFETY: the range is inside of the mapping, and no view of it is in use: `self` is borrowed mutably. The mapping of
+        // the chip stays, without its pages. Kernels before 5.13 refuse that.
+        let start =
+            unsafe { libc::mremap(chip, length as usize, length as usize, flags, null_mut::<c_void>()) };
+        if start == libc::MAP_FAILED {
+            return;
+        }
+        self.parked.push(Parked { start, length, file, forks });
+        while self.parked.iter().map(|parked| parked.length).sum::<u64>() > MOST_PARKED[1] {
+            let Parked { start, length, .. } = self.parked.remove(0);
+            // SAFETY: a mapping of this library, which nothing else uses.
+            unsafe { real::munmap(start, length as usize) };
+        }
+    }
+
+    /// Makes a file that is parked that of a buffer, and fills it with zeros. Returns its number, or `None` if no file has
+    /// the size, or if somebody else sees it.
+    fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
+        let length = range.end - range.start;
+        let forks = mapped::forks();
+        let fits =
+            |parked: &Parked| parked.length == length && parked.forks == forks && !mapped::has(parked.file);
+        let place = self.parked.iter().rposition(fits)?;
+        let Parked { start, file, .. } = self.parked.remove(place);
+        let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
+        let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+        // SAFETY: the range is inside of the mapping of the chip, and no view of it is in use: `self` is borrowed mutably. The
+        // file is mapped with this length.
+        let moved = unsafe { libc::mremap(start, length as usize, length as usize, flags, chip) };
+        if moved == libc::MAP_FAILED {
+            // SAFETY: as above.
+            unsafe { real::munmap(start, length as usize) };
+            return None;
         }
         let zeros = [0; 1 << 14];
         for at in (range.start..range.end).step_by(zeros.len()) {
             let count = zeros.len().min((range.end - at) as usize);
             self.write(at as usize, &zeros[..count]);
         }
-        self.kept.insert(range.start, (range.end, mapped::forks()));
-        true
+        Some(file)
     }
 
     /// Returns whether most pages of a range exist.
@@ -202,7 +257,8 @@ impl Memory {
                 real::munmap(start, length);
                 return Err(why);
             }
-            mapped::add(start.addr(), part);
+            let of = self.placed.range(..=part.start).next_back();
+            mapped::add(start.addr(), length, of.map_or(0, |(_, placed)| placed.file));
             // Both flags are about speed. `mmap` does not report their failure either.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
@@ -271,40 +327,42 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_nobody_else_sees_are_those_of_the_next_buffer() {
+    fn a_file_that_nobody_else_sees_is_that_of_the_next_buffer_of_its_size() {
         let mut memory = Memory::new().unwrap();
         let range = 5 << 20..(5 << 20) + (1 << 17);
         let (start, length) = (range.start as usize, 1 << 17);
-        let all = vec![7; length];
+        let (all, zeros) = (vec![7; length], vec![0; length]);
+        let read = |memory: &Memory| memory.read(start..start + length);
         memory.place(&range).unwrap();
         memory.write(start, &all);
         memory.discard(&range);
-        assert_eq!((memory.kept.len(), memory.read(start..start + length)), (1, vec![0; length]));
-        memory.place(&range).unwrap();
-        assert!(memory.kept.is_empty());
-        // Another range replaces what is kept.
-        memory.write(start, &all);
-        memory.discard(&range);
-        let half = range.start + (1 << 16)..range.end;
+        assert!(read(&memory) == zeros && memory.parked.len() == 1);
+        // In another place.
+        let other = 8 << 20..(8 << 20) + (1 << 17);
+        memory.place(&other).unwrap();
+        let at = other.start as usize;
+        assert!(memory.parked.is_empty() && memory.read(at..at + length) == zeros);
+        memory.write(at, &all);
+        memory.discard(&other);
+        // Few pages are not worth it, and another size is another file.
+        let half = range.start..range.start + (1 << 16);
         memory.place(&half).unwrap();
-        assert!(memory.kept.is_empty());
-        memory.discard(&half);
-        // Few pages are not worth it, and neither are those of a mapping.
-        memory.place(&range).unwrap();
         memory.write(start, &[1]);
-        memory.discard(&range);
-        assert!(memory.kept.is_empty());
+        memory.discard(&half);
+        assert_eq!((memory.parked.len(), read(&memory) == zeros), (1, true));
+        // The program still has a mapping when the next buffer is created.
         memory.place(&range).unwrap();
         memory.write(start, &all);
         let mapped = memory.map(&range, null_mut(), ACCESS, libc::MAP_SHARED).unwrap();
         memory.discard(&range);
-        assert!(memory.kept.is_empty());
         memory.place(&range).unwrap();
-        memory.write(start, &all);
+        // SAFETY: the mapping has these bytes.
+        assert_eq!((memory.parked.len(), unsafe { mapped.cast::<u8>().read_volatile() }), (1, 7));
+        memory.discard(&range);
         // SAFETY: the mapping is the test's.
         assert_eq!(unsafe { crate::files::munmap(mapped, length) }, 0);
-        memory.discard(&range);
-        assert_eq!(memory.kept.len(), 1);
+        memory.place(&range).unwrap();
+        assert!(memory.parked.is_empty() && read(&memory) == zeros);
     }
 
     #[test]
