@@ -54,10 +54,11 @@ pub(crate) struct Bench {
     /// loop around an instruction is measured and taken away.
     #[arg(long, conflicts_with_all = ["kernel", "threads", "trace"])]
     micro: bool,
-    /// Draw with OpenGL on emulated chips, and print how long it takes beside Mesa's software renderers
+    /// Draw with OpenGL on emulated chips, and compare the time with Mesa's software renderers
     ///
-    /// In nanoseconds of processor for a pixel, triangle or draw, and in multiples of what llvmpipe takes in the same turn. Needs
-    /// what `drm` needs. With several numbers of threads, the gain on the wall stands in parentheses.
+    /// The table has nanoseconds of processor time for a pixel, triangle or draw, and multiples of llvmpipe's time in the same
+    /// turn. The command needs the library and drivers of `drm`. With several numbers of threads, parentheses show the gain in wall
+    /// time.
     #[arg(long, conflicts_with_all = ["isa", "micro", "trace", "write"])]
     draw: bool,
     /// With --draw: only these chips, by name; when absent rv770, gt215 and rv515

@@ -34,6 +34,8 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
+//! `probe.rs` makes a context of OpenGL (`gl.rs`) in a process without a program of its own, and times loads (`loads.rs`).
+//!
 //! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks. Files are written by `whole.rs`.
 //!
 //! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both

@@ -280,7 +280,7 @@ impl Scene {
         Ok(())
     }
 
-    /// Makes a program current whose attribute 0 is `at`, and 1 `normal`.
+    /// Creates a program and makes it current. Attribute 0 is `at`, attribute 1 `normal`.
     fn program(&self, vertex: &str, fragment: &str) -> Result<Drawing<'_>, String> {
         let program = gl!(self, create_program());
         self.shader(program, VERTEX_SHADER, vertex)?;
@@ -301,7 +301,8 @@ impl Scene {
         Ok(Drawing { scene: self, place: uniform(c"place"), tint: uniform(c"tint") })
     }
 
-    /// Makes a buffer of floats current, and attribute `index` its first three of every `stride`, from `first` on.
+    /// Creates a buffer of floats and makes it current. An attribute (its index, its first float) reads three of every `stride`
+    /// floats.
     fn vertices(&self, floats: &[f32], attributes: &[(u32, usize)], stride: usize) {
         let mut buffer = 0;
         gl!(
@@ -320,13 +321,13 @@ impl Scene {
         }
     }
 
-    /// Makes the corners of a quad current, and a program that draws it.
+    /// Creates the corners of a quad and a program that draws it, and makes both current.
     fn quad(&self, fragment: &str) -> Result<Drawing<'_>, String> {
         self.vertices(&[-1., -1., 0., 1., -1., 0., -1., 1., 0., 1., 1., 0.], &[(0, 0)], 3);
         self.program(QUAD, fragment)
     }
 
-    /// Makes a texture of 512x512 texels current.
+    /// Creates a texture of 512x512 texels and makes it current.
     fn texture(&self, filter: i32) {
         let mut texture = 0;
         gl!(self, gen_textures(1, &raw mut texture); bind_texture(TEXTURE_2D, texture));

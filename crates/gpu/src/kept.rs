@@ -7,7 +7,7 @@ const MOST: usize = 32;
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, L> {
     shaders: Vec<KeptShader<K, L>>,
-    /// How often a shader was requested.
+    /// Number of requests.
     requests: u64,
 }
 

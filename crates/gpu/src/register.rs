@@ -44,7 +44,7 @@ pub(crate) struct RegisterTable {
     registers: Vec<&'static Register>,
     /// Address of the first register.
     first: u32,
-    /// By register from there on, the place in the list; beyond its end if there is none.
+    /// Index into `registers` for each address from `first` on; past its end if no register has the address.
     places: Vec<u16>,
 }
 

@@ -19,7 +19,7 @@ pub(crate) enum TexelElement {
     SharedExponent,
     /// A block of 4 x 4 texels.
     Block {
-        /// How it is compressed.
+        /// The compression.
         block: Block,
         /// Whether its colours are on the sRGB curve.
         srgb: bool,

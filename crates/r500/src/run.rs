@@ -27,7 +27,7 @@ pub struct Loaded {
     options: Options,
     /// Whether some float constant is a denormal.
     denormals: bool,
-    /// By the temporaries that inputs write, and by [`Loaded::denormals`].
+    /// Forms by the temporaries that inputs write and by [`Loaded::denormals`].
     fast: Arc<Forms<(u128, bool), Fast>>,
 }
 

@@ -12,7 +12,7 @@
 //!
 //! Transcendental functions are computed in double precision and rounded once
 //! ([`Rule::TRANSCENDENTALS_ARE_ROUNDED_ONCE`]); the hardware's tables are not published, and results may differ by
-//! [`TRANSCENDENTAL_ULP`] units in the last place.
+//! two units in the last place.
 //!
 //! Names are the manual's opcodes in lower case; arguments `a`, `b`, `c` are src0, src1, src2 after the input
 //! modifiers [`abs`] and [`neg`].

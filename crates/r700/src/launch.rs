@@ -153,8 +153,8 @@ pub struct Launch {
     pub inputs: Vec<Input>,
     /// More registers at the start.
     pub columns: Vec<Columns>,
-    /// Registers and components that the program may read as they are at the start. Others keep what an earlier wavefront
-    /// left. `None`: all start with what the launch says.
+    /// Registers and components that the program may read as they are at the start. Others keep the words of an earlier
+    /// wavefront. With `None`, all start as the launch states.
     pub read: Option<Arc<[(u8, u8)]>>,
     /// Whether exports are given by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).

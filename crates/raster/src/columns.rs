@@ -100,7 +100,7 @@ impl Slopes {
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of one single, in doubles, rounds to it. Beside a sliver, weights are so large that it may not.
+        // A weighted sum of one single, in doubles, rounds to it. Next to a sliver, weights are so large that this may fail.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         let is_wide = self.area.abs() >= WIDE;
         let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();

@@ -26,7 +26,7 @@ pub(crate) struct ByteRows {
 
 /// Pixels side by side that are copied from texels side by side.
 #[derive(Clone, Copy, Debug)]
-struct PixelRun {
+struct CopiedRun {
     /// The place of the first texel among the bytes of the level.
     from: usize,
     /// The place of the first pixel in memory.
@@ -121,7 +121,7 @@ impl ByteRows {
         let end = self.end.min(memory.len());
         runs.iter().all(|run| run.to + run.pixels * ELEMENT <= end).then_some(())?;
         let mut row = Vec::new();
-        for PixelRun { from, to, pixels } in &runs {
+        for CopiedRun { from, to, pixels } in &runs {
             let texels = self.texels.elements.bytes().get(*from..from + pixels * ELEMENT)?;
             memory.write(*to, self.arranged(texels, &mut row));
         }
@@ -135,7 +135,7 @@ impl ByteRows {
         ends: [usize; 2],
         (x, y): (i32, i32),
         pixels: usize,
-    ) -> Option<PixelRun> {
+    ) -> Option<CopiedRun> {
         let value = |(input, chan): (usize, usize), lane: usize| {
             inputs.get(input)?[chan].get(lane).map(|word| f32::from_bits(*word))
         };
@@ -161,7 +161,7 @@ impl ByteRows {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
         (x + pixels <= self.size[0] && y < self.size[1]).then_some(())?;
         let to = self.start + y * self.stride + x * ELEMENT;
-        Some(PixelRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
+        Some(CopiedRun { from: elements.strides().place(first[0], first[1], 0), to, pixels })
     }
 
     /// Returns texels as elements of the target. `row` is room.

@@ -36,7 +36,7 @@ const BATCH: usize = 1 << 12;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
-/// Quads from which on a primitive whose lanes are all alike is shaded by itself.
+/// Number of quads from which on a primitive with uniform lanes is shaded by itself.
 const UNIFORM: usize = 1 << 8;
 
 /// How a chip takes the positions of vertices on their way to the window.
@@ -177,7 +177,7 @@ struct Pipeline<'a, P> {
     quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
-    /// The copy of rows of bytes that the draw is, unless a primitive has shown that it is not.
+    /// The copy of rows of bytes, as long as the draw does nothing else.
     copied: Option<ByteRows>,
 }
 
@@ -476,8 +476,15 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         let draw = self.draw;
         let inputs = |quads: &[Quad]| {
             let mut ends = Batch::new(draw);
-            let (batch, weights) = (&mut ends, &mut *self.weights);
-            level.run(Append { batch, weights, slopes, quads, draw, reads: 0, inputs: true });
+            level.run(Append {
+                batch: &mut ends,
+                weights: &mut self.weights,
+                slopes,
+                quads,
+                draw,
+                reads: 0,
+                inputs: true,
+            });
             ends.fragments.inputs
         };
         let Some(passed) = copied.copy(quads, inputs, self.memory) else { return Ok(false) };

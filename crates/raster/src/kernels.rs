@@ -269,7 +269,7 @@ struct Group<'a> {
     /// The first lane in the results of the program.
     shaded: usize,
     quads: &'a [Quad],
-    /// The first pixel, if the quads are a whole row of quads beside each other.
+    /// The first pixel, if the quads are adjacent and fill a row.
     row: Option<(i32, i32)>,
 }
 
@@ -408,7 +408,7 @@ impl WordLayout {
     }
 }
 
-/// The mask of so many bits.
+/// Returns the mask of the lowest `count` bits.
 fn bits(count: u32) -> u32 {
     u32::MAX.checked_shr(32 - count).unwrap_or(0)
 }
@@ -766,7 +766,7 @@ fn fraction(byte: u32) -> f32 {
     (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
 }
 
-/// A colour times a factor. What is multiplied by nothing is nothing.
+/// Returns a colour times a factor. A factor of 0 gives 0, also for infinities and NaNs.
 #[inline(always)]
 fn product(color: f32, factor: f32) -> f32 {
     if factor == 0. { 0. } else { color * factor }

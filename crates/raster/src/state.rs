@@ -300,7 +300,7 @@ pub struct Fragments {
     pub quads: Vec<Quad>,
     /// Whether the front of each quad's primitive is seen.
     pub fronts: Vec<bool>,
-    /// For each lane, bit n: sample n of the pixel is covered. Empty if pixels have one sample.
+    /// Masks by lane: bit n means that sample n of the pixel is covered. Empty if pixels have one sample.
     pub samples: Vec<u8>,
     /// The sample that each lane is for. Empty if samples are not shaded by themselves.
     pub sample: Vec<u8>,
@@ -395,7 +395,7 @@ pub struct CopiedTexels {
     pub size: [u32; 2],
     /// Input and component of both coordinates.
     pub coordinates: [(usize, usize); 2],
-    /// The factor by which coordinates become numbers of texels.
+    /// Texels per unit of each coordinate.
     pub factor: [f32; 2],
     /// Inputs and components that the program only rounds to whole numbers, which must be 0.
     pub zeros: Vec<(usize, usize)>,

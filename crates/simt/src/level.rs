@@ -17,32 +17,12 @@ use crate::wide::Avx512;
 use crate::wide::Baseline;
 use crate::wide::Wide;
 
+pub use crate::wide::{Kind, Task};
+
 /// An instruction set extension that the processor at hand has. Only this module makes one, and only after asking the
 /// processor: a level permits code compiled for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Level(Kind);
-
-reconverge_isa::choices! {
-    /// The extensions that code is compiled for, lowest first.
-    #[derive(Hash, PartialOrd, Ord)]
-    pub enum Kind {
-        /// The instructions that every processor of the target has.
-        Baseline = "baseline",
-        /// x86-64 with AVX2, FMA, BMI1, BMI2, POPCNT and LZCNT: 256-bit vectors.
-        Avx2 = "avx2",
-        /// x86-64 with all of these and AVX-512 F, BW, CD, DQ and VL: 512-bit vectors.
-        Avx512 = "avx512",
-    }
-}
-
-/// Something to do in code compiled for a level.
-pub trait Task {
-    /// What it gives.
-    type Output;
-
-    /// Does it. To be marked `#[inline(always)]`, so that it becomes part of the code for the level.
-    fn run<W: Wide>(self, wide: W) -> Self::Output;
-}
 
 impl Level {
     /// What every processor has.

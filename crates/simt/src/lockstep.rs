@@ -23,7 +23,7 @@ use std::fmt;
 use std::ops::Range;
 
 use crate::compiling::Extent;
-use crate::error::{Difference, GroupId};
+use crate::error::{Difference, GroupId, GroupTrap, RunError};
 use crate::machine::{Issue, Step, Trap};
 use crate::mask::{Lane, Mask};
 use crate::observe::{Event, Observer};
@@ -42,6 +42,11 @@ pub trait Twin {
 
     /// What the reference interpreter's side issues next.
     fn issue(&self) -> Option<Issue>;
+
+    /// The words of the instruction at an address, for a trap there; `None` where the machine's traps show none.
+    fn words(&self, _pc: u32) -> Option<[u32; 2]> {
+        None
+    }
 
     /// Executes one instruction with the reference interpreter.
     ///
@@ -118,9 +123,32 @@ pub fn check_rows<const W: usize>(
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure<Cause> {
     /// Both engines trapped, in the same way.
-    Trap(GroupId, Trap<Cause>),
+    Trap(GroupTrap<Cause>),
     /// They differ.
     Differ(Box<Difference>),
+}
+
+impl<Cause> Failure<Cause> {
+    /// The failure with its [`first`] difference, if some of the program is host code.
+    pub fn first(
+        self,
+        is_compiled: bool,
+        again: impl Fn(Extent, &Difference) -> Option<Difference>,
+    ) -> Failure<Cause> {
+        match self {
+            Failure::Differ(difference) if is_compiled => Failure::Differ(first(difference, again)),
+            failure => failure,
+        }
+    }
+}
+
+impl<Launch, Cause> From<Failure<Cause>> for RunError<Launch, Cause> {
+    fn from(failure: Failure<Cause>) -> Self {
+        match failure {
+            Failure::Trap(trap) => RunError::Trap(trap),
+            Failure::Differ(difference) => RunError::Differ(difference),
+        }
+    }
 }
 
 /// A seed for the stretches of a group, so that each program and each group gets others.
@@ -143,7 +171,10 @@ pub fn run<T: Twin>(make: impl Fn() -> T, seed: u64, shares: &mut Shares) -> Res
         match pair.run(stretch, shares) {
             Ok(Ok(Step::Running)) => {}
             Ok(Ok(Step::Done)) => break,
-            Ok(Err(trap)) => return Err(Failure::Trap(start.group, trap)),
+            Ok(Err(trap)) => {
+                let (group, words) = (start.group, pair.twin.words(trap.pc));
+                return Err(Failure::Trap(GroupTrap { group, words, trap }));
+            }
             Err(differs) => {
                 let difference = start.found(&pair, stretch.observed, differs);
                 let narrowed = narrowed(difference, |done| replayed(&make, seed, done));
@@ -782,7 +813,8 @@ mod tests {
         for seed in 0..64 {
             let trap = Trap { pc: 1, lanes: LANES, cause: "too much" };
             let found = run_with(Defect::None, ROUND, seed).0.err();
-            assert_eq!(found, Some(Failure::Trap(GroupId::Lanes { first: 0 }, trap)));
+            let group = GroupId::Lanes { first: 0 };
+            assert_eq!(found, Some(Failure::Trap(GroupTrap { group, words: None, trap })));
         }
     }
 

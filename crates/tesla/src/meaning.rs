@@ -68,6 +68,12 @@ fn negated(
 /// Result and flags of an arithmetic operation.
 #[inline]
 pub fn value(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
+    value_of_known(op, operands, chip, modes)
+}
+
+/// [`value`] as a part of its caller, for an operation that the compiler knows.
+#[inline(always)]
+pub(crate) fn value_of_known(op: &Arith, operands: &Operands, chip: Chip, modes: Modes) -> (u64, Flags) {
     let [x, y, z] = operands.src;
     let (a, b, c) = (x as u32, y as u32, z as u32);
     let [mod_a, mod_b, mod_c] = operands.modifiers;

@@ -33,7 +33,7 @@ struct ListedLoad {
     count: u32,
 }
 
-/// What the library prints.
+/// The object that the library prints.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Printed {
@@ -45,22 +45,22 @@ struct Printed {
     error: Option<String>,
 }
 
-/// What draws.
+/// An emulated chip or a software renderer.
 struct Renderer {
     name: String,
     /// The emulated chip's surroundings; `None` for one of [`SOFTWARE`].
     setup: Option<Setup>,
 }
 
-/// What a load took on a renderer: medians of the runs.
+/// The time of a load on a renderer: medians of the runs.
 #[derive(Serialize)]
 struct Measured {
     load: String,
     renderer: String,
     threads: u16,
-    /// Nanoseconds of processor for a unit.
+    /// Processor time of a unit in nanoseconds.
     ns: f64,
-    /// Seconds of processor, and of the wall, for a frame.
+    /// Processor time and wall time of a frame in seconds.
     processor_s: f64,
     wall_s: f64,
     /// How many times as long as llvmpipe: the median of the turns' ratios.
@@ -124,7 +124,7 @@ fn wanted(args: &Bench, loads: Vec<ListedLoad>) -> Result<Vec<ListedLoad>> {
     if chosen.is_empty() {
         let meant = closest(name, names.iter().map(String::as_str));
         let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
-        bail!("--kernel: there is no load `{name}`: {meant}--draw has {}", names.join(", "));
+        bail!("--kernel {name}: no load `{name}`; {meant}--draw has {}", names.join(", "));
     }
     Ok(chosen)
 }
@@ -173,7 +173,7 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     }
 }
 
-/// Seconds of processor and of the wall for a frame, by renderer and number of threads.
+/// Processor time and wall time of a frame in seconds, by renderer and number of threads.
 type Turn<'a> = BTreeMap<(&'a str, u16), [f64; 2]>;
 
 /// Runs a load on every renderer in turn, as often as asked. Every other turn goes through the renderers backwards.

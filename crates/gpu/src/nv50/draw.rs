@@ -591,7 +591,7 @@ impl FragmentProgram for FragmentStage<'_> {
     }
 
     fn is_uniform(&self) -> bool {
-        // What is captured is whole.
+        // A captured launch has all lanes.
         self.recording.is_none() && self.shader.is_plain()
     }
 

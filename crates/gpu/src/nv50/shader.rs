@@ -78,7 +78,7 @@ pub(super) struct Shader {
 /// Programs of draws before.
 pub(super) type Programs = Kept<Key, KeptProgram>;
 
-/// What decoding a program depends on.
+/// The state on which decoding a program depends.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     stage: Stage,
@@ -96,7 +96,7 @@ pub(super) struct KeptProgram {
     reads: BTreeSet<Read>,
     /// Bytes of each constant buffer that it may read.
     constants: [usize; 16],
-    /// What it may use of l[].
+    /// Bytes of l[] that it may use.
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
@@ -312,7 +312,7 @@ struct Found {
     reads: BTreeSet<Read>,
     /// Bytes of each constant buffer that it may read.
     constants: [usize; 16],
-    /// What it may use of l[].
+    /// Bytes of l[] that it may use.
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,

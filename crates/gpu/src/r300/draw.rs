@@ -710,7 +710,7 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn copied(&self) -> Option<CopiedTexels> {
         let Outputs { targets, alpha, clear, depth } = self.outputs;
-        // A captured program runs.
+        // A captured draw runs its program.
         let plain = self.recording.is_none() && alpha.is_none() && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
         if plain {

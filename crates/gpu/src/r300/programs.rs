@@ -1,4 +1,4 @@
-//! What programs of earlier draws were decoded from, and what was made of them.
+//! Programs of earlier draws: the state that they were decoded from, and their decoded and lowered forms.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use reconverge_simt::Options;
 
 use crate::kept::Kept;
 
-/// What decoding a program depends on.
+/// The state on which decoding a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DecodedFrom {
     pub(super) words: Arc<[u32]>,
@@ -24,8 +24,8 @@ pub(super) struct DecodedFrom {
 pub(super) struct KeptFragmentProgram {
     /// The constants that it reads.
     pub(super) constants: Vec<u8>,
-    /// Without constants and textures.
+    /// The program, decoded without constants and textures.
     pub(super) decoded: Loaded,
-    /// Lowered for textures, without constants.
+    /// The program lowered for textures, without constants.
     pub(super) lowered: Kept<Arc<Environment>, Loaded>,
 }

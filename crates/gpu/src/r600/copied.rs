@@ -31,7 +31,7 @@ pub(super) struct TexelRead {
 
 /// A value of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Computed {
+enum CopiedValue {
     /// A component of a register at the start.
     Input(u8, u8),
     /// The whole number below it.
@@ -51,18 +51,19 @@ enum Computed {
 /// The longest program that is looked at, in ALU groups.
 const GROUPS: usize = 8;
 
-/// Tracked of registers, and of the group before.
-struct Tracked {
-    registers: Vec<((u8, u8), Computed)>,
-    vector: [Computed; 4],
-    scalar: Computed,
+/// Values of registers and of the previous group.
+struct CopiedValues {
+    registers: Vec<((u8, u8), CopiedValue)>,
+    vector: [CopiedValue; 4],
+    scalar: CopiedValue,
     texel: Option<TexelRead>,
 }
 
 /// Returns the texel that a program exports, if that is all that it does.
 pub(super) fn texel_read(code: &Code) -> Option<TexelRead> {
-    let unknown = Computed::Unknown;
-    let mut values = Tracked { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
+    let unknown = CopiedValue::Unknown;
+    let mut values =
+        CopiedValues { registers: Vec::new(), vector: [unknown; 4], scalar: unknown, texel: None };
     let mut exported = None;
     code.faults().next().is_none().then_some(())?;
     for (number, (addr, cf)) in code.instructions().enumerate() {
@@ -96,29 +97,29 @@ fn is_plain(control: &Control) -> bool {
     (control.cond, control.pop_count) == (Condition::Active, 0)
 }
 
-impl Tracked {
-    fn of(&self, gpr: u8, chan: u8) -> Computed {
+impl CopiedValues {
+    fn of(&self, gpr: u8, chan: u8) -> CopiedValue {
         let known = self.registers.iter().rev().find(|(place, _)| *place == (gpr, chan));
-        known.map_or(Computed::Input(gpr, chan), |(_, value)| *value)
+        known.map_or(CopiedValue::Input(gpr, chan), |(_, value)| *value)
     }
 
-    fn source(&self, source: &Source) -> Computed {
+    fn source(&self, source: &Source) -> CopiedValue {
         if source.rel || source.abs || source.neg {
-            return Computed::Unknown;
+            return CopiedValue::Unknown;
         }
         match source.operand {
             Operand::Gpr { gpr, chan } => self.of(gpr, chan),
-            Operand::Value(word) => Computed::Word(word),
+            Operand::Value(word) => CopiedValue::Word(word),
             Operand::Previous(chan) => self.vector[usize::from(chan & 3)],
             Operand::PreviousScalar => self.scalar,
-            Operand::Kcache { .. } | Operand::ConstantFile { .. } => Computed::Unknown,
+            Operand::Kcache { .. } | Operand::ConstantFile { .. } => CopiedValue::Unknown,
         }
     }
 
     /// Computes a group; `None` if it does more than that.
     fn compute(&mut self, group: Group<'_>) -> Option<()> {
-        let results: Vec<Computed> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
-        (self.vector, self.scalar) = ([Computed::Unknown; 4], Computed::Unknown);
+        let results: Vec<CopiedValue> = group.ops.iter().map(|op| self.result(op)).collect::<Option<_>>()?;
+        (self.vector, self.scalar) = ([CopiedValue::Unknown; 4], CopiedValue::Unknown);
         for (op, value) in group.ops.iter().zip(results) {
             match op.slot {
                 TRANS => self.scalar = value,
@@ -131,7 +132,7 @@ impl Tracked {
         Some(())
     }
 
-    fn result(&self, op: &AluOp) -> Option<Computed> {
+    fn result(&self, op: &AluOp) -> Option<CopiedValue> {
         let computes = match op.opcode.meaning {
             Meaning::Nothing
             | Meaning::Float1(_)
@@ -150,15 +151,15 @@ impl Tracked {
         };
         let plain = op.pred_sel.is_none() && !op.dst_rel && !op.update_pred && !op.update_execute_mask;
         (computes && plain).then_some(())?;
-        let [first] = op.read() else { return Some(Computed::Unknown) };
+        let [first] = op.read() else { return Some(CopiedValue::Unknown) };
         let modified = op.omod != 1. || op.clamp;
         Some(match (op.opcode.name, self.source(first)) {
-            _ if modified => Computed::Unknown,
+            _ if modified => CopiedValue::Unknown,
             ("MOV", value) => value,
-            ("FLOOR", Computed::Input(gpr, chan)) => Computed::Below(gpr, chan),
-            ("FLT_TO_INT", Computed::Below(gpr, chan)) => Computed::Whole { gpr, chan, below: true },
-            ("FLT_TO_INT", Computed::Input(gpr, chan)) => Computed::Whole { gpr, chan, below: false },
-            _ => Computed::Unknown,
+            ("FLOOR", CopiedValue::Input(gpr, chan)) => CopiedValue::Below(gpr, chan),
+            ("FLT_TO_INT", CopiedValue::Below(gpr, chan)) => CopiedValue::Whole { gpr, chan, below: true },
+            ("FLT_TO_INT", CopiedValue::Input(gpr, chan)) => CopiedValue::Whole { gpr, chan, below: false },
+            _ => CopiedValue::Unknown,
         })
     }
 
@@ -170,26 +171,26 @@ impl Tracked {
         (plain && self.texel.is_none()).then_some(())?;
         let component = |sel: Sel| match sel {
             Sel::X | Sel::Y | Sel::Z | Sel::W => self.of(fetch.src_gpr, sel as u8),
-            Sel::ZERO => Computed::Word(0),
-            Sel::ONE | Sel::MASK => Computed::Unknown,
+            Sel::ZERO => CopiedValue::Word(0),
+            Sel::ONE | Sel::MASK => CopiedValue::Unknown,
         };
         let along = [component(third.src_sel_x), component(third.src_sel_y)];
         let (axes, level, sampler) = match low.tex_inst {
             TexInst::LD => {
                 let axes = along.map(|value| match value {
-                    Computed::Whole { gpr, chan, below: true } => Some((gpr, chan)),
+                    CopiedValue::Whole { gpr, chan, below: true } => Some((gpr, chan)),
                     _ => None,
                 });
                 let level = match component(third.src_sel_w) {
-                    Computed::Whole { gpr, chan, .. } => Some((gpr, chan)),
-                    Computed::Word(0) => None,
+                    CopiedValue::Whole { gpr, chan, .. } => Some((gpr, chan)),
+                    CopiedValue::Word(0) => None,
                     _ => return None,
                 };
                 (axes, level, None)
             }
             TexInst::SAMPLE | TexInst::SAMPLE_LZ => {
                 let axes = along.map(|value| match value {
-                    Computed::Input(gpr, chan) => Some((gpr, chan)),
+                    CopiedValue::Input(gpr, chan) => Some((gpr, chan)),
                     _ => None,
                 });
                 let normalised = high.coord_type_x == CoordType::NORMALIZED;
@@ -202,9 +203,9 @@ impl Tracked {
         self.texel = Some(TexelRead { resource: low.resource_id, select: Select::ALL, axes, level, sampler });
         for (chan, select) in (0..4).zip(fetch.select) {
             let value = match select {
-                Chosen::Component(component) => Computed::Texel(component as u8),
-                Chosen::Zero => Computed::Word(0),
-                Chosen::One => Computed::Word(1f32.to_bits()),
+                Chosen::Component(component) => CopiedValue::Texel(component as u8),
+                Chosen::Zero => CopiedValue::Word(0),
+                Chosen::One => CopiedValue::Word(1f32.to_bits()),
                 Chosen::Mask => continue,
             };
             self.registers.push(((fetch.dst_gpr, chan), value));
@@ -219,13 +220,13 @@ impl Tracked {
         let [x, y, z, w] = export.select.map(|select| {
             let value = match select {
                 Chosen::Component(chan) => self.of(export.gpr, chan as u8),
-                Chosen::Zero => Computed::Word(0),
-                Chosen::One => Computed::Word(1f32.to_bits()),
-                Chosen::Mask => Computed::Unknown,
+                Chosen::Zero => CopiedValue::Word(0),
+                Chosen::One => CopiedValue::Word(1f32.to_bits()),
+                Chosen::Mask => CopiedValue::Unknown,
             };
             match value {
-                Computed::Texel(component) => Some(Select::Component(component)),
-                Computed::Word(word) => Some(Select::Word(word)),
+                CopiedValue::Texel(component) => Some(Select::Component(component)),
+                CopiedValue::Word(word) => Some(Select::Word(word)),
                 _ => None,
             }
         });

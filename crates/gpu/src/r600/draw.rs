@@ -619,7 +619,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        // A captured program runs.
+        // A captured draw runs its program.
         self.recording.is_none().then_some(())?;
         let own = [
             self.control.position_ena.then_some(self.control.position_addr),

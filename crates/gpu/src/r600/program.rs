@@ -79,7 +79,7 @@ fn length(code: &Code) -> usize {
 pub(super) struct ComponentsRead {
     /// The mask of each register: bit n is component n.
     pub(super) registers: [u8; 128],
-    /// The same as a list of registers and components.
+    /// The list of these registers and components.
     pub(super) components: Arc<[(u8, u8)]>,
     /// Whether the program only computes, fetches vertices and textures, and exports.
     pub(super) is_plain: bool,
@@ -150,7 +150,7 @@ pub(super) struct Element {
 pub(super) struct Largest {
     pub(super) index: u32,
     pub(super) instance: u32,
-    /// What is added to the number of an instance.
+    /// The number of the first instance.
     pub(super) first_instance: u32,
 }
 
@@ -280,7 +280,7 @@ impl ResourcesRead {
 /// Dwords of a line of constants.
 const LINE: usize = 64;
 
-/// What decoding a program depends on.
+/// The state on which decoding a program depends.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
     /// The words, and those of the fetch program: the same list for the same place in memory.
@@ -297,7 +297,7 @@ pub(super) struct ProgramKey {
 /// A program of draws before.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
-    /// Without resources.
+    /// The program, decoded for an environment without resources.
     pub(super) decoded: Loaded,
     pub(super) reads: Arc<ComponentsRead>,
     pub(super) resources: Arc<ResourcesRead>,

@@ -119,7 +119,7 @@ pub(super) struct Shader {
     options: Options,
 }
 
-/// What a shader is made from.
+/// The state and memory from which a shader is made.
 pub(super) struct Context<'a, 'm> {
     pub(super) chip: Chip,
     pub(super) state: &'a mut State,

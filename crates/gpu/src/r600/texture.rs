@@ -32,7 +32,7 @@ pub(super) type Images = crate::images::Images<Resource, Texture>;
 /// Returns a texture, or one that was made of the same words and bytes.
 ///
 /// # Errors
-/// What is not supported of it, by name.
+/// The name of an unsupported feature.
 pub(super) fn texture(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
     let layout = TextureLayout::new(resource)?;
     images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes))
@@ -120,7 +120,7 @@ impl TextureLayout {
     /// The layout of a texture.
     ///
     /// # Errors
-    /// What is not supported of it, by name.
+    /// The name of an unsupported feature.
     fn new(resource: &Resource) -> Result<TextureLayout, String> {
         let words = Words::new(&resource.words);
         let [Some(first), others] = [resource.buffers.first(), resource.buffers.get(1)] else {
@@ -146,7 +146,7 @@ impl TextureLayout {
             4 | 5 | 7 => words.layers.len().max(1),
             _ => 1,
         };
-        // LAST_LEVEL of what has samples is the logarithm of their number. They lie one behind another in a layer, and are read
+        // LAST_LEVEL of what has samples is the logarithm of their number. Samples follow each other in a layer, and are read
         // as levels of one size.
         let samples = if matches!(words.dim, 6 | 7) { 1 << words.last_level.min(3) } else { 1 };
         let start_of = |buffer: &Range<usize>, word: u32| buffer.start + word as usize * 256;
@@ -199,7 +199,7 @@ impl TextureLayout {
     /// The texture with the elements in a copy of its range.
     ///
     /// # Errors
-    /// What is not supported of it, by name.
+    /// The name of an unsupported feature.
     fn image(&self, bytes: &Arc<Vec<u8>>) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();

@@ -16,11 +16,11 @@ pub(super) struct Predicated;
 
 impl Body for Predicated {
     #[inline(always)]
-    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let bits = lanes.predicate[usize::from(operation.number[0] & 3)];
         let holding = if operation.inverted { !bits } else { bits };
         let members = lanes.set(Set(operation.number[1])) & holding;
-        lanes.choose(wide, operation.set, members);
+        lanes.choose(operation.set, members);
     }
 }
 

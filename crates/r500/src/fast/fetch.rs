@@ -94,10 +94,9 @@ pub(super) fn put<W: Wide, const N: usize>(
         None => u64::MAX,
         Some((bit, inverted)) => lanes.predicate[bit & 3].0 ^ if inverted { u64::MAX } else { 0 },
     };
-    let members = wide.spread::<N>(fetching & holding);
     let place = by_al.map_or(place, |[base, channel]| lanes.temp_by_al(base, channel));
     let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
-    *row = wide.blend(values, row, &members);
+    wide.merge(row, values, fetching & holding);
 }
 
 /// The differences to what the coordinates are one step on, as the reference interpreter rounds them.

@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use reconverge_simt::wide::{Sum, Wide};
+use reconverge_simt::wide::{Sum, Wide, multiply_add};
 
 use super::lanes::{Body, CHUNK, Channel, Lanes, Operation, Words};
 use crate::lane::{self, NAN, Term};
@@ -167,7 +167,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     const FLIPPED: bool = false;
 
     #[inline(always)]
-    fn chunk<W: Wide>(wide: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
+    fn chunk<W: Wide>(_: W, _: &Operation, channel: &Channel, src: [Words; 3]) -> Words {
         let [product, _, addend] = channel.flip;
         if W::FUSED {
             // A factor and the addend are scaled beforehand. That is exact unless their exponents leave the range.
@@ -178,7 +178,7 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
                 scale: SCALED.then_some((channel.scale, channel.beyond)),
                 nan: NAN.to_bits(),
             };
-            let (result, exception) = wide.multiply_add(&src, sum);
+            let (result, exception) = multiply_add(&src, sum);
             if SCALED && exception {
                 // A copy, so that only here the sources have to be in memory.
                 let copy = [src[0], src[1], src[2]];

@@ -11,10 +11,10 @@ use std::ops::{Deref, DerefMut, Range};
 use reconverge_simt::level::{Level, Task};
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::Wide;
+use reconverge_simt::wide::{Wide, spread};
 use reconverge_simt::{Mask, handlers};
 
-use super::operands::{Fetch, Load, Place, Scatter, Set};
+use super::operands::{Fetch, Load, MASK, Place, Scatter, Set};
 use crate::group::{ROWS, WIDEST, Written};
 use crate::inst::{CONSTANTS, TEMPORARIES};
 use crate::memory::Bound;
@@ -31,7 +31,7 @@ pub(super) struct Lanes<'a> {
     rows: Frame<&'a mut [Row<WIDEST>], WIDEST>,
     /// Chunks that have lanes of the group.
     chunks: usize,
-    sets: [u64; Set::COUNT],
+    sets: [Mask; Set::COUNT],
     /// aL, as far as the operations of the block at hand ask for it.
     pub(super) al: i32,
     /// An operation has left its instruction to the reference interpreter, before anything was written.
@@ -95,12 +95,7 @@ impl<'a> Lanes<'a> {
         // SAFETY: the places of operations are those of the layout, as the caller promises.
         let rows = unsafe { Frame::new(rows, layout) };
         let chunks = lanes.div_ceil(CHUNK);
-        let sets = [0; Set::COUNT];
-        let mut lanes = Lanes { rows, chunks, sets, al: 0, refused: false, state };
-        for chunk in 0..chunks {
-            lanes.write(Set::ACTIVE.place(), chunk, [0; CHUNK]);
-        }
-        lanes
+        Lanes { rows, chunks, sets: [Mask::NONE; Set::COUNT], al: 0, refused: false, state }
     }
 
     /// The numbers of the chunks that have lanes of the group.
@@ -158,40 +153,40 @@ impl<'a> Lanes<'a> {
     /// Writes the lanes of a set; the others keep what they have.
     #[inline(always)]
     pub(super) fn blend<W: Wide>(&mut self, wide: W, place: Place, chunk: usize, set: Set, words: Words) {
-        let members = self.read(set.place(), chunk);
-        let old = self.read(place, chunk);
-        self.write(place, chunk, wide.blend(&words, &old, &members));
+        let mut row = self.read(place, chunk);
+        wide.merge(&mut row, &words, self.set(set).0 >> (chunk * CHUNK));
+        self.write(place, chunk, row);
     }
 
     /// The lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: Set) -> Mask {
-        Mask(self.sets[usize::from(set.0) % Set::COUNT])
+        self.sets[usize::from(set.0) % Set::COUNT]
     }
 
-    /// Makes a set these lanes, in code for a level; [`choose`] does it elsewhere.
+    /// Makes a set of the instruction at hand these lanes; [`choose`] does it for the group.
     #[inline(always)]
-    pub(super) fn choose<W: Wide>(&mut self, wide: W, set: Set, lanes: Mask) {
-        self.sets[usize::from(set.0) % Set::COUNT] = lanes.0;
-        for chunk in self.chunks() {
-            self.write(set.place(), chunk, wide.spread(lanes.0 >> (chunk * CHUNK)));
-        }
+    pub(super) fn choose(&mut self, set: Set, lanes: Mask) {
+        self.sets[usize::from(set.0) % Set::COUNT] = lanes;
     }
 }
 
-/// Makes a set these lanes.
+/// Makes a set these lanes, and of the active ones the row that compiled code reads.
 pub(super) fn choose(level: Level, lanes: &mut Lanes<'_>, set: Set, members: Mask) {
-    struct Choose<'l, 'a>(&'l mut Lanes<'a>, Set, Mask);
+    struct Spread<'l>(&'l mut [u32; WIDEST], Mask);
 
-    impl Task for Choose<'_, '_> {
+    impl Task for Spread<'_> {
         type Output = ();
         #[inline(always)]
-        fn run<W: Wide>(self, wide: W) {
-            self.0.choose(wide, self.1, self.2);
+        fn run<W: Wide>(self, _: W) {
+            *self.0 = spread(self.1.0);
         }
     }
 
-    level.run(Choose(lanes, set, members));
+    lanes.choose(set, members);
+    if set == Set::ACTIVE {
+        level.run(Spread(lanes.row_mut(MASK), members));
+    }
 }
 
 /// Sources and destination of one channel.

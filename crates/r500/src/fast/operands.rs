@@ -23,14 +23,10 @@ impl Set {
     pub(super) const ALL: Set = Set(1);
     /// The number of sets, a power of two. Sets from 2 on are the lanes that a predicate selects, two per channel.
     pub(super) const COUNT: usize = 16;
-
-    /// The row of its words: all ones for a lane of the set.
-    #[inline(always)]
-    pub(super) const fn place(self) -> Place {
-        const LAYOUT: Layout<WIDEST> = Layout::new(ROWS + Set::COUNT);
-        LAYOUT.place(ROWS + self.0 as usize % Set::COUNT)
-    }
 }
+
+/// The row of the active lanes, all ones or all zeros a lane. It is the first one behind the registers.
+pub(super) const MASK: Place = Layout::new(ROWS + 1).place(ROWS);
 
 /// A fetch with all that does not change in a launch.
 #[derive(Clone, Debug)]

@@ -1,6 +1,7 @@
 //! Operations that are not one lane function over words: sets by predicate, sums over the four vector slots, and the
 //! general one that takes any instruction of one slot lane by lane.
 
+use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
 use reconverge_simt::wide::Wide;
 
@@ -32,10 +33,10 @@ pub(super) struct Sets;
 
 impl Body for Sets {
     #[inline(always)]
-    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, _operation: &Operation) {
+    fn run<W: Wide>(_wide: W, lanes: &mut Lanes<'_>, _operation: &Operation) {
         let (active, predicate) = (lanes.set(ACTIVE), lanes.predicate);
-        lanes.sets[usize::from(TRUE)].choose(wide, active & predicate);
-        lanes.sets[usize::from(FALSE)].choose(wide, active & !predicate);
+        lanes.sets[usize::from(TRUE)] = Mask(active & predicate);
+        lanes.sets[usize::from(FALSE)] = Mask(active & !predicate);
     }
 }
 

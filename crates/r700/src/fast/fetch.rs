@@ -187,7 +187,7 @@ impl Runner<'_> {
     #[inline(always)]
     pub(super) fn write_chosen<W: Wide>(&mut self, wide: W, dst: &Targets, values: &Values, lanes: Mask) {
         let rows = &mut self.lanes;
-        rows.sets[usize::from(ACTIVE)].choose(wide, lanes.0);
+        rows.sets[usize::from(ACTIVE)] = lanes;
         for (place, chosen) in dst.iter().flatten() {
             match chosen {
                 Chosen::Component(component) => rows.write(wide, *place, ACTIVE, &values[*component]),

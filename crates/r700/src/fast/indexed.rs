@@ -6,7 +6,7 @@
 
 use reconverge_simt::mask::members;
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::Wide;
+use reconverge_simt::wide::{Wide, spread};
 
 #[cfg(doc)]
 use super::lanes::Tables;
@@ -25,7 +25,7 @@ pub(super) struct Check {
 impl Lanes<'_> {
     /// Whether all registers of a check are there, for these lanes.
     #[inline(always)]
-    pub(super) fn are_there<W: Wide>(&self, wide: W, check: &Check, lanes: u64) -> bool {
+    pub(super) fn are_there(&self, check: &Check, lanes: u64) -> bool {
         let [first, last] = check.registers.map(i32::from);
         let limit = self.tables.indexed;
         let outside = |index: i32| {
@@ -33,7 +33,7 @@ impl Lanes<'_> {
             (first >= limit) | (last >= limit)
         };
         let Some(place) = check.index else { return !outside(self.loop_index) };
-        let (row, running) = (self.row(place), wide.spread::<LANES>(lanes));
+        let (row, running) = (self.row(place), spread::<LANES>(lanes));
         let beyond = (0..LANES)
             .fold(0, |beyond, lane| beyond | if outside(row[lane] as i32) { running[lane] } else { 0 });
         beyond == 0

@@ -1,15 +1,17 @@
-//! Which lane functions have code of their own on whole rows, with their modifiers fixed.
+//! The opcodes that have code of their own on whole rows, with their modifiers fixed, and in compiled code.
 //!
-//! A kernel is a function of [`crate::lane`]. What is not in the list, because it is rare, goes lane by lane through
+//! A kernel is a function of [`crate::lane`]. Opcodes that are not in the list are rare and go lane by lane through
 //! [`super::bodies::General`]; every kernel is compared with its lane function in the tests here.
 
 use std::marker::PhantomData;
 
+use reconverge_jit::{One, Rows, Two, Value, predicate};
 use reconverge_simt::Level;
 use reconverge_simt::wide::Wide;
 
 use super::curves::{Cos, Curve, Curved, Exp, Log, LogClamped, Sin};
 use super::lanes::{Body, Handler, Lanes, Operation, finish, handler};
+use super::nodes;
 use crate::chip::{Family, LANES};
 use crate::lane::{self, is_nan, number};
 use crate::meaning::AluCode;
@@ -33,23 +35,90 @@ trait Kernel {
     }
 }
 
-macro_rules! kernels {
-    ($( $Name:ident $src:pat => $lane:expr $(, usual $usual:expr)?; )*) => { $(
-        struct $Name;
-        impl Kernel for $Name {
-            $( const USUAL: bool = { let _ = stringify!($usual); true }; )?
-            #[inline(always)]
-            fn lane($src: [u32; 3]) -> u32 {
-                $lane
-            }
-            $(
+/// A function that emits compiled code for the sources of an opcode.
+type Emit = fn(&mut Rows, [Value; 3]) -> Value;
+
+/// The operation of an opcode in compiled code, by how it treats the bits of sources and result.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Emitter {
+    /// A float that the machine makes: OMOD and CLAMP act on it.
+    Float(Emit),
+    /// One of the sources, with its own bits: OMOD and CLAMP act on it.
+    Choice(Emit),
+    /// Bits of floats.
+    Compare(Emit),
+    /// Bits of bits.
+    Bits(Emit),
+    /// The lanes for which a PRED_SET* holds.
+    Test(Emit),
+}
+
+/// The table of opcodes.
+///
+/// A row of `kernels` has the kind of the operands, the opcodes and their kernel; the lane function, and a quicker one for the
+/// usual rows; and what compiled code makes of the sources. The latter two are optional. A row of `tests` has a PRED_SET*, the
+/// KILL* with the same test, the test, and what compiled code makes of it. A row of `curves` has a transcendental function.
+macro_rules! opcodes {
+    (
+        kernels { $(
+            $with:ident $Op:ident($op:pat) => $Name:ident $src:pat => $lane:expr $(, usual $usual:expr)?
+                $(=> $emitter:ident |$rows:ident| $emitted:expr)?;
+        )* }
+        tests { $(
+            $pred_set:ident $kill:ident => $Test:ident($a:ident, $b:ident) $holds:expr, |$way:ident| $held:expr;
+        )* }
+        curves { $( $curve:ident => $Curve:ident; )* }
+    ) => {
+        $(
+            struct $Name;
+            impl Kernel for $Name {
+                $( const USUAL: bool = { let _ = stringify!($usual); true }; )?
                 #[inline(always)]
-                fn usual($src: [u32; 3]) -> u32 {
-                    $usual
+                fn lane($src: [u32; 3]) -> u32 {
+                    $lane
                 }
-            )?
+                $(
+                    #[inline(always)]
+                    fn usual($src: [u32; 3]) -> u32 {
+                        $usual
+                    }
+                )?
+            }
+        )*
+        $(
+            struct $Test;
+            impl Test for $Test {
+                #[inline(always)]
+                fn holds($a: u32, $b: u32) -> bool {
+                    $holds
+                }
+            }
+        )*
+
+        /// The code of an opcode; `None` when it has none of its own.
+        pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
+            match code {
+                // R600 takes radians.
+                AluCode::Op2(Op2::SIN | Op2::COS) if family != Family::R700 => None,
+                $( AluCode::$Op($op) => $with::<$Name>(shape, level), )*
+                $(
+                    AluCode::Op2(Op2::$pred_set) => Some(predicate_set::<$Test>(shape, level)),
+                    AluCode::Op2(Op2::$kill) => Some(kill::<$Test>(shape, level)),
+                )*
+                $( AluCode::Op2(Op2::$curve) => Some(curve::<$Curve>(shape, level)), )*
+                _ => None,
+            }
         }
-    )* };
+
+        /// The operation of an opcode in compiled code; `None` if that calls the fast engine's.
+        pub(super) fn emitter(code: AluCode) -> Option<Emitter> {
+            Some(match code {
+                $($( AluCode::$Op($op) => Emitter::$emitter(|$rows, $src| $emitted), )?)*
+                $( AluCode::Op2(Op2::$pred_set) => Emitter::Test(|$way, [$a, $b, _]| $held), )*
+                _ => return None,
+            })
+        }
+    };
 }
 
 #[inline(always)]
@@ -119,76 +188,118 @@ fn recip_int(a: u32) -> u32 {
     if (a as i32) < 0 { magnitude.wrapping_neg() } else { magnitude }
 }
 
-kernels! {
-    Mov[a, _, _] => a;
-    Add[a, b, _] => lane::add(a, b), usual sum(a, b);
-    Mul[a, b, _] => lane::mul(a, b), usual legacy_product(a, b);
-    MulIeee[a, b, _] => lane::mul_ieee(a, b), usual product(a, b);
-    MulAdd[a, b, c] => lane::muladd(a, b, c), usual sum(legacy_product(a, b), c);
-    MulAddIeee[a, b, c] => lane::muladd_ieee(a, b, c), usual sum(product(a, b), c);
-    Max[a, b, _] => lane::max(a, b);
-    Min[a, b, _] => lane::min(a, b);
-    MaxDx10[a, b, _] => lane::max_dx10(a, b);
-    MinDx10[a, b, _] => lane::min_dx10(a, b);
-    SetE[a, b, _] => lane::sete(a, b);
-    SetGt[a, b, _] => lane::setgt(a, b);
-    SetGe[a, b, _] => lane::setge(a, b);
-    SetNe[a, b, _] => lane::setne(a, b);
-    CndE[a, b, c] => lane::cnde(a, b, c);
-    CndGt[a, b, c] => lane::cndgt(a, b, c);
-    CndGe[a, b, c] => lane::cndge(a, b, c);
-    IntToFlt[a, _, _] => lane::int_to_flt(a);
-    UintToFlt[a, _, _] => lane::uint_to_flt(a);
-    RecipIeee[a, _, _] => lane::recip_ieee(a);
-    RecipClamped[a, _, _] => lane::recip_clamped(a);
-    RecipFf[a, _, _] => lane::recip_ff(a);
-    RecipSqrtIeee[a, _, _] => lane::recipsqrt_ieee(a);
-    RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
-    RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
-    SqrtIeee[a, _, _] => lane::sqrt_ieee(a);
-    Fract[a, _, _] => lane::fract(a);
-    Trunc[a, _, _] => lane::trunc(a);
-    Ceil[a, _, _] => lane::ceil(a);
-    RndNe[a, _, _] => lane::rndne(a);
-    Floor[a, _, _] => lane::floor(a);
-    MulLit[a, b, c] => lane::mul_lit(a, b, c);
-    // Bits: neither OMOD nor CLAMP acts on them.
-    SetEDx10[a, b, _] => lane::sete_dx10(a, b);
-    SetGtDx10[a, b, _] => lane::setgt_dx10(a, b);
-    SetGeDx10[a, b, _] => lane::setge_dx10(a, b);
-    SetNeDx10[a, b, _] => lane::setne_dx10(a, b);
-    AndInt[a, b, _] => lane::and_int(a, b);
-    OrInt[a, b, _] => lane::or_int(a, b);
-    XorInt[a, b, _] => lane::xor_int(a, b);
-    NotInt[a, _, _] => lane::not_int(a);
-    AddInt[a, b, _] => lane::add_int(a, b);
-    SubInt[a, b, _] => lane::sub_int(a, b);
-    MaxInt[a, b, _] => lane::max_int(a, b);
-    MinInt[a, b, _] => lane::min_int(a, b);
-    MaxUint[a, b, _] => lane::max_uint(a, b);
-    MinUint[a, b, _] => lane::min_uint(a, b);
-    SetEInt[a, b, _] => lane::sete_int(a, b);
-    SetGtInt[a, b, _] => lane::setgt_int(a, b);
-    SetGeInt[a, b, _] => lane::setge_int(a, b);
-    SetNeInt[a, b, _] => lane::setne_int(a, b);
-    SetGtUint[a, b, _] => lane::setgt_uint(a, b);
-    SetGeUint[a, b, _] => lane::setge_uint(a, b);
-    AshrInt[a, b, _] => lane::ashr_int(a, b);
-    LshrInt[a, b, _] => lane::lshr_int(a, b);
-    LshlInt[a, b, _] => lane::lshl_int(a, b);
-    MulLo[a, b, _] => lane::mullo_int(a, b);
-    MulHiInt[a, b, _] => lane::mulhi_int(a, b);
-    MulHiUint[a, b, _] => lane::mulhi_uint(a, b);
-    FltToInt[a, _, _] => whole(a);
-    FltToUint[a, _, _] => whole_unsigned(a);
-    RecipInt[a, _, _] => recip_int(a);
-    RecipUint[a, _, _] => recip_uint(a);
-    Mova[a, _, _] => lane::mova(a) as u32;
-    MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
-    MovaInt[a, _, _] => lane::mova_int(a) as u32;
-    CndEInt[a, b, c] => lane::cnde_int(a, b, c);
-    CndGtInt[a, b, c] => lane::cndgt_int(a, b, c);
-    CndGeInt[a, b, c] => lane::cndge_int(a, b, c);
+opcodes! {
+    kernels {
+        float Op2(Op2::MOV) => Mov[a, _, _] => a => Choice |_rows| a;
+        float Op2(Op2::ADD) => Add[a, b, _] => lane::add(a, b), usual sum(a, b) => Float |rows| nodes::add(rows, a, b);
+        float Op2(Op2::MUL) => Mul[a, b, _] => lane::mul(a, b), usual legacy_product(a, b)
+            => Float |rows| nodes::legacy_product(rows, a, b);
+        float Op2(Op2::MUL_IEEE) => MulIeee[a, b, _] => lane::mul_ieee(a, b), usual product(a, b)
+            => Float |rows| nodes::product(rows, a, b);
+        float Op3(Op3::MULADD | Op3::MULADD_M2 | Op3::MULADD_M4 | Op3::MULADD_D2) => MulAdd[a, b, c] => lane::muladd(a, b, c), usual sum(legacy_product(a, b), c)
+            => Float |rows| { let product = nodes::legacy_product(rows, a, b); nodes::add(rows, product, c) };
+        float Op3(Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2) => MulAddIeee[a, b, c] => lane::muladd_ieee(a, b, c), usual sum(product(a, b), c)
+            => Float |rows| { let product = nodes::product(rows, a, b); nodes::add(rows, product, c) };
+        float Op3(Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2) => MulLit[a, b, c] => lane::mul_lit(a, b, c);
+        float Op2(Op2::MAX) => Max[a, b, _] => lane::max(a, b) => Choice |rows| nodes::first_if(rows, predicate::GE, a, b);
+        float Op2(Op2::MIN) => Min[a, b, _] => lane::min(a, b) => Choice |rows| nodes::first_if(rows, predicate::LT, a, b);
+        float Op2(Op2::MAX_DX10) => MaxDx10[a, b, _] => lane::max_dx10(a, b)
+            => Choice |rows| nodes::first_if_or_nan(rows, predicate::GE, a, b);
+        float Op2(Op2::MIN_DX10) => MinDx10[a, b, _] => lane::min_dx10(a, b)
+            => Choice |rows| nodes::first_if_or_nan(rows, predicate::LT, a, b);
+        float Op2(Op2::SETE) => SetE[a, b, _] => lane::sete(a, b) => Float |rows| nodes::one_if(rows, predicate::EQ, a, b);
+        float Op2(Op2::SETGT) => SetGt[a, b, _] => lane::setgt(a, b) => Float |rows| nodes::one_if(rows, predicate::GT, a, b);
+        float Op2(Op2::SETGE) => SetGe[a, b, _] => lane::setge(a, b) => Float |rows| nodes::one_if(rows, predicate::GE, a, b);
+        float Op2(Op2::SETNE) => SetNe[a, b, _] => lane::setne(a, b) => Float |rows| nodes::one_if(rows, predicate::NEQ, a, b);
+        compare Op2(Op2::SETE_DX10) => SetEDx10[a, b, _] => lane::sete_dx10(a, b)
+            => Compare |rows| rows.compare(predicate::EQ, a, b);
+        compare Op2(Op2::SETGT_DX10) => SetGtDx10[a, b, _] => lane::setgt_dx10(a, b)
+            => Compare |rows| rows.compare(predicate::GT, a, b);
+        compare Op2(Op2::SETGE_DX10) => SetGeDx10[a, b, _] => lane::setge_dx10(a, b)
+            => Compare |rows| rows.compare(predicate::GE, a, b);
+        compare Op2(Op2::SETNE_DX10) => SetNeDx10[a, b, _] => lane::setne_dx10(a, b)
+            => Compare |rows| rows.compare(predicate::NEQ, a, b);
+        float Op3(Op3::CNDE) => CndE[a, b, c] => lane::cnde(a, b, c) => Choice |rows| nodes::choose(rows, predicate::EQ, a, [b, c]);
+        float Op3(Op3::CNDGT) => CndGt[a, b, c] => lane::cndgt(a, b, c)
+            => Choice |rows| nodes::choose(rows, predicate::GT, a, [b, c]);
+        float Op3(Op3::CNDGE) => CndGe[a, b, c] => lane::cndge(a, b, c)
+            => Choice |rows| nodes::choose(rows, predicate::GE, a, [b, c]);
+        float Op2(Op2::FRACT) => Fract[a, _, _] => lane::fract(a) => Float |rows| nodes::fract(rows, a);
+        float Op2(Op2::TRUNC) => Trunc[a, _, _] => lane::trunc(a) => Float |rows| nodes::unary(rows, One::Round(3), a);
+        float Op2(Op2::CEIL) => Ceil[a, _, _] => lane::ceil(a) => Float |rows| nodes::unary(rows, One::Round(2), a);
+        float Op2(Op2::RNDNE) => RndNe[a, _, _] => lane::rndne(a) => Float |rows| nodes::unary(rows, One::Round(0), a);
+        float Op2(Op2::FLOOR) => Floor[a, _, _] => lane::floor(a) => Float |rows| nodes::unary(rows, One::Round(1), a);
+        float Op2(Op2::INT_TO_FLT) => IntToFlt[a, _, _] => lane::int_to_flt(a) => Float |rows| nodes::from_int(rows, a);
+        float Op2(Op2::UINT_TO_FLT) => UintToFlt[a, _, _] => lane::uint_to_flt(a) => Float |rows| nodes::from_uint(rows, a);
+        compare Op2(Op2::FLT_TO_INT) => FltToInt[a, _, _] => whole(a) => Compare |rows| nodes::whole(rows, a);
+        compare Op2(Op2::FLT_TO_UINT) => FltToUint[a, _, _] => whole_unsigned(a) => Compare |rows| nodes::whole_unsigned(rows, a);
+        float Op2(Op2::RECIP_IEEE) => RecipIeee[a, _, _] => lane::recip_ieee(a) => Float |rows| nodes::reciprocal(rows, a);
+        float Op2(Op2::RECIP_CLAMPED) => RecipClamped[a, _, _] => lane::recip_clamped(a);
+        float Op2(Op2::RECIP_FF) => RecipFf[a, _, _] => lane::recip_ff(a);
+        float Op2(Op2::RECIPSQRT_IEEE) => RecipSqrtIeee[a, _, _] => lane::recipsqrt_ieee(a);
+        float Op2(Op2::RECIPSQRT_CLAMPED) => RecipSqrtClamped[a, _, _] => lane::recipsqrt_clamped(a);
+        float Op2(Op2::RECIPSQRT_FF) => RecipSqrtFf[a, _, _] => lane::recipsqrt_ff(a);
+        float Op2(Op2::SQRT_IEEE) => SqrtIeee[a, _, _] => lane::sqrt_ieee(a) => Float |rows| nodes::unary(rows, One::Sqrt, a);
+        compare Op2(Op2::MOVA) => Mova[a, _, _] => lane::mova(a) as u32;
+        compare Op2(Op2::MOVA_FLOOR) => MovaFloor[a, _, _] => lane::mova_floor(a) as u32;
+        compare Op2(Op2::MOVA_INT) => MovaInt[a, _, _] => lane::mova_int(a) as u32;
+        // Bits: neither OMOD nor CLAMP acts on them.
+        bits Op2(Op2::AND_INT) => AndInt[a, b, _] => lane::and_int(a, b) => Bits |rows| rows.two(Two::And, a, b);
+        bits Op2(Op2::OR_INT) => OrInt[a, b, _] => lane::or_int(a, b) => Bits |rows| rows.two(Two::Or, a, b);
+        bits Op2(Op2::XOR_INT) => XorInt[a, b, _] => lane::xor_int(a, b) => Bits |rows| rows.two(Two::Xor, a, b);
+        bits Op2(Op2::NOT_INT) => NotInt[a, _, _] => lane::not_int(a) => Bits |rows| rows.not(a);
+        bits Op2(Op2::ADD_INT) => AddInt[a, b, _] => lane::add_int(a, b) => Bits |rows| rows.two(Two::Add, a, b);
+        bits Op2(Op2::SUB_INT) => SubInt[a, b, _] => lane::sub_int(a, b) => Bits |rows| rows.two(Two::Sub, a, b);
+        bits Op2(Op2::MAX_INT) => MaxInt[a, b, _] => lane::max_int(a, b) => Bits |rows| rows.two(Two::MaxSigned, a, b);
+        bits Op2(Op2::MIN_INT) => MinInt[a, b, _] => lane::min_int(a, b) => Bits |rows| rows.two(Two::MinSigned, a, b);
+        bits Op2(Op2::MAX_UINT) => MaxUint[a, b, _] => lane::max_uint(a, b) => Bits |rows| rows.two(Two::MaxUnsigned, a, b);
+        bits Op2(Op2::MIN_UINT) => MinUint[a, b, _] => lane::min_uint(a, b) => Bits |rows| rows.two(Two::MinUnsigned, a, b);
+        bits Op2(Op2::SETE_INT) => SetEInt[a, b, _] => lane::sete_int(a, b) => Bits |rows| nodes::equal(rows, a, b);
+        bits Op2(Op2::SETNE_INT) => SetNeInt[a, b, _] => lane::setne_int(a, b) => Bits |rows| nodes::not_equal(rows, a, b);
+        bits Op2(Op2::SETGT_INT) => SetGtInt[a, b, _] => lane::setgt_int(a, b) => Bits |rows| nodes::greater(rows, a, b);
+        bits Op2(Op2::SETGE_INT) => SetGeInt[a, b, _] => lane::setge_int(a, b) => Bits |rows| nodes::greater_equal(rows, a, b);
+        bits Op2(Op2::SETGT_UINT) => SetGtUint[a, b, _] => lane::setgt_uint(a, b)
+            => Bits |rows| nodes::greater_unsigned(rows, a, b);
+        bits Op2(Op2::SETGE_UINT) => SetGeUint[a, b, _] => lane::setge_uint(a, b)
+            => Bits |rows| nodes::greater_equal_unsigned(rows, a, b);
+        bits Op3(Op3::CNDE_INT) => CndEInt[a, b, c] => lane::cnde_int(a, b, c)
+            => Bits |rows| nodes::choose_int(rows, nodes::equal, a, [b, c]);
+        bits Op3(Op3::CNDGT_INT) => CndGtInt[a, b, c] => lane::cndgt_int(a, b, c)
+            => Bits |rows| nodes::choose_int(rows, nodes::greater, a, [b, c]);
+        bits Op3(Op3::CNDGE_INT) => CndGeInt[a, b, c] => lane::cndge_int(a, b, c)
+            => Bits |rows| nodes::choose_int(rows, nodes::greater_equal, a, [b, c]);
+        bits Op2(Op2::ASHR_INT) => AshrInt[a, b, _] => lane::ashr_int(a, b)
+            => Bits |rows| nodes::shift(rows, Two::Sar, One::Sar, a, b);
+        bits Op2(Op2::LSHR_INT) => LshrInt[a, b, _] => lane::lshr_int(a, b)
+            => Bits |rows| nodes::shift(rows, Two::Shr, One::Shr, a, b);
+        bits Op2(Op2::LSHL_INT) => LshlInt[a, b, _] => lane::lshl_int(a, b)
+            => Bits |rows| nodes::shift(rows, Two::Shl, One::Shl, a, b);
+        bits Op2(Op2::MULLO_INT | Op2::MULLO_UINT) => MulLo[a, b, _] => lane::mullo_int(a, b)
+            => Bits |rows| rows.two(Two::Mul, a, b);
+        bits Op2(Op2::MULHI_INT) => MulHiInt[a, b, _] => lane::mulhi_int(a, b);
+        bits Op2(Op2::MULHI_UINT) => MulHiUint[a, b, _] => lane::mulhi_uint(a, b);
+        bits Op2(Op2::RECIP_INT) => RecipInt[a, _, _] => recip_int(a);
+        bits Op2(Op2::RECIP_UINT) => RecipUint[a, _, _] => recip_uint(a);
+    }
+    tests {
+        PRED_SETE KILLE => Equal(a, b) lane::equal(a, b), |rows| rows.compare(predicate::EQ, a, b);
+        PRED_SETGT KILLGT => Greater(a, b) lane::greater(a, b), |rows| rows.compare(predicate::GT, a, b);
+        PRED_SETGE KILLGE => GreaterEqual(a, b) lane::greater_equal(a, b), |rows| rows.compare(predicate::GE, a, b);
+        PRED_SETNE KILLNE => NotEqual(a, b) lane::not_equal(a, b), |rows| rows.compare(predicate::NEQ, a, b);
+        PRED_SETE_INT KILLE_INT => EqualInt(a, b) a == b, |rows| nodes::equal(rows, a, b);
+        PRED_SETNE_INT KILLNE_INT => NotEqualInt(a, b) a != b, |rows| nodes::not_equal(rows, a, b);
+        PRED_SETGT_INT KILLGT_INT => GreaterInt(a, b) a as i32 > b as i32, |rows| nodes::greater(rows, a, b);
+        PRED_SETGE_INT KILLGE_INT => GreaterEqualInt(a, b) a as i32 >= b as i32, |rows| nodes::greater_equal(rows, a, b);
+        PRED_SETGT_UINT KILLGT_UINT => GreaterUint(a, b) a > b, |rows| nodes::greater_unsigned(rows, a, b);
+        PRED_SETGE_UINT KILLGE_UINT => GreaterEqualUint(a, b) a >= b, |rows| nodes::greater_equal_unsigned(rows, a, b);
+    }
+    curves {
+        EXP_IEEE => Exp;
+        LOG_IEEE => Log;
+        LOG_CLAMPED => LogClamped;
+        SIN => Sin;
+        COS => Cos;
+    }
 }
 
 /// A kernel for every lane. `MODIFIED`: some source has abs or neg. `FINISH`: there is a factor or a clamp.
@@ -230,31 +341,6 @@ impl<K: Kernel, const MODIFIED: bool, const FINISH: bool> Body for Lanewise<K, M
 /// A comparison that decides for lanes.
 trait Test {
     fn holds(a: u32, b: u32) -> bool;
-}
-
-macro_rules! tests {
-    ($( $Name:ident($a:ident, $b:ident) $holds:expr; )*) => { $(
-        struct $Name;
-        impl Test for $Name {
-            #[inline(always)]
-            fn holds($a: u32, $b: u32) -> bool {
-                $holds
-            }
-        }
-    )* };
-}
-
-tests! {
-    Equal(a, b) lane::equal(a, b);
-    Greater(a, b) lane::greater(a, b);
-    GreaterEqual(a, b) lane::greater_equal(a, b);
-    NotEqual(a, b) lane::not_equal(a, b);
-    EqualInt(a, b) a == b;
-    GreaterInt(a, b) a as i32 > b as i32;
-    GreaterEqualInt(a, b) a as i32 >= b as i32;
-    NotEqualInt(a, b) a != b;
-    GreaterUint(a, b) a > b;
-    GreaterEqualUint(a, b) a >= b;
 }
 
 /// The lanes of a whole row for which a test holds, as signs of words.
@@ -351,10 +437,10 @@ fn float<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
 }
 
 /// A transcendental function.
-fn curve<C: Curve>(shape: Shape, level: Level) -> Option<Handler> {
+fn curve<C: Curve>(shape: Shape, level: Level) -> Handler {
     match shape.finish {
-        false => Some(handler::<Curved<C, false>>(level)),
-        true => Some(handler::<Curved<C, true>>(level)),
+        false => handler::<Curved<C, false>>(level),
+        true => handler::<Curved<C, true>>(level),
     }
 }
 
@@ -374,143 +460,18 @@ fn compare<K: Kernel>(shape: Shape, level: Level) -> Option<Handler> {
     }
 }
 
-fn predicate<T: Test>(shape: Shape, level: Level) -> Option<Handler> {
-    Some(match (shape.modified, shape.write) {
+fn predicate_set<T: Test>(shape: Shape, level: Level) -> Handler {
+    match (shape.modified, shape.write) {
         (false, false) => handler::<PredSet<T, false, false>>(level),
         (true, false) => handler::<PredSet<T, true, false>>(level),
         (_, true) => handler::<PredSet<T, true, true>>(level),
-    })
+    }
 }
 
-fn kill<T: Test>(shape: Shape, level: Level) -> Option<Handler> {
-    Some(match shape.write {
+fn kill<T: Test>(shape: Shape, level: Level) -> Handler {
+    match shape.write {
         false => handler::<Kill<T, true, false>>(level),
         true => handler::<Kill<T, true, true>>(level),
-    })
-}
-
-/// The code of an opcode; `None` when it has none of its own.
-pub(super) fn choose(code: AluCode, shape: Shape, family: Family, level: Level) -> Option<Handler> {
-    match code {
-        AluCode::Op2(code) => choose_op2(code, shape, family, level),
-        AluCode::Op3(code) => choose_op3(code, shape, level),
-    }
-}
-
-#[rustfmt::skip]
-fn choose_op2(code: Op2, shape: Shape, family: Family, level: Level) -> Option<Handler> {
-    match code {
-        Op2::ADD => float::<Add>(shape, level),
-        Op2::MUL => float::<Mul>(shape, level),
-        Op2::MUL_IEEE => float::<MulIeee>(shape, level),
-        Op2::MAX => float::<Max>(shape, level),
-        Op2::MIN => float::<Min>(shape, level),
-        Op2::MAX_DX10 => float::<MaxDx10>(shape, level),
-        Op2::MIN_DX10 => float::<MinDx10>(shape, level),
-        Op2::SETE => float::<SetE>(shape, level),
-        Op2::SETGT => float::<SetGt>(shape, level),
-        Op2::SETGE => float::<SetGe>(shape, level),
-        Op2::SETNE => float::<SetNe>(shape, level),
-        Op2::SETE_DX10 => compare::<SetEDx10>(shape, level),
-        Op2::SETGT_DX10 => compare::<SetGtDx10>(shape, level),
-        Op2::SETGE_DX10 => compare::<SetGeDx10>(shape, level),
-        Op2::SETNE_DX10 => compare::<SetNeDx10>(shape, level),
-        Op2::MOV => float::<Mov>(shape, level),
-        Op2::PRED_SETE => predicate::<Equal>(shape, level),
-        Op2::PRED_SETGT => predicate::<Greater>(shape, level),
-        Op2::PRED_SETGE => predicate::<GreaterEqual>(shape, level),
-        Op2::PRED_SETNE => predicate::<NotEqual>(shape, level),
-        Op2::PRED_SETE_INT => predicate::<EqualInt>(shape, level),
-        Op2::PRED_SETGT_INT => predicate::<GreaterInt>(shape, level),
-        Op2::PRED_SETGE_INT => predicate::<GreaterEqualInt>(shape, level),
-        Op2::PRED_SETNE_INT => predicate::<NotEqualInt>(shape, level),
-        Op2::PRED_SETGT_UINT => predicate::<GreaterUint>(shape, level),
-        Op2::PRED_SETGE_UINT => predicate::<GreaterEqualUint>(shape, level),
-        Op2::KILLE => kill::<Equal>(shape, level),
-        Op2::KILLGT => kill::<Greater>(shape, level),
-        Op2::KILLGE => kill::<GreaterEqual>(shape, level),
-        Op2::KILLNE => kill::<NotEqual>(shape, level),
-        Op2::KILLE_INT => kill::<EqualInt>(shape, level),
-        Op2::KILLGT_INT => kill::<GreaterInt>(shape, level),
-        Op2::KILLGE_INT => kill::<GreaterEqualInt>(shape, level),
-        Op2::KILLNE_INT => kill::<NotEqualInt>(shape, level),
-        Op2::KILLGT_UINT => kill::<GreaterUint>(shape, level),
-        Op2::KILLGE_UINT => kill::<GreaterEqualUint>(shape, level),
-        Op2::AND_INT => bits::<AndInt>(shape, level),
-        Op2::OR_INT => bits::<OrInt>(shape, level),
-        Op2::XOR_INT => bits::<XorInt>(shape, level),
-        Op2::NOT_INT => bits::<NotInt>(shape, level),
-        Op2::ADD_INT => bits::<AddInt>(shape, level),
-        Op2::SUB_INT => bits::<SubInt>(shape, level),
-        Op2::MAX_INT => bits::<MaxInt>(shape, level),
-        Op2::MIN_INT => bits::<MinInt>(shape, level),
-        Op2::MAX_UINT => bits::<MaxUint>(shape, level),
-        Op2::MIN_UINT => bits::<MinUint>(shape, level),
-        Op2::SETE_INT => bits::<SetEInt>(shape, level),
-        Op2::SETGT_INT => bits::<SetGtInt>(shape, level),
-        Op2::SETGE_INT => bits::<SetGeInt>(shape, level),
-        Op2::SETNE_INT => bits::<SetNeInt>(shape, level),
-        Op2::SETGT_UINT => bits::<SetGtUint>(shape, level),
-        Op2::SETGE_UINT => bits::<SetGeUint>(shape, level),
-        Op2::ASHR_INT => bits::<AshrInt>(shape, level),
-        Op2::LSHR_INT => bits::<LshrInt>(shape, level),
-        Op2::LSHL_INT => bits::<LshlInt>(shape, level),
-        Op2::MULLO_INT | Op2::MULLO_UINT => bits::<MulLo>(shape, level),
-        Op2::MULHI_INT => bits::<MulHiInt>(shape, level),
-        Op2::MULHI_UINT => bits::<MulHiUint>(shape, level),
-        Op2::FLT_TO_INT => compare::<FltToInt>(shape, level),
-        Op2::FLT_TO_UINT => compare::<FltToUint>(shape, level),
-        Op2::INT_TO_FLT => float::<IntToFlt>(shape, level),
-        Op2::UINT_TO_FLT => float::<UintToFlt>(shape, level),
-        Op2::RECIP_IEEE => float::<RecipIeee>(shape, level),
-        Op2::RECIP_CLAMPED => float::<RecipClamped>(shape, level),
-        Op2::RECIP_FF => float::<RecipFf>(shape, level),
-        Op2::RECIPSQRT_IEEE => float::<RecipSqrtIeee>(shape, level),
-        Op2::RECIPSQRT_CLAMPED => float::<RecipSqrtClamped>(shape, level),
-        Op2::RECIPSQRT_FF => float::<RecipSqrtFf>(shape, level),
-        Op2::SQRT_IEEE => float::<SqrtIeee>(shape, level),
-        Op2::FRACT => float::<Fract>(shape, level),
-        Op2::TRUNC => float::<Trunc>(shape, level),
-        Op2::CEIL => float::<Ceil>(shape, level),
-        Op2::RNDNE => float::<RndNe>(shape, level),
-        Op2::FLOOR => float::<Floor>(shape, level),
-        Op2::EXP_IEEE => curve::<Exp>(shape, level),
-        Op2::LOG_IEEE => curve::<Log>(shape, level),
-        Op2::LOG_CLAMPED => curve::<LogClamped>(shape, level),
-        // R600 takes radians.
-        Op2::SIN if family == Family::R700 => curve::<Sin>(shape, level),
-        Op2::COS if family == Family::R700 => curve::<Cos>(shape, level),
-        Op2::RECIP_INT => bits::<RecipInt>(shape, level),
-        Op2::RECIP_UINT => bits::<RecipUint>(shape, level),
-        Op2::MOVA => compare::<Mova>(shape, level),
-        Op2::MOVA_FLOOR => compare::<MovaFloor>(shape, level),
-        Op2::MOVA_INT => compare::<MovaInt>(shape, level),
-        // Rare.
-        Op2::SIN | Op2::COS
-        | Op2::PRED_SET_INV | Op2::PRED_SET_POP | Op2::PRED_SET_CLR | Op2::PRED_SET_RESTORE
-        | Op2::PRED_SETE_PUSH | Op2::PRED_SETGT_PUSH | Op2::PRED_SETGE_PUSH | Op2::PRED_SETNE_PUSH
-        | Op2::PRED_SETE_PUSH_INT | Op2::PRED_SETGT_PUSH_INT | Op2::PRED_SETGE_PUSH_INT | Op2::PRED_SETNE_PUSH_INT
-        | Op2::PRED_SETLT_PUSH_INT | Op2::PRED_SETLE_PUSH_INT
-        | Op2::MOVA_GPR_INT | Op2::NOP
-        | Op2::DOT4 | Op2::DOT4_IEEE | Op2::CUBE | Op2::MAX4
-        | Op2::FREXP_64 | Op2::ADD_64 | Op2::MUL_64 | Op2::FLT64_TO_FLT32 | Op2::FLT32_TO_FLT64 | Op2::LDEXP_64
-        | Op2::FRACT_64 | Op2::PRED_SETGT_64 | Op2::PRED_SETE_64 | Op2::PRED_SETGE_64 => None,
-    }
-}
-
-#[rustfmt::skip]
-fn choose_op3(code: Op3, shape: Shape, level: Level) -> Option<Handler> {
-    match code {
-        Op3::MULADD | Op3::MULADD_M2 | Op3::MULADD_M4 | Op3::MULADD_D2 => float::<MulAdd>(shape, level),
-        Op3::MULADD_IEEE | Op3::MULADD_IEEE_M2 | Op3::MULADD_IEEE_M4 | Op3::MULADD_IEEE_D2 => float::<MulAddIeee>(shape, level),
-        Op3::CNDE => float::<CndE>(shape, level),
-        Op3::CNDGT => float::<CndGt>(shape, level),
-        Op3::CNDGE => float::<CndGe>(shape, level),
-        Op3::CNDE_INT => bits::<CndEInt>(shape, level),
-        Op3::CNDGT_INT => bits::<CndGtInt>(shape, level),
-        Op3::CNDGE_INT => bits::<CndGeInt>(shape, level),
-        Op3::MUL_LIT | Op3::MUL_LIT_M2 | Op3::MUL_LIT_M4 | Op3::MUL_LIT_D2 => float::<MulLit>(shape, level),
-        Op3::MULADD_64 | Op3::MULADD_64_M2 | Op3::MULADD_64_M4 | Op3::MULADD_64_D2 => None,
     }
 }
 

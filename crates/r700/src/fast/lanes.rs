@@ -4,10 +4,10 @@
 //! [`Level`]. Which rows an operation reads and writes was decided when it was lowered.
 
 use reconverge_simt::guarded::Guarded;
-use reconverge_simt::handlers;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::{Set, Wide};
+use reconverge_simt::wide::Wide;
+use reconverge_simt::{Mask, handlers};
 
 use crate::chip::LANES;
 use crate::lane;
@@ -95,7 +95,7 @@ pub(super) struct Uniform {
 }
 
 impl Uniform {
-    /// Its word in an environment.
+    /// Returns the word in an environment.
     pub(super) fn word(&self, environment: &Environment) -> u32 {
         let resources = environment.bound(self.alternate);
         let word = match self.bank {
@@ -167,7 +167,7 @@ pub(super) struct Lanes<'a> {
     /// The rows of the wavefront that runs.
     pub(super) frame: Frame<Guarded<Row<LANES>>, LANES>,
     /// [`ACTIVE`], [`TRUE`], [`FALSE`]; four, so that two bits always find one.
-    pub(super) sets: [Set<LANES>; 4],
+    pub(super) sets: [Mask; 4],
     /// The predicate of each lane.
     pub(super) predicate: u64,
     /// The lanes that the last PRED_SET* with UPDATE_EXECUTE_MASK switches off.
@@ -177,7 +177,7 @@ pub(super) struct Lanes<'a> {
     /// aL, for clauses that use it.
     pub(super) loop_index: i32,
     pub(super) tables: &'a Tables,
-    /// What the program runs in.
+    /// The environment of the launch.
     pub(super) environment: &'a Environment,
 }
 
@@ -197,13 +197,14 @@ impl Lanes<'_> {
     /// Writes the lanes of a set; the others keep what they have.
     #[inline(always)]
     pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: &[u32; LANES]) {
-        self.sets[usize::from(set & 3)].write(wide, self.frame.row_mut(place), values);
+        let set = self.set(set);
+        wide.write(&mut self.frame.row_mut(place).0, values, set);
     }
 
     /// The lanes of a set.
     #[inline(always)]
     pub(super) fn set(&self, set: u8) -> u64 {
-        self.sets[usize::from(set & 3)].bits()
+        self.sets[usize::from(set & 3)].0
     }
 }
 

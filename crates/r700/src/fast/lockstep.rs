@@ -3,10 +3,8 @@
 use std::cell::RefCell;
 
 use reconverge_simt::compiling::Extent;
-use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
-use reconverge_simt::{
-    Difference, FlowView, GroupId, GroupTrap, Issue, Machine, Mask, Observer, Shares, Step, Trap,
-};
+use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
+use reconverge_simt::{Difference, FlowView, GroupId, Issue, Machine, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use super::run::Runner;
@@ -40,13 +38,7 @@ pub(crate) fn run(
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
-        let pair = pair.map_err(|failure| match failure {
-            Failure::Trap(group, trap) => RunError::Trap(GroupTrap { group, words: None, trap }),
-            Failure::Differ(difference) if fast.is_compiled() => {
-                RunError::Differ(lockstep::first(difference, again))
-            }
-            Failure::Differ(difference) => RunError::Differ(difference),
-        })?;
+        let pair = pair.map_err(|failure| failure.first(fast.is_compiled(), again))?;
         *simd = pair.reference.finish(&mut outcome);
     }
     Ok(outcome)

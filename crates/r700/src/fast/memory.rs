@@ -4,7 +4,7 @@
 
 use reconverge_simt::Mask;
 use reconverge_simt::mask::members;
-use reconverge_simt::wide::{Set, Wide};
+use reconverge_simt::wide::{Wide, spread};
 
 use super::fetch::Targets;
 use super::lanes::Place;
@@ -39,7 +39,7 @@ impl Runner<'_> {
         let resources = launch.environment.bound(vertex.bound.alternate);
         let buffer = &resources.vertex_buffers[&vertex.bound.id];
         let mut values = [[0; LANES]; 4];
-        fetch_rows(wide, vertex, buffer, self.lanes.row(index), lanes.0, wanted(&dst), &mut values);
+        fetch_rows(vertex, buffer, self.lanes.row(index), lanes.0, wanted(&dst), &mut values);
         self.write_chosen(wide, &dst, &values, lanes);
         true
     }
@@ -65,7 +65,7 @@ impl Runner<'_> {
             *targets = found;
         }
         let private = wave.spaces.private(reads.space);
-        let same = same(wide, &index, lanes);
+        let same = same(&index, lanes);
         for (step, dst) in (0u64..).zip(&targets[..fetching.dst.len()]) {
             let mut words = [[0; LANES]; 4];
             let mut inside = [0; LANES];
@@ -171,7 +171,7 @@ impl Runner<'_> {
         let aligned = if high.mux_cntl == DsrMux::WORD_SELECT { u32::MAX } else { !3 };
         // A permutation reads at the addresses of the whole quad.
         let reached = if permutes { wave.whole_quads(written) } else { written };
-        let reached = wide.spread::<LANES>(reached.0);
+        let reached = spread::<LANES>(reached.0);
         let mut starts = [0; LANES];
         let mut outside = 0;
         for lane in 0..LANES {
@@ -248,7 +248,7 @@ impl Runner<'_> {
             for (chan, row) in rows.iter().enumerate() {
                 if let Some(row) = row {
                     target.written[chan] |= lanes;
-                    merge(wide, &mut target.values[chan], row, lanes);
+                    wide.write(&mut target.values[chan], row, lanes.0);
                 }
             }
         }
@@ -266,7 +266,7 @@ impl Runner<'_> {
             return Some(false);
         }
         let index = stores.index.map_or([0; LANES], |place| *self.lanes.row(place));
-        let members_of = wide.spread::<LANES>(lanes.0);
+        let members_of = spread::<LANES>(lanes.0);
         let most = (0..LANES).fold(0, |most, lane| most.max(index[lane] & members_of[lane]));
         let steps = stores.steps.len() as u64;
         let limit = match wave.spaces.private(stores.space) {
@@ -287,7 +287,7 @@ impl Runner<'_> {
                 }
             }
         }
-        let same = same(wide, &index, lanes);
+        let same = same(&index, lanes);
         for (step, places) in (0u64..).zip(&places[..stores.steps.len()]) {
             for (chan, place) in places.iter().enumerate() {
                 let Some(place) = place else { continue };
@@ -298,7 +298,7 @@ impl Runner<'_> {
                 match (wave.spaces.private_mut(stores.space), same) {
                     (Some(private), Some(index)) => {
                         if let Some(to) = private.row_mut(dword(index)) {
-                            merge(wide, to, row, lanes);
+                            wide.write(to, row, lanes.0);
                         }
                     }
                     (Some(private), None) => {
@@ -323,20 +323,11 @@ impl Runner<'_> {
     }
 }
 
-/// Replaces the words of some lanes.
-#[inline(always)]
-fn merge<W: Wide>(wide: W, to: &mut Lanes, from: &Lanes, lanes: Mask) {
-    *to = match lanes.0 {
-        Set::<LANES>::ALL => *from,
-        bits => wide.blend(from, to, &wide.spread(bits)),
-    };
-}
-
 /// The word that all of these lanes have, if it is one.
 #[inline(always)]
-fn same<W: Wide>(wide: W, row: &Lanes, lanes: Mask) -> Option<u32> {
+fn same(row: &Lanes, lanes: Mask) -> Option<u32> {
     let first = row[lanes.lowest()?.index()];
-    let members_of = wide.spread::<LANES>(lanes.0);
+    let members_of = spread::<LANES>(lanes.0);
     let differing = (0..LANES).fold(0, |differing, lane| differing | (row[lane] ^ first) & members_of[lane]);
     (differing == 0).then_some(first)
 }
@@ -355,8 +346,7 @@ fn wanted(dst: &Targets) -> [bool; 4] {
 
 /// The elements of a vertex buffer with these indices.
 #[inline(always)]
-fn fetch_rows<W: Wide>(
-    wide: W,
+fn fetch_rows(
     vertex: &Vertex,
     buffer: &VertexBuffer,
     index: &Lanes,
@@ -365,7 +355,7 @@ fn fetch_rows<W: Wide>(
     values: &mut Values,
 ) {
     let Vertex { base, stride, offset, conversion: Conversion { layout, numbers, swap }, .. } = *vertex;
-    let members_of = wide.spread::<LANES>(lanes);
+    let members_of = spread::<LANES>(lanes);
     // Lanes that do not fetch take element 0: where the highest element is inside, that is, too.
     let mut elements = [0; LANES];
     let mut most = 0;

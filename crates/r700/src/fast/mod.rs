@@ -5,6 +5,7 @@
 //! | `lower` | from groups to operations |
 //! | `lanes` | what an operation is, and the rows and lanes that it works on |
 //! | `kernels`, `curves`, `bodies` | the operations |
+//! | `nodes` | what compiled code computes |
 //! | `indexed` | operands and destinations relative to AR and aL |
 //! | `run` | runs clauses one after another, and the control flow between them |
 //! | `fetch` | runs fetch clauses |
@@ -31,6 +32,7 @@ mod lanes;
 pub(crate) mod lockstep;
 mod lower;
 mod memory;
+mod nodes;
 mod parallel;
 mod run;
 

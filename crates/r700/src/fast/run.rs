@@ -6,7 +6,7 @@
 use reconverge_simt::level::Task;
 use reconverge_simt::observe::together;
 use reconverge_simt::place::Frame;
-use reconverge_simt::wide::{Set, Wide};
+use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Level, Machine, Mask, Observer, Path, Step, Trap, stop};
 
 use super::Fast;
@@ -76,7 +76,7 @@ impl<'a> Runner<'a> {
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
             frame,
-            sets: [Set::NONE; 4],
+            sets: [Mask::NONE; 4],
             predicate: u64::MAX,
             skip: 0,
             killed: 0,
@@ -207,13 +207,13 @@ impl<'a> Runner<'a> {
                     if let Some(run) = &clause.single
                         && wave.flow.active().any()
                     {
-                        if let Err(trap) = self.single(wide, wave, &mut issued, clause, run, observer) {
+                        if let Err(trap) = self.single(wave, &mut issued, clause, run, observer) {
                             issued.settle(wave);
                             return Err(trap);
                         }
                         continue;
                     }
-                    if let Err(trap) = self.clause(wide, wave, &mut issued, clause, observer) {
+                    if let Err(trap) = self.clause(wave, &mut issued, clause, observer) {
                         issued.settle(wave);
                         return Err(trap);
                     }
@@ -397,9 +397,8 @@ impl<'a> Runner<'a> {
 
     /// Runs a clause that is one run, for at least one active lane.
     #[inline(always)]
-    fn single<W: Wide, O: Observer>(
+    fn single<O: Observer>(
         &mut self,
-        wide: W,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
@@ -409,7 +408,7 @@ impl<'a> Runner<'a> {
         // Code for each form, in which the form is a constant.
         macro_rules! with {
             ($form:expr) => {
-                self.single_as(wide, $form, wave, issued, clause, run, observer)
+                self.single_as($form, wave, issued, clause, run, observer)
             };
         }
         match clause.form {
@@ -425,10 +424,8 @@ impl<'a> Runner<'a> {
 
     /// [`single`](Self::single) in one form.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "the parts of one clause, inlined")]
-    fn single_as<W: Wide, O: Observer>(
+    fn single_as<O: Observer>(
         &mut self,
-        wide: W,
         form: AluForm,
         wave: &mut Wave,
         issued: &mut Issued,
@@ -459,7 +456,7 @@ impl<'a> Runner<'a> {
         }
         self.counts.runs[clause.runs.start as usize] += 1;
         self.lanes.predicate = u64::MAX;
-        self.execute(wide, operations, active);
+        self.execute(operations, active);
         if run.masks && wave.flow.update_execute_mask(form, Mask(self.lanes.skip)) {
             wave.statistics.divergent_branches += 1;
         }
@@ -474,9 +471,8 @@ impl<'a> Runner<'a> {
 
     /// Runs a clause of any kind.
     #[inline(always)]
-    fn clause<W: Wide, O: Observer>(
+    fn clause<O: Observer>(
         &mut self,
-        wide: W,
         wave: &mut Wave,
         issued: &mut Issued,
         clause: &Clause,
@@ -498,8 +494,7 @@ impl<'a> Runner<'a> {
         let runs = &lowered.runs[clause.runs.start as usize..clause.runs.end as usize];
         for (number, run) in (clause.runs.start as usize..).zip(runs) {
             before.announce(&wave.flow, observer);
-            if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(wide, check, lanes.0))
-            {
+            if run.by_reference || run.checks.iter().any(|check| !self.lanes.are_there(check, lanes.0)) {
                 before = Before::Nothing;
                 issued.settle(wave);
                 self.group_by_reference(wave, clause, run.first, observer)?;
@@ -522,7 +517,6 @@ impl<'a> Runner<'a> {
                 observer.path(Path::Block, run.count.into());
             }
             self.execute(
-                wide,
                 &lowered.operations[run.operations.start as usize..run.operations.end as usize],
                 lanes,
             );
@@ -542,8 +536,8 @@ impl<'a> Runner<'a> {
 
     /// Runs operations on the registers.
     #[inline(always)]
-    fn execute<W: Wide>(&mut self, wide: W, operations: &[Operation], lanes: Mask) {
-        self.lanes.sets[usize::from(ACTIVE)].choose(wide, lanes.0);
+    fn execute(&mut self, operations: &[Operation], lanes: Mask) {
+        self.lanes.sets[usize::from(ACTIVE)] = lanes;
         for operation in operations {
             // SAFETY: the operations were lowered for the level of this code, which the processor has.
             unsafe { (operation.run)(&mut self.lanes, operation) };

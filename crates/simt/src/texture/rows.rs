@@ -120,7 +120,7 @@ struct Grid {
     /// The place of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for elements.
     first: i32,
     steps: [i32; 3],
-    /// For elements that consist of fractions.
+    /// The fast conversion, if elements consist of fractions.
     fractions: Option<Fractions>,
 }
 
@@ -572,7 +572,7 @@ fn by_choice<E: Eight, V: Convert<C>, const C: usize, const M: usize>(
     far
 }
 
-/// What eight lanes have chosen.
+/// The levels and filters that eight lanes have chosen.
 #[derive(Clone, Copy)]
 struct Chosen {
     /// The larger level.

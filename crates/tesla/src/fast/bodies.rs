@@ -33,8 +33,7 @@ impl Body for Predicate {
         let table = &CONDITIONS[operation.number as usize & 31];
         let holding = wide.select(table, lanes.c(operation.c)) as u32;
         let quads = u32::from(operation.shift[0] & 15) * 0x1111_1111;
-        let executing = lanes.set(ACTIVE).bits & holding & quads;
-        lanes.choose(wide, PREDICATED, executing);
+        lanes.sets[PREDICATED] = lanes.sets[ACTIVE] & holding & quads;
     }
 }
 
@@ -66,7 +65,7 @@ pub(super) struct Vote;
 impl Body for Vote {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        let (holding, active) = (lanes.set(operation.set_number.into()).bits, lanes.set(ACTIVE).bits);
+        let (holding, active) = (lanes.set(operation.set), lanes.sets[ACTIVE]);
         let answer = if operation.number == 1 { holding == active } else { holding != 0 };
         lanes.row_mut(operation.dst).0 = [truth(answer).bits().into(); WARP];
     }
@@ -91,12 +90,12 @@ pub(super) struct ToC;
 
 impl Body for ToC {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let (words, mut values) = (lanes.row(operation.src[0]), [0; WARP]);
         for lane in 0..WARP {
             values[lane] = words[lane] as u8 & 0xf;
         }
-        lanes.write_c(operation.cdst, operation.set_number, values);
+        lanes.write_c(wide, operation.cdst, operation.set, values);
     }
 }
 
@@ -134,7 +133,7 @@ pub(super) struct General<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for General<FLAGS> {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let tables = lanes.tables;
         let &GeneralOperands { ref op, modifiers, writes_flags, src_high, dst_high } =
             &tables.generals[operation.number as usize];
@@ -144,7 +143,7 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         let mut result = [0; WARP];
         let mut result_high = [0; WARP];
         let mut flags = [0; WARP];
-        for lane in members(lanes.set(operation.set_number.into()).bits) {
+        for lane in members(lanes.set(operation.set)) {
             let src = [0, 1, 2]
                 .map(|number: usize| u64::from(low[number][lane]) | u64::from(high[number][lane]) << 32);
             let carry = Flags::from_bits(carry[lane]);
@@ -156,10 +155,10 @@ impl<const FLAGS: bool> Body for General<FLAGS> {
         }
         let old = lanes.row(operation.dst);
         let low = inserted(old, result, operation.dst_shift, operation.dst_narrow);
-        lanes.write(operation.dst, operation.set_number, low);
-        lanes.write(dst_high, operation.set_number, result_high);
+        lanes.write(wide, operation.dst, operation.set, low);
+        lanes.write(wide, dst_high, operation.set, result_high);
         if FLAGS {
-            lanes.write_c(operation.cdst, operation.set_number, flags);
+            lanes.write_c(wide, operation.cdst, operation.set, flags);
         }
     }
 }

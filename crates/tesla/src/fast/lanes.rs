@@ -11,13 +11,13 @@ use reconverge_simt::handlers;
 use reconverge_simt::level::Task;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::Wide;
+use reconverge_simt::wide::{Wide, spread};
 
 use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
 use crate::flow::WARP;
-use crate::inst::Chip;
-use crate::lane::Flags;
-use crate::meaning::Modes;
+use crate::inst::{Arith, Chip};
+use crate::lane::{Flags, Modifiers};
+use crate::meaning::{self, Modes, Operands};
 use crate::spaces::Shared;
 use crate::state::{ADDRESS_REGISTERS, CONDITION_REGISTERS, Input};
 
@@ -39,16 +39,8 @@ pub(super) struct Tables {
     pub(super) modes: Modes,
     /// Rows of a warp's registers and room together, of which every place in an operation is one.
     pub(super) layout: Layout<WARP>,
-    /// The rows of the sets, by number of the set.
-    pub(super) sets: [Place; 2],
-}
-
-/// A set of lanes, as far as it is not a row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Set {
-    pub(super) bits: u32,
-    /// All ones or all zeros.
-    pub(super) bytes: [u8; WARP],
+    /// The row of the active lanes, all ones or all zeros a lane, which compiled code reads.
+    pub(super) mask: Place,
 }
 
 /// What operations work on.
@@ -56,8 +48,8 @@ pub(super) struct Lanes<'a> {
     pub(super) rows: Frame<&'a mut [Row<WARP>], WARP>,
     pub(super) a: &'a mut [[u16; WARP]; ADDRESS_REGISTERS],
     pub(super) c: &'a mut [[u8; WARP]; CONDITION_REGISTERS],
-    /// [`ACTIVE`] and [`PREDICATED`]; their words are rows.
-    pub(super) sets: [Set; 2],
+    /// [`ACTIVE`] and [`PREDICATED`].
+    pub(super) sets: [u32; 2],
     pub(super) shared: &'a mut Shared,
     /// a[] or v[] and o[], by word.
     pub(super) inputs: &'a [Option<Input>],
@@ -88,12 +80,7 @@ impl<'a> Lanes<'a> {
     ) -> Self {
         // SAFETY: as the caller says.
         let rows = unsafe { Frame::new(rows, &tables.layout) };
-        let none = Set { bits: 0, bytes: [0; WARP] };
-        let mut lanes = Lanes { rows, a, c, sets: [none; 2], shared, inputs, outputs, warp, dead, tables };
-        for place in tables.sets {
-            *lanes.row_mut(place) = Row::ZERO;
-        }
-        lanes
+        Lanes { rows, a, c, sets: [0; 2], shared, inputs, outputs, warp, dead, tables }
     }
 
     /// A row by value: operations read all their rows before they write one, which may be the same.
@@ -113,35 +100,34 @@ impl<'a> Lanes<'a> {
         self.rows.row_mut(place)
     }
 
-    /// Writes the lanes of a set, given by number; the others keep what they have. All lanes are asked for first: they
-    /// need neither the set's words nor the old ones.
+    /// Writes the lanes of a set, given by number; the others keep what they have.
     #[inline(always)]
-    pub(super) fn write(&mut self, place: Place, set: u8, values: [u32; WARP]) {
-        if self.set(set.into()).bits == u32::MAX {
-            self.row_mut(place).0 = values;
-            return;
-        }
-        let words = self.row(self.tables.sets[usize::from(set) & 1]);
-        let old = self.row(place);
-        let mut new = [0; WARP];
-        for lane in 0..WARP {
-            new[lane] = values[lane] & words[lane] | old[lane] & !words[lane];
-        }
-        self.row_mut(place).0 = new;
+    pub(super) fn write<W: Wide>(&mut self, wide: W, place: Place, set: u8, values: [u32; WARP]) {
+        let bits = self.set(set);
+        wide.write(&mut self.row_mut(place).0, &values, bits.into());
     }
 
-    /// A set, by number.
+    /// The bits of a set, given by number.
     #[inline(always)]
-    pub(super) fn set(&self, number: usize) -> &Set {
-        &self.sets[number & 1]
+    pub(super) fn set(&self, number: u8) -> u32 {
+        self.sets[usize::from(number & 1)]
     }
 
-    /// A set becomes these lanes; costs nothing if it is that already.
+    /// All ones for the lanes of a set, given by number, zeros for the others.
     #[inline(always)]
-    pub(super) fn choose<W: Wide>(&mut self, wide: W, number: usize, bits: u32) {
-        if self.sets[number & 1].bits != bits {
-            self.row_mut(self.tables.sets[number & 1]).0 = wide.spread(bits.into());
-            self.sets[number & 1] = Set { bits, bytes: wide.spread_bytes(bits.into()) };
+    pub(super) fn members(&self, number: u8) -> [u32; WARP] {
+        match self.set(number) {
+            u32::MAX => [u32::MAX; WARP],
+            bits => spread(bits.into()),
+        }
+    }
+
+    /// The active lanes become these; costs nothing if they are that already.
+    #[inline(always)]
+    pub(super) fn activate(&mut self, bits: u32) {
+        if self.sets[ACTIVE] != bits {
+            self.sets[ACTIVE] = bits;
+            self.row_mut(self.tables.mask).0 = spread(bits.into());
         }
     }
 
@@ -153,8 +139,8 @@ impl<'a> Lanes<'a> {
 
     /// Writes flags in the lanes of a set, given by number.
     #[inline(always)]
-    pub(super) fn write_c(&mut self, register: u8, set: u8, flags: [u8; WARP]) {
-        let bytes = self.set(set.into()).bytes;
+    pub(super) fn write_c<W: Wide>(&mut self, wide: W, register: u8, set: u8, flags: [u8; WARP]) {
+        let bytes = wide.spread_bytes::<WARP>(self.set(set).into());
         let old = *self.c(register);
         let mut new = [0; WARP];
         for lane in 0..WARP {
@@ -172,11 +158,11 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// Writes `$a1` to `$a4` in the lanes of a set, given as the row of its words; writing another does nothing.
+    /// Writes `$a1` to `$a4` in the lanes of a set, given by number; writing another does nothing.
     #[inline(always)]
-    pub(super) fn write_a(&mut self, register: u8, set: Place, values: [u16; WARP]) {
+    pub(super) fn write_a(&mut self, register: u8, set: u8, values: [u16; WARP]) {
         if let 1..=4 = register {
-            let words = self.row(set);
+            let words = self.members(set);
             let row = &mut self.a[usize::from(register) - 1];
             let old = *row;
             let mut new = [0; WARP];
@@ -211,10 +197,20 @@ pub(super) type Sources = [[u32; WARP]; 3];
 /// Results and flags of all lanes, or nothing for a row with an exception.
 pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 
-/// A lane function with its modifiers fixed, for [`Lanewise`].
+/// An operation that is known when its code is compiled, for [`Lanewise`].
 pub(super) trait Kernel {
+    /// The operation. The modifiers of its sources are applied before.
+    const OP: Arith;
+
     /// Result and flags of one lane; flags that are not used cost nothing.
-    fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags);
+    #[inline(always)]
+    fn lane(src: [u32; 3], carry: Flags) -> (u32, Flags) {
+        let [a, b, c] = src;
+        let src = [a.into(), b.into(), c.into()];
+        let operands = Operands { src, modifiers: [Modifiers::NONE; 3], carry, writes_flags: false };
+        let (value, flags) = meaning::value_of_known(&Self::OP, &operands, Chip::G80, Modes::default());
+        (value as u32, flags)
+    }
 
     /// Whether there is [`Kernel::by_host`].
     const BY_HOST: bool = false;
@@ -244,10 +240,10 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         if !K::BY_HOST {
-            return Self::by_lane(lanes, operation, &operands::<HALVES, MODIFIED>(lanes, operation));
+            return Self::by_lane(wide, lanes, operation, &operands::<HALVES, MODIFIED>(lanes, operation));
         }
         match K::by_host(wide, &operands::<HALVES, MODIFIED>(lanes, operation)) {
-            Some((result, flags)) => Self::write(lanes, operation, result, flags),
+            Some((result, flags)) => Self::write(wide, lanes, operation, result, flags),
             // In a function of its own, for which the usual rows need not keep their sources (a tenth of a `mad`).
             None => wide.call(Rarely::<Self>(lanes, operation, PhantomData)),
         }
@@ -258,7 +254,7 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
     Lanewise<K, DST, FLAGS, HALVES, MODIFIED>
 {
     #[inline(always)]
-    fn by_lane(lanes: &mut Lanes<'_>, operation: &Operation, sources: &Sources) {
+    fn by_lane<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation, sources: &Sources) {
         let carry = *lanes.c(operation.c);
         let mut result = [0; WARP];
         let mut flags = [0; WARP];
@@ -271,16 +267,22 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         if HALVES {
             result = inserted(lanes.row(operation.dst), result, operation.dst_shift, operation.dst_narrow);
         }
-        Self::write(lanes, operation, result, flags);
+        Self::write(wide, lanes, operation, result, flags);
     }
 
     #[inline(always)]
-    fn write(lanes: &mut Lanes<'_>, operation: &Operation, result: [u32; WARP], flags: [u8; WARP]) {
+    fn write<W: Wide>(
+        wide: W,
+        lanes: &mut Lanes<'_>,
+        operation: &Operation,
+        result: [u32; WARP],
+        flags: [u8; WARP],
+    ) {
         if DST {
-            lanes.write(operation.dst, operation.set_number, result);
+            lanes.write(wide, operation.dst, operation.set, result);
         }
         if FLAGS {
-            lanes.write_c(operation.cdst, operation.set_number, flags);
+            lanes.write_c(wide, operation.cdst, operation.set, flags);
         }
     }
 }
@@ -299,9 +301,9 @@ impl<K: Kernel, const DST: bool, const FLAGS: bool, const HALVES: bool, const MO
         let sources = operands::<HALVES, MODIFIED>(lanes, operation);
         match K::rarely(wide, &sources) {
             Some((result, flags)) => {
-                Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::write(lanes, operation, result, flags);
+                Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::write(wide, lanes, operation, result, flags);
             }
-            None => Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::by_lane(lanes, operation, &sources),
+            None => Lanewise::<K, DST, FLAGS, HALVES, MODIFIED>::by_lane(wide, lanes, operation, &sources),
         }
     }
 }

@@ -8,9 +8,9 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use reconverge_simt::compiling::Extent;
-use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
+use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
 use reconverge_simt::memory::{Footprint, Memory, Plan, Shadow, Store, Tracked};
-use reconverge_simt::{Difference, FlowView, GroupId, GroupTrap, Issue, Mask, Observer, Shares, Step, Trap};
+use reconverge_simt::{Difference, FlowView, GroupId, Issue, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use crate::block::{Block, Executor, Ran};
@@ -36,25 +36,16 @@ pub(crate) fn run(
     made: impl Fn(Extent) -> Fast,
     shares: &mut Shares,
 ) -> Result<(Block, Footprint), RunError> {
-    let context = grid.context();
-    let seed = lockstep::seed(context.code.words(), number as u64);
-    match lockstep::run(|| Pair::new(grid, fast, number, memory, views), seed, shares) {
-        Ok(Pair { reference: Side { block, global }, twin, .. }) => {
-            views.end(twin.global);
-            Ok((block, views.end(global)))
-        }
-        Err(Failure::Trap(group, trap)) => {
-            Err(RunError::Trap(GroupTrap { group, words: Some(context.code.words_at(trap.pc)), trap }))
-        }
-        Err(Failure::Differ(difference)) if fast.is_compiled() => {
-            let again = |extent, known: &Difference| {
-                let fast = made(extent);
-                lockstep::again(|| Pair::new(grid, &fast, number, memory, views), known)
-            };
-            Err(RunError::Differ(lockstep::first(difference, again)))
-        }
-        Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
-    }
+    let seed = lockstep::seed(grid.context().code.words(), number as u64);
+    let pair = lockstep::run(|| Pair::new(grid, fast, number, memory, views), seed, shares);
+    let again = |extent, known: &Difference| {
+        let fast = made(extent);
+        lockstep::again(|| Pair::new(grid, &fast, number, memory, views), known)
+    };
+    let Pair { reference: Side { block, global }, twin, .. } =
+        pair.map_err(|failure| failure.first(fast.is_compiled(), again))?;
+    views.end(twin.global);
+    Ok((block, views.end(global)))
 }
 
 /// Views of global memory for the blocks of a launch, whose room each uses after those before it.
@@ -123,6 +114,10 @@ impl Twin for Pair<'_> {
 
     fn issue(&self) -> Option<Issue> {
         self.reference.block.current().flow.issue()
+    }
+
+    fn words(&self, pc: u32) -> Option<[u32; 2]> {
+        Some(self.context.code.words_at(pc))
     }
 
     fn reference<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {

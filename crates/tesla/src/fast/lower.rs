@@ -27,12 +27,12 @@ use self::arithmetic::place_of;
 use super::bodies::{CONDITIONS, Predicate};
 use super::lanes::{ACTIVE, Handler, PREDICATED, Tables, handler};
 use super::operands::{GeneralOperands, Operation, Place, Quad, Tex};
-use super::words::{Kind, Transfer};
+use super::words::Transfer;
 use crate::access::extended;
 use crate::barrier::Count;
 use crate::context::Context;
 use crate::flow::WARP;
-use crate::inst::{Access as Width, Base, End, Group, Guard, Inst, Mem, Memory, Op, Space};
+use crate::inst::{Access as Width, Arith, Base, Condition, End, Group, Guard, Inst, Mem, Op, Space};
 use crate::spaces::Constants;
 
 /// The instruction at the end of a block.
@@ -75,7 +75,29 @@ pub(super) struct Access {
 pub(super) struct Test {
     pub(super) always: bool,
     pub(super) c: u8,
+    pub(super) condition: Condition,
     pub(super) table: Table,
+}
+
+/// The meaning of an operation, for code generators other than its handler.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Template {
+    /// Compiled code calls the handler.
+    None,
+    /// Arithmetic. The modifiers of the sources are those of the operation.
+    Arith {
+        op: Arith,
+        /// Whether the operation writes a `$c`.
+        flags: bool,
+    },
+    /// [`Predicate`] of all lanes of a quad.
+    Predicate(Condition),
+    /// [`SharedWord`](super::bodies::SharedWord)
+    SharedWord,
+    /// [`FromA`](super::bodies::FromA)
+    FromA,
+    /// [`ToA`](super::bodies::ToA)
+    ToA,
 }
 
 impl Last {
@@ -99,7 +121,8 @@ impl Last {
 
 impl Test {
     fn of(guard: Guard) -> Self {
-        Test { always: guard.is_always(), c: guard.c, table: CONDITIONS[usize::from(guard.condition.code())] }
+        let Guard { c, condition } = guard;
+        Test { always: guard.is_always(), c, condition, table: CONDITIONS[usize::from(condition.code())] }
     }
 }
 
@@ -181,6 +204,8 @@ pub(super) const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub(super) struct Lowered {
     pub(super) operations: Vec<(Handler, Operation)>,
+    /// The template of each operation.
+    pub(super) templates: Vec<Template>,
     pub(super) blocks: Vec<Block>,
     /// By block.
     pub(super) inside: Vec<Inside>,
@@ -194,6 +219,12 @@ pub(super) struct Lowered {
     /// For every word of the code, its block and the number of its instruction in that block.
     pub(super) entries: Vec<Option<(u32, u32)>>,
     pub(super) tables: Tables,
+    /// Bytes of s[] of a block.
+    pub(super) shared: u32,
+    /// The number of registers, whose rows come first.
+    registers: usize,
+    /// By row after the first ones: its word, if the program alone decides it.
+    constants: Vec<Option<u32>>,
     /// The rows behind the registers, before the first instruction; those of constants in c[] are zeros.
     pub(super) room: Vec<Row<WARP>>,
     /// The rows of constants in c[].
@@ -201,6 +232,28 @@ pub(super) struct Lowered {
 }
 
 impl Lowered {
+    /// The number of rows for the intermediate results of an instruction.
+    pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
+
+    /// Whether a row is a register.
+    pub(super) fn is_register(&self, place: Place) -> bool {
+        place.number() < self.registers
+    }
+
+    /// The number of an intermediate result of the instruction at hand.
+    pub(super) fn temporary(&self, place: Place) -> Option<usize> {
+        let number = place.number().checked_sub(self.registers + TEMPORARIES)?;
+        (number < Self::TEMPORARY_ROWS).then_some(number)
+    }
+
+    /// The word that a row has in all lanes, if the program alone decides it.
+    pub(super) fn constant(&self, place: Place) -> Option<u32> {
+        match place.number().checked_sub(self.registers)? {
+            ZERO => Some(0),
+            row => *self.constants.get(row.checked_sub(FIXED)?)?,
+        }
+    }
+
     /// Byte address of the first instruction of a block.
     pub(super) fn first_pc(&self, number: u32) -> u32 {
         let block = &self.blocks[number as usize];
@@ -216,12 +269,12 @@ impl Lowered {
 const ZERO: usize = 0;
 /// Row of the room: receives unused results.
 const SINK: usize = 1;
-/// First row of the room for the words of the two sets of lanes.
-pub(super) const SETS: usize = 2;
+/// Row of the room: the active lanes.
+const MASK: usize = 2;
 /// First of four rows of the room: one for each source, one for an intermediate result.
-const TEMPORARIES: usize = 4;
+const TEMPORARIES: usize = 3;
 /// Rows of the room before the constants.
-const FIXED: usize = 8;
+const FIXED: usize = 7;
 
 /// The most rows of a program.
 const MOST_ROWS: usize = 1 << 20;
@@ -250,7 +303,7 @@ impl Uniform {
         fixed.then(|| Uniform { bank, at: place_of(mem), access: mem.access })
     }
 
-    /// Its word.
+    /// Returns the word for these constants.
     pub(super) fn word(&self, constants: &Constants) -> u32 {
         let raw = constants.read(self.bank, self.at, self.access.bytes());
         extended(raw.into(), self.access) as u32
@@ -275,6 +328,7 @@ pub(super) fn lower(
         shared_bytes,
         inputs,
         operations: Vec::new(),
+        templates: Vec::new(),
         accesses: Vec::new(),
         generals: Vec::new(),
         textures: Vec::new(),
@@ -342,6 +396,7 @@ pub(super) fn lower(
                 }
                 None => {
                     lower.operations.truncate(before);
+                    lower.templates.truncate(before);
                     block.last = Last::Reference;
                     break;
                 }
@@ -364,18 +419,19 @@ pub(super) fn lower(
     let conditionals =
         blocks.iter().map(|block| flow::conditional(context, &starts, &blocks, &diamonds, block)).collect();
     let mut room = vec![Row::ZERO; FIXED];
-    room.extend(lower.constants.iter().map(|value| Row([*value; WARP])));
+    room.extend(lower.constants.iter().map(|value| Row([value.unwrap_or(0); WARP])));
     let tables = Tables {
         generals: lower.generals,
         textures: lower.textures,
         quads: lower.quads,
         chip: context.setup.chip,
         modes: context.setup.modes,
-        sets: [ACTIVE, PREDICATED].map(|number| lower.layout.place(registers + SETS + number)),
+        mask: lower.layout.place(registers + MASK),
         layout: lower.layout,
     };
     Lowered {
         operations: lower.operations,
+        templates: lower.templates,
         blocks,
         inside: insides,
         diamonds,
@@ -384,6 +440,9 @@ pub(super) fn lower(
         starts,
         entries,
         tables,
+        shared: shared_bytes as u32,
+        registers,
+        constants: lower.constants,
         room,
         uniforms: lower.uniforms,
     }
@@ -396,12 +455,13 @@ struct Lower<'a> {
     shared_bytes: usize,
     inputs: BTreeSet<u32>,
     operations: Vec<(Handler, Operation)>,
+    templates: Vec<Template>,
     accesses: Vec<Access>,
     generals: Vec<GeneralOperands>,
     textures: Vec<Tex>,
     quads: Vec<Quad>,
-    /// By row after the first ones: the value, 0 for one of c[].
-    constants: Vec<u32>,
+    /// By row after the first ones: the value, `None` for one of c[].
+    constants: Vec<Option<u32>>,
     constant_places: HashMap<u32, Place>,
     uniforms: HashMap<Uniform, Place>,
     layout: Layout<WARP>,
@@ -428,7 +488,7 @@ impl Lower<'_> {
         if let Some(place) = self.constant_places.get(&value) {
             return Some(*place);
         }
-        let place = self.add_row(value)?;
+        let place = self.add_row(Some(value))?;
         self.constant_places.insert(value, place);
         Some(place)
     }
@@ -438,12 +498,12 @@ impl Lower<'_> {
         if let Some(place) = self.uniforms.get(&uniform) {
             return Some(*place);
         }
-        let place = self.add_row(0)?;
+        let place = self.add_row(None)?;
         self.uniforms.insert(uniform, place);
         Some(place)
     }
 
-    fn add_row(&mut self, value: u32) -> Option<Place> {
+    fn add_row(&mut self, value: Option<u32>) -> Option<Place> {
         if self.layout.rows() >= MOST_ROWS {
             return None;
         }
@@ -472,8 +532,7 @@ impl Lower<'_> {
         Operation {
             src: [self.zero(); 3],
             dst,
-            set: self.layout.place(self.registers + SETS + set),
-            set_number: set as u8,
+            set: set as u8,
             c: 0,
             cdst: 0,
             shift: [0; 3],
@@ -487,7 +546,12 @@ impl Lower<'_> {
     }
 
     fn push(&mut self, handler: Handler, operation: Operation) {
+        self.push_as(handler, operation, Template::None);
+    }
+
+    fn push_as(&mut self, handler: Handler, operation: Operation, template: Template) {
         self.operations.push((handler, operation));
+        self.templates.push(template);
     }
 
     /// `None`: the reference interpreter executes it.
@@ -499,49 +563,17 @@ impl Lower<'_> {
             return Some(Lowering::Straight); // It vanishes. (1.4)
         }
         match &inst.op {
-            Op::Idle(_) => Some(Lowering::Straight),
-            Op::Arith(op) => {
-                let set = self.predicate(inst);
-                self.arithmetic(op, inst, set)
-            }
-            Op::Memory(Memory::Ld) => {
-                let set = self.predicate(inst);
-                self.load(inst, set)
-            }
-            Op::Memory(Memory::St) => {
-                let set = self.predicate(inst);
-                self.store(inst, set, false).map(Lowering::Last)
-            }
-            Op::Memory(Memory::StUnlock) => {
-                let set = self.predicate(inst);
-                self.store(inst, set, true).map(Lowering::Last)
-            }
-            Op::Memory(Memory::LdLock) => {
-                let set = self.predicate(inst);
-                self.load_lock(inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Atom64 { atomic } | Memory::Red64 { atomic }) => {
-                let set = self.predicate(inst);
-                self.atomic64(*atomic, inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Atom { atomic, signed } | Memory::Red { atomic, signed }) => {
-                let set = self.predicate(inst);
-                self.atomic(Kind::Atomic { atomic: *atomic, signed: *signed }, inst, set).map(Lowering::Last)
-            }
-            Op::Memory(Memory::Interp { position }) => {
-                let set = self.predicate(inst);
-                self.interp(inst, *position, set)
-            }
-            Op::Group(Group::Vote { all }) => self.vote(*all, inst),
-            Op::Group(Group::Tex(tex)) => {
-                let set = self.predicate(inst);
-                self.texture(tex, set)
-            }
-            Op::Group(Group::Quadop { ops, from }) => {
-                let set = self.predicate(inst);
-                self.quadop(inst, (*ops, *from), set)
-            }
-            Op::Group(_) | Op::Control(_) => None,
+            Op::Idle(_) => return Some(Lowering::Straight),
+            Op::Group(Group::Vote { all }) => return self.vote(*all, inst),
+            Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Control(_) => {}
+        }
+        let set = self.predicate(inst);
+        match &inst.op {
+            Op::Arith(op) => self.arithmetic(op, inst, set),
+            Op::Memory(op) => self.memory(op, inst, set),
+            Op::Group(Group::Tex(tex)) => self.texture(tex, set),
+            Op::Group(Group::Quadop { ops, from }) => self.quadop(inst, (*ops, *from), set),
+            Op::Group(_) | Op::Idle(_) | Op::Control(_) => None,
         }
     }
 
@@ -554,7 +586,9 @@ impl Lower<'_> {
         operation.c = inst.guard.c;
         operation.number = inst.guard.condition.code().into();
         operation.shift[0] = inst.lanes;
-        self.push(handler::<Predicate>(self.level), operation);
+        let whole = inst.lanes & 15 == 15;
+        let template = if whole { Template::Predicate(inst.guard.condition) } else { Template::None };
+        self.push_as(handler::<Predicate>(self.level), operation, template);
         PREDICATED
     }
 }

@@ -16,6 +16,7 @@ use reconverge_simt::{Lane, Mode};
 
 use super::bodies::members;
 use super::lanes::Lanes;
+use super::operands::Place;
 use super::words::{Kind, Transfer, greatest};
 use crate::access::extended;
 use crate::context::Context;
@@ -28,6 +29,9 @@ use crate::spaces::{aligned, load_global, store_global};
 use crate::state::Local;
 
 type Row = [u32; WARP];
+
+/// The words of an access, a row each.
+type RowsOfValue = [Row; 4];
 
 /// Moves for the lanes of a set; the output is `false` when some lane cannot.
 pub(super) struct Move<'a, 'w, 'l, G> {
@@ -42,30 +46,57 @@ impl<G: Store> Task for Move<'_, '_, '_, G> {
     type Output = bool;
 
     #[inline(always)]
-    fn run<W: Wide>(mut self, _: W) -> bool {
-        let set = usize::from(self.transfer.set & 1);
-        let bits = self.lanes.set(set).bits;
+    fn run<W: Wide>(mut self, wide: W) -> bool {
+        let &Transfer { kind, mem, rows, upper, set, .. } = self.transfer;
+        let bits = self.lanes.set(set);
         if bits == 0 {
             return true;
         }
-        let members = self.lanes.row(self.lanes.tables.sets[set]);
-        let warp = Warp { addresses: addresses(self.lanes, self.transfer), members, bits };
-        match self.transfer.kind {
-            Kind::LoadLock => self.load_lock(&warp).is_some(),
-            Kind::StoreUnlock { shift } => self.store_unlock(&warp, shift).is_some(),
-            Kind::Atomic { atomic, signed } => {
-                self.atomic(&warp, atomic, signed).or_else(|| self.each(&warp)).is_some()
+        let (addresses, members) = (addresses(self.lanes, self.transfer), self.lanes.members(set));
+        let warp = Warp { addresses, members, bits };
+        let pair = [rows[0], upper[0]];
+        let done = match kind {
+            Kind::LoadLock => {
+                self.load_lock(&warp).map(|values| self.write(wide, [rows[0], rows[1]], values))
             }
-            Kind::Atomic64(atomic) => self.atomic64(&warp, atomic).or_else(|| self.each(&warp)).is_some(),
-            Kind::Load { .. } | Kind::Store { .. } => self.each(&warp).is_some(),
-        }
+            Kind::StoreUnlock { shift } => self.store_unlock(&warp, shift),
+            Kind::Atomic { atomic, signed } => {
+                self.atomic(&warp, atomic, signed).map(|values| self.write(wide, [rows[0]], [values]))
+            }
+            Kind::Atomic64(atomic) => {
+                self.atomic64(&warp, atomic).map(|values| self.write(wide, pair, values))
+            }
+            Kind::Load { .. } | Kind::Store { .. } => None,
+        };
+        let each = || {
+            let values = self.each(&warp)?;
+            let places = match kind {
+                Kind::Load { .. } => &rows[..mem.access.bytes().div_ceil(4) as usize],
+                Kind::Atomic { .. } => &rows[..1],
+                Kind::Atomic64(_) => &pair,
+                Kind::Store { .. } | Kind::LoadLock | Kind::StoreUnlock { .. } => &[],
+            };
+            for (place, values) in places.iter().zip(values) {
+                self.write(wide, [*place], [values]);
+            }
+            Some(())
+        };
+        done.or_else(each).is_some()
     }
 }
 
 impl<G: Store> Move<'_, '_, '_, G> {
+    /// Writes what lanes have loaded.
+    #[inline(always)]
+    fn write<W: Wide, const N: usize>(&mut self, wide: W, places: [Place; N], values: [Row; N]) {
+        for number in 0..N {
+            self.lanes.write(wide, places[number], self.transfer.set, values[number]);
+        }
+    }
+
     /// The lanes one after another, lowest first, on bytes that are all there.
     #[inline(always)]
-    fn atomic(&mut self, warp: &Warp, atomic: Atomic, signed: bool) -> Option<()> {
+    fn atomic(&mut self, warp: &Warp, atomic: Atomic, signed: bool) -> Option<Row> {
         let Move { context, lanes, global, transfer, .. } = self;
         let Space::Global(number) = transfer.mem.space else { return None };
         let (first, highest) = warp.span();
@@ -84,14 +115,12 @@ impl<G: Store> Move<'_, '_, '_, G> {
                 }
             };
         }
-        let values = with_loops_for! { Add Exch Cas Inc Dec Max Min And Or Xor };
-        lanes.write(transfer.rows[0], transfer.set, values);
-        Some(())
+        Some(with_loops_for! { Add Exch Cas Inc Dec Max Min And Or Xor })
     }
 
     /// [`Move::atomic`] with two words a lane.
     #[inline(always)]
-    fn atomic64(&mut self, warp: &Warp, atomic: Atomic64) -> Option<()> {
+    fn atomic64(&mut self, warp: &Warp, atomic: Atomic64) -> Option<[Row; 2]> {
         let Move { context, lanes, global, transfer, .. } = self;
         let Space::Global(number) = transfer.mem.space else { return None };
         let (first, highest) = warp.span();
@@ -106,13 +135,11 @@ impl<G: Store> Move<'_, '_, '_, G> {
             (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
             *word = sources.combined(atomic, old, lane).to_le_bytes();
         }
-        lanes.write(transfer.rows[0], transfer.set, values[0]);
-        lanes.write(transfer.upper[0], transfer.set, values[1]);
-        Some(())
+        Some(values)
     }
 
     /// Lane by lane, lowest first: who comes first gets the lock. All lanes have their words, or nothing changes.
-    fn load_lock(&mut self, warp: &Warp) -> Option<()> {
+    fn load_lock(&mut self, warp: &Warp) -> Option<[Row; 2]> {
         let Move { lanes, transfer, .. } = self;
         let access = transfer.mem.access;
         let first = lanes.warp * WARP as u32;
@@ -125,9 +152,7 @@ impl<G: Store> Move<'_, '_, '_, G> {
             let locked = lanes.shared.lock(warp.addresses[lane] & !3, first + lane as u32);
             flags[lane] = truth(locked).bits().into();
         }
-        lanes.write(transfer.rows[0], transfer.set, values);
-        lanes.write(transfer.rows[1], transfer.set, flags);
-        Some(())
+        Some([values, flags])
     }
 
     /// Lane by lane; all have their words, or nothing changes.
@@ -145,20 +170,26 @@ impl<G: Store> Move<'_, '_, '_, G> {
         Some(())
     }
 
-    /// Moves lane by lane.
+    /// Moves lane by lane, and gives what was loaded.
     #[cold]
     #[inline(never)]
-    fn each(&mut self, warp: &Warp) -> Option<()> {
+    fn each(&mut self, warp: &Warp) -> Option<RowsOfValue> {
         let Move { context, lanes, local, global, transfer } = self;
+        let mut values = [[0; WARP]; 4];
         match transfer.kind {
-            Kind::Load { position } => load_each(context, lanes, local, *global, (transfer, position), warp),
-            Kind::Store { shift } => store_each(context, lanes, local, *global, transfer, shift, warp),
-            Kind::Atomic { atomic, signed } => {
-                atomic_each(context, lanes, *global, transfer, (atomic, signed), warp)
+            Kind::Load { position } => {
+                load_each(context, lanes, local, *global, (transfer, position), warp, &mut values)?;
             }
-            Kind::Atomic64(atomic) => atomic64_each(context, lanes, *global, transfer, atomic, warp),
-            Kind::LoadLock | Kind::StoreUnlock { .. } => None,
+            Kind::Store { shift } => store_each(context, lanes, local, *global, transfer, shift, warp)?,
+            Kind::Atomic { atomic, signed } => {
+                values[0] = atomic_each(context, lanes, *global, transfer, (atomic, signed), warp)?;
+            }
+            Kind::Atomic64(atomic) => {
+                [values[0], values[1]] = atomic64_each(context, lanes, *global, transfer, atomic, warp)?;
+            }
+            Kind::LoadLock | Kind::StoreUnlock { .. } => return None,
         }
+        Some(values)
     }
 }
 
@@ -272,59 +303,33 @@ fn each_word(bytes: &mut [u8], offsets: &Row, bits: u32, new: impl Fn(usize, u32
     values
 }
 
-/// The lanes of a set that is one run and addresses one run of words, ascending: the first lane and how many.
-#[inline(always)]
-fn run(set: u32, addresses: &[u32; WARP]) -> Option<(usize, usize)> {
-    let first = set.trailing_zeros() as usize;
-    let count = (set >> (first & 31)).trailing_ones() as usize;
-    if set == 0 || set.count_ones() as usize != count {
-        return None;
-    }
-    let here = &addresses[first..first + count];
-    let follows = here.iter().zip(0..).all(|(address, lane)| *address == here[0].wrapping_add(4 * lane));
-    (follows && addresses[first].checked_add(4 * count as u32).is_some()).then_some((first, count))
-}
-
 /// Loads lane by lane.
 fn load_each<G: Store>(
     context: &Context,
-    lanes: &mut Lanes<'_>,
+    lanes: &Lanes<'_>,
     local: &mut Local<'_>,
     global: &mut G,
     (transfer, position): (&Transfer, Position),
     Warp { addresses, bits, .. }: &Warp,
+    values: &mut RowsOfValue,
 ) -> Option<()> {
     let (access, bytes) = (transfer.mem.access, transfer.mem.access.bytes());
-    let mut values = [[0; WARP]; 4];
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(*bits, addresses) } else { None };
-            let done = together.is_some_and(|(first, count)| {
-                let mut words = [0; 4 * WARP];
-                let size = 4 * count;
-                let place = context.segments.address(segment, addresses[first], size as u32);
-                let there = place.is_some_and(|place| global.load(place, &mut words[..size]));
-                for (value, word) in values[0][first..].iter_mut().zip(words[..size].as_chunks::<4>().0) {
-                    *value = u32::from_le_bytes(*word);
-                }
-                there
-            });
-            if !done {
-                for lane in members(*bits) {
-                    let place = context.segments.address(segment, addresses[lane], bytes)?;
-                    put(&mut values, lane, extended(load_global(global, place, bytes)?, access));
-                }
+            for lane in members(*bits) {
+                let place = context.segments.address(segment, addresses[lane], bytes)?;
+                put(values, lane, extended(load_global(global, place, bytes)?, access));
             }
         }
         Space::Shared => {
             for lane in members(*bits) {
-                put(&mut values, lane, extended(lanes.shared.read(addresses[lane], bytes)?.into(), access));
+                put(values, lane, extended(lanes.shared.read(addresses[lane], bytes)?.into(), access));
             }
         }
         Space::Const(bank) => {
             for lane in members(*bits) {
                 let word = context.setup.constants.read(bank, addresses[lane], bytes);
-                put(&mut values, lane, extended(word.into(), access));
+                put(values, lane, extended(word.into(), access));
             }
         }
         Space::Local => {
@@ -332,7 +337,7 @@ fn load_each<G: Store>(
                 let found = local.at(Lane(lane as u8), addresses[lane], bytes)?;
                 let mut raw = [0; 16];
                 raw[..bytes as usize].copy_from_slice(found);
-                put(&mut values, lane, extended(u128::from_le_bytes(raw), access));
+                put(values, lane, extended(u128::from_le_bytes(raw), access));
             }
         }
         Space::Attribute | Space::Varying => {
@@ -346,14 +351,11 @@ fn load_each<G: Store>(
         }
         Space::Primitive | Space::Output => return None,
     }
-    for (place, values) in transfer.rows.iter().zip(values).take(bytes.div_ceil(4) as usize) {
-        lanes.write(*place, transfer.set, values);
-    }
     Some(())
 }
 
 #[inline(always)]
-fn put(values: &mut [[u32; WARP]; 4], lane: usize, value: u128) {
+fn put(values: &mut RowsOfValue, lane: usize, value: u128) {
     for (word, row) in values.iter_mut().enumerate() {
         row[lane] = (value >> (32 * word)) as u32;
     }
@@ -378,21 +380,9 @@ fn store_each<G: Store>(
     };
     match transfer.mem.space {
         Space::Global(segment) => {
-            let together = if bytes == 4 { run(*bits, addresses) } else { None };
-            let done = together.is_some_and(|(first, count)| {
-                let mut words = [0; 4 * WARP];
-                let size = 4 * count;
-                for (word, value) in words.as_chunks_mut::<4>().0.iter_mut().zip(&values[0][first..]) {
-                    *word = value.to_le_bytes();
-                }
-                let place = context.segments.address(segment, addresses[first], size as u32);
-                place.is_some_and(|place| global.store(place, &words[..size]))
-            });
-            if !done {
-                for lane in members(*bits) {
-                    let place = context.segments.address(segment, addresses[lane], bytes)?;
-                    store_global(global, place, bytes, value(lane))?;
-                }
+            for lane in members(*bits) {
+                let place = context.segments.address(segment, addresses[lane], bytes)?;
+                store_global(global, place, bytes, value(lane))?;
             }
         }
         Space::Shared => {
@@ -416,12 +406,12 @@ fn store_each<G: Store>(
 /// An atomic operation lane by lane, once every lane has been seen to have its word.
 fn atomic_each<G: Store>(
     context: &Context,
-    lanes: &mut Lanes<'_>,
+    lanes: &Lanes<'_>,
     global: &mut G,
     transfer: &Transfer,
     (atomic, signed): (Atomic, bool),
     Warp { addresses, bits, .. }: &Warp,
-) -> Option<()> {
+) -> Option<Row> {
     let Space::Global(segment) = transfer.mem.space else { return None };
     let place = |lane: usize| context.segments.address(segment, addresses[lane], 4);
     for lane in members(*bits) {
@@ -435,19 +425,18 @@ fn atomic_each<G: Store>(
         let new = atomic32(atomic, signed, before_g200(context), old, src2[lane], src3[lane]);
         store_global(global, place(lane)?, 4, new.into())?;
     }
-    lanes.write(transfer.rows[0], transfer.set, values);
-    Some(())
+    Some(values)
 }
 
 /// A 64-bit atomic operation lane by lane, as [`atomic_each`].
 fn atomic64_each<G: Store>(
     context: &Context,
-    lanes: &mut Lanes<'_>,
+    lanes: &Lanes<'_>,
     global: &mut G,
     transfer: &Transfer,
     atomic: Atomic64,
     Warp { addresses, bits, .. }: &Warp,
-) -> Option<()> {
+) -> Option<[Row; 2]> {
     let Space::Global(segment) = transfer.mem.space else { return None };
     let place = |lane: usize| context.segments.address(segment, addresses[lane], 8);
     for lane in members(*bits) {
@@ -460,7 +449,5 @@ fn atomic64_each<G: Store>(
         (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
         store_global(global, place(lane)?, 8, sources.combined(atomic, old, lane).into())?;
     }
-    lanes.write(transfer.rows[0], transfer.set, values[0]);
-    lanes.write(transfer.upper[0], transfer.set, values[1]);
-    Some(())
+    Some(values)
 }

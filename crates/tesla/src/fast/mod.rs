@@ -85,16 +85,12 @@ impl Fast {
 
     /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.
     pub(crate) fn compiled(grid: &Grid, level: Level, extent: Extent) -> Self {
-        Fast::lowered(grid, level, extent.cuts_blocks()).with_passes(
-            grid.context(),
-            grid.launch().shared_bytes(),
-            extent,
-        )
+        Fast::lowered(grid, level, extent.cuts_blocks()).with_passes(grid.context(), extent)
     }
 
     /// The same program with host code of an extent that does not cut blocks.
     pub(crate) fn with_code(&self, grid: &Grid, extent: Extent) -> Self {
-        self.clone().with_passes(grid.context(), grid.launch().shared_bytes(), extent)
+        self.clone().with_passes(grid.context(), extent)
     }
 
     /// Whether some of the program is host code.

@@ -22,9 +22,8 @@ pub(super) struct Operation {
     pub(super) src: [Place; 3],
     /// Where the result goes.
     pub(super) dst: Place,
-    /// The lanes that execute, as the row of their words and by number.
-    pub(super) set: Place,
-    pub(super) set_number: u8,
+    /// The lanes that execute, by number of their set.
+    pub(super) set: u8,
     /// The `$c` that is read, as carry or as predicate.
     pub(super) c: u8,
     /// The `$c` that is written.

@@ -22,7 +22,7 @@ use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 use super::Fast;
 use super::announce::{Key, announce_issues};
 use super::compiled::{Exit, Runner, Work};
-use super::lanes::{ACTIVE, Lanes};
+use super::lanes::Lanes;
 use super::lower::{self, Block, Conditional, Diamond, Last, Lowered, NONE, Side, Test};
 use super::memory::{Move, place};
 use super::words::Reach;
@@ -316,7 +316,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     #[inline(always)]
     fn run_chain<W: Wide>(&mut self, wide: W) -> Halt {
         loop {
-            match self.enter(wide) {
+            match self.enter() {
                 Ok(Entered::Block) => {}
                 Ok(Entered::Away) => continue,
                 Err(halt) => return halt,
@@ -365,7 +365,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             self.count_chain(block);
             if let Some(diamond) = diamond {
                 self.announce_sides(diamond, taken);
-                self.run_both_sides(wide, diamond, taken);
+                self.run_both_sides(diamond, taken);
                 self.budget -= diamond.tried;
                 self.announce_path(Path::Conditional);
             } else if let Err(fault) = self.leave(block, taken) {
@@ -377,7 +377,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
 
     /// Finds the block at the program counter, and executes its join.
     #[inline(always)]
-    fn enter<W: Wide>(&mut self, wide: W) -> Result<Entered, Halt> {
+    fn enter(&mut self) -> Result<Entered, Halt> {
         self.arrived = self.flow.active();
         if self.budget == 0 || self.arrived.is_empty() || self.barriers.waits {
             return Err(Halt::Over);
@@ -390,7 +390,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             let Some(&Some((block, first))) = self.lowered.entries.get(place) else {
                 return Err(Halt::Unknown);
             };
-            self.lanes.choose(wide, ACTIVE, self.arrived.0 as u32);
+            self.lanes.activate(self.arrived.0 as u32);
             return Err(Halt::At(Position { block, first, joined: None, refused: false }));
         }
         if self.lowered.blocks[self.block as usize].join {
@@ -408,7 +408,7 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             }
         }
         self.active = self.flow.active().0 as u32;
-        self.lanes.choose(wide, ACTIVE, self.active);
+        self.lanes.activate(self.active);
         Ok(Entered::Block)
     }
 
@@ -551,11 +551,11 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
     /// Runs the two sides of a branch that divides the active lanes, one after the other. The lanes of the last stay
     /// chosen. Gives their counts to the statistics; the budget stays as it is. Announces nothing.
     #[inline(always)]
-    fn run_both_sides<W: Wide>(&mut self, wide: W, diamond: &Diamond, taken: u32) {
+    fn run_both_sides(&mut self, diamond: &Diamond, taken: u32) {
         let [(first, goes), (second, waits)] = diamond.order(taken, self.active & !taken);
-        self.lanes.choose(wide, ACTIVE, goes);
+        self.lanes.activate(goes);
         let ran = self.run_side(first);
-        self.lanes.choose(wide, ACTIVE, waits);
+        self.lanes.activate(waits);
         let ran_then = self.run_side(second);
         self.statistics.instructions += u64::from(ran + ran_then);
         self.statistics.lane_instructions +=
@@ -604,8 +604,8 @@ impl<'a, O: Observer> Cursor<'a, '_, '_, O> {
             self.budget -= self.run_side(side);
             Mask(active.into())
         } else {
-            self.run_both_sides(wide, diamond, taken);
-            self.lanes.choose(wide, ACTIVE, active);
+            self.run_both_sides(diamond, taken);
+            self.lanes.activate(active);
             self.budget -= diamond.tried;
             self.counted -= diamond.tried;
             let [_, (_, last)] = diamond.order(taken, active & !taken);

@@ -13,7 +13,7 @@ pub(super) struct FromInput;
 
 impl Body for FromInput {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let input = lanes.inputs.get(operation.number as usize).and_then(Option::as_ref);
         let position = match operation.c {
             CENTRE => Position::Centre,
@@ -21,7 +21,7 @@ impl Body for FromInput {
             _ => Position::Flat,
         };
         let values = input.map_or([0; WARP], |input| input.at(position).0);
-        lanes.write(operation.dst, operation.set_number, values);
+        lanes.write(wide, operation.dst, operation.set, values);
     }
 }
 
@@ -56,7 +56,8 @@ pub(super) struct ToOutput;
 impl Body for ToOutput {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        if lanes.set(operation.set_number.into()).bits == 0 {
+        let members = lanes.set(operation.set);
+        if members == 0 {
             return;
         }
         let mut values = lanes.row(operation.src[0]);
@@ -65,13 +66,12 @@ impl Body for ToOutput {
                 values[lane] = (values[lane] & 0xffff) * 0x1_0001;
             }
         }
-        let members = lanes.row(operation.set);
         let word = operation.number as usize;
         if lanes.outputs.len() <= word {
             lanes.outputs.resize(word + 1, Row::ZERO);
         }
         if let Some(row) = lanes.outputs.get_mut(word) {
-            row.0 = wide.blend(&values, &row.0, &members);
+            wide.write(&mut row.0, &values, members.into());
         }
     }
 }

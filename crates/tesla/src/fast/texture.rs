@@ -19,7 +19,7 @@ impl Body for Textured {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let tex = &lanes.tables.textures[operation.number as usize];
         let dead = if tex.live { lanes.dead } else { 0 };
-        let executing = lanes.set(operation.set_number.into()).bits & !dead;
+        let executing = lanes.set(operation.set) & !dead;
         if executing != 0 {
             textured(wide, lanes, tex, executing);
         }
@@ -41,11 +41,9 @@ fn textured<W: Wide>(wide: W, lanes: &mut Lanes<'_>, tex: &Tex, executing: u32) 
             fetch.plan.fetch(wide, &tex.image, &at, executing.into(), &mut values);
         }
     }
-    let members = wide.spread(executing.into());
     for (place, values) in tex.dst.iter().zip(&values) {
         if let Some(place) = *place {
-            let row = &mut lanes.row_mut(place).0;
-            *row = wide.blend(values, row, &members);
+            wide.write(&mut lanes.row_mut(place).0, values, executing.into());
         }
     }
 }
@@ -111,20 +109,20 @@ pub(super) struct Quadop<const FLAGS: bool>;
 
 impl<const FLAGS: bool> Body for Quadop<FLAGS> {
     #[inline(always)]
-    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let Quad { ops, from, fixed } = lanes.tables.quads[operation.number as usize];
         let [theirs, own, _] = operands::<true, false>(lanes, operation);
         let (mut result, mut flags) = ([0; WARP], [0; WARP]);
-        for lane in members(lanes.set(operation.set_number.into()).bits) {
+        for lane in members(lanes.set(operation.set)) {
             let place = lane as u8 & 3;
             let other = lane & !3 | usize::from(from.lane(place));
             let (value, flag) =
                 fixed.unwrap_or_else(|| quad::quadop(ops[usize::from(place)], theirs[other], own[lane]));
             (result[lane], flags[lane]) = (value, flag.bits());
         }
-        lanes.write(operation.dst, operation.set_number, result);
+        lanes.write(wide, operation.dst, operation.set, result);
         if FLAGS {
-            lanes.write_c(operation.cdst, operation.set_number, flags);
+            lanes.write_c(wide, operation.cdst, operation.set, flags);
         }
     }
 }

@@ -132,15 +132,14 @@ struct Words<const SPACE: u8, const STORE: bool, const WORD: bool>;
 impl<const SPACE: u8, const STORE: bool, const WORD: bool> Moves for Words<SPACE, STORE, WORD> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> bool {
-        let set = usize::from(transfer.set & 1);
-        if lanes.set(set).bits == 0 {
+        if lanes.set(transfer.set) == 0 {
             return true;
         }
         if SPACE == LOCAL || !WORD {
-            return Self::each(lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
+            return Self::each(wide, lanes, memory, transfer).is_some() || memory.transfer(lanes, transfer);
         }
         // The other ways are a function of their own, for which the first need not keep what they have computed.
-        Self::together(lanes, memory, transfer).is_some()
+        Self::together(wide, lanes, memory, transfer).is_some()
             || wide.call(Each::<SPACE, STORE>(lanes, memory, transfer))
             || memory.transfer(lanes, transfer)
     }
@@ -155,24 +154,29 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
 
     /// Each lane its word in a row, or one word for all.
     #[inline(always)]
-    fn together(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
+    fn together<W: Wide>(
+        wide: W,
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+    ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
         // Lower bits of an address count as zero. (13.18)
         let keep = !(Self::size(transfer) - 1);
-        let first = lanes.set(usize::from(transfer.set & 1)).bits.trailing_zeros() as usize & 31;
+        let first = lanes.set(transfer.set).trailing_zeros() as usize & 31;
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
                 // From the row itself: asked of the copy, all of it would go through memory.
                 let at = lanes.rows.row(place)[first].wrapping_add(offset) & keep;
                 let address = |lane: usize| base[lane].wrapping_add(offset) & keep;
-                Self::at_once(lanes, memory, transfer, address, (first, at))
+                Self::at_once(wide, lanes, memory, transfer, address, (first, at))
             }
             (None, Base::A(register)) => {
                 let base = lanes.a(register);
                 let from = |base: u16| u32::from(base.wrapping_add(offset as u16)) & keep;
                 let at = from(lanes.a(register)[first]);
-                Self::at_once(lanes, memory, transfer, |lane| from(base[lane]), (first, at))
+                Self::at_once(wide, lanes, memory, transfer, |lane| from(base[lane]), (first, at))
             }
             // Lowering gives the row of every `$r`.
             (None, Base::R(_)) => None,
@@ -181,38 +185,44 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
 
     /// Of the addresses the first lane's is given apart.
     #[inline(always)]
-    fn at_once(
+    fn at_once<W: Wide>(
+        wide: W,
         lanes: &mut Lanes<'_>,
         memory: &mut dyn Reach,
         transfer: &Transfer,
         address: impl Fn(usize) -> u32,
         (first, at): (usize, u32),
     ) -> Option<()> {
-        let members = lanes.row(lanes.tables.sets[usize::from(transfer.set & 1)]);
+        let members = lanes.members(transfer.set);
         let start = at.wrapping_sub(4 * first as u32);
         if all(&members, |lane| address(lane) ^ start.wrapping_add(4 * lane as u32)) {
             // The window may reach beyond what there is where its lanes do not.
-            return Self::in_a_row(lanes, memory, transfer, start);
+            return Self::in_a_row(wide, lanes, memory, transfer, start);
         }
         if all(&members, |lane| address(lane) ^ at) {
-            return Self::at_one(lanes, memory, transfer, at);
+            return Self::at_one(wide, lanes, memory, transfer, at);
         }
         None
     }
 
     /// An element a lane, wherever it is.
     #[inline(always)]
-    fn each(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer) -> Option<()> {
+    fn each<W: Wide>(
+        wide: W,
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+    ) -> Option<()> {
         let offset = transfer.mem.offset as u32;
         let keep = !(Self::size(transfer) - 1);
         match (transfer.base, transfer.mem.base) {
             (Some(place), _) => {
                 let base = lanes.row(place);
-                Self::moved(lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
+                Self::moved(wide, lanes, memory, transfer, |lane| base[lane].wrapping_add(offset) & keep)
             }
             (None, Base::A(register)) => {
                 let base = lanes.a(register);
-                Self::moved(lanes, memory, transfer, |lane| {
+                Self::moved(wide, lanes, memory, transfer, |lane| {
                     u32::from(base[lane].wrapping_add(offset as u16)) & keep
                 })
             }
@@ -221,15 +231,14 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
     }
 
     #[inline(always)]
-    fn moved(
+    fn moved<W: Wide>(
+        wide: W,
         lanes: &mut Lanes<'_>,
         memory: &mut dyn Reach,
         transfer: &Transfer,
         address: impl Fn(usize) -> u32,
     ) -> Option<()> {
-        let set = usize::from(transfer.set & 1);
-        let bits = lanes.set(set).bits;
-        let members = lanes.row(lanes.tables.sets[set]);
+        let (bits, members) = (lanes.set(transfer.set), lanes.members(transfer.set));
         let size = Self::size(transfer);
         let (mut lowest, mut highest) = (u32::MAX, 0);
         for lane in 0..WARP {
@@ -261,7 +270,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                 macro_rules! written {
                     ($from:expr) => {{
                         let values = gather(bytes, &offsets, $from);
-                        lanes.write(transfer.rows[0], transfer.set, values);
+                        lanes.write(wide, transfer.rows[0], transfer.set, values);
                     }};
                 }
                 let word =
@@ -275,13 +284,13 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
                     Access::B32 => written!(u32::from_le_bytes),
                     Access::B64 => {
                         let values = [word(0)?, word(1)?];
-                        lanes.write(transfer.rows[0], transfer.set, values[0]);
-                        lanes.write(transfer.rows[1], transfer.set, values[1]);
+                        lanes.write(wide, transfer.rows[0], transfer.set, values[0]);
+                        lanes.write(wide, transfer.rows[1], transfer.set, values[1]);
                     }
                     Access::B128 => {
                         let values = [word(0)?, word(1)?, word(2)?, word(3)?];
                         for (row, values) in transfer.rows.into_iter().zip(values) {
-                            lanes.write(row, transfer.set, values);
+                            lanes.write(wide, row, transfer.set, values);
                         }
                     }
                 }
@@ -311,29 +320,30 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
 
     /// Each lane its word, from this address of lane 0 on.
     #[inline(always)]
-    fn in_a_row(
+    fn in_a_row<W: Wide>(
+        wide: W,
         lanes: &mut Lanes<'_>,
         memory: &mut dyn Reach,
         transfer: &Transfer,
         start: u32,
     ) -> Option<()> {
-        let set = usize::from(transfer.set & 1);
-        let picked = Picked::Row(lanes.set(set).bits);
+        let bits = lanes.set(transfer.set);
+        let picked = Picked::Row(bits);
         let last = start.checked_add(4 * WARP as u32 - 1)?;
         let row = transfer.rows[0];
         if STORE {
-            let (members, all) = (lanes.tables.sets[set], lanes.set(set).bits == u32::MAX);
             let Lanes { rows, shared, .. } = lanes;
             let bytes = Self::writable(shared, memory, transfer, (start, last), picked)?;
             let window = bytes.first_chunk_mut::<{ 4 * WARP }>()?.as_chunks_mut::<4>().0;
             // Rows are read behind the call only: what is kept across it goes through the stack.
             let mut values = *rows.row(row);
-            if !all {
-                let members = *rows.row(members);
+            if bits != u32::MAX {
+                let mut kept = [0; WARP];
                 for lane in 0..WARP {
-                    let kept = u32::from_le_bytes(window[lane]);
-                    values[lane] = values[lane] & members[lane] | kept & !members[lane];
+                    kept[lane] = u32::from_le_bytes(window[lane]);
                 }
+                wide.merge(&mut kept, &values, bits.into());
+                values = kept;
             }
             for lane in 0..WARP {
                 window[lane] = values[lane].to_le_bytes();
@@ -345,24 +355,30 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             for lane in 0..WARP {
                 values[lane] = u32::from_le_bytes(window[lane]);
             }
-            lanes.write(row, transfer.set, values);
+            lanes.write(wide, row, transfer.set, values);
         }
         Some(())
     }
 
     /// One word for all lanes; the last one's remains where they store.
     #[inline(always)]
-    fn at_one(lanes: &mut Lanes<'_>, memory: &mut dyn Reach, transfer: &Transfer, at: u32) -> Option<()> {
+    fn at_one<W: Wide>(
+        wide: W,
+        lanes: &mut Lanes<'_>,
+        memory: &mut dyn Reach,
+        transfer: &Transfer,
+        at: u32,
+    ) -> Option<()> {
         let (row, last) = (transfer.rows[0], at.checked_add(3)?);
         if STORE {
-            let bits = lanes.set(transfer.set.into()).bits;
+            let bits = lanes.set(transfer.set);
             let value = lanes.row(row)[31 - (bits.leading_zeros() as usize & 31)];
             let bytes = Self::writable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             *bytes.first_chunk_mut()? = value.to_le_bytes();
         } else {
             let bytes = Self::readable(lanes.shared, memory, transfer, (at, last), Picked::All)?;
             let value = u32::from_le_bytes(*bytes.first_chunk()?);
-            lanes.write(row, transfer.set, [value; WARP]);
+            lanes.write(wide, row, transfer.set, [value; WARP]);
         }
         Some(())
     }
@@ -410,9 +426,9 @@ impl<const SPACE: u8, const STORE: bool> Task for Each<'_, '_, SPACE, STORE> {
     type Output = bool;
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) -> bool {
+    fn run<W: Wide>(self, wide: W) -> bool {
         let Each(lanes, memory, transfer) = self;
-        Words::<SPACE, STORE, true>::each(lanes, memory, transfer).is_some()
+        Words::<SPACE, STORE, true>::each(wide, lanes, memory, transfer).is_some()
     }
 }
 

@@ -29,7 +29,7 @@ pub enum Size {
 
 impl Size {
     #[inline(always)]
-    const fn bits(self) -> u32 {
+    pub(crate) const fn bits(self) -> u32 {
         match self {
             Size::B8 => 8,
             Size::B16 => 16,

@@ -6,13 +6,11 @@
 //! The code takes denormal operands as zeros, and rounds results gradually, as profile R does; that a denormal result is a
 //! zero, and every NaN the same one, is seen to where the bits are looked at ([`Rows::settle`]).
 
-use std::collections::HashMap;
-
 use reconverge_jit::{One, Path, PerLane, Row, Rows, Two, Value, predicate};
 
 use super::{ACTIVE_ROW, ROW};
 use crate::fast::lanes::{Channel, Operation};
-use crate::fast::lower::{Computes, Template};
+use crate::fast::lower::{Computes, Lowered, Template};
 use crate::fast::operands::{Place, Set};
 use crate::group::ROWS;
 use crate::lane::{self, NAN, Term};
@@ -23,16 +21,9 @@ const SIGN: u32 = 1 << 31;
 /// The bits of the smallest number that is not a denormal.
 const NORMAL: u32 = 0x0080_0000;
 
-/// What lowering knows of the program.
-pub(super) struct Program<'a> {
-    /// By row, the word that it has in all lanes.
-    pub(super) constants: &'a HashMap<usize, u32>,
-    pub(super) zero_wins: bool,
-}
-
 /// A segment while it is made.
 pub(super) struct Way<'a> {
-    program: &'a Program<'a>,
+    lowered: &'a Lowered,
     pub(super) rows: Rows,
     /// The ALU result of the active lanes, where it was written.
     pub(super) alu_result: Option<Value>,
@@ -43,14 +34,14 @@ fn row(place: Place) -> Row {
 }
 
 impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        Way { program, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
+    pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
+        Way { lowered, rows: Rows::new(ACTIVE_ROW, exact), alu_result: None }
     }
 
     fn source(&mut self, channel: &Channel, number: usize) -> Value {
         let place = channel.src[number];
-        let value = match self.program.constants.get(&place.number()) {
-            Some(word) => self.rows.word(*word),
+        let value = match self.lowered.constant(place) {
+            Some(word) => self.rows.word(word),
             None => self.rows.read(row(place)),
         };
         let flip = self.rows.word(channel.flip[number]);
@@ -157,7 +148,7 @@ impl<'a> Way<'a> {
     /// A * B + C.
     fn sum(&mut self, channel: &Channel) -> Value {
         let [mut a, mut b, c] = [0, 1, 2].map(|number| self.source(channel, number));
-        let zero_wins = self.program.zero_wins;
+        let zero_wins = self.lowered.zero_wins;
         let known = [a, b, c].map(|value| self.rows.strip.is_constant(value).map(f32::from_bits));
         if let [Some(x), Some(y), Some(z)] = known {
             let terms = [Term::product(x, y, zero_wins), Term::value(z)];
@@ -254,7 +245,7 @@ impl<'a> Way<'a> {
 
 impl Path for Way<'_> {
     fn next(&self) -> Self {
-        Way::new(self.program, self.rows.exact)
+        Way::new(self.lowered, self.rows.exact)
     }
 
     fn rows(&mut self) -> &mut Rows {

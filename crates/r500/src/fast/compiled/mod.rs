@@ -17,7 +17,7 @@ use reconverge_jit::{LANES, Row};
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
-use super::operands::Set;
+use super::operands::MASK;
 use crate::group::WIDEST;
 
 pub(super) use run::{Exit, Regions, Work};
@@ -32,7 +32,7 @@ type Found = reconverge_jit::Found<run::R500>;
 const ROW: u32 = 4 * WIDEST as u32;
 
 /// The row of the lanes that are active.
-const ACTIVE_ROW: Row = Row::Group(Set::ACTIVE.place().number() as u32 * ROW);
+const ACTIVE_ROW: Row = Row::Group(MASK.number() as u32 * ROW);
 
 /// Position at which the group continues after a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use std::ops::Range;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
-use super::code::{Program, Way};
+use super::code::Way;
 use super::run::R500;
 use super::{After, Found, Loop, Own};
 use crate::fast::lower::{Block, Last, Lowered, NONE, Template};
@@ -17,7 +17,6 @@ use crate::flow::{self, InLoop};
 
 /// Finds the regions of a program, by the block where they begin.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    let program = Program { constants: &lowered.constants, zero_wins: lowered.zero_wins };
     let heads: BTreeSet<u32> = lowered
         .blocks
         .iter()
@@ -29,10 +28,10 @@ pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
         .collect();
     // Probed in a segment of its own, once for each operation.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
-        .map(|(operation, template)| Way::new(&program, true).operation(operation, *template))
+        .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
     let trace = |head: u32| {
-        let builder = Builder::new(extent, Way::new(&program, false), Way::new(&program, true));
+        let builder = Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true));
         let (has_template, heads) = (&has_template, &heads);
         let tracer =
             Tracer { lowered, has_template, heads, head, builder, in_loop: None, ignores_uncovered: false };

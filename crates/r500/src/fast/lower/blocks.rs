@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::Lowering;
-use super::schedule::Instruction;
+use super::operands::Instruction;
 use crate::inst::{Alu, Body, CONSTANTS, Inst, SLOTS, Source, TEMPORARIES};
 use crate::operations::used_sources;
 use crate::words::{CmnInst, InstType, TexOp};

@@ -68,8 +68,6 @@ pub(super) struct Lowered {
     pub(super) operations: Vec<Operation>,
     /// By operation.
     pub(super) templates: Vec<Template>,
-    /// The constants of the code that have a row, which nothing writes, by row.
-    pub(super) constants: HashMap<usize, u32>,
     /// The rows of what is made of float constants, which nothing writes.
     pub(super) uniforms: Vec<(Uniform, Place)>,
     /// Lanes of a group at most.
@@ -95,6 +93,23 @@ pub(super) struct Lowered {
     pub(super) written: Vec<usize>,
 }
 
+impl Lowered {
+    /// The word that a row has in all lanes, if the program alone decides it.
+    pub(super) fn constant(&self, place: Place) -> Option<u32> {
+        let row = place.number().checked_sub(ROWS + MASKS + SCRATCH)?;
+        let known = self.uniform(place).is_none();
+        self.room.get(MASKS + SCRATCH + row).filter(|_| known).map(|row| row.0[0])
+    }
+
+    /// Returns the constants from which a row is made, if it is made from any.
+    fn uniform(&self, place: Place) -> Option<&Uniform> {
+        self.uniforms.iter().find(|(_, of)| *of == place).map(|(uniform, _)| uniform)
+    }
+}
+
+/// Rows before those of intermediate results: [`MASK`](super::operands::MASK).
+const MASKS: usize = 1;
+
 /// Intermediate results of one instruction.
 const SCRATCH: usize = 32;
 
@@ -112,7 +127,7 @@ pub(super) fn lower(
     let environment = &*launch.environment;
     let inputs = &mut launch.input_temps().map(usize::from);
     let strict = mode == Mode::Strict;
-    let room = vec![Row::ZERO; Set::COUNT + SCRATCH];
+    let room = vec![Row::ZERO; MASKS + SCRATCH];
     let layout = Layout::new(ROWS + room.len());
     let mut lowering = Lowering {
         setup,
@@ -126,7 +141,6 @@ pub(super) fn lower(
         lowered: Lowered {
             operations: Vec::new(),
             templates: Vec::new(),
-            constants: HashMap::new(),
             uniforms: Vec::new(),
             width: environment.hardware.group_width,
             zero_wins: setup.zero_wins,
@@ -148,9 +162,7 @@ pub(super) fn lower(
         singly,
     };
     lowering.program();
-    let Lowering { known, mut lowered, .. } = lowering;
-    lowered.constants = known.into_iter().map(|(bits, place)| (place.number(), bits)).collect();
-    lowered
+    lowering.lowered
 }
 
 /// Rows that the program may write.
@@ -222,14 +234,12 @@ impl Lowering<'_> {
         place
     }
 
-    /// Whether a row is one of a constant, and no denormal.
-    fn is_normal_constant(&self, row: usize) -> bool {
-        let uniform = self.lowered.uniforms.iter().find(|(_, place)| place.number() == row);
-        if let Some((uniform, _)) = uniform {
+    /// Whether a row is one that nothing writes, and no denormal.
+    fn is_normal_constant(&self, place: Place) -> bool {
+        if let Some(uniform) = self.lowered.uniform(place) {
             return uniform.is_normal(self.denormals);
         }
-        let row = row - ROWS;
-        row >= Set::COUNT + SCRATCH && !f32::from_bits(self.lowered.room[row].0[0]).is_subnormal()
+        self.lowered.constant(place).is_some_and(|bits| !f32::from_bits(bits).is_subnormal())
     }
 
     /// A row by number.
@@ -240,7 +250,7 @@ impl Lowering<'_> {
     /// A row for an intermediate result of the instruction at hand, if there is another.
     fn scratch(&mut self) -> Option<Place> {
         self.scratch += 1;
-        (self.scratch <= SCRATCH).then(|| self.row(ROWS + Set::COUNT + self.scratch - 1))
+        (self.scratch <= SCRATCH).then(|| self.row(ROWS + MASKS + self.scratch - 1))
     }
 
     fn push(&mut self, operation: Operation) {

@@ -2,13 +2,12 @@
 
 use super::super::bodies::{ConstantByAl, OfQuad, TempByAl};
 use super::super::operands::{Place, Set};
-use super::Template;
 use super::codes::Code;
-use super::schedule::{Computed, Instruction};
-use crate::inst::{CONSTANTS, Source, TEMPORARIES, inline_constant};
+use super::{Lowering, Template};
+use crate::inst::{Alu, CONSTANTS, Source, TEMPORARIES, inline_constant};
 use crate::lane;
 use crate::operations::used_sources;
-use crate::words::{Imod, Omod, Sel, SrcpOp, Swiz};
+use crate::words::{CmnInst, Imod, Omod, Sel, SrcpOp, Swiz};
 
 /// A source component: the same for all lanes, or a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub(in crate::fast) struct Uniform {
 }
 
 impl Uniform {
-    /// Its bits, if no constant of the environment is a part.
+    /// Returns the bits, unless they depend on a constant of the environment.
     pub(super) fn known(&self) -> Option<u32> {
         let known = match &self.shared {
             Shared::Source(given) => given.is_known(),
@@ -63,7 +62,7 @@ impl Uniform {
         known.then(|| self.bits(&[]))
     }
 
-    /// Its bits with these constants.
+    /// Returns the bits for these constants.
     pub(in crate::fast) fn bits(&self, constants: &[[u32; 4]]) -> u32 {
         let value = match self.shared {
             Shared::Source(given) => given.value(constants),
@@ -75,7 +74,7 @@ impl Uniform {
         lane::modify(value, self.modifier).to_bits()
     }
 
-    /// Whether it is no denormal, if some constant may be one.
+    /// Returns whether the number is never a denormal. `denormals`: some constant may be one.
     pub(super) fn is_normal(&self, denormals: bool) -> bool {
         match self.shared {
             Shared::Source(Given::Bits(bits)) => !f32::from_bits(bits).is_subnormal(),
@@ -97,6 +96,31 @@ impl Value {
     fn bits(bits: u32) -> Value {
         Value::Shared(Shared::Source(Given::Bits(bits)))
     }
+}
+
+/// One channel's result.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Computed {
+    pub(super) code: Code,
+    pub(super) src: [Operand; 3],
+    pub(super) omod: Omod,
+    pub(super) clamp: bool,
+}
+
+/// An instruction being lowered. Its functions give `None` when there is not enough room.
+pub(super) struct Instruction<'a, 'l> {
+    pub(super) lowering: &'a mut Lowering<'l>,
+    pub(super) common: &'a CmnInst,
+    pub(super) alu: &'a Alu,
+    /// Presubtracted channels, by channel.
+    pub(super) presubtracted: Vec<(usize, Value)>,
+    /// Copies of sources that are relative to aL, by source and channel.
+    pub(super) copied: Vec<(Source, usize, Place)>,
+    pub(super) slot: u16,
+    /// Rows of scratch in which no denormal can be.
+    pub(super) normal: Vec<Place>,
+    /// Sets that are made for this instruction: base, predicate bit, inversion.
+    pub(super) sets: Vec<((Set, usize, bool), Set)>,
 }
 
 impl Instruction<'_, '_> {

@@ -11,22 +11,13 @@ use super::super::memory::Scattered;
 use super::super::operands::Scatter;
 use super::super::operands::{Place, Set};
 use super::codes::{self, Code, Shape};
-use super::operands::{Operand, Value};
+use super::operands::{Computed, Instruction, Operand};
 use super::{Lowering, Template};
 use crate::group::{DEPTH_ROW, ROWS, color_row};
-use crate::inst::{Alu, Source};
+use crate::inst::Alu;
 use crate::memory;
 use crate::operations::{self, Dot};
 use crate::words::{AlphaOp, AluResultOp, CmnInst, InstType, Omod, RgbOp, Target};
-
-/// One channel's result.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Computed {
-    pub(super) code: Code,
-    pub(super) src: [Operand; 3],
-    pub(super) omod: Omod,
-    pub(super) clamp: bool,
-}
 
 /// Channels that one operation computes. `set`: the lanes that are written; `None` for all, into scratch.
 #[derive(Clone, Debug)]
@@ -36,22 +27,6 @@ struct Together {
     clamp: bool,
     set: Option<Set>,
     channels: Vec<Channel>,
-}
-
-/// An instruction being lowered. Its functions give `None` when there is not enough room.
-pub(super) struct Instruction<'a, 'l> {
-    pub(super) lowering: &'a mut Lowering<'l>,
-    pub(super) common: &'a CmnInst,
-    pub(super) alu: &'a Alu,
-    /// Presubtracted channels, by channel.
-    pub(super) presubtracted: Vec<(usize, Value)>,
-    /// Copies of sources that are relative to aL, by source and channel.
-    pub(super) copied: Vec<(Source, usize, Place)>,
-    slot: u16,
-    /// Rows of scratch in which no denormal can be.
-    pub(super) normal: Vec<Place>,
-    /// Sets that are made for this instruction: base, predicate bit, inversion.
-    sets: Vec<((Set, usize, bool), Set)>,
 }
 
 impl<'a, 'l> Instruction<'a, 'l> {
@@ -258,7 +233,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
     pub(super) fn is_normal(&self, place: Place) -> bool {
         match place.number() {
             row @ 0..ROWS => self.lowering.normal.is(row, self.slot),
-            row => self.normal.contains(&place) || self.lowering.is_normal_constant(row),
+            _ => self.normal.contains(&place) || self.lowering.is_normal_constant(place),
         }
     }
 

@@ -1,12 +1,12 @@
 //! A group on both engines, for the loop of [`reconverge_simt::lockstep`].
 
-use reconverge_simt::lockstep::{self, Differs, Failure, Stretch, Twin, check, check_rows};
+use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows};
 use reconverge_simt::{FlowView, GroupId, Issue, Machine, Observer, Shares, Step, Trap};
 
 use super::Fast;
 use crate::pvs::cause::Cause;
 use crate::pvs::group::{Group, row_name};
-use crate::pvs::launch::{RunError, trapped};
+use crate::pvs::launch::RunError;
 use crate::pvs::setup::Setup;
 
 /// A group twice.
@@ -64,9 +64,5 @@ pub(crate) fn run(
         Both { engine, first, fast: reference.clone(), reference }
     };
     let seed = lockstep::seed(&setup.words(), first as u64);
-    match lockstep::run(make, seed, &mut Shares::default()) {
-        Ok(both) => Ok(both.fast),
-        Err(Failure::Trap(_, trap)) => Err(trapped(first, trap)),
-        Err(Failure::Differ(difference)) => Err(RunError::Differ(difference)),
-    }
+    Ok(lockstep::run(make, seed, &mut Shares::default())?.fast)
 }

@@ -157,8 +157,8 @@ impl Task for Execute<'_, '_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<W: Wide>(self, wide: W) {
-        self.lanes.sets[usize::from(ACTIVE)].choose(wide, self.active);
+    fn run<W: Wide>(self, _: W) {
+        self.lanes.sets[usize::from(ACTIVE)] = Mask(self.active);
         for operation in self.operations {
             // SAFETY: operations were made for the level of the engine.
             unsafe { (operation.run)(self.lanes, operation) };

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
-use super::code::{Program, Way};
+use super::code::Way;
 use super::run::R700;
 use super::{At, Found, Own};
 use crate::fast::lanes::ACTIVE;
@@ -22,14 +22,12 @@ const DEEPEST: u32 = 8;
 
 /// Finds the regions of a program, by the number of the control-flow instruction where they begin.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    let program =
-        Program { tables: &lowered.tables, constants: &lowered.constants, registers: lowered.registers };
     // Probed in a segment of its own, once for each operation.
     let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
-        .map(|(operation, template)| Way::new(&program, true).operation(operation, *template))
+        .map(|(operation, template)| Way::new(lowered, true).operation(operation, *template))
         .collect();
     let trace = |head: u32| {
-        let builder = Builder::new(extent, Way::new(&program, false), Way::new(&program, true));
+        let builder = Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true));
         let own = Own { after: 0, pushes: 0, in_loop: false, cut: None };
         Tracer { lowered, has_template: &has_template, extent, head, builder, depth: 0, own }.trace()
     };

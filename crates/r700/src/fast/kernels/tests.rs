@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
+use reconverge_simt::Mask;
 use reconverge_simt::guarded::Guarded;
 use reconverge_simt::place::{Frame, Layout};
 use reconverge_simt::registers::Row;
-use reconverge_simt::wide::{Baseline, Set};
 use reconverge_testkit::Random;
 
 use super::super::lanes::{ACTIVE, Tables};
@@ -32,19 +32,16 @@ fn lanes(mut rows: Guarded<Row<LANES>>, running: u64, tables: &Tables) -> Lanes<
     let mut frame = unsafe { Frame::empty(&LAYOUT) };
     // SAFETY: as above.
     unsafe { frame.swap(&mut rows) };
-    let mut lanes = Lanes {
+    Lanes {
         frame,
-        sets: [Set::NONE; 4],
+        sets: [Mask(running); 4],
         predicate: 0x0123_4567_89ab_cdef,
         skip: 0,
         killed: 0,
         loop_index: 0,
         tables,
         environment: &ENVIRONMENT,
-    };
-    // The words that the baseline chooses serve all levels.
-    lanes.sets[usize::from(ACTIVE)].choose(Baseline, running);
-    lanes
+    }
 }
 
 /// Values at which something changes.

@@ -172,8 +172,11 @@ impl Lowering<'_> {
         }
         for (number, source) in op.read().iter().enumerate() {
             let (row, keep, flip) = self.held_source(clause, op, source, before, held);
-            operation.src[number] = row;
-            (operation.keep[number], operation.flip[number]) = (keep, flip);
+            // Sources beyond those of the opcode are the last one again.
+            for number in number..3 {
+                operation.src[number] = row;
+                (operation.keep[number], operation.flip[number]) = (keep, flip);
+            }
             reads.push(row);
         }
         let factor = match op.opcode.meaning {

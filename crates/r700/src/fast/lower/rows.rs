@@ -16,9 +16,9 @@ use crate::words::KcacheMode;
 
 /// A constant that is the same whenever a group runs.
 pub(super) enum Constant {
-    /// In the code.
+    /// A literal of the code.
     Word(u32),
-    /// Of the environment.
+    /// A constant of the environment.
     Uniform(Uniform),
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Near<E: Eight> {
 
 /// Texels along an axis on both sides.
 struct Along<E: Eight> {
-    /// What an index adds to a place.
+    /// The offset that the index of each side adds to the place of the element.
     places: [E::Ints; 2],
     outside: [E::Ints; 2],
 }

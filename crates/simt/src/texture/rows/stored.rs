@@ -255,7 +255,7 @@ mod tests {
         for width in [1, 2, 4, 5, 6, 8, 10, 11, 16, 24] {
             let field = Field::new(32 - width, width).unwrap();
             let fraction = Fraction::new(&Channel::Fraction(field)).unwrap();
-            // Of 24 bits some: all of them take long.
+            // All codes of 24 bits would take long; the test takes every 1,021st.
             let step = if width > 16 { 1021 } else { 1 };
             for first in (0..1u32 << width).step_by(8 * step) {
                 let numbers: Words8 =

@@ -1,57 +1,49 @@
-//! From instructions to values: the templates.
+//! Templates: the values that compiled code computes for an operation.
 //!
-//! A [`Way`] is the fast or the slow path of a segment while it is made. [`Way::instruction`] states the effect of an instruction in
-//! the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the machine's until an
-//! operation reads their bits; on the slow path every result is the machine's own.
+//! A [`Way`] is the fast or the slow path of a segment while it is made. [`Way::operation`] states the effect of an operation of
+//! the fast engine in the words of [`crate::lane`], eight lanes at once. On the fast path floats may carry a NaN that is not the
+//! machine's until an operation reads their bits; on the slow path every result is the machine's own.
 
-use std::collections::HashMap;
-
-use reconverge_jit::{Inside, One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
+use reconverge_jit::{One, Path, PerLane, Row, Rows, Strip, Two, Value, predicate};
 
 use super::per_lane;
-use crate::context::Context;
-use crate::fast::lower::Uniform;
-use crate::fast::operands::Place;
-use crate::inst::{Access, Arith, Base, Condition, Dst, Guard, Inst, Mem, Memory, Op, Operand, Space};
+use crate::fast::lanes::PREDICATED;
+use crate::fast::lower::{Lowered, Template, Test};
+use crate::fast::operands::{Operation, Place};
+use crate::fast::words::{Kind, Transfer};
+use crate::flow::WARP;
+use crate::inst::{Access, Arith, Base, Condition, Space};
 use crate::lane::convert::{FloatSize, Integer, Size};
 use crate::lane::integer::{Addition, Logic, Product};
-use crate::lane::{Compare, Modifiers, Rounding, Width};
-use crate::spaces::aligned;
+use crate::lane::{Compare, Rounding, Width};
 
 const SIGN: u32 = 1 << 31;
+
+/// Bytes of a row.
+const ROW: u32 = 4 * WARP as u32;
 
 /// Own rows: the flags of `$c0`, a word for each lane; `$a1` follows `$c3`.
 pub(super) const C: u32 = 1;
 pub(super) const A: u32 = 5;
-
-/// What lowering knows of the program.
-pub(super) struct Program<'a> {
-    pub(super) context: &'a Context,
-    pub(super) registers: usize,
-    /// The row of the lanes that are active.
-    pub(super) mask: Row,
-    /// Distance of a row, in bytes.
-    pub(super) stride: u32,
-    /// The rows of constants at one address of c[].
-    pub(super) uniforms: &'a HashMap<Uniform, Place>,
-    /// Bytes of s[], which is the window.
-    pub(super) shared: u32,
-}
 
 /// Flags: Z, S, C, O as truth values, the low bits of the row of a `$c`.
 type Flags = [Value; 4];
 
 /// A path of a segment while it is made.
 pub(super) struct Way<'a> {
-    program: &'a Program<'a>,
+    lowered: &'a Lowered,
     rows: Rows,
     /// Whether it loads or reads s[] at all.
     loads: bool,
+    /// The lanes of [`PREDICATED`], active or not.
+    predicated: Option<Value>,
+    /// Intermediate results of the instruction at hand.
+    temporaries: [Option<Value>; Lowered::TEMPORARY_ROWS],
 }
 
 impl Path for Way<'_> {
     fn next(&self) -> Self {
-        Way::new(self.program, self.rows.exact)
+        Way::new(self.lowered, self.rows.exact)
     }
 
     fn rows(&mut self) -> &mut Rows {
@@ -63,10 +55,20 @@ impl Path for Way<'_> {
     }
 }
 
+fn row(place: Place) -> Row {
+    Row::Group(place.number() as u32 * ROW)
+}
+
+/// The row of `$a1` to `$a4`.
+fn address_row(register: u32) -> Option<Row> {
+    matches!(register, 1..=4).then(|| Row::Own(A + register - 1))
+}
+
 impl<'a> Way<'a> {
-    pub(super) fn new(program: &'a Program<'a>, exact: bool) -> Self {
-        let rows = Rows::on(Strip::with_window(program.shared), program.mask, exact, false);
-        Way { program, rows, loads: false }
+    pub(super) fn new(lowered: &'a Lowered, exact: bool) -> Self {
+        let mask = row(lowered.tables.mask);
+        let rows = Rows::on(Strip::with_window(lowered.shared), mask, exact, false);
+        Way { lowered, rows, loads: false, predicated: None, temporaries: Default::default() }
     }
 
     /// The `$c` and `$a` that the segment reads or writes, by bit: `$c0` first, `$a1` the fifth.
@@ -86,35 +88,58 @@ impl<'a> Way<'a> {
 
     // Rows.
 
-    fn register(&self, register: u8) -> Option<Row> {
-        (usize::from(register) < self.program.registers)
-            .then(|| Row::Group(u32::from(register) * self.program.stride))
+    /// The value of a row.
+    fn place(&mut self, place: Place) -> Value {
+        let lowered = self.lowered;
+        if let Some(word) = lowered.constant(place) {
+            return self.rows.word(word);
+        }
+        let temporary = lowered.temporary(place).and_then(|number| self.temporaries[number]);
+        temporary.unwrap_or_else(|| self.rows.read(row(place)))
+    }
+
+    /// Writes a row for the lanes of a set, given by number.
+    fn write(&mut self, place: Place, set: u8, value: Value) {
+        let lowered = self.lowered;
+        if let Some(number) = lowered.temporary(place) {
+            self.temporaries[number] = Some(value);
+        } else if lowered.is_register(place) {
+            self.rows.write(row(place), self.chosen(set), value);
+        }
+    }
+
+    /// The lanes of a set, active or not; `None` if that is all.
+    fn chosen(&self, set: u8) -> Option<Value> {
+        self.predicated.filter(|_| usize::from(set) == PREDICATED)
+    }
+
+    /// The active lanes of a set.
+    fn mask_of(&mut self, set: u8) -> Value {
+        let mask = self.rows.mask();
+        match self.chosen(set) {
+            Some(chosen) => self.rows.two(Two::And, chosen, mask),
+            None => mask,
+        }
     }
 
     // Flags.
 
     fn read_flags(&mut self, c: u8) -> Flags {
-        self.rows.read_bits(Row::Own(C + u32::from(c)))
+        self.rows.read_bits(Row::Own(C + u32::from(c & 3)))
     }
 
-    /// The lanes for which a guard holds, active or not; `None` if that is all.
-    fn holds(&mut self, guard: Guard) -> Option<Value> {
-        if guard.is_always() {
-            return None;
-        }
-        let flags = self.read_flags(guard.c);
-        Some(self.condition(guard.condition, flags))
-    }
-
-    /// The lanes for which a guard `holds`, or does not hold, active or not.
-    pub(super) fn lanes(&mut self, guard: Guard, holds: bool) -> Value {
-        let all = self.rows.word(u32::MAX);
-        let held = self.holds(guard).unwrap_or(all);
+    /// The lanes for which a test `holds`, or does not hold, active or not.
+    pub(super) fn lanes(&mut self, test: &Test, holds: bool) -> Value {
+        let held = match test.always {
+            true => self.rows.word(u32::MAX),
+            false => self.condition(test.condition, test.c),
+        };
         if holds { held } else { self.rows.not(held) }
     }
 
-    /// A condition of flags: by its table, one flag after another.
-    fn condition(&mut self, condition: Condition, flags: Flags) -> Value {
+    /// A condition of a `$c`: by its table, one flag after another.
+    fn condition(&mut self, condition: Condition, c: u8) -> Value {
+        let flags = self.read_flags(c);
         self.table(condition.table(), 4, flags)
     }
 
@@ -161,11 +186,6 @@ impl<'a> Way<'a> {
 
     // Floats.
 
-    /// An operation reads the bits of a value.
-    fn settle(&mut self, value: Value) {
-        self.rows.settle(value);
-    }
-
     /// A result of floats whose NaN may be another; on the slow path the function computes it where the test or a NaN
     /// says so.
     fn float(
@@ -204,20 +224,6 @@ impl<'a> Way<'a> {
             return value;
         }
         self.rows.strip.per_lane(with, value, test, mask, sources)
-    }
-
-    fn modified(&mut self, value: Value, abs: bool, neg: bool) -> Value {
-        let mut value = value;
-        let raw = self.rows.is_raw(value);
-        if abs {
-            let magnitude = self.rows.word(!SIGN);
-            value = self.rows.two(Two::And, value, magnitude);
-        }
-        if neg {
-            let sign = self.rows.word(SIGN);
-            value = self.rows.two(Two::Xor, value, sign);
-        }
-        if raw { self.rows.raw(value) } else { value }
     }
 
     fn float_flags(&mut self, result: Value) -> Flags {
@@ -263,23 +269,86 @@ impl<'a> Way<'a> {
         self.float(sum, Some(test), per_lane::mad(), [a, b, c], mask)
     }
 
-    // Instructions.
+    // Operations.
 
-    /// An instruction's effect. `false`, and none, if there is no template for it.
-    pub(super) fn instruction(&mut self, inst: &Inst) -> bool {
-        if inst.gate().is_some_and(|register| self.register(register).is_none()) {
-            return true; // It vanishes. (1.4)
-        }
-        match &inst.op {
-            Op::Idle(_) => true,
-            Op::Arith(op) if inst.lanes & 15 == 15 => self.arithmetic(op, inst).is_some(),
-            Op::Memory(Memory::Ld) if inst.lanes & 15 == 15 && matches!(inst.dst, Dst::R32(_)) => {
-                // A load has no flags to write.
-                let inst = Inst { cdst: None, ..*inst };
-                self.arithmetic(&Arith::Mov { width: Width::B32 }, &inst).is_some()
+    /// An operation's effect. `false` if there is no template for it; then the way means nothing any more.
+    pub(super) fn operation(&mut self, operation: &Operation, template: &Template) -> bool {
+        self.effect(operation, template).is_some()
+    }
+
+    fn effect(&mut self, operation: &Operation, template: &Template) -> Option<()> {
+        let Operation { dst, set, number, c, .. } = *operation;
+        match template {
+            Template::None => return None,
+            Template::Arith { op, flags } => self.arithmetic(op, operation, *flags)?,
+            Template::Predicate(condition) => self.predicated = Some(self.condition(*condition, c)),
+            Template::SharedWord => {
+                let word = self.shared_word(operation)?;
+                self.write(dst, set, word);
             }
-            _ => false,
+            Template::FromA => {
+                let value = match address_row(number) {
+                    Some(row) => self.rows.read(row),
+                    None => self.rows.word(0),
+                };
+                self.write(dst, set, value);
+            }
+            Template::ToA => {
+                let (value, low) = (self.place(operation.src[0]), self.rows.word(0xffff));
+                let value = self.rows.settle(value);
+                let value = self.rows.two(Two::And, value, low);
+                if let Some(row) = address_row(number) {
+                    self.rows.write(row, self.chosen(set), value);
+                }
+            }
         }
+        Some(())
+    }
+
+    fn arithmetic(&mut self, op: &Arith, operation: &Operation, writes_flags: bool) -> Option<()> {
+        let Operation { dst, set, dst_shift, dst_narrow, .. } = *operation;
+        let mask = self.mask_of(set);
+        let sources = [0, 1, 2].map(|number| self.source(operation, number, takes_floats(op)));
+        let (mut result, flags) = self.result(op, sources, operation.c, mask)?;
+        if dst_narrow {
+            result = self.rows.settle(result);
+            let old = self.place(dst);
+            let old = self.rows.settle(old);
+            let (kept, low) = (self.rows.word(!(0xffff << dst_shift)), self.rows.word(0xffff));
+            let kept = self.rows.two(Two::And, old, kept);
+            let new = match dst_shift {
+                0 => self.rows.two(Two::And, result, low),
+                shift => self.rows.one(One::Shl(shift), result),
+            };
+            result = self.rows.two(Two::Or, kept, new);
+        }
+        self.write(dst, set, result);
+        if writes_flags {
+            let row = Row::Own(C + u32::from(operation.cdst & 3));
+            self.rows.write_bits(row, self.chosen(set), flags?);
+        }
+        Some(())
+    }
+
+    /// A source with its half taken and its modifiers applied; its bits are the machine's unless it `floats`.
+    fn source(&mut self, operation: &Operation, number: usize, floats: bool) -> Value {
+        let Operation { src, shift, narrow, keep, flip, .. } = *operation;
+        let mut value = self.place(src[number]);
+        if narrow[number] || !floats {
+            value = self.rows.settle(value);
+        }
+        if narrow[number] {
+            let low = self.rows.word(0xffff);
+            value = match shift[number] {
+                0 => self.rows.two(Two::And, value, low),
+                shift => self.rows.one(One::Shr(shift), value),
+            };
+        }
+        let raw = self.rows.is_raw(value);
+        let (keep, flip) = (self.rows.word(keep[number]), self.rows.word(flip[number]));
+        value = self.rows.two(Two::And, value, keep);
+        value = self.rows.two(Two::Xor, value, flip);
+        if raw { self.rows.raw(value) } else { value }
     }
 
     // s[].
@@ -290,164 +359,54 @@ impl<'a> Way<'a> {
     }
 
     /// Whether a load of each lane's own word from memory has a template, or a store to it.
-    pub(super) fn reaches(&self, mem: &Mem) -> bool {
+    pub(super) fn reaches(&self, transfer: &Transfer) -> bool {
+        let Transfer { mem, base, .. } = transfer;
         // Words only: whether a store and a load meet is decided word by word.
         let whole = mem.access == Access::B32 && mem.offset & 3 == 0;
-        let base = match mem.base {
-            Base::A(1..=4) => true,
-            Base::A(_) => false,
-            Base::R(register) => self.register(register).is_some() && i16::try_from(mem.offset).is_ok(),
+        let base = match (base, mem.base) {
+            (Some(place), _) => self.lowered.is_register(*place) && i16::try_from(mem.offset).is_ok(),
+            (None, Base::A(register)) => address_row(register.into()).is_some(),
+            (None, Base::R(_)) => false,
         };
-        mem.space == Space::Shared && !mem.increment && whole && base && self.program.shared >= 4
+        let moves = matches!(transfer.kind, Kind::Load { .. } | Kind::Store { .. });
+        moves && mem.space == Space::Shared && whole && base && self.lowered.shared >= 4
     }
 
-    /// The register of an address.
-    fn base(&mut self, mem: &Mem) -> Option<Value> {
-        let row = match mem.base {
-            Base::A(register @ 1..=4) => Row::Own(A + u32::from(register) - 1),
-            Base::A(_) => return None,
-            Base::R(register) => self.register(register)?,
+    /// Each lane's word of s[] to a row. Or from a row to s[]: after everything else that the segment does.
+    pub(super) fn transfer(&mut self, transfer: &Transfer) -> Option<()> {
+        let Transfer { mem, rows: [place, ..], set, .. } = *transfer;
+        let base = match (transfer.base, mem.base) {
+            (Some(place), _) => self.place(place),
+            (None, Base::A(register)) => self.rows.read(address_row(register.into())?),
+            (None, Base::R(_)) => return None,
         };
-        let base = self.rows.read(row);
-        self.settle(base);
-        Some(base)
-    }
-
-    /// The check of an access of s[] by lanes of a mask.
-    fn inside(&mut self, mem: &Mem, mask: Value) -> Option<Inside> {
-        let base = self.base(mem)?;
-        self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)
-    }
-
-    /// Each lane's word of s[].
-    fn load(&mut self, mem: &Mem, mask: Value) -> Option<Value> {
-        let inside = self.inside(mem, mask)?;
-        self.loads = true;
-        Some(self.rows.strip.window_load(inside))
-    }
-
-    /// A word or less of s[] at an address that is the same for all lanes, and is there. Lower bits of an address count as
-    /// zero. (13.18)
-    fn shared_word(&mut self, mem: &Mem) -> Option<Value> {
-        let bytes = mem.access.bytes();
-        let fixed = mem.space == Space::Shared && mem.base == Base::A(0) && !mem.increment && bytes <= 4;
-        let at = aligned(u32::from(mem.offset as u16), bytes);
-        if !fixed {
-            return None;
+        let (base, mask) = (self.rows.settle(base), self.mask_of(set));
+        let inside = self.rows.strip.inside(base, i32::from(mem.offset as i16), mask)?;
+        match transfer.kind {
+            Kind::Load { .. } => {
+                self.loads = true;
+                let word = self.rows.strip.window_load(inside);
+                self.write(place, set, word);
+            }
+            Kind::Store { .. } => {
+                let value = self.place(place);
+                let value = self.rows.settle(value);
+                self.rows.strip.window_store(inside, value);
+            }
+            Kind::Atomic { .. } | Kind::Atomic64(_) | Kind::LoadLock | Kind::StoreUnlock { .. } => {
+                return None;
+            }
         }
+        Some(())
+    }
+
+    /// A word or less of s[] at an address that is the same for all lanes, and is there.
+    fn shared_word(&mut self, operation: &Operation) -> Option<Value> {
+        let Operation { number: at, shift: [bytes, ..], narrow: [signed, ..], .. } = *operation;
         let word = self.rows.strip.window_word(at & !3)?;
         self.loads = true;
         let word = self.rows.one(One::Shr(8 * (at & 3) as u8), word);
-        Some(self.extended(word, 8 * bytes as u8, mem.access.is_signed()))
-    }
-
-    /// A store to s[]: behind everything else that the segment does. `None` if there is no template for it.
-    pub(super) fn store_shared(&mut self, inst: &Inst) -> Option<()> {
-        let Operand::Mem(mem) = inst.src[0] else { return None };
-        let Operand::R32(register) = inst.src[1] else { return None };
-        let active = self.rows.mask();
-        let value = self.source(Operand::R32(register), active)?;
-        self.settle(value);
-        let mask = self.mask_of(inst.guard);
-        let inside = self.inside(&mem, mask)?;
-        self.rows.strip.window_store(inside, value);
-        Some(())
-    }
-
-    /// The active lanes for which a guard holds.
-    fn mask_of(&mut self, guard: Guard) -> Value {
-        let mask = self.rows.mask();
-        match self.holds(guard) {
-            Some(predicate) => self.rows.two(Two::And, predicate, mask),
-            None => mask,
-        }
-    }
-
-    fn arithmetic(&mut self, op: &Arith, inst: &Inst) -> Option<()> {
-        // Asked before anything is made of it.
-        let writes = match inst.dst {
-            Dst::None | Dst::Discard | Dst::R32(_) | Dst::R16(_) => inst.cdst.map(|c| c & 3),
-            Dst::A(_) if inst.cdst.is_none() => None,
-            _ => return None,
-        };
-        if !has_template(op, inst, writes.is_some(), self.program.context) {
-            return None;
-        }
-        let mask = self.mask_of(inst.guard);
-        let sources = [
-            self.source(inst.src[0], mask)?,
-            self.source(inst.src[1], mask)?,
-            self.source(inst.src[2], mask)?,
-        ];
-        let predicate = self.holds(inst.guard);
-        let (result, flags) = self.result(op, inst, sources, mask)?;
-        match inst.dst {
-            Dst::R32(register) => {
-                let row = self.register(register)?;
-                self.rows.write(row, predicate, result);
-            }
-            Dst::R16(half) => {
-                let row = self.register(half.register())?;
-                self.settle(result);
-                let old = self.rows.read(row);
-                self.settle(old);
-                let (kept, low) =
-                    (self.rows.word(0xffff << if half.is_high() { 0 } else { 16 }), self.rows.word(0xffff));
-                let kept = self.rows.two(Two::And, old, kept);
-                let new = match half.is_high() {
-                    true => self.rows.one(One::Shl(16), result),
-                    false => self.rows.two(Two::And, result, low),
-                };
-                let new = self.rows.two(Two::Or, kept, new);
-                self.rows.write(row, predicate, new);
-            }
-            Dst::A(register @ 1..=4) => {
-                let low = self.rows.word(0xffff);
-                let value = self.rows.two(Two::And, result, low);
-                self.rows.write(Row::Own(A + u32::from(register) - 1), predicate, value);
-            }
-            _ => {}
-        }
-        if let Some(c) = writes {
-            self.rows.write_bits(Row::Own(C + u32::from(c)), predicate, flags?);
-        }
-        Some(())
-    }
-
-    /// An operand, for lanes of a mask.
-    fn source(&mut self, operand: Operand, mask: Value) -> Option<Value> {
-        Some(match operand {
-            Operand::None => self.rows.word(0),
-            Operand::R32(register) => match self.register(register) {
-                Some(row) => self.rows.read(row),
-                None => self.rows.word(0),
-            },
-            Operand::R16(half) => {
-                let value = self.source(Operand::R32(half.register()), mask)?;
-                self.settle(value);
-                match half.is_high() {
-                    true => self.rows.one(One::Shr(16), value),
-                    false => {
-                        let low = self.rows.word(0xffff);
-                        self.rows.two(Two::And, value, low)
-                    }
-                }
-            }
-            Operand::Imm(word) => self.rows.word(word),
-            Operand::A(0) => self.rows.word(0),
-            Operand::A(register @ 1..=4) => self.rows.read(Row::Own(A + u32::from(register) - 1)),
-            Operand::Mem(mem) => {
-                if let Some(uniform) = Uniform::of(&mem) {
-                    let place = self.program.uniforms.get(&uniform)?;
-                    self.rows.read(Row::Group(place.number() as u32 * self.program.stride))
-                } else if self.reaches(&mem) {
-                    self.load(&mem, mask)?
-                } else {
-                    self.shared_word(&mem)?
-                }
-            }
-            _ => return None,
-        })
+        Some(self.extended(word, 8 * bytes, signed))
     }
 
     /// The low bits of a value, extended to 32.
@@ -466,36 +425,27 @@ impl<'a> Way<'a> {
     fn result(
         &mut self,
         op: &Arith,
-        inst: &Inst,
-        [a, b, c]: [Value; 3],
+        sources: [Value; 3],
+        carry: u8,
         mask: Value,
     ) -> Option<(Value, Option<Flags>)> {
-        let [first, second, third] = inst.modifiers;
-        if !takes_floats(op) {
-            for value in [a, b, c] {
-                self.settle(value);
-            }
-        }
+        let [a, b, c] = sources;
         let zero = self.rows.word(0);
-        let (result, flags) = match *op {
-            Arith::Mov { .. } | Arith::MovFromA => (a, None),
-            Arith::ShlA => {
-                let Operand::Imm(count) = inst.src[1] else { return None };
-                (self.rows.one(One::Shl((count & 15) as u8), a), None)
-            }
-            Arith::AddA => (self.rows.two(Two::Add, a, b), None),
-            Arith::Add { addition, width, .. } => {
-                let carry = self.carry(addition, inst.guard.c);
+        let zero_wins = self.lowered.tables.modes.mul_zero_wins;
+        Some(match *op {
+            Arith::Mov { .. } => (a, None),
+            Arith::Add { addition, width, sat: false } => {
+                let carry = self.carry(addition, carry);
                 let (sum, flags) = self.sum(addition, width, a, b, carry);
                 (sum, Some(flags))
             }
             Arith::Mul { product } => {
-                let product = self.product(product, a, b);
+                let product = self.product(product, a, b)?;
                 (product, Some(self.plain(Width::B32, product)))
             }
-            Arith::Mad { product, addition, .. } => {
-                let product = self.product(product, a, b);
-                let carry = self.carry(addition, inst.guard.c);
+            Arith::Mad { product, addition, sat: false } => {
+                let product = self.product(product, a, b)?;
+                let carry = self.carry(addition, carry);
                 let (sum, flags) = self.sum(addition, Width::B32, product, c, carry);
                 (sum, Some(flags))
             }
@@ -519,9 +469,7 @@ impl<'a> Way<'a> {
                 let not = self.rows.not(held);
                 (self.extended(held, bits, false), Some([not, held, zero, zero]))
             }
-            Arith::Logic { logic, width, not1, not2 } => {
-                let a = if not1 { self.rows.not(a) } else { a };
-                let b = if not2 { self.rows.not(b) } else { b };
+            Arith::Logic { logic, width, .. } => {
                 let result = match logic {
                     Logic::And => self.rows.two(Two::And, a, b),
                     Logic::Or => self.rows.two(Two::Or, a, b),
@@ -555,47 +503,36 @@ impl<'a> Way<'a> {
                 let result = self.extended(result, bits, false);
                 (result, self.shift_flags(width, true, x, result, count))
             }
-            Arith::FAdd { .. } | Arith::FMul { .. } => {
-                let a = self.modified(a, first.abs, first.neg);
-                let b = self.modified(b, second.abs, second.neg);
-                let (code, with): (_, PerLane) = match op {
-                    Arith::FAdd { .. } => (Two::FAdd, per_lane::add()),
-                    _ => (Two::FMul, per_lane::mul()),
-                };
-                let value = self.rows.two(code, a, b);
-                let result = self.float(value, None, with, [a, b, zero], mask);
+            Arith::FAdd { rounding: Rounding::Nearest, sat: false } => {
+                let value = self.rows.two(Two::FAdd, a, b);
+                let result = self.float(value, None, per_lane::add(), sources, mask);
                 (result, Some(self.float_flags(result)))
             }
-            Arith::FMad { .. } => {
-                let a = self.modified(a, false, first.neg);
-                let c = self.modified(c, third.abs, third.neg);
-                let result = self.mad([a, b, c], mask);
+            Arith::FMul { rounding: Rounding::Nearest, sat: false } if !zero_wins => {
+                let value = self.rows.two(Two::FMul, a, b);
+                let result = self.float(value, None, per_lane::mul(), sources, mask);
+                (result, Some(self.float_flags(result)))
+            }
+            Arith::FMad { sat: false } if !zero_wins => {
+                let result = self.mad(sources, mask);
                 (result, Some(self.float_flags(result)))
             }
             Arith::FMin | Arith::FMax => {
-                let a = self.modified(a, first.abs, first.neg);
-                let b = self.modified(b, second.abs, second.neg);
                 // Denormals become zeros, of which the negative one is less.
                 let minus_zero = self.rows.word(SIGN);
                 let (x, y) =
                     (self.rows.two(Two::FAdd, a, minus_zero), self.rows.two(Two::FAdd, b, minus_zero));
                 let nan = self.rows.compare(predicate::UNORD, x, y);
-                let (value, with): (_, PerLane) = match op {
-                    Arith::FMin => {
-                        let (one, other) = (self.rows.two(Two::FMin, x, y), self.rows.two(Two::FMin, y, x));
-                        (self.rows.two(Two::Or, one, other), per_lane::min())
-                    }
-                    _ => {
-                        let (one, other) = (self.rows.two(Two::FMax, x, y), self.rows.two(Two::FMax, y, x));
-                        (self.rows.two(Two::And, one, other), per_lane::max())
-                    }
+                let (code, both, with): (_, _, PerLane) = match op {
+                    Arith::FMin => (Two::FMin, Two::Or, per_lane::min()),
+                    _ => (Two::FMax, Two::And, per_lane::max()),
                 };
-                let result = self.unless(value, nan, with, [a, b, zero], mask);
+                let (one, other) = (self.rows.two(code, x, y), self.rows.two(code, y, x));
+                let value = self.rows.two(both, one, other);
+                let result = self.unless(value, nan, with, sources, mask);
                 (result, Some(self.float_flags(result)))
             }
             Arith::FSet { compare } => {
-                let a = self.modified(a, first.abs, first.neg);
-                let b = self.modified(b, second.abs, second.neg);
                 let held = match float_predicate(compare) {
                     Some(predicate) => self.rows.compare(predicate, a, b),
                     None => self.rows.word(if compare.bits() == 0 { 0 } else { u32::MAX }),
@@ -604,37 +541,39 @@ impl<'a> Way<'a> {
                 (held, Some([not, held, zero, zero]))
             }
             Arith::Slct => {
-                let c = self.modified(c, third.abs, third.neg);
                 let positive = self.rows.compare(predicate::GE, c, zero);
                 (self.rows.choose(positive, b, a), None)
             }
-            Arith::I2I { from, .. } => (self.extended(a, size_bits(from.size), from.signed), None),
-            Arith::I2F32 { from, .. } => {
-                let x = self.extended(a, size_bits(from.size), from.signed);
+            Arith::I2I { to: Integer { size: Size::B32, signed }, register: Width::B32, from }
+                if signed == from.signed =>
+            {
+                (self.extended(a, from.size.bits() as u8, signed), None)
+            }
+            Arith::I2F32 { from, rounding: Rounding::Nearest, sat: false } => {
+                let x = self.extended(a, from.size.bits() as u8, from.signed);
                 let value = self.rows.one(One::Float, x);
                 match from {
                     Integer { size: Size::B32, signed: false } => {
-                        (self.unless(value, x, per_lane::from_unsigned(), [x, zero, zero], mask), None)
+                        (self.unless(value, x, per_lane::from_unsigned(), sources, mask), None)
                     }
                     _ => (value, None),
                 }
             }
-            Arith::F2I { signed, rounding, .. } => {
-                let a = self.modified(a, first.abs, first.neg);
+            Arith::F2I { to: Width::B32, signed, rounding, from: FloatSize::F32 } => {
                 let (code, with): (_, PerLane) = match (rounding, signed) {
                     (Rounding::Zero, true) => (One::Truncate, per_lane::to_signed_zero()),
                     (Rounding::Zero, false) => (One::Truncate, per_lane::to_unsigned_zero()),
-                    (_, true) => (One::Nearest, per_lane::to_signed_nearest()),
-                    (_, false) => (One::Nearest, per_lane::to_unsigned_nearest()),
+                    (Rounding::Nearest, true) => (One::Nearest, per_lane::to_signed_nearest()),
+                    (Rounding::Nearest, false) => (One::Nearest, per_lane::to_unsigned_nearest()),
+                    (Rounding::Down | Rounding::Up, _) => return None,
                 };
                 let value = self.rows.one(code, a);
                 let none = self.rows.word(SIGN);
                 let test = if signed { self.rows.two(Two::Equal, value, none) } else { value };
-                (self.unless(value, test, with, [a, zero, zero], mask), None)
+                (self.unless(value, test, with, sources, mask), None)
             }
             _ => return None,
-        };
-        Some((result, flags))
+        })
     }
 
     /// The carry into an addition, as 0 or 1.
@@ -672,14 +611,17 @@ impl<'a> Way<'a> {
         (sum, [z, s, self.top(width, carry), self.top(width, overflow)])
     }
 
-    fn product(&mut self, product: Product, a: Value, b: Value) -> Value {
+    fn product(&mut self, product: Product, a: Value, b: Value) -> Option<Value> {
         let (a, b) = match product {
             Product::Bits16 { signed1, signed2 } => {
                 (self.extended(a, 16, signed1), self.extended(b, 16, signed2))
             }
-            Product::Bits24 { signed, .. } => (self.extended(a, 24, signed), self.extended(b, 24, signed)),
+            Product::Bits24 { signed, high: false } => {
+                (self.extended(a, 24, signed), self.extended(b, 24, signed))
+            }
+            Product::Bits24 { high: true, .. } => return None,
         };
-        self.rows.two(Two::Mul, a, b)
+        Some(self.rows.two(Two::Mul, a, b))
     }
 
     /// The flags of a shift by a count that is known.
@@ -748,14 +690,6 @@ fn bits(rows: impl Iterator<Item = Row>) -> u32 {
     })
 }
 
-fn size_bits(size: Size) -> u8 {
-    match size {
-        Size::B8 => 8,
-        Size::B16 => 16,
-        Size::B32 => 32,
-    }
-}
-
 /// The comparison of floats by the host; `None` for those that always give the same.
 fn float_predicate(compare: Compare) -> Option<u8> {
     Some(match compare.bits() {
@@ -786,38 +720,6 @@ fn takes_floats(op: &Arith) -> bool {
         Arith::FMin | Arith::FMax => true,
         // Copied as it is: whoever looks at the copy settles it.
         Arith::Mov { width: Width::B32 } => true,
-        _ => false,
-    }
-}
-
-/// Whether there is a template for an instruction of these modifiers.
-fn has_template(op: &Arith, inst: &Inst, flags: bool, context: &Context) -> bool {
-    let plain = inst.modifiers == [Modifiers::NONE; 3];
-    let known_count = || matches!(inst.src[1], Operand::Imm(_));
-    match *op {
-        Arith::Mov { .. } | Arith::MovFromA | Arith::ShlA | Arith::AddA => !flags,
-        Arith::Add { sat: false, .. } | Arith::Min { .. } | Arith::Max { .. } | Arith::Set { .. } => true,
-        Arith::Mad { product, sat: false, .. } | Arith::Mul { product } => {
-            !matches!(product, Product::Bits24 { high: true, .. })
-        }
-        Arith::Logic { .. } => true,
-        Arith::Shl { .. } | Arith::Shr { .. } => !flags || known_count(),
-        Arith::FAdd { rounding: Rounding::Nearest, sat: false } => true,
-        Arith::FMul { rounding: Rounding::Nearest, sat: false } | Arith::FMad { sat: false } => {
-            !context.setup.modes.mul_zero_wins
-        }
-        Arith::FMin | Arith::FMax | Arith::FSet { .. } => true,
-        Arith::Slct => !flags,
-        Arith::I2I { to, register: Width::B32, from } => {
-            plain && !flags && to.size == Size::B32 && to.signed == from.signed
-        }
-        Arith::I2F32 { rounding: Rounding::Nearest, sat: false, .. } => plain && !flags,
-        Arith::F2I {
-            to: Width::B32,
-            rounding: Rounding::Nearest | Rounding::Zero,
-            from: FloatSize::F32,
-            ..
-        } => !flags,
         _ => false,
     }
 }

@@ -3,12 +3,12 @@
 //! | read | for |
 //! |---|---|
 //! | `trace` | from blocks to regions |
-//! | `code` | from instructions to values |
+//! | `code` | from operations to values |
 //! | `per_lane` | per-lane slow paths |
 //! | `run` | entry and exit of a region |
 //!
 //! At its exits a region leaves registers, flags, flow and counts as the fast engine does, which continues there. An instruction
-//! without a template is a call of an operation of the fast engine. The fast engine runs the code that no region contains.
+//! of which some operation has no template is a call of its operations. The fast engine runs the code that no region contains.
 
 mod code;
 mod per_lane;
@@ -17,16 +17,12 @@ mod trace;
 
 use std::ops::Range;
 
-use reconverge_jit::Row;
 use reconverge_simt::compiling::Extent;
 
 use super::Fast;
-use super::lanes::ACTIVE;
-use super::lower::SETS;
 use crate::context::Context;
 use crate::flow::WARP;
 
-use code::Program;
 pub(super) use run::{Exit, Runner, Work};
 
 /// The regions of a program.
@@ -110,22 +106,11 @@ pub(super) struct Own {
 }
 
 impl Fast {
-    /// Compiles regions, if this host can run code, for blocks with `shared` bytes of s[].
-    pub(super) fn with_passes(mut self, context: &Context, shared: usize, extent: Extent) -> Self {
+    /// Compiles regions, if this host can run code.
+    pub(super) fn with_passes(mut self, context: &Context, extent: Extent) -> Self {
         let lowered = &self.lowered;
-        let stride = 4 * WARP as u32;
-        let active = lowered.tables.sets[ACTIVE].number();
-        let program = Program {
-            context,
-            // Their rows come first.
-            registers: active - SETS - ACTIVE,
-            mask: Row::Group(active as u32 * stride),
-            stride,
-            uniforms: &lowered.uniforms,
-            shared: shared as u32,
-        };
         let size = lowered.blocks.iter().map(|block| block.size as usize).sum();
-        let trace = || trace::regions(context, lowered, &program, extent);
+        let trace = || trace::regions(context, lowered, extent);
         self.compiled = Compiled::new(self.level, [size, lowered.blocks.len()], WARP, trace);
         self
     }

@@ -4,11 +4,12 @@
 #![allow(unsafe_code)]
 
 use reconverge_jit::{Ended, FLUSH, Held, Machine, Ran, State};
+use reconverge_simt::wide::spread;
 use reconverge_simt::{Mask, Statistics};
 
 use super::code::{A, C};
 use super::{Access, After, At, Call, Compiled, Gone, Is, Own};
-use crate::fast::lanes::{ACTIVE, Lanes, Set};
+use crate::fast::lanes::{ACTIVE, Lanes};
 use crate::fast::lower::Lowered;
 use crate::fast::words::Reach;
 use crate::flow::{Flow, WARP};
@@ -73,7 +74,7 @@ impl Machine for Tesla {
 
     fn call(call: &Call, active: u64, state: &mut State, context: &mut Calls<'_, '_>) -> bool {
         let Calls { lowered, lanes, memory } = context;
-        lanes.choose_row(active as u32);
+        lanes.sets[ACTIVE] = active as u32;
         give_registers(state, lanes, call.registers);
         let execute = |lanes: &mut Lanes<'_>, start: u32, end: u32| {
             for (handler, operation) in &lowered.operations[start as usize..end as usize] {
@@ -149,11 +150,10 @@ impl<'a> Runner<'a> {
         *budget = state.budget as u32;
         *active = state.active as u32;
         statistics.divergent_branches += std::mem::take(&mut state.divergent);
-        lanes.choose_row(*active);
+        lanes.sets[ACTIVE] = *active;
         if let Ended::Left(_) = ended {
             // The code has cleared these lanes in the row.
-            let place = lanes.tables.sets[ACTIVE];
-            lanes.row_mut(place).0 = std::array::from_fn(|lane| 0u32.wrapping_sub(*active >> lane & 1));
+            lanes.row_mut(lanes.tables.mask).0 = spread((*active).into());
         }
         if broke | returned != 0 || flow.active() != Mask(state.active) {
             flow.stay(Mask(state.active), Mask(broke), Mask(returned));
@@ -175,14 +175,6 @@ impl<'a> Runner<'a> {
 }
 
 impl Lanes<'_> {
-    /// The active lanes become these, which their row has already.
-    fn choose_row(&mut self, bits: u32) {
-        if self.sets[ACTIVE].bits != bits {
-            let of = |lane: usize| 0u8.wrapping_sub((bits >> lane & 1) as u8);
-            self.sets[ACTIVE] = Set { bits, bytes: std::array::from_fn(of) };
-        }
-    }
-
     /// `$a1` to `$a4`, for writing.
     fn a_mut(&mut self, register: u8) -> &mut [u16; WARP] {
         &mut self.a[usize::from(register.wrapping_sub(1) & 3)]

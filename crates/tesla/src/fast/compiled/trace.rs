@@ -4,18 +4,20 @@
 //! meet, past branches with which some lanes exit. It is a loop if it comes back to its entry.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
-use super::code::{Program, Way};
+use super::code::Way;
 use super::run::Tesla;
 use super::{Access, After, At, Call, Found, Gone, Is, Own, Registers};
 use crate::context::Context;
-use crate::fast::lower::{Block, Last, Lowered, NONE};
+use crate::fast::lower::{self, Block, Last, Lowered, NONE, Test};
+use crate::fast::words::Kind;
 use crate::flow::TAKEN_SIDE_RUNS_FIRST;
-use crate::inst::{Arith, Base, Control, Dst, Guard, Inst, Memory, Op, Operand};
-use crate::lane::integer::Addition;
+use crate::inst::{Control, Inst, Op};
+use crate::uses::{Place, accesses};
 
 /// The maximum of blocks of a region.
 const MOST_BLOCKS: usize = 64;
@@ -24,23 +26,22 @@ const MOST_BLOCKS: usize = 64;
 const ACCESS: usize = 3;
 
 /// Finds the regions of a program.
-pub(super) fn regions(
-    context: &Context,
-    lowered: &Lowered,
-    program: &Program<'_>,
-    extent: Extent,
-) -> Vec<(u32, Found)> {
+pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
     let quads = |inst: &Inst| matches!(inst.op, Op::Control(Control::Quadon | Control::Quadpop));
     if context.code.slots().flatten().any(quads) {
         return Vec::new();
     }
     let heads = heads(context, lowered);
+    // Probed in a segment of its own, once for each operation.
+    let has_template: Vec<bool> = (lowered.operations.iter().zip(&lowered.templates))
+        .map(|((_, operation), template)| Way::new(lowered, true).operation(operation, template))
+        .collect();
     let trace = |head| {
         let mut tracer = Tracer {
             context,
             lowered,
-            program,
-            builder: Builder::new(extent, Way::new(program, false), Way::new(program, true)),
+            has_template: &has_template,
+            builder: Builder::new(extent, Way::new(lowered, false), Way::new(lowered, true)),
             begun: Begun::Not,
             blocks: Vec::new(),
             registers: Registers { touched: 0, written: 0, fresh: 0 },
@@ -80,7 +81,8 @@ enum Begun {
 struct Tracer<'a> {
     context: &'a Context,
     lowered: &'a Lowered,
-    program: &'a Program<'a>,
+    /// Whether each operation has a template.
+    has_template: &'a [bool],
     builder: Builder<Tesla, Way<'a>>,
     /// Where the current segment began.
     begun: Begun,
@@ -94,20 +96,6 @@ struct Tracer<'a> {
 impl<'a> Tracer<'a> {
     fn block(&self, number: u32) -> Option<&'a Block> {
         self.lowered.blocks.get(number as usize)
-    }
-
-    /// The instructions of a block except for its flow.
-    fn instructions(&self, number: u32) -> Vec<Inst> {
-        let places = &self.lowered.inside[number as usize].places;
-        let insts = places.iter().filter_map(|place| self.context.code.slot(*place).copied());
-        insts.filter(|inst| !matches!(inst.op, Op::Control(_))).collect()
-    }
-
-    /// The guard of the flow at a block's end.
-    fn guard(&self, number: u32) -> Guard {
-        let place = self.lowered.inside[number as usize].places.last();
-        let inst = place.and_then(|place| self.context.code.slot(*place));
-        inst.map_or(Guard::ALWAYS, |inst| inst.guard)
     }
 
     /// Traces block after block. Returns whether control comes back, and where the warp continues otherwise.
@@ -128,7 +116,6 @@ impl<'a> Tracer<'a> {
             self.builder.instructions += block.size;
             self.blocks.push(number);
             self.execute(number)?;
-            let guard = self.guard(number);
             // A join would have to be done each time.
             let joins = self.block(head)?.join;
             let is_back = |target: u32| {
@@ -138,7 +125,7 @@ impl<'a> Tracer<'a> {
             match block.last {
                 _ if block.exit => return Some((Back::Never, After::Behind(number))),
                 Last::Next | Last::Memory(_) if block.fall != NONE => number = block.fall,
-                Last::Bra { target, guard: test } if test.always => {
+                Last::Bra { target, guard } if guard.always => {
                     if is_back(target) {
                         return Some((Back::Always, After::Behind(number)));
                     }
@@ -148,20 +135,20 @@ impl<'a> Tracer<'a> {
                     number = block.jump;
                 }
                 // Those that go back run first: the others wait, by an entry each time.
-                Last::Bra { target, .. } if is_back(target) && TAKEN_SIDE_RUNS_FIRST => {
-                    self.leave(number, (guard, false), Gone::Branches { next: block.next }, false);
+                Last::Bra { target, guard } if is_back(target) && TAKEN_SIDE_RUNS_FIRST => {
+                    self.leave(number, (&guard, false), Gone::Branches { next: block.next }, false);
                     return Some((Back::Always, After::Behind(number)));
                 }
-                Last::Bra { target, .. } if block.fall != NONE && self.is_join(target) => {
-                    self.leave(number, (guard, true), Gone::Waits, true);
+                Last::Bra { target, guard } if block.fall != NONE && self.is_join(target) => {
+                    self.leave(number, (&guard, true), Gone::Waits, true);
                     number = block.fall;
                 }
-                Last::Break { guard: test } if !test.always && block.fall != NONE => {
-                    self.leave(number, (guard, true), Gone::Breaks, false);
+                Last::Break { guard } if !guard.always && block.fall != NONE => {
+                    self.leave(number, (&guard, true), Gone::Breaks, false);
                     number = block.fall;
                 }
-                Last::Ret { guard: test } if !test.always && block.fall != NONE => {
-                    self.leave(number, (guard, true), Gone::Returns, false);
+                Last::Ret { guard } if !guard.always && block.fall != NONE => {
+                    self.leave(number, (&guard, true), Gone::Returns, false);
                     number = block.fall;
                 }
                 Last::Joinat { .. } => match self.conditional(number) {
@@ -179,7 +166,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Lanes exit at the end of a block: those for which the guard holds, or does not hold.
-    fn leave(&mut self, number: u32, (guard, holds): (Guard, bool), gone: Gone, arrives: bool) {
+    fn leave(&mut self, number: u32, (guard, holds): (&Test, bool), gone: Gone, arrives: bool) {
         // The entries of the stack come in the order of iterations.
         let branches = matches!(gone, Gone::Branches { .. });
         let step = |word| if branches { Step::LeaveInIteration(word) } else { Step::Leave { word, arrives } };
@@ -192,13 +179,8 @@ impl<'a> Tracer<'a> {
     fn conditional(&mut self, number: u32) -> Option<u32> {
         let conditional = self.lowered.conditionals[number as usize]?;
         let diamond = conditional.diamond;
-        let templates = |block: u32| {
-            block == NONE
-                || self.instructions(block).iter().all(|inst| {
-                    // Probed in a segment of its own.
-                    Way::new(self.program, true).instruction(inst)
-                })
-        };
+        let templates =
+            |number: u32| self.block(number).is_none_or(|block| self.has_templates(block.start..block.end));
         if ![diamond.taken.block, diamond.not.block].into_iter().all(templates) {
             return None;
         }
@@ -217,9 +199,8 @@ impl<'a> Tracer<'a> {
         self.builder.instructions += size;
         self.blocks.push(conditional.branch);
         self.execute(conditional.branch)?;
-        let guard = self.guard(conditional.branch);
         let at = At { block: conditional.branch, is: Is::Block };
-        self.builder.open(at, |way| way.lanes(guard, true));
+        self.builder.open(at, |way| way.lanes(&conditional.guard, true));
         self.side(diamond.taken.block)?;
         self.builder.other(at);
         self.side(diamond.not.block)?;
@@ -239,39 +220,66 @@ impl<'a> Tracer<'a> {
     /// The instructions of a block except for its flow.
     fn execute(&mut self, number: u32) -> Option<()> {
         let block = self.block(number)?;
-        let inside = &self.lowered.inside[number as usize];
         if self.begun == Begun::Not {
             self.begin(number, false);
         }
+        let inside = &self.lowered.inside[number as usize];
         let mut start = block.start;
-        for (place, inst) in self.instructions(number).iter().enumerate() {
-            let accesses = place + 1 == block.size as usize && matches!(block.last, Last::Memory(_));
-            let end = inside.ends.get(place).copied().unwrap_or(block.end);
-            let range = std::mem::replace(&mut start, end)..end;
-            if accesses && matches!(inst.op, Op::Memory(Memory::St)) {
-                if self.store(number, inst) {
-                    self.builder.templates += ACCESS;
-                    continue;
-                }
-            } else if (!accesses || self.loads(number, inst)) && self.builder.fast.instruction(inst) {
-                if !self.builder.slow.instruction(inst) {
-                    return None;
-                }
-                self.builder.templates += if accesses { ACCESS } else { 1 };
-                continue;
+        for (place, end) in inside.places.iter().zip(&inside.ends) {
+            let operations = std::mem::replace(&mut start, *end)..*end;
+            if self.has_templates(operations.clone()) {
+                self.operate(operations)?;
+                self.builder.templates += 1;
+            } else {
+                self.call(number, operations, None, *place)?;
             }
-            let access = match block.last {
-                Last::Memory(access) if accesses => Some(access),
-                _ => None,
-            };
-            if range.is_empty() && access.is_none() {
-                continue;
-            }
-            let registers = registers(inst);
-            self.call(number, Call { operations: range, access: Access(access), registers })?;
+        }
+        if let Last::Memory(access) = block.last {
+            self.access(number, start..block.end, access)?;
         }
         self.builder.step(Step::Run(block.size), At { block: number, is: Is::Block });
         Some(())
+    }
+
+    fn has_templates(&self, mut operations: Range<u32>) -> bool {
+        operations.all(|number| self.has_template[number as usize])
+    }
+
+    /// Operations that have templates.
+    fn operate(&mut self, operations: Range<u32>) -> Option<()> {
+        let mut done = true;
+        for number in operations {
+            let ((_, operation), template) =
+                (&self.lowered.operations[number as usize], &self.lowered.templates[number as usize]);
+            self.builder.both(|way| done &= way.operation(operation, template));
+        }
+        done.then_some(())
+    }
+
+    /// The load or store at the end of a block, and the operations of its instruction before it.
+    fn access(&mut self, block: u32, before: Range<u32>, number: u32) -> Option<()> {
+        let lower::Access { transfer, after } = &self.lowered.accesses[number as usize];
+        let templates = self.has_templates(before.clone()) && self.has_templates(after.clone());
+        if !templates || !self.builder.slow.reaches(transfer) {
+            let place = *self.lowered.inside[block as usize].places.last()?;
+            return self.call(block, before, Some(number), place);
+        }
+        // The segment checks at its entry whether all lanes can. A store is at the end of a segment that loads nothing,
+        // because strips run one after another.
+        let stores = matches!(transfer.kind, Kind::Store { .. });
+        if self.begun != Begun::Anywhere || stores && self.builder.slow.loads() {
+            self.cut(block);
+        }
+        self.operate(before)?;
+        let mut done = true;
+        self.builder.both(|way| done &= way.transfer(transfer).is_some());
+        self.operate(after.clone())?;
+        if stores {
+            self.end_segment();
+            self.begun = Begun::Not;
+        }
+        self.builder.templates += ACCESS;
+        done.then_some(())
     }
 
     /// A segment begins before a block, or at its load or store.
@@ -286,51 +294,17 @@ impl<'a> Tracer<'a> {
         self.begin(block, true);
     }
 
-    /// Whether the load of a block has a template. Then the segment is one that can check at its entry whether all lanes can
-    /// load.
-    fn loads(&mut self, block: u32, inst: &Inst) -> bool {
-        let reaches =
-            |operand: &Operand| matches!(operand, Operand::Mem(mem) if self.builder.slow.reaches(mem));
-        let reaches = inst.src.iter().any(reaches);
-        if reaches && self.begun != Begun::Anywhere {
-            self.cut(block);
-        }
-        reaches
-    }
-
-    /// The store of a block, if it has a template: at the end of a segment that loads nothing, because strips run one after
-    /// another.
-    fn store(&mut self, block: u32, inst: &Inst) -> bool {
-        let Operand::Mem(mem) = inst.src[0] else { return false };
-        if !self.builder.slow.reaches(&mem)
-            || !matches!(inst.src[1], Operand::R32(_))
-            || inst.lanes & 15 != 15
-        {
-            return false;
-        }
-        if inst.gate().is_some_and(|register| usize::from(register) >= self.program.registers) {
-            return true; // It vanishes. (1.4)
-        }
-        if self.begun != Begun::Anywhere || self.builder.slow.loads() {
-            self.cut(block);
-        }
-        let mut done = true;
-        self.builder.both(|way| done &= way.store_shared(inst).is_some());
-        debug_assert!(done, "a store that has a template");
-        self.end_segment();
-        self.begun = Begun::Not;
-        done
-    }
-
-    /// Ends the segment with a call.
-    fn call(&mut self, block: u32, call: Call) -> Option<()> {
+    /// Ends the segment with a call of the operations of the instruction at a place of the code.
+    fn call(&mut self, block: u32, operations: Range<u32>, access: Option<u32>, place: usize) -> Option<()> {
         if !self.builder.has_room(0, 1, 0) {
             return None;
         }
+        let registers = self.context.code.slot(place).map_or(0, |inst| registers(self.context, inst));
         self.note_registers();
-        self.registers.touched |= call.registers;
-        self.registers.written |= call.registers;
-        self.begun = if call.access.0.is_some() { Begun::Not } else { Begun::Inside };
+        self.registers.touched |= registers;
+        self.registers.written |= registers;
+        self.begun = if access.is_some() { Begun::Not } else { Begun::Inside };
+        let call = Call { operations, access: Access(access), registers };
         self.builder.call(At { block, is: Is::Block }, call);
         Some(())
     }
@@ -359,33 +333,12 @@ impl<'a> Tracer<'a> {
 }
 
 /// The `$c` and `$a` that an instruction reads or writes, by bit as [`Way::touched`].
-fn registers(inst: &Inst) -> u32 {
-    let c = |register: u8| 1 << (register & 3);
-    let a = |register: u8| if let 1..=4 = register { 1 << (3 + register) } else { 0 };
-    let mut all = inst.cdst.map_or(0, c);
-    let adds = |addition: Addition| addition == Addition::Addc;
-    let carries = match inst.op {
-        Op::Arith(Arith::Add { addition, .. } | Arith::Mad { addition, .. }) => adds(addition),
-        _ => false,
-    };
-    if !inst.guard.is_always() || carries {
-        all |= c(inst.guard.c);
-    }
-    match inst.dst {
-        Dst::A(register) => all |= a(register),
-        Dst::C(register) => all |= c(register),
-        _ => {}
-    }
-    for operand in inst.src {
-        all |= match operand {
-            Operand::A(register) => a(register),
-            Operand::C(register) => c(register),
-            Operand::Mem(mem) => match mem.base {
-                Base::A(register) => a(register),
-                Base::R(_) => 0,
-            },
-            _ => 0,
-        };
-    }
-    all
+fn registers(context: &Context, inst: &Inst) -> u32 {
+    let accesses = accesses(inst, context.stage);
+    let places = accesses.reads.into_iter().map(|(place, ..)| place).chain(accesses.writes);
+    places.fold(0, |all, place| match place {
+        Place::C(register) => all | 1 << (register & 3),
+        Place::A(register @ 1..=4) => all | 1 << (3 + register),
+        _ => all,
+    })
 }

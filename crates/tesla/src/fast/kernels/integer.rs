@@ -1,143 +1,53 @@
-//! Kernels of [`crate::lane::integer`].
+//! Kernels of [integers](crate::lane::integer).
 
-use crate::lane::integer::{self, Addition, Logic as LogicOp, Product};
-use crate::lane::{Compare, Width};
+use crate::lane::Compare;
+use crate::lane::Width::{self, B16, B32};
+use crate::lane::integer::{Addition, Logic, Product};
 
-const fn width(wide: bool) -> Width {
-    if wide { Width::B32 } else { Width::B16 }
+const fn add(addition: Addition, width: Width) -> Arith {
+    Arith::Add { addition, width, sat: false }
 }
 
-const fn addition(code: u8) -> Addition {
-    match code {
-        0 => Addition::Add,
-        1 => Addition::Sub,
-        2 => Addition::Subr,
-        _ => Addition::Addc,
-    }
+const fn bits16(signed1: bool, signed2: bool) -> Product {
+    Product::Bits16 { signed1, signed2 }
 }
 
-const fn addition_code(addition: Addition) -> u8 {
-    match addition {
-        Addition::Add => 0,
-        Addition::Sub => 1,
-        Addition::Subr => 2,
-        Addition::Addc => 3,
-    }
+const fn bits24(signed: bool, high: bool) -> Product {
+    Product::Bits24 { signed, high }
 }
 
-const fn product(wide: bool, first: bool, second: bool) -> Product {
-    match wide {
-        false => Product::Bits16 { signed1: first, signed2: second },
-        true => Product::Bits24 { signed: first, high: second },
-    }
+const fn mul(product: Product) -> Arith {
+    Arith::Mul { product }
+}
+
+const fn mad(product: Product) -> Arith {
+    Arith::Mad { product, addition: Addition::Add, sat: false }
+}
+
+const fn set(compare: u8, signed: bool) -> Arith {
+    Arith::Set { compare: Compare::from_bits(compare), width: B32, signed }
+}
+
+const fn logic(logic: Logic, width: Width) -> Arith {
+    Arith::Logic { logic, width, not1: false, not2: false }
 }
 
 kernels! {
-    Mov<>(a, _b, _c, _carry) (a, Flags::NONE);
-    Add<CODE: u8, WIDE: bool>(a, b, _c, carry) integer::add(addition(CODE), width(WIDE), false, a, b, carry);
-    Mul<WIDE: bool, FIRST: bool, SECOND: bool>(a, b, _c, _carry) integer::mul(product(WIDE, FIRST, SECOND), a, b);
-    Mad<WIDE: bool, FIRST: bool, SECOND: bool>(a, b, c, carry)
-        integer::mad(product(WIDE, FIRST, SECOND), Addition::Add, false, a, b, c, carry);
-    Sad<WIDE: bool, SIGNED: bool>(a, b, c, _carry) integer::sad(width(WIDE), SIGNED, a, b, c);
-    Min<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::min(width(WIDE), SIGNED, a, b);
-    Max<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::max(width(WIDE), SIGNED, a, b);
-    Set<CODE: u8, SIGNED: bool>(a, b, _c, _carry)
-        integer::set(Compare::from_bits(CODE), Width::B32, SIGNED, a, b);
-    And<WIDE: bool>(a, b, _c, _carry) integer::logic(LogicOp::And, width(WIDE), false, false, a, b);
-    Or<WIDE: bool>(a, b, _c, _carry) integer::logic(LogicOp::Or, width(WIDE), false, false, a, b);
-    Xor<WIDE: bool>(a, b, _c, _carry) integer::logic(LogicOp::Xor, width(WIDE), false, false, a, b);
-    Mov2<WIDE: bool>(a, b, _c, _carry) integer::logic(LogicOp::Mov2, width(WIDE), false, false, a, b);
-    Shl<WIDE: bool>(a, b, _c, _carry) integer::shl(width(WIDE), a, b);
-    Shr<WIDE: bool, SIGNED: bool>(a, b, _c, _carry) integer::shr(width(WIDE), SIGNED, a, b);
-}
-
-/// Returns the code of an integer operation: see [`super::choose`].
-pub(super) fn choose(op: &Arith, shape: Shape, level: Level) -> Option<Handler> {
-    match *op {
-        Arith::Mov { .. } if shape.halves => half::<Mov>(shape, level),
-        Arith::Mov { .. } => word::<Mov>(shape, level),
-        Arith::Add { addition, width, sat: false } => match (addition_code(addition), width) {
-            (0, Width::B32) => word::<Add<0, true>>(shape, level),
-            (1, Width::B32) => word::<Add<1, true>>(shape, level),
-            (2, Width::B32) => word::<Add<2, true>>(shape, level),
-            (_, Width::B32) => word::<Add<3, true>>(shape, level),
-            (0, Width::B16) => half::<Add<0, false>>(shape, level),
-            (1, Width::B16) => half::<Add<1, false>>(shape, level),
-            _ => None,
-        },
-        Arith::Mul { product } => match product {
-            Product::Bits16 { signed1: false, signed2: false } => {
-                half::<Mul<false, false, false>>(shape, level)
-            }
-            Product::Bits16 { signed1: false, signed2: true } => {
-                half::<Mul<false, false, true>>(shape, level)
-            }
-            Product::Bits16 { signed1: true, signed2: false } => {
-                half::<Mul<false, true, false>>(shape, level)
-            }
-            Product::Bits16 { signed1: true, signed2: true } => half::<Mul<false, true, true>>(shape, level),
-            Product::Bits24 { signed: false, high: false } => word::<Mul<true, false, false>>(shape, level),
-            Product::Bits24 { signed: false, high: true } => word::<Mul<true, false, true>>(shape, level),
-            Product::Bits24 { signed: true, high: false } => word::<Mul<true, true, false>>(shape, level),
-            Product::Bits24 { signed: true, high: true } => word::<Mul<true, true, true>>(shape, level),
-        },
-        Arith::Mad { product, addition: Addition::Add, sat: false } => match product {
-            Product::Bits16 { signed1: false, signed2: false } => {
-                half::<Mad<false, false, false>>(shape, level)
-            }
-            Product::Bits16 { signed1: true, signed2: true } => half::<Mad<false, true, true>>(shape, level),
-            Product::Bits24 { signed: false, high: false } => word::<Mad<true, false, false>>(shape, level),
-            Product::Bits24 { signed: true, high: false } => word::<Mad<true, true, false>>(shape, level),
-            _ => None,
-        },
-        Arith::Sad { width, signed } => match (width, signed) {
-            (Width::B32, false) => word::<Sad<true, false>>(shape, level),
-            (Width::B32, true) => word::<Sad<true, true>>(shape, level),
-            (Width::B16, _) => None,
-        },
-        Arith::Min { width, signed } => match (width, signed) {
-            (Width::B32, false) => word::<Min<true, false>>(shape, level),
-            (Width::B32, true) => word::<Min<true, true>>(shape, level),
-            (Width::B16, _) => None,
-        },
-        Arith::Max { width, signed } => match (width, signed) {
-            (Width::B32, false) => word::<Max<true, false>>(shape, level),
-            (Width::B32, true) => word::<Max<true, true>>(shape, level),
-            (Width::B16, _) => None,
-        },
-        Arith::Set { compare, width: Width::B32, signed } => match (compare.bits(), signed) {
-            (1, false) => word::<Set<1, false>>(shape, level),
-            (2, _) => word::<Set<2, false>>(shape, level),
-            (3, false) => word::<Set<3, false>>(shape, level),
-            (4, false) => word::<Set<4, false>>(shape, level),
-            (5, _) => word::<Set<5, false>>(shape, level),
-            (6, false) => word::<Set<6, false>>(shape, level),
-            (1, true) => word::<Set<1, true>>(shape, level),
-            (3, true) => word::<Set<3, true>>(shape, level),
-            (4, true) => word::<Set<4, true>>(shape, level),
-            (6, true) => word::<Set<6, true>>(shape, level),
-            _ => None,
-        },
-        Arith::Logic { logic, width, .. } => match (logic, width) {
-            (LogicOp::And, Width::B32) => modified::<And<true>>(shape, level),
-            (LogicOp::Or, Width::B32) => modified::<Or<true>>(shape, level),
-            (LogicOp::Xor, Width::B32) => modified::<Xor<true>>(shape, level),
-            (LogicOp::Mov2, Width::B32) => modified::<Mov2<true>>(shape, level),
-            (LogicOp::And, Width::B16) => half::<And<false>>(shape, level),
-            (LogicOp::Or, Width::B16) => half::<Or<false>>(shape, level),
-            (LogicOp::Xor, Width::B16) => half::<Xor<false>>(shape, level),
-            (LogicOp::Mov2, Width::B16) => half::<Mov2<false>>(shape, level),
-        },
-        Arith::Shl { width } => match width {
-            Width::B32 => word::<Shl<true>>(shape, level),
-            Width::B16 => half::<Shl<false>>(shape, level),
-        },
-        Arith::Shr { width, signed } => match (width, signed) {
-            (Width::B32, false) => word::<Shr<true, false>>(shape, level),
-            (Width::B32, true) => word::<Shr<true, true>>(shape, level),
-            (Width::B16, false) => half::<Shr<false, false>>(shape, level),
-            (Width::B16, true) => half::<Shr<false, true>>(shape, level),
-        },
-        _ => None,
-    }
+    word {}: Arith::Mov { width: B32 }, Arith::Mov { width: B16 };
+    half {}: Arith::Mov { width: B32 }, Arith::Mov { width: B16 };
+    word {}: add(Addition::Add, B32), add(Addition::Sub, B32), add(Addition::Subr, B32), add(Addition::Addc, B32);
+    half {}: add(Addition::Add, B16), add(Addition::Sub, B16);
+    half {}: mul(bits16(false, false)), mul(bits16(false, true)), mul(bits16(true, false)), mul(bits16(true, true));
+    word {}: mul(bits24(false, false)), mul(bits24(false, true)), mul(bits24(true, false)), mul(bits24(true, true));
+    half {}: mad(bits16(false, false)), mad(bits16(true, true));
+    word {}: mad(bits24(false, false)), mad(bits24(true, false));
+    word {}: Arith::Sad { width: B32, signed: false }, Arith::Sad { width: B32, signed: true };
+    word {}: Arith::Min { width: B32, signed: false }, Arith::Min { width: B32, signed: true };
+    word {}: Arith::Max { width: B32, signed: false }, Arith::Max { width: B32, signed: true };
+    word {}: set(1, false), set(2, false), set(3, false), set(4, false), set(5, false), set(6, false);
+    word {}: set(1, true), set(2, true), set(3, true), set(4, true), set(5, true), set(6, true);
+    modified {}: logic(Logic::And, B32), logic(Logic::Or, B32), logic(Logic::Xor, B32), logic(Logic::Mov2, B32);
+    half {}: logic(Logic::And, B16), logic(Logic::Or, B16), logic(Logic::Xor, B16), logic(Logic::Mov2, B16);
+    word {}: Arith::Shl { width: B32 }, Arith::Shr { width: B32, signed: false }, Arith::Shr { width: B32, signed: true };
+    half {}: Arith::Shl { width: B16 }, Arith::Shr { width: B16, signed: false }, Arith::Shr { width: B16, signed: true };
 }

@@ -1,6 +1,7 @@
-//! Lane functions with their own code for whole rows, with fixed modifiers.
+//! Operations with their own code for whole rows.
 //!
-//! A kernel is a function of [`crate::lane`] called with constants. Instructions that are not in the list are rare:
+//! A kernel is an operation that is known when the code is compiled, so that the list of [`crate::meaning`] becomes one
+//! function of [`crate::lane`] called with constants. Operations that are not in the lists are rare:
 //! [`super::bodies::General`] executes them lane by lane. `tests/lockstep.rs` compares the two, instruction by
 //! instruction.
 
@@ -8,8 +9,6 @@ use reconverge_simt::Level;
 
 use super::lanes::Handler;
 use crate::inst::Arith;
-use crate::lane::Rounding;
-use crate::lane::float::Saturate;
 use crate::meaning::Modes;
 
 /// The operands that an instruction's code has to handle.
@@ -25,58 +24,21 @@ pub(super) struct Shape {
     pub(super) modified: bool,
 }
 
-/// The kernels of a module, and the code of their operations.
+/// The operations of a module that have kernels. A row says which operands its operations take (`word`, `half` or
+/// `modified`) and, in braces, how they are computed if not lane by lane.
 ///
 /// Each module of kernels gets its own functions `handler`, `word`, `half` and `modified`. The compiler puts the
 /// instances of a generic function into the code generation unit of its module, and an incremental build generates only
 /// changed units. With one unit for all kernels, each change of a lane function cost 43 s of code generation in a test
 /// build.
 macro_rules! kernels {
-    ($(
-        $Name:ident<$($parameter:ident: $type:ty),*>($a:ident, $b:ident, $c:ident, $carry:ident) $lane:expr
-        $(, by_host if $usually:expr, $by_host:path $(, $rarely:path)?)? $(, by_row $by_row:path)?;
-    )*) => {
-        use reconverge_simt::Level;
-        use reconverge_simt::handlers;
+    ($( $with:ident $way:tt: $($op:expr),+; )*) => {
+        use reconverge_simt::{Level, handlers};
 
         use super::Shape;
         use crate::fast::lanes::{Body, Handler, Kernel, Lanes, Lanewise};
         use crate::fast::operands::Operation;
         use crate::inst::Arith;
-        use crate::lane::Flags;
-
-        $(
-            struct $Name<$(const $parameter: $type),*>;
-            impl<$(const $parameter: $type),*> Kernel for $Name<$($parameter),*> {
-                #[inline(always)]
-                fn lane([$a, $b, $c]: [u32; 3], $carry: Flags) -> (u32, Flags) {
-                    $lane
-                }
-                $(
-                    const BY_HOST: bool = $usually;
-
-                    #[inline(always)]
-                    fn by_host<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
-                        $by_host(wide, src)
-                    }
-                    $(
-                        #[inline(always)]
-                        fn rarely<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
-                            $rarely(wide, src)
-                        }
-                    )?
-                )?
-                $(
-                    const BY_HOST: bool = true;
-
-                    #[inline(always)]
-                    fn by_host<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
-                        // The special function unit writes no flags.
-                        Some(($by_row(wide, &src[0]), [0; crate::flow::WARP]))
-                    }
-                )?
-            }
-        )*
 
         handlers!(fn handler<Body>(&mut Lanes<'_>, &Operation) -> Handler);
 
@@ -110,6 +72,57 @@ macro_rules! kernels {
                 Shape { flags: false, .. } => Some(handler::<Lanewise<K, true, false, false, true>>(level)),
             }
         }
+
+        /// Returns the code of an operation: see [`super::choose`].
+        pub(super) fn choose(op: &Arith, shape: Shape, level: Level) -> Option<Handler> {
+            $($({
+                struct ThisKernel;
+                impl Kernel for ThisKernel {
+                    const OP: Arith = $op;
+                    way! $way
+                }
+                if *op == ThisKernel::OP
+                    && let Some(handler) = $with::<ThisKernel>(shape, level)
+                {
+                    return Some(handler);
+                }
+            })+)*
+            None
+        }
+    };
+}
+
+/// Items of a [`Kernel`](super::lanes::Kernel) that replace the loop over its lane function.
+macro_rules! way {
+    () => {};
+    (by_host $by_host:path $(, $rarely:path)?) => {
+        const BY_HOST: bool = true;
+
+        #[inline(always)]
+        fn by_host<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
+            $by_host(wide, src)
+        }
+        $(
+            #[inline(always)]
+            fn rarely<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
+                $rarely(wide, src)
+            }
+        )?
+    };
+    (by_row $by_row:path) => {
+        const BY_HOST: bool = true;
+
+        #[inline(always)]
+        fn by_host<W: reconverge_simt::wide::Wide>(wide: W, src: &crate::fast::lanes::Sources) -> crate::fast::lanes::Results {
+            // The special function unit writes no flags.
+            Some(($by_row(wide, &src[0]), [0; crate::flow::WARP]))
+        }
+    };
+    (by_lane $by_lane:path) => {
+        #[inline(always)]
+        fn lane([a, ..]: [u32; 3], _: crate::lane::Flags) -> (u32, crate::lane::Flags) {
+            ($by_lane(a), crate::lane::Flags::NONE)
+        }
     };
 }
 
@@ -117,21 +130,19 @@ mod convert;
 mod float;
 mod integer;
 
-const fn rounding(code: u8) -> Rounding {
-    Rounding::ALL[code as usize & 3]
-}
-
-/// The code of [`Rounding::Nearest`].
-const NEAREST: u8 = 0;
-
-const fn saturate(sat: bool) -> Saturate {
-    if sat { Saturate::Plain } else { Saturate::No }
-}
-
 /// Returns the code of an operation without its modifiers, or `None` if it has no kernel. Modifiers, including `not`, go
 /// into the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
+    // Kernels are those of the usual modes. Others are rare.
+    let by_mode = match *op {
+        Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => sat && modes.sat_nan,
+        Arith::FMul { sat, .. } | Arith::FMad { sat } => sat && modes.sat_nan || modes.mul_zero_wins,
+        _ => false,
+    };
+    if by_mode {
+        return None;
+    }
     integer::choose(op, shape, level)
-        .or_else(|| float::choose(op, shape, modes, level))
-        .or_else(|| convert::choose(op, shape, modes, level))
+        .or_else(|| float::choose(op, shape, level))
+        .or_else(|| convert::choose(op, shape, level))
 }

@@ -2,12 +2,13 @@
 
 use super::super::bodies::{FromA, FromC, General, SharedWord, ToA, ToC, Vote};
 use super::super::kernels::{self, Shape};
-use super::super::lanes::{ACTIVE, Handler, handler};
+use super::super::lanes::{ACTIVE, handler};
 use super::super::operands::{GeneralOperands, Operation, Place};
 use super::super::words::Transfer;
-use super::{Lower, Lowering, Uniform};
+use super::{Lower, Lowering, Template, Uniform};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};
 use crate::lane::Width;
+use crate::lane::integer::Addition;
 use crate::spaces::aligned;
 use reconverge_simt::Mode;
 
@@ -78,7 +79,7 @@ impl Lower<'_> {
                 }
                 let mut fetch = self.operation(self.temporary(number), ACTIVE);
                 fetch.number = register.into();
-                self.push(handler::<FromA>(self.level), fetch);
+                self.push_as(handler::<FromA>(self.level), fetch, Template::FromA);
                 (fetch.dst, self.zero())
             }
             Operand::C(register) => {
@@ -125,7 +126,7 @@ impl Lower<'_> {
         fetch.number = place_of(mem);
         fetch.shift[0] = mem.access.bytes() as u8;
         fetch.narrow[0] = mem.access.is_signed();
-        self.push(handler::<SharedWord>(self.level), fetch);
+        self.push_as(handler::<SharedWord>(self.level), fetch, Template::SharedWord);
         Some(fetch.dst)
     }
 
@@ -140,7 +141,7 @@ impl Lower<'_> {
     ) -> Option<()> {
         let mut dst_high = self.sink();
         let on_the_way = self.temporary(3);
-        let mut then: Option<(Handler, Operation)> = None;
+        let mut then = None;
         match inst.dst {
             Dst::None | Dst::Discard => {}
             Dst::R32(register) => operation.dst = self.target(register),
@@ -157,18 +158,18 @@ impl Lower<'_> {
                 operation.dst = on_the_way;
                 let mut write = self.operation(on_the_way, set);
                 (write.src[0], write.number) = (on_the_way, register.into());
-                then = Some((handler::<ToA>(self.level), write));
+                then = Some(((handler::<ToA>(self.level), write), Template::ToA));
             }
             Dst::C(register) => {
                 operation.dst = on_the_way;
                 let mut write = self.operation(on_the_way, set);
                 (write.src[0], write.cdst) = (on_the_way, register);
-                then = Some((handler::<ToC>(self.level), write));
+                then = Some(((handler::<ToC>(self.level), write), Template::None));
             }
             Dst::Out32(address) | Dst::Out16(address) => {
                 operation.dst = on_the_way;
                 let half = matches!(inst.dst, Dst::Out16(_));
-                then = Some(self.to_output(on_the_way, address, half, set));
+                then = Some((self.to_output(on_the_way, address, half, set), Template::None));
             }
             Dst::R128(_) => return None,
         }
@@ -178,42 +179,46 @@ impl Lower<'_> {
                 return None; // The order of the two writes would matter.
             }
         }
-        let code = self.own_code(op, inst, &mut operation);
-        match code {
-            Some(code) => self.push(code, operation),
+        let flags = inst.cdst.is_some();
+        let own = self.own_operation(op, inst, &mut operation);
+        let shape = Shape {
+            dst: operation.dst != self.sink() || !flags,
+            flags,
+            halves: operation.narrow != [false; 3] || operation.dst_narrow,
+            modified: operation.keep != [u32::MAX; 3] || operation.flip != [0; 3],
+        };
+        let modes = self.context.setup.modes;
+        let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
+            Some(code) => code,
             None => {
                 operation.number = u32::try_from(self.generals.len()).ok()?;
-                self.generals.push(GeneralOperands {
-                    op: *op,
-                    modifiers: inst.modifiers,
-                    writes_flags: inst.cdst.is_some(),
-                    src_high,
-                    dst_high,
-                });
-                let code = match inst.cdst {
-                    Some(_) => handler::<General<true>>(self.level),
-                    None => handler::<General<false>>(self.level),
-                };
-                self.push(code, operation);
+                let modifiers = inst.modifiers;
+                let general = GeneralOperands { op: *op, modifiers, writes_flags: flags, src_high, dst_high };
+                self.generals.push(general);
+                match flags {
+                    true => handler::<General<true>>(self.level),
+                    false => handler::<General<false>>(self.level),
+                }
             }
+        };
+        self.push_as(code, operation, own.map_or(Template::None, |op| Template::Arith { op, flags }));
+        if let Some(((handler, operation), template)) = then {
+            self.push_as(handler, operation, template);
         }
-        self.operations.extend(then);
         Some(())
     }
 
-    /// Code made for this operation and its modifiers, and the modifiers in the form it takes them.
-    fn own_code(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Handler> {
+    /// The operation whose code is used: moves to other files are moves. Its modifiers go into the operands; `None` if they
+    /// cannot.
+    fn own_operation(&mut self, op: &Arith, inst: &Inst, operation: &mut Operation) -> Option<Arith> {
         if matches!(inst.dst, Dst::R64(_)) {
             return None;
         }
-        let mut changed = *operation;
         let [a, b, c] = inst.modifiers;
         let mut modify = |number: usize, abs: bool, neg: bool| {
-            changed.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
-            changed.flip[number] = if neg { 0x8000_0000 } else { 0 };
+            operation.keep[number] = if abs { 0x7fff_ffff } else { u32::MAX };
+            operation.flip[number] = if neg { 0x8000_0000 } else { 0 };
         };
-        // The operation whose code is used: moves to other files are moves.
-        let mut own = *op;
         match *op {
             Arith::FAdd { .. } | Arith::FMul { .. } | Arith::FMin | Arith::FMax | Arith::FSet { .. } => {
                 modify(0, a.abs, a.neg);
@@ -235,38 +240,27 @@ impl Lower<'_> {
                 modify(2, c.abs, c.neg);
             }
             Arith::Slct => modify(2, c.abs, c.neg),
-            Arith::Logic { not1, not2, .. } => {
-                changed.flip[0] = if not1 { u32::MAX } else { 0 };
-                changed.flip[1] = if not2 { u32::MAX } else { 0 };
+            Arith::Logic { logic, width, not1, not2 } => {
+                operation.flip[0] = if not1 { u32::MAX } else { 0 };
+                operation.flip[1] = if not2 { u32::MAX } else { 0 };
+                return Some(Arith::Logic { logic, width, not1: false, not2: false });
             }
             // These take integers, whose modifiers are no bit operations.
             Arith::I2I { .. } | Arith::I2F32 { .. } if a.abs || a.neg => return None,
             Arith::MovFromC | Arith::MovToC | Arith::MovFromA | Arith::MovFromSpecial => {
-                own = Arith::Mov { width: Width::B32 }
+                return Some(Arith::Mov { width: Width::B32 });
             }
             Arith::ShlA => {
                 let Operand::Imm(count) = inst.src[1] else { return None };
-                changed.src[1] = self.constant(count & 15)?;
-                own = Arith::Shl { width: Width::B32 };
+                operation.src[1] = self.constant(count & 15)?;
+                return Some(Arith::Shl { width: Width::B32 });
             }
             Arith::AddA => {
-                own = Arith::Add {
-                    addition: crate::lane::integer::Addition::Add,
-                    width: Width::B32,
-                    sat: false,
-                };
+                return Some(Arith::Add { addition: Addition::Add, width: Width::B32, sat: false });
             }
             _ => {}
         }
-        let shape = Shape {
-            dst: changed.dst != self.sink() || inst.cdst.is_none(),
-            flags: inst.cdst.is_some(),
-            halves: changed.narrow != [false; 3] || changed.dst_narrow,
-            modified: changed.keep != [u32::MAX; 3] || changed.flip != [0; 3],
-        };
-        let code = kernels::choose(&own, shape, self.context.setup.modes, self.level)?;
-        *operation = changed;
-        Some(code)
+        Some(*op)
     }
 
     /// The predicate is data; every active lane gets the answer. (6.10)

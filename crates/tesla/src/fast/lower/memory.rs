@@ -5,21 +5,36 @@ use std::ops::Range;
 use super::super::bodies::ToC;
 use super::super::lanes::handler;
 use super::super::operands::Place;
-use super::super::words::mover;
-use super::super::words::{Kind, Transfer};
+use super::super::words::{Kind, Transfer, mover};
 use super::{Access, Last, Lower, Lowering};
-use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
+use crate::inst::{Arith, Base, Dst, Inst, Mem, Memory, Operand, Space};
 use crate::lane::Width;
 use crate::lane::atomic::Atomic64;
 use crate::lane::interpolate::Position;
 
 impl Lower<'_> {
+    /// A load, store or atomic operation for a set of lanes.
+    pub(super) fn memory(&mut self, op: &Memory, inst: &Inst, set: usize) -> Option<Lowering> {
+        let last = match *op {
+            Memory::Ld => return self.load(inst, set),
+            Memory::Interp { position } => return self.interp(inst, position, set),
+            Memory::St => self.store(inst, set, false),
+            Memory::StUnlock => self.store(inst, set, true),
+            Memory::LdLock => self.load_lock(inst, set),
+            Memory::Atom64 { atomic } | Memory::Red64 { atomic } => self.atomic64(atomic, inst, set),
+            Memory::Atom { atomic, signed } | Memory::Red { atomic, signed } => {
+                self.atomic(Kind::Atomic { atomic, signed }, inst, set)
+            }
+        };
+        last.map(Lowering::Last)
+    }
+
     pub(super) fn access(&mut self, transfer: Transfer, after: Range<usize>) -> Last {
         self.accesses.push(Access { transfer, after: after.start as u32..after.end as u32 });
         Last::Memory(self.accesses.len() as u32 - 1)
     }
 
-    pub(super) fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+    fn load(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         if self.is_uniform(&mem) {
             // A move; a load has no flags to write.
@@ -48,7 +63,7 @@ impl Lower<'_> {
     }
 
     /// A store; one that releases a lock where `unlock` says so.
-    pub(super) fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
+    fn store(&mut self, inst: &Inst, set: usize, unlock: bool) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let (rows, shift) = match inst.src[1] {
             Operand::R32(register) | Operand::R64(register) | Operand::R128(register) => {
@@ -81,7 +96,7 @@ impl Lower<'_> {
     }
 
     /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
-    pub(super) fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
+    fn load_lock(&mut self, inst: &Inst, set: usize) -> Option<Last> {
         let (Operand::Mem(mem), Dst::R32(register)) = (inst.src[0], inst.dst) else { return None };
         if mem.space != Space::Shared || mem.access.bytes() > 4 {
             return None;
@@ -99,7 +114,7 @@ impl Lower<'_> {
     }
 
     /// An atomic operation on two words of g[], or a reduction.
-    pub(super) fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
+    fn atomic64(&mut self, atomic: Atomic64, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let [dst, dst_high] = match inst.dst {
             Dst::R64(register) => [self.target(register), self.target(register.saturating_add(1))],
@@ -128,7 +143,7 @@ impl Lower<'_> {
     }
 
     /// An atomic operation on a word of g[], or a reduction.
-    pub(super) fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
+    fn atomic(&mut self, kind: Kind, inst: &Inst, set: usize) -> Option<Last> {
         let Operand::Mem(mem) = inst.src[0] else { return None };
         let dst = match inst.dst {
             Dst::R32(register) => self.target(register),
