@@ -447,10 +447,10 @@ mod tests {
     fn no_method_is_listed_twice() {
         for object in [Object::Tesla, Object::TwoD, Object::M2mf] {
             let mut all: Vec<_> = object.methods().into_iter().flatten().collect();
-            all.sort_by_key(|known| known.method);
+            all.sort_by_key(|known| known.address);
             for pair in all.windows(2) {
-                let end = pair[0].method + 4 * pair[0].count;
-                assert!(end <= pair[1].method, "{}: {} and {}", object.name(), pair[0].name, pair[1].name);
+                let end = pair[0].address + 4 * pair[0].count;
+                assert!(end <= pair[1].address, "{}: {} and {}", object.name(), pair[0].name, pair[1].name);
             }
         }
     }
