@@ -78,6 +78,7 @@ pub(crate) fn begin() {
     if BEGUN.swap(true, Ordering::Relaxed) {
         return;
     }
+    COPIES.store(shared_page(), Ordering::Release);
     MARK.store(wiped_page(), Ordering::Release);
     claim();
     // SAFETY: the functions live as long as this library, which is not unloaded before the process ends.
@@ -114,8 +115,40 @@ fn wiped_page() -> *mut AtomicU32 {
             return null_mut();
         }
         // A kernel that does not have it leaves the page: then `in_child` clears it, for `fork` only.
-        libc::madvise(page, BYTES, libc::MADV_WIPEONFORK);
+        if libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) != 0 {
+            note_copy();
+        }
         page.cast()
+    }
+}
+
+/// Whether copies of the process have used the node: 1 where one has. All of them share this word.
+static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+/// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
+pub(crate) fn has_copies() -> bool {
+    // SAFETY: null or the start of a page that is never unmapped.
+    let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
+    // Without a mark, a copy would not be detected.
+    mark().is_none() || copies.is_none_or(|copies| copies.load(Ordering::Relaxed) != 0)
+}
+
+/// Notes that this process is a copy that uses the node.
+pub(crate) fn note_copy() {
+    // SAFETY: as above.
+    if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
+        copies.store(1, Ordering::Relaxed);
+    }
+}
+
+/// A page of zeros that all copies of the process share.
+fn shared_page() -> *mut AtomicU32 {
+    const BYTES: usize = 4096;
+    // SAFETY: the kernel chooses the address of a new page.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+        if page == libc::MAP_FAILED { null_mut() } else { page.cast() }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
+use std::mem::take;
 use std::ops::Range;
 use std::process;
 use std::ptr::null_mut;
@@ -46,6 +47,8 @@ pub(crate) struct State {
     pub(crate) screen: Screen,
     /// What executes submissions; absent where they are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
+    /// Whether buffers were mapped or freed since the last [`State::share`].
+    shares: bool,
     /// How many submissions were taken.
     pub(crate) submissions: u64,
     /// How many of them ended in a reset of the chip.
@@ -164,6 +167,7 @@ impl Node {
             buffers: Buffers::new(UNIT..BYTES),
             screen: Screen::new(device.screen.clone()),
             gpu,
+            shares: true,
             submissions: 0,
             resets: 0,
             unanswered: BTreeMap::new(),
@@ -207,6 +211,7 @@ impl Node {
         let mut state = state?;
         if fork::copied() {
             fork::claim();
+            fork::note_copy();
             report::copied(self.device, &mut state);
         }
         Ok(state)
@@ -269,8 +274,9 @@ impl Client<'_> {
             return Err(Errno(libc::EINVAL));
         }
         self.usable()?;
-        let state = self.lock();
+        let mut state = self.lock();
         state.buffers.mappable(&part)?;
+        state.shares |= state.buffers.set_mapped(&part);
         state.memory.map(&part, address, access, flags)
     }
 }
@@ -301,14 +307,41 @@ impl State {
     /// As [`Buffers::close`].
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
         let unused = self.buffers.close(handle)?;
-        unused.iter().for_each(|range| self.memory.discard(range));
+        unused.iter().for_each(|range| self.discard(range));
         Ok(())
     }
 
     /// Drops a reference to a buffer, and frees the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
-        unused.iter().for_each(|range| self.memory.discard(range));
+        unused.iter().for_each(|range| self.discard(range));
+    }
+
+    /// Removes what a buffer holds.
+    fn discard(&mut self, range: &Range<u64>) {
+        self.memory.discard(range);
+        self.replaced(&(range.start as usize..range.end as usize));
+        self.shares = true;
+    }
+
+    /// Notes that a part of memory has other contents.
+    pub(crate) fn replaced(&mut self, part: &Range<usize>) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.replaced(part);
+        }
+    }
+
+    /// States to the chip, before a submission, to which parts of memory others may write.
+    pub(crate) fn share(&mut self) {
+        let Some(gpu) = &mut self.gpu else { return };
+        if fork::has_copies() {
+            // A copy of the process has a chip of its own.
+            gpu.share(None);
+        } else if take(&mut self.shares) {
+            let mapped = self.buffers.mapped();
+            let parts: Vec<_> = mapped.map(|range| range.start as usize..range.end as usize).collect();
+            gpu.share(Some(&parts));
+        }
     }
 
     fn end_closed(&mut self) {
@@ -317,7 +350,7 @@ impl State {
                 self.release(id);
             }
             let unused = self.buffers.end(file);
-            unused.iter().for_each(|range| self.memory.discard(range));
+            unused.iter().for_each(|range| self.discard(range));
         }
     }
 

@@ -57,6 +57,17 @@ pub trait Gpu: Send {
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
+    /// States to which parts of memory others than the chip may write from now on; `None`, as at the start, for all of it. A
+    /// chip looks for changes there with each submission, and nowhere else.
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        let _ = parts;
+    }
+
+    /// Notes that a part of memory has other contents, whether others may write to it or not.
+    fn replaced(&mut self, part: &Range<usize>) {
+        let _ = part;
+    }
+
     /// Runs programs on an engine from now on.
     fn use_engine(&mut self, engine: Engine);
 

@@ -343,11 +343,19 @@ impl Gpu for R300 {
             return Err(Fault::Malformed(what));
         }
         self.waiting = None;
-        self.images.changed();
+        self.images.begin();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }
         Ok(())
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.images.share(parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        self.images.written(part);
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {

@@ -554,11 +554,19 @@ impl Gpu for R600 {
                 memory.len()
             )));
         }
-        self.state.images.changed();
+        self.state.images.begin();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }
         Ok(())
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.state.images.share(parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        self.state.images.written(part);
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {
