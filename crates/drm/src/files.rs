@@ -282,9 +282,33 @@ pub unsafe extern "C" fn mmap64(
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     // Before it happens: then nothing else is at these addresses yet.
-    mapped::remove(address.addr(), length);
+    let removed = mapped::remove(address.addr(), length);
     // SAFETY: the caller's promises are those of the system call.
-    unsafe { real::munmap(address, length) }
+    let result = unsafe { real::munmap(address, length) };
+    if removed && result != 0 {
+        mapped::lose();
+    }
+    result
+}
+
+/// `mremap`. The C library passes the last argument with `MREMAP_FIXED` or `MREMAP_DONTUNMAP` only. It is passed on as it
+/// comes: the system call ignores it otherwise.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    length: usize,
+    new_length: usize,
+    flags: c_int,
+    new_address: *mut c_void,
+) -> *mut c_void {
+    if mapped::touches(address.addr(), length) {
+        mapped::lose();
+    }
+    // SAFETY: the caller's promises are those of the system call.
+    unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
 /// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.

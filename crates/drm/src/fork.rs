@@ -46,7 +46,6 @@ fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
 
 extern "C" fn before() {
     FORKING.fetch_add(1, Ordering::Relaxed);
-    mapped::count_fork();
     let begun = Instant::now();
     let mut taken = 0;
     each(|number, lock| {
@@ -55,10 +54,14 @@ extern "C" fn before() {
         }
     });
     TAKEN.set((taken, thread_id()));
+    // With the locks: a buffer that is created now is created before or after the fork.
+    mapped::count_fork();
 }
 
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
+    // A lock may be missing. Buffers that another thread has created meanwhile belong to the child as well.
+    mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);
 }
@@ -122,22 +125,27 @@ fn wiped_page() -> *mut AtomicU32 {
     }
 }
 
-/// Whether copies of the process have used the node: 1 where one has. All of them share this word.
+/// How many copies of the process have used the node. All of them share this word.
 static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
 /// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
+    // Without a mark, a copy would not be detected.
+    mark().is_none() || copies().is_none_or(|copies| copies != 0)
+}
+
+/// Returns how many copies of the process have used the node, if that is known.
+pub(crate) fn copies() -> Option<u32> {
     // SAFETY: null or the start of a page that is never unmapped.
     let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
-    // Without a mark, a copy would not be detected.
-    mark().is_none() || copies.is_none_or(|copies| copies.load(Ordering::Relaxed) != 0)
+    copies.map(|copies| copies.load(Ordering::Relaxed))
 }
 
 /// Notes that this process is a copy that uses the node.
 pub(crate) fn note_copy() {
     // SAFETY: as above.
     if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
-        copies.store(1, Ordering::Relaxed);
+        copies.fetch_add(1, Ordering::Relaxed);
     }
 }
 

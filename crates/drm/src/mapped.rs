@@ -3,8 +3,13 @@
 //!
 //! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
 //! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.
+//!
+//! `mremap` moves a mapping or duplicates it. After such a call, and after a `munmap` that fails, the list is incomplete, and
+//! every buffer counts as mapped.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use crate::fork;
 
 /// Most mappings on the list. Beyond that, every buffer counts as mapped.
 const MOST: usize = 1024;
@@ -24,8 +29,8 @@ static MAPPINGS: [Mapping; MOST] = [const {
 /// Number of elements of the list that were in use at some time.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a mapping found no place.
-static FULL: AtomicBool = AtomicBool::new(false);
+/// Whether the program may have mappings that are not on the list.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
 
 /// Forks of the program. A child has all mappings of its parent.
 static FORKS: AtomicU32 = AtomicU32::new(0);
@@ -38,7 +43,7 @@ fn used() -> &'static [Mapping] {
 pub(crate) fn add(address: usize, length: usize, file: u64) {
     let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
     let Some(place) = free else {
-        FULL.store(true, Ordering::Relaxed);
+        lose();
         return;
     };
     let mapping = &MAPPINGS[place];
@@ -48,17 +53,34 @@ pub(crate) fn add(address: usize, length: usize, file: u64) {
     USED.fetch_max(place + 1, Ordering::Release);
 }
 
-/// Removes the mappings inside of a range of addresses, which the program is about to unmap.
-pub(crate) fn remove(address: usize, length: usize) {
+/// Notes that the program may have mappings that are not on the list.
+pub(crate) fn lose() {
+    INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether a mapping is within a range of addresses, or a part of one.
+pub(crate) fn touches(address: usize, length: usize) -> bool {
+    let end = address.saturating_add(length.max(1));
+    used().iter().any(|mapping| {
+        let known = mapping.address.load(Ordering::Acquire);
+        known != 0 && known < end && address < known.saturating_add(mapping.length.load(Ordering::Relaxed))
+    })
+}
+
+/// Removes the mappings inside of a range of addresses, which the program is about to unmap. Returns whether there are any.
+pub(crate) fn remove(address: usize, length: usize) -> bool {
     let end = address.saturating_add(length);
+    let mut removed = false;
     for mapping in used() {
         let known = mapping.address.load(Ordering::Acquire);
         let inside = known >= address && known.saturating_add(mapping.length.load(Ordering::Relaxed)) <= end;
         if known != 0 && inside {
             // Another thread may have removed it.
-            let _ = mapping.address.compare_exchange(known, 0, Ordering::AcqRel, Ordering::Relaxed);
+            let free = mapping.address.compare_exchange(known, 0, Ordering::AcqRel, Ordering::Relaxed);
+            removed |= free.is_ok();
         }
     }
+    removed
 }
 
 /// Returns whether the program may have a mapping of a file.
@@ -66,12 +88,12 @@ pub(crate) fn has(file: u64) -> bool {
     let is_of_file = |mapping: &Mapping| {
         mapping.address.load(Ordering::Acquire) != 0 && mapping.file.load(Ordering::Relaxed) == file
     };
-    FULL.load(Ordering::Relaxed) || used().iter().any(is_of_file)
+    INCOMPLETE.load(Ordering::Relaxed) || used().iter().any(is_of_file)
 }
 
-/// Returns the number of forks so far.
+/// Returns a number that changes with each fork, and when a copy of the process by `clone` uses the node.
 pub(crate) fn forks() -> u32 {
-    FORKS.load(Ordering::Relaxed)
+    FORKS.load(Ordering::Relaxed).wrapping_add(fork::copies().unwrap_or(0))
 }
 
 /// Counts a fork of the program, before it happens.

@@ -160,31 +160,36 @@ impl Memory {
         // No live buffer is in this range, so that this is harmless.
         unsafe {
             libc::madvise(floor, length, libc::MADV_REMOVE);
-            libc::mremap(floor, 0, length, flags, chip);
+            real::mremap(floor, 0, length, flags, chip);
         }
     }
 
     /// Keeps the file of a buffer, unless that costs much memory.
     fn park(&mut self, range: &Range<u64>, Placed { file, forks, .. }: Placed) {
         let length = range.end - range.start;
-        if length > MOST_PARKED[0] || !self.is_resident(range) {
+        // A child sees the file of a buffer that was created before the fork.
+        if length > MOST_PARKED[0] || forks != mapped::forks() || !self.is_resident(range) {
             return;
         }
         let chip = self.chip.wrapping_add(range.start as usize).cast::<c_void>();
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP;
         // SAFETY: the range is inside of the mapping, and no view of it is in use: `self` is borrowed mutably. The mapping of
         // the chip stays, without its pages. Kernels before 5.13 refuse that.
-        let start =
-            unsafe { libc::mremap(chip, length as usize, length as usize, flags, null_mut::<c_void>()) };
+        let start = unsafe { real::mremap(chip, length as usize, length as usize, flags, null_mut()) };
         if start == libc::MAP_FAILED {
             return;
         }
         self.parked.push(Parked { start, length, file, forks });
-        while self.parked.iter().map(|parked| parked.length).sum::<u64>() > MOST_PARKED[1] {
+        while self.parked_bytes() > MOST_PARKED[1] {
             let Parked { start, length, .. } = self.parked.remove(0);
             // SAFETY: a mapping of this library, which nothing else uses.
             unsafe { real::munmap(start, length as usize) };
         }
+    }
+
+    /// Returns how many bytes the files without a buffer have.
+    pub(crate) fn parked_bytes(&self) -> u64 {
+        self.parked.iter().map(|parked| parked.length).sum()
     }
 
     /// Makes a file that is parked that of a buffer, and fills it with zeros. Returns its number, or `None` if no file has
@@ -200,7 +205,7 @@ impl Memory {
         let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
         // SAFETY: the range is inside of the mapping of the chip, and no view of it is in use: `self` is borrowed mutably. The
         // file is mapped with this length.
-        let moved = unsafe { libc::mremap(start, length as usize, length as usize, flags, chip) };
+        let moved = unsafe { real::mremap(start, length as usize, length as usize, flags, chip) };
         if moved == libc::MAP_FAILED {
             // SAFETY: as above.
             unsafe { real::munmap(start, length as usize) };
@@ -251,7 +256,7 @@ impl Memory {
             if start == libc::MAP_FAILED {
                 return Err(failed());
             }
-            let moved = libc::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
+            let moved = real::mremap(place, 0, length, libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED, start);
             if moved == libc::MAP_FAILED || access != ACCESS && libc::mprotect(start, length, access) != 0 {
                 let why = failed();
                 real::munmap(start, length);

@@ -298,6 +298,8 @@ impl State {
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
+        // The file of an earlier buffer may have been left in this range, and the file of another one may be in it now.
+        self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
 

@@ -232,7 +232,7 @@ impl Wave {
     /// Becomes a wavefront of another launch of the same program, whose environment
     /// [lowers alike](crate::launch::Environment::lowers_alike). Rows after the registers stay.
     pub(crate) fn begin(&mut self, origin: &Origin, place: usize) {
-        self.launch = origin.launch.clone();
+        (self.launch, self.options) = (origin.launch.clone(), origin.options);
         self.flow = Flow::new(flow_setup(&self.launch, &self.options));
         self.simd = Simd::default();
         self.restart(place);
