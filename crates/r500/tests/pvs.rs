@@ -483,13 +483,12 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
     let seed = 0x5eed_0529;
     println!("seed {seed:#x}");
     let mut random = Random::new(seed);
-    let (mut ended, mut mixed) = (0, 0);
+    let mut ended = 0;
     for round in 0..300 {
         let setup = Arc::new(Setup::new(&program(&mut random)).unwrap());
         let mode = random.one_of(&[Mode::Lenient, Mode::Lenient, Mode::Strict]);
         let options = options(Engine::Fast, mode);
         let mut loaded = Loaded::of(&setup, &Arc::default(), &options);
-        let (mut good, mut bad) = (0, 0);
         for number in 0..8 {
             let vertices = 1 + random.below(100) as usize;
             let mut launch = launch(&mut random, vertices);
@@ -498,11 +497,8 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             loaded = loaded.with_environment(&launch.environment);
             let found = loaded.run_watched(launch.clone(), Watch::Nothing);
             assert_eq!(found, run(&setup, &launch, &options), "round {round}, launch {number}");
-            if found.is_ok() { good += 1 } else { bad += 1 }
+            ended += usize::from(found.is_ok());
         }
-        ended += good;
-        mixed += usize::from(good > 0 && bad > 0);
     }
-    println!("{ended} ended, {mixed} programs ended and trapped");
-    assert!(ended > 900 && mixed > 5);
+    assert!(ended > 900, "{ended}");
 }

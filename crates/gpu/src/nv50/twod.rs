@@ -300,48 +300,120 @@ mod tests {
     use super::*;
 
     /// Bytes of memory.
-    const MEMORY: usize = 1 << 16;
+    const MEMORY: usize = 1 << 17;
 
-    /// Sets the methods of a surface whose elements have four bytes.
-    fn surface(state: &mut State, base: u32, random: &mut Random, start: u32) {
+    /// The numbers of all formats.
+    fn formats() -> Vec<u32> {
+        (0..=0xff).filter(|number| format::color(*number).is_some()).collect()
+    }
+
+    /// Sets the methods of a surface.
+    fn surface(state: &mut State, base: u32, number: u32, random: &mut Random, start: u32) {
         let linear = random.once_in(2);
-        let (width, height) = (1 + random.below(40), 1 + random.below(30));
-        let pitch = 4 * (width + random.below(4));
+        let bytes = u32::from(format::color(number).unwrap().format.bytes);
+        let (width, height) = (1 + random.below(50), 1 + random.below(40));
+        // Some begin between two elements, and the rows of some overlap.
+        let pitch = (bytes * (width + random.below(4))).saturating_sub(random.one_of(&[0, 0, 0, 1, 9]));
+        let start = start + random.one_of(&[0, 0, 1, 6, 64]);
         let mode = random.below(3) << 4 | u32::from(random.once_in(3)) << 8;
-        let words = [0xd5, linear.into(), mode, 1, random.below(2), pitch, width, height, 0, start];
+        let words = [number, linear.into(), mode, 1, random.below(2), pitch, width, height, 0, start];
         words.iter().zip((base..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+    }
+
+    fn set(state: &mut State, first: u32, words: &[u32]) {
+        words.iter().zip((first..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+    }
+
+    fn any_bytes(random: &mut Random) -> Vec<u8> {
+        (0..MEMORY).map(|_| random.next() as u8).collect()
     }
 
     #[test]
     fn rows_that_are_copied_are_those_that_are_copied_pixel_by_pixel() {
-        let mut random = Random::new(41);
-        for round in 0..2_000 {
+        let (mut random, formats) = (Random::new(41), formats());
+        let mut changed = 0;
+        for round in 0..3_000 {
             let mut state = State::new(Object::TwoD);
-            surface(&mut state, m::SRC_FORMAT, &mut random, 0);
-            // Some targets overlap the source.
-            let start = if random.once_in(5) { 256 } else { MEMORY as u32 / 2 };
-            surface(&mut state, m::DST_FORMAT, &mut random, start);
-            state.set(m::OPERATION, 3);
-            let number = |random: &mut Random| random.below(30).wrapping_sub(6);
+            let number = formats[round % formats.len()];
+            let other = if random.once_in(8) { random.one_of(&formats) } else { number };
+            surface(&mut state, m::SRC_FORMAT, other, &mut random, 0);
+            // Some targets overlap the source, and some extend past the end of memory.
+            let start = random.one_of(&[0, 256, 4096, 1, 1, 1, 1, 1, 1, MEMORY as u32 - 999]);
+            let start = if start == 1 { MEMORY as u32 / 2 } else { start };
+            surface(&mut state, m::DST_FORMAT, number, &mut random, start);
+            let operation = random.one_of(&[3, 3, 3, 3, 3, 3, 4, 5]);
+            state.set(m::OPERATION, operation);
+            state.set(m::ROP, 0xca);
+            state.set(m::PATTERN_COLOR_FORMAT + 12, random.next());
+            state.set(m::BETA4, random.next());
+            let at = |random: &mut Random| random.below(20).wrapping_sub(5);
             let scale = if random.once_in(6) { 2 } else { 1 };
             let turned = if random.once_in(3) { u32::MAX } else { 1 };
-            let [x, y, u, v] = [(); 4].map(|()| number(&mut random));
+            let [x, y, u, v] = [(); 4].map(|()| at(&mut random));
             let [width, height] = [(); 2].map(|()| random.below(50));
             // Half of a texel is left over.
             let half = if random.once_in(2) { 1 << 31 } else { 0 };
             let words = [x, y, width, height, 0, scale, 0, turned, half, u, half, v];
-            let methods = (m::BLIT_DST_X..).step_by(4);
-            words.iter().zip(methods).for_each(|(word, at)| state.set(at, *word));
+            set(&mut state, m::BLIT_DST_X, &words);
             let clip = [random.below(20), random.below(20), random.below(40), random.below(40)];
             let clip = [clip[0], clip[1], clip[2], clip[3], u32::from(random.once_in(2))];
-            clip.iter().zip((m::CLIP_X..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
-            let memory: Vec<u8> = (0..MEMORY).map(|_| random.next() as u8).collect();
+            set(&mut state, m::CLIP_X, &clip);
+            let memory = any_bytes(&mut random);
             let with = |rows: bool| {
                 let (mut memory, mut unknown) = (memory.clone(), Unknown::default());
                 blit_as(&state, &mut unknown, Vram::new(&mut memory), rows);
                 memory
             };
-            assert!(with(true) == with(false), "{round}: {words:?} {clip:?}");
+            let by_rows = with(true);
+            assert!(by_rows == with(false), "{round}: {number:#x} {operation} {words:?} {clip:?}");
+            changed += usize::from(by_rows != memory);
         }
+        assert!(changed > 800, "{changed}");
+    }
+
+    /// [`data`] of all words of an upload, element by element.
+    fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
+        let mut unknown = Unknown::default();
+        let target =
+            Surface::new(state, &mut unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize).unwrap();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let row = row_bytes(state);
+        let [x0, y0] = [7, 9].map(|number| i64::from(state.nth(m::SIFC_WIDTH, number) as i32));
+        for (y, from) in bytes.chunks(row.next_multiple_of(4)).enumerate() {
+            for (x, element) in from[..row].chunks(target.bytes()).enumerate() {
+                if let Some(place) = target.place(x0 + x as i64, y0 + y as i64) {
+                    memory.write(place, element);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_uploaded_are_those_that_are_uploaded_element_by_element() {
+        let (mut random, formats) = (Random::new(42), formats());
+        let mut changed = 0;
+        for round in 0..1_500 {
+            let mut state = State::new(Object::TwoD);
+            let number = formats[round % formats.len()];
+            let start = random.one_of(&[0, 256, MEMORY as u32 - 999]);
+            surface(&mut state, m::DST_FORMAT, number, &mut random, start);
+            set(&mut state, m::SIFC_BITMAP_ENABLE, &[0, number]);
+            let [width, height] = [(); 2].map(|()| 1 + random.below(40));
+            let [x, y] = [(); 2].map(|()| random.below(20).wrapping_sub(5));
+            set(&mut state, m::SIFC_WIDTH, &[width, height, 0, 1, 0, 1, 0, x, 0, y]);
+            let count = row_bytes(&state).next_multiple_of(4) / 4 * height as usize;
+            let words: Vec<u32> = (0..count).map(|_| random.next()).collect();
+            let memory = any_bytes(&mut random);
+            let (mut found, mut expected, mut unknown) = (memory.clone(), memory.clone(), Unknown::default());
+            let mut upload = Upload::default();
+            begin(&state, &mut upload);
+            for word in &words {
+                data(&state, &mut unknown, &mut upload, Vram::new(&mut found), *word);
+            }
+            upload_by_elements(&state, &words, Vram::new(&mut expected));
+            assert!(found == expected, "{round}: {number:#x} {width} {height} {x} {y}");
+            changed += usize::from(found != memory);
+        }
+        assert!(changed > 700, "{changed}");
     }
 }
