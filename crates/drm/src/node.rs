@@ -679,6 +679,8 @@ mod tests {
         if child == 0 {
             // SAFETY: as above. The child ends without the code that the test process runs at its end.
             unsafe {
+                // It ends with the test, if that fails.
+                libc::close(down[1]);
                 tested.submitted(one, &[3]);
                 libc::write(up[1], byte.as_ptr().cast(), 1);
                 libc::read(down[0], byte.as_mut_ptr().cast(), 1);

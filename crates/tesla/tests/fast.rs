@@ -295,6 +295,7 @@ fn graphics_program(stage: Stage, random: &mut Random) -> String {
             (Stage::Vertex, 4) => format!("{guard}ld b32 $r{d} a[{word:#x}]\n"),
             (Stage::Vertex, 5) => format!("{guard}add rn f32 $r{d} a[{word:#x}] $r{a}\n"),
             (_, 6) => format!("set $c0 # le f32 $r{d} $r{a}\n"),
+            (_, 7) => format!("{guard}add rn f32 $r{d} $r{a} c0[{word:#x}]\n"),
             _ => format!("{guard}add rn f32 $r{d} $r{d} $r{a}\n"),
         };
     }
@@ -383,6 +384,8 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
         let (mut good, mut bad) = (0, 0);
         for number in 0..8 {
             let mut setup = setup.clone();
+            let constants: Vec<u8> = (0..20).map(|_| random.next() as u8 & 0xbf).collect();
+            assert!(setup.constants.place(0, 0, &constants));
             if random.once_in(6) {
                 // Another number of registers: another form of the program.
                 setup.registers = 9;
