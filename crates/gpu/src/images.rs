@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(first(&mut images, &mut memory), 0);
         let mut expected = 0;
         for (parts, seen) in
-            [(Some(&[0..2, 4..8][..]), false), (Some(&[3..4]), true), (Some(&[]), false), (None, true)]
+            [(Some(&[0..2, 4..8][..]), false), (Some(&[3..4, 6..8]), true), (Some(&[]), false), (None, true)]
         {
             images.share(parts);
             memory[2] += 1;

@@ -443,7 +443,7 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     assert!(!is_current(&mut gpu, &mut memory), "nobody may write there");
     gpu.replaced(&(TEXTURE..TEXTURE + 1));
     assert!(is_current(&mut gpu, &mut memory));
-    for parts in [Some(&[TEXTURE + 4..TEXTURE + 5][..]), Some(&[0..4, TEXTURE..TEXTURE + 4096]), None] {
+    for parts in [Some(&[0..4, TEXTURE + 4..TEXTURE + 5][..]), Some(&[0..4, TEXTURE..TEXTURE + 4096]), None] {
         gpu.share(parts);
         for _ in 0..2 {
             change(&mut memory, TEXTURE);

@@ -506,7 +506,7 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     assert!(!is_current(&mut gpu, &mut memory), "nobody may write there");
     gpu.replaced(&TEXTURE);
     assert!(is_current(&mut gpu, &mut memory));
-    for parts in [Some(&[TEXTURE.start + 4..TEXTURE.start + 5][..]), Some(&[TARGET, TEXTURE]), None] {
+    for parts in [Some(&[0..4, TEXTURE.start + 4..TEXTURE.start + 5][..]), Some(&[TARGET, TEXTURE]), None] {
         gpu.share(parts);
         for _ in 0..2 {
             change(&mut memory);

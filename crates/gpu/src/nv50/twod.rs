@@ -401,7 +401,7 @@ mod tests {
             let [width, height] = [(); 2].map(|()| 1 + random.below(40));
             let [x, y] = [(); 2].map(|()| random.below(20).wrapping_sub(5));
             set(&mut state, m::SIFC_WIDTH, &[width, height, 0, 1, 0, 1, 0, x, 0, y]);
-            let count = row_bytes(&state).next_multiple_of(4) / 4 * height as usize;
+            let count = row_bytes(&state).div_ceil(4) * height as usize;
             let words: Vec<u32> = (0..count).map(|_| random.next()).collect();
             let memory = any_bytes(&mut random);
             let (mut found, mut expected, mut unknown) = (memory.clone(), memory.clone(), Unknown::default());
