@@ -81,7 +81,7 @@ pub(crate) fn begin() {
     if BEGUN.swap(true, Ordering::Relaxed) {
         return;
     }
-    COPIES.store(shared_page(), Ordering::Release);
+    mapped::begin();
     MARK.store(wiped_page(), Ordering::Release);
     claim();
     // SAFETY: the functions live as long as this library, which is not unloaded before the process ends.
@@ -119,45 +119,16 @@ fn wiped_page() -> *mut AtomicU32 {
         }
         // A kernel that does not have it leaves the page: then `in_child` clears it, for `fork` only.
         if libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) != 0 {
-            note_copy();
+            mapped::note_copy();
         }
         page.cast()
     }
 }
 
-/// How many copies of the process have used the node. All of them share this word.
-static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
-
 /// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
     // Without a mark, a copy would not be detected.
-    mark().is_none() || copies().is_none_or(|copies| copies != 0)
-}
-
-/// Returns how many copies of the process have used the node, if that is known.
-pub(crate) fn copies() -> Option<u32> {
-    // SAFETY: null or the start of a page that is never unmapped.
-    let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
-    copies.map(|copies| copies.load(Ordering::Relaxed))
-}
-
-/// Notes that this process is a copy that uses the node.
-pub(crate) fn note_copy() {
-    // SAFETY: as above.
-    if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
-        copies.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// A page of zeros that all copies of the process share.
-fn shared_page() -> *mut AtomicU32 {
-    const BYTES: usize = 4096;
-    // SAFETY: the kernel chooses the address of a new page.
-    unsafe {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
-        if page == libc::MAP_FAILED { null_mut() } else { page.cast() }
-    }
+    mark().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
 /// Whether this process is a copy that has not used the node since the fork.

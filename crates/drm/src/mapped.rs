@@ -7,9 +7,8 @@
 //! `mremap` moves a mapping or duplicates it. After such a call, and after a `munmap` that fails, the list is incomplete, and
 //! every buffer counts as mapped.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-
-use crate::fork;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Most mappings on the list. Beyond that, every buffer counts as mapped.
 const MOST: usize = 1024;
@@ -93,10 +92,44 @@ pub(crate) fn has(file: u64) -> bool {
 
 /// Returns a number that changes with each fork, and when a copy of the process by `clone` uses the node.
 pub(crate) fn forks() -> u32 {
-    FORKS.load(Ordering::Relaxed).wrapping_add(fork::copies().unwrap_or(0))
+    FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
 }
 
 /// Counts a fork of the program, before it happens.
 pub(crate) fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// How many copies of the process have used the node. All of them share this word.
+static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+/// Makes the word that copies of the process will share.
+pub(crate) fn begin() {
+    COPIES.store(shared_page(), Ordering::Release);
+}
+
+/// Returns how many copies of the process have used the node, if that is known.
+pub(crate) fn copies() -> Option<u32> {
+    // SAFETY: null or the start of a page that is never unmapped.
+    let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
+    copies.map(|copies| copies.load(Ordering::Relaxed))
+}
+
+/// Notes that this process is a copy that uses the node.
+pub(crate) fn note_copy() {
+    // SAFETY: as above.
+    if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
+        copies.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A page of zeros that all copies of the process share.
+fn shared_page() -> *mut AtomicU32 {
+    const BYTES: usize = 4096;
+    // SAFETY: the kernel chooses the address of a new page.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+        if page == libc::MAP_FAILED { null_mut() } else { page.cast() }
+    }
 }

@@ -17,6 +17,7 @@ use crate::device::{self, Device};
 use crate::fork;
 use crate::ioctls::Errno;
 use crate::lock::{AroundFork, Guard, Lock, Refused};
+use crate::mapped;
 use crate::memory::{BYTES, Memory};
 use crate::messages::{say_once, say_unusable};
 use crate::open_files;
@@ -211,7 +212,7 @@ impl Node {
         let mut state = state?;
         if fork::copied() {
             fork::claim();
-            fork::note_copy();
+            mapped::note_copy();
             report::copied(self.device, &mut state);
         }
         Ok(state)

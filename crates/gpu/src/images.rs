@@ -22,7 +22,7 @@ const BEYOND: usize = 1 << 30;
 #[derive(Clone, Debug)]
 pub(crate) struct Images<K, I> {
     kept: Vec<Kept<K, I>>,
-    shared: Shared,
+    shared: SharedParts,
 }
 
 /// An image, with all that it was made of.
@@ -49,9 +49,9 @@ impl<K, I> Kept<K, I> {
 
 /// The memory to which others than the chip may write; `None` for all of it.
 #[derive(Clone, Debug, Default)]
-struct Shared(Option<Vec<Range<usize>>>);
+struct SharedParts(Option<Vec<Range<usize>>>);
 
-impl Shared {
+impl SharedParts {
     fn has(&self, range: &Range<usize>) -> bool {
         self.0.as_ref().is_none_or(|parts| parts.iter().any(|part| overlap(part, range)))
     }
@@ -63,7 +63,7 @@ fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
 
 impl<K, I> Default for Images<K, I> {
     fn default() -> Images<K, I> {
-        Images { kept: Vec::new(), shared: Shared::default() }
+        Images { kept: Vec::new(), shared: SharedParts::default() }
     }
 }
 
@@ -133,7 +133,7 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
 
     /// Sets the memory to which others than the chip may write; `None` for all of it.
     pub(crate) fn share(&mut self, parts: Option<&[Range<usize>]>) {
-        self.shared = Shared(parts.map(<[_]>::to_vec));
+        self.shared = SharedParts(parts.map(<[_]>::to_vec));
         for kept in &mut self.kept {
             kept.shared = self.shared.has(&kept.range());
         }
