@@ -100,10 +100,10 @@ pub(crate) fn count_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// How many copies of the process have used the node. All of them share this word.
+/// Number of copies of the process that have used the node. All of them share this word.
 static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
 
-/// Makes the word that copies of the process will share.
+/// Creates the word that copies of the process will share.
 pub(crate) fn begin() {
     COPIES.store(shared_page(), Ordering::Release);
 }

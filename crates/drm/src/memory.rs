@@ -192,8 +192,8 @@ impl Memory {
         self.parked.iter().map(|parked| parked.length).sum()
     }
 
-    /// Makes a file that is parked that of a buffer, and fills it with zeros. Returns its number, or `None` if no file has
-    /// the size, or if somebody else sees it.
+    /// Maps a parked file of the buffer's size into its range, and fills it with zeros. Returns the number of the file, or
+    /// `None` if all files have other sizes or may be mapped elsewhere.
     fn unpark(&mut self, range: &Range<u64>) -> Option<u64> {
         let length = range.end - range.start;
         let forks = mapped::forks();

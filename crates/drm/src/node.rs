@@ -518,7 +518,7 @@ mod tests {
         let tested = Tested::new();
         let one = tested.created(SIZE);
         assert_eq!(tested.look(one), 0);
-        // Nobody else writes to a buffer that was never mapped.
+        // Only the chip writes to a buffer that was never mapped.
         let range = tested.range(one);
         tested.client.lock().memory.write(range.start, &[9]);
         assert_eq!(tested.look(one), 0);

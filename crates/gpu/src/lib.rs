@@ -57,8 +57,8 @@ pub trait Gpu: Send {
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
-    /// States to which parts of memory others than the chip may write from now on; `None`, as at the start, for all of it. A
-    /// chip looks for changes there with each submission, and nowhere else.
+    /// Sets the parts of memory that others than the chip may write from now on. `None` means all of memory, as at the start.
+    /// A chip looks for changes in these parts at each submission, and in no others.
     fn share(&mut self, parts: Option<&[Range<usize>]>) {
         let _ = parts;
     }

@@ -209,7 +209,7 @@ fn engines_alone_and_in_lockstep_draw_the_same_pixels() {
     assert!(others.iter().all(|other| *other == first));
 }
 
-/// Where a texture of 64 x 64 is, RGBA8, and the bytes of that.
+/// The buffer of a texture of 64 x 64, RGBA8.
 const TEXTURE: Range<usize> = 0x9_0000..0xd_0000;
 const TEXTURE_BYTES: usize = 4 * 64 * 64;
 

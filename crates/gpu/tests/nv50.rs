@@ -385,7 +385,7 @@ fn strip_to(target: usize, program: u32) -> Stream {
     stream
 }
 
-/// What comes before draws with the texture.
+/// Returns the commands before draws with the texture.
 fn with_texture(memory: &mut [u8]) -> Stream {
     let (entry, sampler) = (RESULT + 0x4000, RESULT + 0x5000);
     let words = [0x2c69_2488, TEXTURE as u32, 0xd104_5000, 64, 0x8000_0010, 0x0001_0010, 0x0300_0000, 0];

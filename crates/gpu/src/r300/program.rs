@@ -55,7 +55,7 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // The driver places the constants of each draw behind those of the one before. Only an observer sees where they are.
+        // The driver stores the constants of each draw after those of the draw before. Only an observer sees their position.
         let mut base = 0;
         if !watch.is_on() {
             base = (registers[CONST_CNTL] & CONST_BASE) as usize;
