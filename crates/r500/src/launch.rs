@@ -211,8 +211,8 @@ impl Launch {
         group
     }
 
-    /// Makes a group of a launch that has ended one of this launch, for [`Launch::restart`]: of the same program, in an
-    /// environment that [lowers alike](Environment::lowers_alike), and with inputs in the same temporaries.
+    /// Prepares a group of an earlier launch for this one; [`Launch::restart`] follows. Both launches have the same program,
+    /// environments that [lower alike](Environment::lowers_alike), and inputs in the same temporaries.
     pub(crate) fn begin(&self, group: &mut Group) {
         group.issued.fill(0);
         group.textures.fill(None);

@@ -110,7 +110,7 @@ impl Fast {
 
     /// Keeps a wavefront that has ended for a later launch.
     fn keep(&self, mut wave: Wave) {
-        // What the launch holds may be large.
+        // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
         self.spare.keep(wave);
     }
