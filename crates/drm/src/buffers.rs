@@ -34,6 +34,8 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
+    /// Whether a program has mapped it. It may have other mappings of these pages then, until the buffer is freed.
+    mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
 }
@@ -98,7 +100,7 @@ impl Buffers {
                 self.free.insert(left.start, left.end);
             }
         }
-        self.live.insert(id, Buffer { range, domain, tiling: 0, pitch: 0, references: 1 });
+        self.live.insert(id, Buffer { range, domain, tiling: 0, pitch: 0, mapped: false, references: 1 });
         Ok(handle)
     }
 
@@ -188,6 +190,17 @@ impl Buffers {
         let handles = self.files.get(&self.file);
         let named = handles.is_some_and(|handles| handles.named.values().any(|named| named == id));
         if named { Ok(()) } else { Err(Errno(libc::EACCES)) }
+    }
+
+    /// Marks the buffer that contains a part of memory as mapped. Returns whether it was not.
+    pub(crate) fn set_mapped(&mut self, part: &Range<u64>) -> bool {
+        let buffer = self.live.range_mut(..=BufferId(part.start)).next_back();
+        buffer.is_some_and(|(_, buffer)| !std::mem::replace(&mut buffer.mapped, true))
+    }
+
+    /// The ranges of buffers that programs have mapped.
+    pub(crate) fn mapped(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.live.values().filter(|buffer| buffer.mapped).map(|buffer| &buffer.range)
     }
 
     /// How many bytes the buffers of some memory domains take.

@@ -11,6 +11,7 @@ use reconverge_board::Driver;
 
 use crate::device;
 use crate::ioctls::{Errno, FlipEvent, Request};
+use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
 use crate::nouveau;
@@ -272,6 +273,42 @@ pub unsafe extern "C" fn mmap64(
 ) -> *mut c_void {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { mmap(address, length, access, flags, descriptor, offset) }
+}
+
+/// `munmap`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // Before it happens: then nothing else is at these addresses yet.
+    let removed = mapped::remove(address.addr(), length);
+    // SAFETY: the caller's promises are those of the system call.
+    let result = unsafe { real::munmap(address, length) };
+    if removed && result != 0 {
+        mapped::lose();
+    }
+    result
+}
+
+/// `mremap`. The C library passes the last argument with `MREMAP_FIXED` or `MREMAP_DONTUNMAP` only. It is passed on as it
+/// comes: the system call ignores it otherwise.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mremap(
+    address: *mut c_void,
+    length: usize,
+    new_length: usize,
+    flags: c_int,
+    new_address: *mut c_void,
+) -> *mut c_void {
+    if mapped::touches(address.addr(), length) {
+        mapped::lose();
+    }
+    // SAFETY: the caller's promises are those of the system call.
+    unsafe { real::mremap(address, length, new_length, flags, new_address) }
 }
 
 /// Calls a function that may close the last descriptor of an open file, and then frees the buffers of that file.

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use crate::libdrm;
 use crate::lock::{AroundFork, thread_id};
+use crate::mapped;
 use crate::messages;
 use crate::node;
 
@@ -53,10 +54,14 @@ extern "C" fn before() {
         }
     });
     TAKEN.set((taken, thread_id()));
+    // With the locks: a buffer that is created now is created before or after the fork.
+    mapped::count_fork();
 }
 
 extern "C" fn in_parent() {
     let (taken, _) = TAKEN.get();
+    // A lock may be missing. Buffers that another thread has created meanwhile belong to the child as well.
+    mapped::count_fork();
     each(|number, lock| lock.in_parent(taken & 1 << number != 0));
     FORKING.fetch_sub(1, Ordering::Relaxed);
 }
@@ -76,6 +81,7 @@ pub(crate) fn begin() {
     if BEGUN.swap(true, Ordering::Relaxed) {
         return;
     }
+    mapped::begin();
     MARK.store(wiped_page(), Ordering::Release);
     claim();
     // SAFETY: the functions live as long as this library, which is not unloaded before the process ends.
@@ -112,9 +118,17 @@ fn wiped_page() -> *mut AtomicU32 {
             return null_mut();
         }
         // A kernel that does not have it leaves the page: then `in_child` clears it, for `fork` only.
-        libc::madvise(page, BYTES, libc::MADV_WIPEONFORK);
+        if libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) != 0 {
+            mapped::note_copy();
+        }
         page.cast()
     }
+}
+
+/// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
+pub(crate) fn has_copies() -> bool {
+    // Without a mark, a copy would not be detected.
+    mark().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
 /// Whether this process is a copy that has not used the node since the fork.
@@ -124,6 +138,8 @@ pub(crate) fn copied() -> bool {
 
 /// Marks this process as one that uses the node.
 pub(crate) fn claim() {
+    // A copy by `clone` calls no functions before.
+    mapped::count_fork();
     if let Some(mark) = mark() {
         mark.store(1, Ordering::Relaxed);
     }

@@ -59,6 +59,7 @@ mod json;
 pub mod libdrm;
 mod loads;
 mod lock;
+mod mapped;
 mod memory;
 mod messages;
 mod node;

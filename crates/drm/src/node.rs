@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
+use std::mem::take;
 use std::ops::Range;
 use std::process;
 use std::ptr::null_mut;
@@ -16,6 +17,7 @@ use crate::device::{self, Device};
 use crate::fork;
 use crate::ioctls::Errno;
 use crate::lock::{AroundFork, Guard, Lock, Refused};
+use crate::mapped;
 use crate::memory::{BYTES, Memory};
 use crate::messages::{say_once, say_unusable};
 use crate::open_files;
@@ -46,6 +48,8 @@ pub(crate) struct State {
     pub(crate) screen: Screen,
     /// What executes submissions; absent where they are only counted.
     pub(crate) gpu: Option<Box<dyn Gpu>>,
+    /// Whether buffers were mapped or freed since the last [`State::share`].
+    shares: bool,
     /// How many submissions were taken.
     pub(crate) submissions: u64,
     /// How many of them ended in a reset of the chip.
@@ -164,6 +168,7 @@ impl Node {
             buffers: Buffers::new(UNIT..BYTES),
             screen: Screen::new(device.screen.clone()),
             gpu,
+            shares: true,
             submissions: 0,
             resets: 0,
             unanswered: BTreeMap::new(),
@@ -207,6 +212,7 @@ impl Node {
         let mut state = state?;
         if fork::copied() {
             fork::claim();
+            mapped::note_copy();
             report::copied(self.device, &mut state);
         }
         Ok(state)
@@ -269,8 +275,9 @@ impl Client<'_> {
             return Err(Errno(libc::EINVAL));
         }
         self.usable()?;
-        let state = self.lock();
+        let mut state = self.lock();
         state.buffers.mappable(&part)?;
+        state.shares |= state.buffers.set_mapped(&part);
         state.memory.map(&part, address, access, flags)
     }
 }
@@ -292,6 +299,8 @@ impl State {
             self.close(handle)?;
             return Err(Errno(libc::ENOMEM));
         }
+        // The file of an earlier buffer may have been left in this range, and the file of another one may be in it now.
+        self.replaced(&(range.start as usize..range.end as usize));
         Ok(handle)
     }
 
@@ -301,14 +310,41 @@ impl State {
     /// As [`Buffers::close`].
     pub(crate) fn close(&mut self, handle: u32) -> Result<(), Errno> {
         let unused = self.buffers.close(handle)?;
-        unused.iter().for_each(|range| self.memory.discard(range));
+        unused.iter().for_each(|range| self.discard(range));
         Ok(())
     }
 
     /// Drops a reference to a buffer, and frees the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) {
         let unused = self.buffers.release(id);
-        unused.iter().for_each(|range| self.memory.discard(range));
+        unused.iter().for_each(|range| self.discard(range));
+    }
+
+    /// Removes what a buffer holds.
+    fn discard(&mut self, range: &Range<u64>) {
+        self.memory.discard(range);
+        self.replaced(&(range.start as usize..range.end as usize));
+        self.shares = true;
+    }
+
+    /// Notes that a part of memory has other contents.
+    pub(crate) fn replaced(&mut self, part: &Range<usize>) {
+        if let Some(gpu) = &mut self.gpu {
+            gpu.replaced(part);
+        }
+    }
+
+    /// States to the chip, before a submission, to which parts of memory others may write.
+    pub(crate) fn share(&mut self) {
+        let Some(gpu) = &mut self.gpu else { return };
+        if fork::has_copies() {
+            // A copy of the process has a chip of its own.
+            gpu.share(None);
+        } else if take(&mut self.shares) {
+            let mapped = self.buffers.mapped();
+            let parts: Vec<_> = mapped.map(|range| range.start as usize..range.end as usize).collect();
+            gpu.share(Some(&parts));
+        }
     }
 
     fn end_closed(&mut self) {
@@ -317,7 +353,7 @@ impl State {
                 self.release(id);
             }
             let unused = self.buffers.end(file);
-            unused.iter().for_each(|range| self.memory.discard(range));
+            unused.iter().for_each(|range| self.discard(range));
         }
     }
 
@@ -325,5 +361,352 @@ impl State {
     pub(crate) fn unanswered(&mut self, request: String) -> Errno {
         tally::count(&mut self.unanswered, &request);
         Errno(libc::EINVAL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::process::Command;
+    use std::sync::{Arc, Mutex};
+
+    use reconverge_board::Board;
+    use reconverge_gpu::observe::Observer;
+    use reconverge_gpu::{Fault, Submission};
+    use reconverge_simt::Engine;
+    use reconverge_simt::vram::Vram;
+
+    use super::*;
+    use crate::files::{mremap, munmap};
+    use crate::submit::executed;
+    use crate::watch::Watch;
+
+    const DOMAIN: u32 = 4;
+    const SIZE: u64 = 1 << 17;
+
+    /// A chip that keeps the first byte of each buffer of a submission until it is notified that the byte may have changed.
+    /// A command is a byte that fills the buffers.
+    #[derive(Default)]
+    struct Keeping {
+        kept: BTreeMap<usize, u8>,
+        shared: Option<Vec<Range<usize>>>,
+        /// The bytes of the last submission.
+        seen: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Gpu for Keeping {
+        fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
+            let Keeping { kept, shared, seen } = self;
+            let is_shared =
+                |at: &usize| shared.as_ref().is_none_or(|parts| parts.iter().any(|part| part.contains(at)));
+            kept.retain(|at, _| !is_shared(at));
+            for buffer in submission.buffers {
+                for value in submission.commands {
+                    assert!(memory.write(buffer.start, &vec![*value as u8; buffer.len()]));
+                    kept.remove(&buffer.start);
+                }
+            }
+            let starts = submission.buffers.iter().map(|buffer| buffer.start);
+            let bytes = starts.map(|at| *kept.entry(at).or_insert_with(|| memory.bytes(at..at + 1)[0]));
+            *seen.lock().unwrap() = bytes.collect();
+            Ok(())
+        }
+
+        fn share(&mut self, parts: Option<&[Range<usize>]>) {
+            self.shared = parts.map(<[_]>::to_vec);
+        }
+
+        fn replaced(&mut self, part: &Range<usize>) {
+            self.kept.retain(|at, _| !part.contains(at));
+        }
+
+        fn use_engine(&mut self, _engine: Engine) {}
+
+        fn observe(&mut self, _observer: Box<dyn Observer>) {}
+
+        fn unknown(&self) -> Vec<(String, u64)> {
+            Vec::new()
+        }
+    }
+
+    struct Tested {
+        client: Client<'static>,
+        seen: Arc<Mutex<Vec<u8>>>,
+    }
+
+    impl Tested {
+        fn new() -> Tested {
+            fork::begin();
+            assert!(!fork::has_copies());
+            let board = Board::named("rv730").unwrap();
+            let (engine, watch) = (Engine::Fast, Watch::default());
+            let device = Device { board, execute: true, engine, report: None, screen: None, watch };
+            let (chip, device) = (Keeping::default(), Box::leak(Box::new(device)));
+            let seen = chip.seen.clone();
+            let node = Box::leak(Box::new(Node::new(device, Some(Box::new(chip))).unwrap()));
+            Tested { client: Client::new(node, 1), seen }
+        }
+
+        fn created(&self, size: u64) -> u32 {
+            self.client.lock().create(size, 0, DOMAIN).unwrap()
+        }
+
+        fn closed(&self, handle: u32) {
+            self.client.lock().close(handle).unwrap();
+        }
+
+        fn range(&self, handle: u32) -> Range<usize> {
+            let range = self.client.lock().buffers.get(handle).unwrap().range.clone();
+            range.start as usize..range.end as usize
+        }
+
+        fn mapped(&self, handle: u32) -> *mut u8 {
+            let range = self.range(handle);
+            let part = range.start as u64..range.end as u64;
+            let access = libc::PROT_READ | libc::PROT_WRITE;
+            self.client.map(part, null_mut(), access, libc::MAP_SHARED).unwrap().cast()
+        }
+
+        /// Submits commands. Returns the byte that the chip has of the buffer.
+        fn submitted(&self, handle: u32, commands: &[u32]) -> u8 {
+            let buffers = [self.range(handle)];
+            let submission = Submission { commands, buffers: &buffers };
+            let state = &mut *self.client.lock();
+            assert_eq!(executed(state, |gpu, memory| gpu.submit(memory, &submission)), None);
+            self.seen.lock().unwrap()[0]
+        }
+
+        fn look(&self, handle: u32) -> u8 {
+            self.submitted(handle, &[])
+        }
+
+        fn parked(&self) -> u64 {
+            self.client.lock().memory.parked_bytes()
+        }
+
+        fn is_zero(&self, handle: u32) -> bool {
+            let range = self.range(handle);
+            self.client.lock().memory.read(range).iter().all(|byte| *byte == 0)
+        }
+    }
+
+    /// Runs a test again in a child process, since forks and mappings belong to the process. Returns whether this is the
+    /// child.
+    fn in_a_process_of_its_own(test: &str) -> bool {
+        const NAME: &str = "RECONVERGE_TEST_ALONE";
+        if std::env::var_os(NAME).is_some() {
+            return true;
+        }
+        let mut again = Command::new(std::env::current_exe().unwrap());
+        let test = format!("node::tests::{test}");
+        let output = again.args(["--exact", &test, "--nocapture"]).env(NAME, "1").output().unwrap();
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && said.contains("1 passed"), "{said}{output:?}");
+        false
+    }
+
+    fn unmapped(start: *mut u8, length: u64) {
+        // SAFETY: a mapping of the test, which does not use it any more.
+        assert_eq!(unsafe { munmap(start.cast(), length as usize) }, 0);
+    }
+
+    #[test]
+    fn the_chip_sees_what_the_program_writes() {
+        if !in_a_process_of_its_own("the_chip_sees_what_the_program_writes") {
+            return;
+        }
+        let tested = Tested::new();
+        let one = tested.created(SIZE);
+        assert_eq!(tested.look(one), 0);
+        // Only the chip writes to a buffer that was never mapped.
+        let range = tested.range(one);
+        tested.client.lock().memory.write(range.start, &[9]);
+        assert_eq!(tested.look(one), 0);
+        tested.client.lock().replaced(&range);
+        assert_eq!(tested.look(one), 9);
+        // A new mapping, and one that was made long before.
+        let map = tested.mapped(one);
+        // SAFETY: a mapping of the buffer, which is unmapped below. The same for the others.
+        let write = |map: *mut u8, value: u8| unsafe { map.write_volatile(value) };
+        write(map, 5);
+        assert_eq!(tested.look(one), 5);
+        for value in 0..20 {
+            let other = tested.created(SIZE);
+            let map = tested.mapped(other);
+            write(map, value);
+            assert_eq!(tested.look(other), value);
+            unmapped(map, SIZE);
+            tested.closed(other);
+        }
+        write(map, 6);
+        assert_eq!(tested.look(one), 6);
+        unmapped(map, SIZE);
+        let map = tested.mapped(one);
+        write(map, 7);
+        assert_eq!(tested.look(one), 7);
+        unmapped(map, SIZE);
+    }
+
+    #[test]
+    fn the_file_of_a_closed_buffer_is_used_again_and_has_zeros() {
+        if !in_a_process_of_its_own("the_file_of_a_closed_buffer_is_used_again_and_has_zeros") {
+            return;
+        }
+        let tested = Tested::new();
+        for maps in [false, true, true] {
+            let one = tested.created(SIZE);
+            assert!(tested.is_zero(one) && tested.look(one) == 0, "{maps}");
+            if maps {
+                let map = tested.mapped(one);
+                assert_eq!(tested.submitted(one, &[3]), 3);
+                unmapped(map, SIZE);
+            }
+            assert_eq!(tested.submitted(one, &[4]), 4);
+            let range = tested.range(one);
+            tested.closed(one);
+            assert_eq!(tested.parked(), SIZE, "it is kept");
+            // Its range has no buffer.
+            assert_eq!(tested.client.lock().memory.read(range.clone()), vec![0; SIZE as usize]);
+            let two = tested.created(SIZE);
+            assert_eq!((tested.parked(), tested.range(two)), (0, range), "it is used");
+            assert_eq!(tested.look(two), 0, "the chip has the bytes of the new buffer");
+            assert!(tested.is_zero(two));
+            let map = tested.mapped(two);
+            // SAFETY: a mapping of the buffer, which is unmapped after its use.
+            unsafe {
+                assert_eq!(std::slice::from_raw_parts(map, SIZE as usize), vec![0; SIZE as usize]);
+                map.write_volatile(8);
+            }
+            assert_eq!(tested.look(two), 8);
+            unmapped(map, SIZE);
+            tested.submitted(two, &[1]);
+            tested.closed(two);
+        }
+    }
+
+    #[test]
+    fn a_file_that_the_program_may_see_is_not_used_again() {
+        if !in_a_process_of_its_own("a_file_that_the_program_may_see_is_not_used_again") {
+            return;
+        }
+        let tested = Tested::new();
+        let read = |map: *mut u8| {
+            // SAFETY: a mapping of a buffer, or the part of it that is left.
+            unsafe { map.read_volatile() }
+        };
+        let filled = |value: u32| {
+            let handle = tested.created(SIZE);
+            let map = tested.mapped(handle);
+            assert_eq!((tested.submitted(handle, &[value]), read(map)), (value as u8, value as u8));
+            (handle, map)
+        };
+        let next_has_another = |left: *mut u8, value: u8| {
+            let next = tested.created(SIZE);
+            assert!(tested.is_zero(next));
+            tested.submitted(next, &[100]);
+            assert_eq!(read(left), value);
+            next
+        };
+        // Mapped, and mapped in part.
+        let (whole, map) = filled(1);
+        tested.closed(whole);
+        let next = next_has_another(map, 1);
+        let (part, half) = filled(2);
+        unmapped(half, SIZE / 2);
+        tested.closed(part);
+        next_has_another(half.wrapping_add(SIZE as usize / 2), 2);
+        // A program may duplicate a mapping, and move it.
+        let (moved, first) = filled(3);
+        // SAFETY: a mapping of the test. With a length of zero, the call duplicates it.
+        let second =
+            unsafe { mremap(first.cast(), 0, SIZE as usize, libc::MREMAP_MAYMOVE, null_mut()) }.cast::<u8>();
+        assert_ne!(second.cast(), libc::MAP_FAILED);
+        unmapped(first, SIZE);
+        tested.closed(moved);
+        next_has_another(second, 3);
+        tested.closed(next);
+    }
+
+    #[test]
+    fn memory_is_bounded_over_many_buffers() {
+        if !in_a_process_of_its_own("memory_is_bounded_over_many_buffers") {
+            return;
+        }
+        const MOST: u64 = 64 << 20;
+        let tested = Tested::new();
+        let resident = || {
+            let status = fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find_map(|line| line.strip_prefix("RssShmem:")).unwrap();
+            1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+        };
+        let mappings = || fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+        let (before, first) = (resident(), mappings());
+        let mut most = 0;
+        for round in 0..1_000 {
+            // Forty-eight sizes, 74 MiB together.
+            let handle = tested.created((1 + round % 48) << 16);
+            tested.submitted(handle, &[7]);
+            tested.closed(handle);
+            most = most.max(tested.parked());
+        }
+        assert!((MOST / 2..=MOST).contains(&most), "{most}");
+        assert!(resident() <= before + MOST + (8 << 20), "{} {before}", resident());
+        assert!(mappings() < first + 200, "{} {first}", mappings());
+        // Larger ones are not kept.
+        let kept = tested.parked();
+        let large = tested.created(17 << 20);
+        tested.submitted(large, &[7]);
+        tested.closed(large);
+        assert_eq!(tested.parked(), kept);
+    }
+
+    #[test]
+    fn what_a_copy_of_the_process_draws_is_seen_and_its_buffers_keep_their_files() {
+        if !in_a_process_of_its_own(
+            "what_a_copy_of_the_process_draws_is_seen_and_its_buffers_keep_their_files",
+        ) {
+            return;
+        }
+        let tested = Tested::new();
+        let [one, two] = [(); 2].map(|()| tested.created(SIZE));
+        assert_eq!([tested.look(one), tested.submitted(two, &[6])], [0, 6]);
+        let mut pipes = [[0; 2]; 2];
+        // SAFETY: the list has room for the descriptors.
+        pipes.iter_mut().for_each(|pipe| unsafe { assert_eq!(libc::pipe(pipe.as_mut_ptr()), 0) });
+        let [up, down] = pipes;
+        let mut byte = [0_u8];
+        // SAFETY: the child draws, reads and ends. Both processes have a byte for their end of a pipe.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            // SAFETY: as above. The child ends without the code that the test process runs at its end.
+            unsafe {
+                // It ends with the test, if that fails.
+                libc::close(down[1]);
+                tested.submitted(one, &[3]);
+                libc::write(up[1], byte.as_ptr().cast(), 1);
+                libc::read(down[0], byte.as_mut_ptr().cast(), 1);
+                let range = tested.range(two);
+                let kept = tested.client.lock().memory.read(range).iter().all(|byte| *byte == 6);
+                libc::_exit(if kept { 0 } else { 1 });
+            }
+        }
+        // SAFETY: as above.
+        unsafe { libc::read(up[0], byte.as_mut_ptr().cast(), 1) };
+        assert_eq!(tested.look(one), 3, "no buffer was mapped");
+        // The child has this buffer.
+        tested.closed(two);
+        let next = tested.created(SIZE);
+        assert!(tested.is_zero(next));
+        tested.submitted(next, &[9]);
+        let mut status = 0;
+        // SAFETY: as above.
+        unsafe {
+            libc::write(down[1], byte.as_ptr().cast(), 1);
+            assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
+        }
+        assert_eq!(status, 0, "the child's buffer has other bytes");
+        // A buffer from after the fork is the parent's alone.
+        tested.closed(next);
+        assert_eq!(tested.parked(), SIZE);
     }
 }

@@ -189,6 +189,7 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments = segments?;
     for (place, word) in writes {
         state.memory.write(place.start, &word.to_le_bytes());
+        state.replaced(&place);
     }
     report::submission(state);
     if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {

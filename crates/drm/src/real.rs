@@ -260,6 +260,31 @@ pub(crate) unsafe fn mmap(
     std::ptr::with_exposed_provenance_mut(start as usize)
 }
 
+/// The system call of `munmap`, as for [`mmap`].
+///
+/// # Safety
+/// As for `munmap`.
+pub(crate) unsafe fn munmap(address: *mut c_void, length: usize) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
+}
+
+/// The system call of `mremap`, as for [`mmap`].
+///
+/// # Safety
+/// As for `mremap`.
+pub(crate) unsafe fn mremap(
+    address: *mut c_void,
+    length: usize,
+    new_length: usize,
+    flags: c_int,
+    new_address: *mut c_void,
+) -> *mut c_void {
+    // SAFETY: the caller's promise.
+    let start = unsafe { libc::syscall(libc::SYS_mremap, address, length, new_length, flags, new_address) };
+    std::ptr::with_exposed_provenance_mut(start as usize)
+}
+
 /// # Safety
 /// As for `fstat64`.
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {

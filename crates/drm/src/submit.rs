@@ -62,6 +62,7 @@ pub(crate) fn executed(
     state: &mut State,
     run: impl FnOnce(&mut dyn Gpu, Vram<'_>) -> Result<(), Fault>,
 ) -> Option<String> {
+    state.share();
     let State { memory, gpu, .. } = state;
     let gpu = gpu.as_mut()?;
     let memory = memory.whole();

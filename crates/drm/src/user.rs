@@ -1,8 +1,16 @@
 //! Copies between the memory of the program and this library, at addresses that the program passes.
 //!
 //! No other module dereferences an address from a request. As in the kernel, an invalid address is `EFAULT` and not a
-//! signal: `process_vm_readv` and `process_vm_writev` on the own process check it. Some sandboxes refuse these calls. The
-//! bytes are then copied through a pipe, whose `read` and `write` check addresses as well.
+//! signal. There are three ways:
+//!
+//! | bytes | way |
+//! |---|---|
+//! | few | the kernel checks each page, then the bytes are copied here |
+//! | many | `process_vm_readv` and `process_vm_writev` on the own process check addresses |
+//! | many, in a sandbox that refuses these calls | through a pipe, whose `read` and `write` check addresses |
+//!
+//! A driver that submits each draw by itself has a few hundred bytes copied in four parts for each: 5.6 us in the second way,
+//! a tenth of that in the first (an AMD EPYC).
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -95,6 +103,9 @@ type Part = (u64, usize);
 /// Maximum number of parts per system call.
 const PARTS: usize = 8;
 
+/// Maximum number of bytes that are copied after a check of their pages.
+const FEW: usize = PAGE as usize;
+
 /// Copies between the memory of the program and `ours`, which has room for all parts, one after another. Only
 /// [`Way::FromProgram`] writes to `ours`.
 fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
@@ -104,13 +115,81 @@ fn copy(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
             return Err(Errno(libc::EFAULT));
         }
         let ours = ours.wrapping_add(at);
-        match at_once(way, parts, ours) {
-            Err(Errno(libc::EPERM | libc::ENOSYS | libc::EACCES)) => through_a_pipe(way, parts, ours)?,
-            done => done?,
+        let refused = |error: &Errno| matches!(error, Errno(libc::EPERM | libc::ENOSYS | libc::EACCES));
+        let mut done = Err(Errno(libc::ENOSYS));
+        if length(parts) <= FEW {
+            done = checked(way, parts, ours);
         }
+        for copy in [at_once, through_a_pipe] {
+            if done.as_ref().is_err_and(refused) {
+                done = copy(way, parts, ours);
+            }
+        }
+        done?;
         at += length(parts);
     }
     Ok(())
+}
+
+/// Bytes that the kernel reads or writes to check a page: a set of signals.
+const SET: u64 = 8;
+
+/// Copies parts after the kernel has checked their pages. `ENOSYS` if it cannot check one.
+///
+/// If another thread of the program removes a page meanwhile, the copy ends as an access of the program itself would.
+fn checked(way: Way, parts: &[Part], ours: *mut u8) -> Result<(), Errno> {
+    let errno = real::errno();
+    let checked = parts.iter().try_for_each(|part| check(way, part));
+    real::set_errno(errno);
+    checked?;
+    let mut start = 0;
+    for (address, count) in parts {
+        let (theirs, ours) = (pointer(*address), ours.wrapping_add(start));
+        // SAFETY: the kernel has just read from or written to each page of the part, and `ours` has room for it. The parts
+        // do not overlap with `ours`, which the program does not know. The types are bytes.
+        unsafe {
+            match way {
+                Way::FromProgram => std::ptr::copy(theirs, ours, *count),
+                Way::ToProgram => std::ptr::copy(ours, theirs, *count),
+            }
+        }
+        start += count;
+    }
+    Ok(())
+}
+
+/// Lets the kernel access each page of a part. A part that will be written changes, but nothing around it.
+fn check(way: Way, &(address, count): &Part) -> Result<(), Errno> {
+    let fault = Errno(libc::EFAULT);
+    let end = address.checked_add(count as u64).ok_or(fault)?;
+    let (mut at, mut unknown) = (address, false);
+    while at < end {
+        let next = (at - at % PAGE).checked_add(PAGE).ok_or(fault)?.min(end);
+        let inside = at.next_multiple_of(SET);
+        // The bytes around what is read are in the same page.
+        let (set, writes) = match way {
+            Way::ToProgram if inside + SET <= next => (inside, true),
+            Way::FromProgram | Way::ToProgram => (at - at % SET, false),
+        };
+        unknown |= matches!(way, Way::ToProgram) && !writes;
+        let (none, set) = (std::ptr::null_mut::<u8>(), pointer(set));
+        // SAFETY: the kernel checks the address. It writes the set of the signals that are blocked; or it reads a set and
+        // refuses to use it, since -1 is no way to use one. Neither changes which signals are blocked.
+        let result = unsafe {
+            match writes {
+                true => libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, none, set, SET),
+                false => libc::syscall(libc::SYS_rt_sigprocmask, -1, set, none, SET),
+            }
+        };
+        match (result, real::errno()) {
+            (0, _) if writes => {}
+            (-1, libc::EINVAL) if !writes => {}
+            (-1, libc::EFAULT) => return Err(fault),
+            _ => unknown = true,
+        }
+        at = next;
+    }
+    if unknown { Err(Errno(libc::ENOSYS)) } else { Ok(()) }
 }
 
 fn length(parts: &[Part]) -> usize {
@@ -213,7 +292,7 @@ mod tests {
     fn addresses_that_cannot_be_read_or_written_are_faults_on_both_ways() {
         let writable = page(libc::PROT_READ | libc::PROT_WRITE);
         let [readable, absent] = [libc::PROT_READ, libc::PROT_NONE].map(page);
-        for copy in [at_once, through_a_pipe] {
+        for copy in [checked, at_once, through_a_pipe] {
             let mut words = [7_u32; 2048];
             let ours = words.as_mut_ptr().cast::<u8>();
             for address in [0x10, absent, absent + PAGE, u64::MAX - 3, 1 << 63] {

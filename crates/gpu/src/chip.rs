@@ -1,4 +1,4 @@
-//! The parts of a [`Gpu`] that the chips here share: the observer, the engine, and the list of unknown names.
+//! The parts of a [`Gpu`] that the chips here share: images of memory, the observer, the engine, and the list of unknown names.
 
 use std::ops::Range;
 
@@ -20,6 +20,12 @@ pub(crate) trait SharedParts: Send {
         Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }
 
+    /// See [`Gpu::share`].
+    fn share(&mut self, parts: Option<&[Range<usize>]>);
+
+    /// See [`Gpu::replaced`].
+    fn replaced(&mut self, part: &Range<usize>);
+
     /// How programs run, and who observes them.
     fn control(&mut self) -> (&mut Options, &mut Watch);
 
@@ -34,6 +40,14 @@ impl<C: SharedParts> Gpu for C {
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
         SharedParts::push(self, memory, segments)
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        SharedParts::share(self, parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        SharedParts::replaced(self, part);
     }
 
     fn observe(&mut self, observer: Box<dyn Observer>) {

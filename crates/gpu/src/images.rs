@@ -1,7 +1,8 @@
 //! Images of textures, made again only if what they were made from has changed.
 //!
 //! A program writes to memory that it has mapped unseen. While a submission is executed, only the chip itself writes to what
-//! the submission reads. So an image is compared with memory once a submission, and again after a write of the chip.
+//! the submission reads. So an image is compared with memory once a submission, if the program may have written to its
+//! memory, and again after a write of the chip.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,7 +20,10 @@ const BEYOND: usize = 1 << 30;
 
 /// Images of the last textures, the latest used last.
 #[derive(Clone, Debug)]
-pub(crate) struct Images<K, I>(Vec<Kept<K, I>>);
+pub(crate) struct Images<K, I> {
+    kept: Vec<Kept<K, I>>,
+    shared: SharedParts,
+}
 
 /// An image, with all that it was made of.
 #[derive(Clone, Debug)]
@@ -33,11 +37,33 @@ struct Kept<K, I> {
     image: I,
     /// Whether memory still holds these bytes.
     current: bool,
+    /// Whether others than the chip may write to them.
+    shared: bool,
+}
+
+impl<K, I> Kept<K, I> {
+    fn range(&self) -> Range<usize> {
+        self.start..self.start + self.length
+    }
+}
+
+/// The memory to which others than the chip may write; `None` for all of it.
+#[derive(Clone, Debug, Default)]
+struct SharedParts(Option<Vec<Range<usize>>>);
+
+impl SharedParts {
+    fn has(&self, range: &Range<usize>) -> bool {
+        self.0.as_ref().is_none_or(|parts| parts.iter().any(|part| overlap(part, range)))
+    }
+}
+
+fn overlap(one: &Range<usize>, other: &Range<usize>) -> bool {
+    one.start < other.end && other.start < one.end
 }
 
 impl<K, I> Default for Images<K, I> {
     fn default() -> Images<K, I> {
-        Images(Vec::new())
+        Images { kept: Vec::new(), shared: SharedParts::default() }
     }
 }
 
@@ -59,38 +85,57 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
         let beyond = range.len().saturating_sub(end - start).min(BEYOND);
         let same = |kept: &Kept<K, I>| {
             kept.key == key
-                && (kept.start, kept.length) == (start, end - start)
+                && kept.range() == (start..end)
                 && (kept.current || memory.holds(start, &kept.bytes[..kept.length]))
         };
-        let mut kept = match self.0.iter().position(same) {
-            Some(at) => self.0.remove(at),
+        if let Some(kept) = self.kept.last_mut().filter(|kept| same(kept)) {
+            kept.current = true;
+            return Ok(kept.image.clone());
+        }
+        let mut kept = match self.kept.iter().position(same) {
+            Some(at) => self.kept.remove(at),
             None => {
                 let bytes = Arc::new(memory.bytes_before(start..end, beyond + ZEROS));
                 let image = make(&bytes)?;
                 // Memory no longer has the bytes of an earlier image with this key.
-                self.0.retain(|kept| kept.key != key);
-                Kept { key, start, length: end - start, bytes, image, current: true }
+                self.kept.retain(|kept| kept.key != key);
+                let shared = self.shared.has(&(start..end));
+                Kept { key, start, length: end - start, bytes, image, current: true, shared }
             }
         };
         kept.current = true;
         let image = kept.image.clone();
-        self.0.push(kept);
-        if self.0.len() > MOST {
-            self.0.remove(0);
+        self.kept.push(kept);
+        if self.kept.len() > MOST {
+            self.kept.remove(0);
         }
         Ok(image)
     }
 
     /// Notes that memory may have changed.
     pub(crate) fn changed(&mut self) {
-        self.0.iter_mut().for_each(|kept| kept.current = false);
+        self.kept.iter_mut().for_each(|kept| kept.current = false);
     }
 
     /// Notes that a range of memory may have changed.
     pub(crate) fn written(&mut self, range: &Range<usize>) {
-        for kept in &mut self.0 {
-            let end = kept.start + kept.length;
-            kept.current &= range.end <= kept.start || end <= range.start;
+        for kept in &mut self.kept {
+            kept.current &= !overlap(range, &kept.range());
+        }
+    }
+
+    /// Notes that others may have written to memory: a submission begins.
+    pub(crate) fn begin(&mut self) {
+        for kept in &mut self.kept {
+            kept.current &= !kept.shared;
+        }
+    }
+
+    /// Sets the memory to which others than the chip may write; `None` for all of it.
+    pub(crate) fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.shared = SharedParts(parts.map(<[_]>::to_vec));
+        for kept in &mut self.kept {
+            kept.shared = self.shared.has(&kept.range());
         }
     }
 }
@@ -111,7 +156,7 @@ mod tests {
             images.changed();
             assert_eq!(get(&mut images, &mut memory), expected);
         }
-        assert_eq!(images.0.len(), 1, "the old ones are gone");
+        assert_eq!(images.kept.len(), 1, "the old ones are gone");
     }
 
     #[test]
@@ -133,6 +178,29 @@ mod tests {
         }
         images.written(&(3..9));
         assert_eq!(get(&mut images, &mut memory), (6, 2));
+    }
+
+    #[test]
+    fn only_memory_that_others_write_to_is_compared_once_a_submission() {
+        let (mut images, mut memory) = (Images::default(), vec![0; 8]);
+        let first = |images: &mut Images<u8, u8>, memory: &mut [u8]| {
+            images.get(1, 2..4, Vram::new(memory), |bytes| Ok::<u8, ()>(bytes[0])).unwrap()
+        };
+        assert_eq!(first(&mut images, &mut memory), 0);
+        let mut expected = 0;
+        for (parts, seen) in
+            [(Some(&[0..2, 4..8][..]), false), (Some(&[3..4, 6..8]), true), (Some(&[]), false), (None, true)]
+        {
+            images.share(parts);
+            memory[2] += 1;
+            images.begin();
+            expected = if seen { memory[2] } else { expected };
+            assert_eq!(first(&mut images, &mut memory), expected);
+        }
+        images.share(Some(&[]));
+        memory[2] += 1;
+        images.written(&(2..3));
+        assert_eq!(first(&mut images, &mut memory), memory[2]);
     }
 
     #[test]

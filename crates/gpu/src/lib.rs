@@ -60,6 +60,17 @@ pub trait Gpu: Send {
     /// See [`Fault`]; what was written before stays.
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
+    /// Sets the parts of memory that others than the chip may write from now on. `None` means all of memory, as at the start.
+    /// A chip looks for changes in these parts at each submission, and in no others.
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        let _ = parts;
+    }
+
+    /// Notes that a part of memory has other contents, whether others may write to it or not.
+    fn replaced(&mut self, part: &Range<usize>) {
+        let _ = part;
+    }
+
     /// Runs programs on an engine from now on.
     fn use_engine(&mut self, engine: Engine);
 

@@ -9,6 +9,7 @@ use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Engine;
 use reconverge_simt::loaded::loads;
+use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
 
@@ -206,4 +207,81 @@ fn engines_alone_and_in_lockstep_draw_the_same_pixels() {
     };
     let [first, others @ ..] = Engine::ALL.map(drawn);
     assert!(others.iter().all(|other| *other == first));
+}
+
+/// The buffer of a texture of 64 x 64, RGBA8.
+const TEXTURE: Range<usize> = 0x9_0000..0xd_0000;
+const TEXTURE_BYTES: usize = 4 * 64 * 64;
+
+/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+#[test]
+fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
+    let (mut gpu, mut memory) = (R600::new(Chip::RV770), memory());
+    memory.resize(TEXTURE.end, 0);
+    let mut random = Random::new(9);
+    // TEX; EXPORT_DONE PIX0 = R0. SAMPLE R0 = the texture at R0.xy.
+    let sample = [2, 0x8080_0000, 0xc000_0000, 0x9420_0688, 0x10, 0xf00d_1000, 0x0080_0000, 0];
+    put(&mut memory, PIXEL.start + 0x100, &sample);
+    let buffers = [&BUFFERS[..], &[TEXTURE]].concat();
+    let before_draw = |words: &dyn Fn(&mut Stream)| {
+        let mut stream = stream();
+        let draw = stream.0.split_off(stream.0.len() - 3);
+        words(&mut stream);
+        stream.0.extend(draw);
+        stream
+    };
+    let textured = before_draw(&|stream| {
+        stream.context(0x28840, &[1]);
+        stream.relocation(3);
+        stream.packet(0x6d, &[0, 0x01f8_0721, 0x6800_003f, 0, 0, 0x0688_4000, 0, 0x8000_0010]);
+        stream.relocation(5);
+        stream.relocation(5);
+        stream.packet(0x6e, &[0, 0x0c04_0200, 0x000f_0000, 0x8000_0000]);
+    });
+    let is_current = |gpu: &mut R600, memory: &mut Vec<u8>| {
+        let submission = Submission { commands: &textured.0, buffers: &buffers };
+        let (mut fresh, mut expected) = (R600::new(Chip::RV770), memory.clone());
+        fresh.submit(Vram::new(&mut expected), &submission).unwrap();
+        gpu.submit(Vram::new(memory), &submission).unwrap();
+        assert_eq!(fresh.unknown(), vec![]);
+        *memory == expected
+    };
+    let mut change = |memory: &mut Vec<u8>, at: usize| {
+        memory[at..at + TEXTURE_BYTES].fill_with(|| random.next() as u8);
+    };
+    gpu.share(Some(&[]));
+    change(&mut memory, TEXTURE.start);
+    assert!(is_current(&mut gpu, &mut memory));
+    change(&mut memory, TEXTURE.start);
+    assert!(!is_current(&mut gpu, &mut memory), "nobody may write there");
+    gpu.replaced(&TEXTURE);
+    assert!(is_current(&mut gpu, &mut memory));
+    for parts in [Some(&[0..4, TEXTURE.start + 4..TEXTURE.start + 5][..]), Some(&[TARGET, TEXTURE]), None] {
+        gpu.share(parts);
+        for _ in 0..2 {
+            change(&mut memory, TEXTURE.start);
+            assert!(is_current(&mut gpu, &mut memory), "{parts:?}");
+        }
+    }
+    gpu.share(Some(&[]));
+    assert!(is_current(&mut gpu, &mut memory));
+    let target = before_draw(&|stream| {
+        stream.context(0x28040, &[0]);
+        stream.relocation(5);
+    });
+    let mut copy = Stream::default();
+    copy.packet(0x41, &[0x8000, 0, 0, 0, TEXTURE_BYTES as u32]);
+    copy.relocation(5);
+    copy.relocation(5);
+    let mut word = Stream::default();
+    word.packet(0x3d, &[0x40, 1 << 18, 0x1234_5678, 0]);
+    word.relocation(5);
+    for (name, stream) in [("a draw", target), ("a copy", copy), ("a write", word)] {
+        change(&mut memory, TEXTURE.start + 0x8000);
+        let before = memory[TEXTURE][..TEXTURE_BYTES].to_vec();
+        let submission = Submission { commands: &stream.0, buffers: &buffers };
+        gpu.submit(Vram::new(&mut memory), &submission).unwrap();
+        assert!(before != memory[TEXTURE][..TEXTURE_BYTES], "{name} writes to the texture");
+        assert!(is_current(&mut gpu, &mut memory), "{name}");
+    }
 }

@@ -8,8 +8,10 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
 use reconverge_simt::loaded::loads;
+use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
-use reconverge_tesla::inst::Chip;
+use reconverge_tesla::inst::{Chip, Stage};
+use reconverge_tesla::text::assemble;
 
 /// Where things are in memory.
 const TARGET: usize = 0x1_0000;
@@ -363,4 +365,126 @@ fn a_condition_holds_draws_back() {
         stream.push(&mut gpu, &mut memory).unwrap();
         assert_eq!(pixels(&mut gpu, &mut memory, 100)[100] != [0; 4], drawn, "{mode}");
     }
+}
+
+/// Where a texture of 16 x 16 is, RGBA8 in linear memory, and other bytes of its size.
+const TEXTURE: usize = 0x8_0000;
+const OTHER: usize = RESULT + 0x6000;
+const TEXTURE_BYTES: usize = 4 * 16 * 16;
+
+/// Where programs begin in their windows: one of varyings, and one of texels.
+const PLAIN: u32 = 0x7_ffc0;
+const TEXTURED: u32 = 0x7_fe00;
+
+/// A draw of the strip to a surface.
+fn strip_to(target: usize, program: u32) -> Stream {
+    let mut stream = Stream::default();
+    stream.call(TESLA, 0x0200, &[0, target as u32, 0xd5, 0x40, 0]);
+    stream.call(TESLA, 0x1414, &[program]);
+    strip(&mut stream);
+    stream
+}
+
+/// Returns the commands before draws with the texture.
+fn with_texture(memory: &mut [u8]) -> Stream {
+    let (entry, sampler) = (RESULT + 0x4000, RESULT + 0x5000);
+    let words = [0x2c69_2488, TEXTURE as u32, 0xd104_5000, 64, 0x8000_0010, 0x0001_0010, 0x0300_0000, 0];
+    for (place, words) in [(entry, &words[..]), (sampler, &[0x0002_6000, 0x51, 0x00f0_0000, 0])] {
+        for (number, word) in words.iter().enumerate() {
+            memory[place + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
+        }
+    }
+    let mut stream = prepared();
+    let text = "texauto live $r0:$r1:$r2:$r3 $t0 $s0 $r0:$r1 0x0 0x0 0x0\nexit nop\n";
+    let code = assemble(text, Chip::Gt215, Stage::Fragment).unwrap().words();
+    // As the program of a strip, and then the texel at its varyings.
+    let varyings = [0x8000_0000, 0x9000_0004, 0x8201_0200, 0x8202_0204];
+    stream.upload(FP_CODE + TEXTURED as usize, &[&varyings[..], &code].concat());
+    stream.call(TESLA, 0x1574, &[0, entry as u32, 0]);
+    stream.call(TESLA, 0x155c, &[0, sampler as u32, 0]);
+    stream.call(TESLA, 0x1454, &[1, 1]);
+    stream
+}
+
+/// A rectangle of the other bytes to the texture: as the 2D object copies it.
+fn blit(stream: &mut Stream) {
+    for (base, start) in [(0x0230, OTHER), (0x0200, TEXTURE)] {
+        stream.call(TWOD, base, &[0xd5, 1]);
+        stream.call(TWOD, base + 0x14, &[64, 16, 16, 0, start as u32]);
+    }
+    stream.call(TWOD, 0x02ac, &[3]);
+    stream.call(TWOD, 0x08b0, &[0, 0, 16, 16, 0, 1, 0, 1, 0, 0, 0, 0]);
+}
+
+/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+#[test]
+fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
+    let (mut gpu, mut memory) = gpu();
+    let mut random = Random::new(8);
+    let first = with_texture(&mut memory);
+    first.push(&mut gpu, &mut memory).unwrap();
+    let is_current = |gpu: &mut Nv50, memory: &mut Vec<u8>| {
+        let (mut fresh, mut expected) = (Nv50::new(Chip::Gt215), memory.clone());
+        first.push(&mut fresh, &mut expected).unwrap();
+        for (gpu, memory) in [(&mut fresh, &mut expected), (gpu, &mut *memory)] {
+            // It uploads nothing: after an upload, the chip compares everything.
+            strip_to(TARGET, TEXTURED).push(gpu, memory).unwrap();
+            assert_eq!(gpu.unknown(), vec![]);
+        }
+        memory[..VP_CODE] == expected[..VP_CODE]
+    };
+    let mut change = |memory: &mut Vec<u8>, at: usize| {
+        memory[at..at + TEXTURE_BYTES].fill_with(|| random.next() as u8);
+    };
+    gpu.share(Some(&[]));
+    change(&mut memory, TEXTURE);
+    assert!(is_current(&mut gpu, &mut memory));
+    change(&mut memory, TEXTURE);
+    assert!(!is_current(&mut gpu, &mut memory), "nobody may write there");
+    gpu.replaced(&(TEXTURE..TEXTURE + 1));
+    assert!(is_current(&mut gpu, &mut memory));
+    for parts in [Some(&[0..4, TEXTURE + 4..TEXTURE + 5][..]), Some(&[0..4, TEXTURE..TEXTURE + 4096]), None] {
+        gpu.share(parts);
+        for _ in 0..2 {
+            change(&mut memory, TEXTURE);
+            assert!(is_current(&mut gpu, &mut memory), "{parts:?}");
+        }
+    }
+    // A pixel is the texel below it.
+    let texel: [u8; 4] = memory[TEXTURE + 64 * 2 + 4 * 3..][..4].try_into().unwrap();
+    assert_eq!(pixels(&mut gpu, &mut memory, 39)[54], texel);
+    gpu.share(Some(&[]));
+    assert!(is_current(&mut gpu, &mut memory));
+    type Write = fn(&mut Stream);
+    let writes: [(&str, Write); 7] = [
+        ("a draw", |stream| *stream = strip_to(TEXTURE, PLAIN)),
+        ("a clear", |stream| {
+            stream.call(TESLA, 0x0200, &[0, TEXTURE as u32, 0xd5, 0x40, 0]);
+            stream.call(TESLA, 0x0d80, &[0.25f32, 1., 0.5, 1.].map(f32::to_bits));
+            stream.call(TESLA, 0x19d0, &[0x3c]);
+        }),
+        ("a blit", blit),
+        ("an upload", |stream| stream.upload(TEXTURE + 0x40, &[0x1234_5678, 0x9abc_def0])),
+        ("a copy", |stream| {
+            stream.call(M2MF, 0x0200, &[1]);
+            stream.call(M2MF, 0x021c, &[1]);
+            stream.call(M2MF, 0x0238, &[0, 0]);
+            stream.call(M2MF, 0x030c, &[OTHER as u32, TEXTURE as u32, 64, 64, 64, 16, 0x101, 0]);
+        }),
+        ("a query", |stream| stream.call(TESLA, 0x1b00, &[0, TEXTURE as u32, 0x1717_1717, 0x1000_f010])),
+        ("constants", |stream| {
+            stream.call(TESLA, 0x1280, &[0, TEXTURE as u32, 0x0005_0100]);
+            stream.call(TESLA, 0x0f00, &[5 | 3 << 8, 0xc0c0_c0c0]);
+        }),
+    ];
+    for (name, write) in writes {
+        change(&mut memory, OTHER);
+        let before = memory[TEXTURE..TEXTURE + TEXTURE_BYTES].to_vec();
+        let mut stream = Stream::default();
+        write(&mut stream);
+        stream.push(&mut gpu, &mut memory).unwrap();
+        assert!(before != memory[TEXTURE..TEXTURE + TEXTURE_BYTES], "{name} writes to the texture");
+        assert!(is_current(&mut gpu, &mut memory), "{name}");
+    }
+    assert_eq!(gpu.unknown(), vec![]);
 }

@@ -10,6 +10,7 @@ use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
 use reconverge_simt::loaded::loads;
+use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 
 /// Where the buffers of the relocation list are.
@@ -481,4 +482,49 @@ fn a_buffer_that_is_too_small_for_the_rows_of_the_scissor_is_refused() {
         depth.as_ref().is_err_and(|why| why.contains("the depth buffer: 250 rows of 256 pixels")),
         "{depth:?}"
     );
+}
+
+/// The chip draws what a chip draws that has kept nothing, if others write only where they may, or state that they have.
+#[test]
+fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
+    let (mut gpu, mut memory) = (R300::new(Chip::named("RV515").unwrap()), vec![0; MEMORY]);
+    let mut random = Random::new(7);
+    let mut stream = stream();
+    textured(&mut stream, NEAREST);
+    let is_current = |gpu: &mut R300, memory: &mut Vec<u8>| {
+        let submission = Submission { commands: &stream.0, buffers: &BUFFERS };
+        let mut expected = memory.clone();
+        R300::new(Chip::named("RV515").unwrap()).submit(Vram::new(&mut expected), &submission).unwrap();
+        gpu.submit(Vram::new(memory), &submission).unwrap();
+        *memory == expected
+    };
+    let mut change = |memory: &mut Vec<u8>| memory[TEXTURE][..128].fill_with(|| random.next() as u8);
+    gpu.share(Some(&[]));
+    change(&mut memory);
+    assert!(is_current(&mut gpu, &mut memory));
+    change(&mut memory);
+    assert!(!is_current(&mut gpu, &mut memory), "nobody may write there");
+    gpu.replaced(&TEXTURE);
+    assert!(is_current(&mut gpu, &mut memory));
+    for parts in [Some(&[0..4, TEXTURE.start + 4..TEXTURE.start + 5][..]), Some(&[TARGET, TEXTURE]), None] {
+        gpu.share(parts);
+        for _ in 0..2 {
+            change(&mut memory);
+            assert!(is_current(&mut gpu, &mut memory), "{parts:?}");
+        }
+    }
+    // A draw to the texture: rows of 8 texels.
+    gpu.share(Some(&[]));
+    assert!(is_current(&mut gpu, &mut memory));
+    let before = memory[TEXTURE][..128].to_vec();
+    let mut draw = self::stream();
+    draw.set(0x43e0, &[0, 3 << 13 | 7]);
+    draw.set(0x4e28, &[0]);
+    draw.relocation(3);
+    draw.set(0x4e38, &[0x00c3_0000 | 8]);
+    draw.relocation(3);
+    draw.draw(STRIP, &strip([0., 8.], [0., 4.], 0.5));
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &draw.0, buffers: &BUFFERS }).unwrap();
+    assert!(before != memory[TEXTURE][..128]);
+    assert!(is_current(&mut gpu, &mut memory));
 }

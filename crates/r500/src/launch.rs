@@ -206,12 +206,25 @@ impl Launch {
         let limits = limits.unwrap_or(Limits::recommended(setup.fc_mode));
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
-        group.constants = Arc::new(self.environment.constants_of(setup));
+        self.bind(&mut group);
+        self.load(&mut group, first_lane);
+        group
+    }
+
+    /// Prepares a group of an earlier launch for this one; [`Launch::restart`] follows. Both launches have the same program,
+    /// environments that [lower alike](Environment::lowers_alike), and inputs in the same temporaries.
+    pub(crate) fn begin(&self, group: &mut Group) {
+        group.issued.fill(0);
+        group.textures.fill(None);
+        self.bind(group);
+    }
+
+    /// Gives a group its constants and textures.
+    fn bind(&self, group: &mut Group) {
+        group.constants = Arc::new(self.environment.constants_of(&group.setup));
         for (unit, texture) in &self.environment.textures {
             group.textures[usize::from(*unit)] = Some(texture.clone());
         }
-        self.load(&mut group, first_lane);
-        group
     }
 
     /// Makes a group of this launch another one at its start. `written` are all rows that the program may write, those of

@@ -397,3 +397,39 @@ fn the_first_trap_in_the_order_of_the_threads_counts() {
         same_in_pieces(&setup, &launch, &Options::default(), piece, &format!("pieces of {piece}"));
     }
 }
+
+/// A group that has ended is used by the next launch: registers, predicates, masks and textures are those of a new one.
+#[test]
+fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
+    let (programs, mut random) = Campaign::of_random(400, 0x5eed_0509);
+    let (mut ended, mut mixed) = (0, 0);
+    for round in 0..programs {
+        let words = program(&mut random);
+        let setup = setup(&mut random, words);
+        let engine = random.one_of(&[Engine::Fast, Engine::Fast, Engine::Compiled]);
+        let options =
+            Options { engine, ..short(random.one_of(&[Mode::Lenient, Mode::Lenient, Mode::Strict])) };
+        let shared = launch(&mut random, 1).environment;
+        let mut loaded = Loaded::of(&setup, &shared, &options).unwrap();
+        let (mut good, mut bad) = (0, 0);
+        for number in 0..8 {
+            let lanes = 1 + random.below(70) as usize;
+            let mut launch = launch(&mut random, lanes);
+            let constants = launch.environment.constants.clone();
+            // Other textures, or only other constants.
+            if !random.once_in(6) {
+                launch.environment = Environment { constants, ..(*shared).clone() }.into();
+            }
+            // Fewer inputs than before, or none.
+            launch.inputs.truncate(random.one_of(&[4, 4, 4, 2, 0]));
+            loaded = loaded.with_environment(&launch.environment).unwrap();
+            let found = loaded.run_watched(launch.clone(), Watch::Nothing);
+            assert_eq!(found, run(&setup, &launch, &options), "round {round}, launch {number}");
+            if found.is_ok() { good += 1 } else { bad += 1 }
+        }
+        ended += good;
+        mixed += u64::from(good > 0 && bad > 0);
+    }
+    println!("{ended} ended, {mixed} programs ended and trapped");
+    assert!(ended >= programs);
+}

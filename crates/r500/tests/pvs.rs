@@ -8,10 +8,10 @@ use reconverge_r500::pvs::fast::Fast;
 use reconverge_r500::pvs::inst::decode;
 use reconverge_r500::pvs::launch::{Environment, Input, Launch, RunError};
 use reconverge_r500::pvs::outputs::Outcome;
-use reconverge_r500::pvs::run::run;
+use reconverge_r500::pvs::run::{Loaded, run};
 use reconverge_r500::pvs::setup::Setup;
 use reconverge_r500::pvs::text::{Listing, assemble, disassemble};
-use reconverge_simt::{Engine, Mode, Options};
+use reconverge_simt::{Engine, Mode, Options, Watch};
 use reconverge_testkit::Random;
 use reconverge_testkit::vertex::{any_record, launch, one_in, program, word};
 
@@ -475,4 +475,30 @@ fn generated_programs_equal_their_trees() {
             assert!(same, "{source}{vertex:?}: {found:?}, expected {expected:?}");
         }
     }
+}
+
+/// A group that has ended is used by the next launch: registers, A0 and predicates are those of a new one.
+#[test]
+fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
+    let seed = 0x5eed_0529;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    let mut ended = 0;
+    for round in 0..300 {
+        let setup = Arc::new(Setup::new(&program(&mut random)).unwrap());
+        let mode = random.one_of(&[Mode::Lenient, Mode::Lenient, Mode::Strict]);
+        let options = options(Engine::Fast, mode);
+        let mut loaded = Loaded::of(&setup, &Arc::default(), &options);
+        for number in 0..8 {
+            let vertices = 1 + random.below(100) as usize;
+            let mut launch = launch(&mut random, vertices);
+            // Fewer inputs than before, or none.
+            launch.inputs.truncate(random.one_of(&[4, 4, 2, 0]));
+            loaded = loaded.with_environment(&launch.environment);
+            let found = loaded.run_watched(launch.clone(), Watch::Nothing);
+            assert_eq!(found, run(&setup, &launch, &options), "round {round}, launch {number}");
+            ended += usize::from(found.is_ok());
+        }
+    }
+    assert!(ended > 900, "{ended}");
 }

@@ -63,6 +63,13 @@ impl Chip {
     /// The default: RV770.
     pub const RV770: Chip = CHIPS[0];
 
+    /// Returns whether programs run alike on both chips.
+    pub(crate) fn is_like(&self, other: &Chip) -> bool {
+        let Chip { name: _, aliases: _, family, wave_width, fp64, indexes_by_loop } = *self;
+        (family, wave_width) == (other.family, other.wave_width)
+            && (fp64, indexes_by_loop) == (other.fp64, other.indexes_by_loop)
+    }
+
     /// The chip of a name or alias, in any case.
     pub fn named(name: &str) -> Option<Chip> {
         let is = |known: &&str| known.eq_ignore_ascii_case(name);

@@ -236,7 +236,8 @@ impl Environment {
 
     /// Returns whether a program is decoded alike for both environments.
     pub(crate) fn decodes_alike(&self, other: &Environment) -> bool {
-        (self.code_options(), self.start) == (other.code_options(), other.start)
+        (self.prefer_vector, self.start) == (other.prefer_vector, other.start)
+            && self.chip.is_like(&other.chip)
             && self.fetch_program == other.fetch_program
     }
 
@@ -265,7 +266,7 @@ impl Environment {
             fused_muladd_64,
             ldexp_64_integer_first,
         } = self;
-        (*chip, *stage, *start) == (other.chip, other.stage, other.start)
+        (*stage, *start) == (other.stage, other.start)
             && (*num_gprs, *clause_temps, *stack_size)
                 == (other.num_gprs, other.clause_temps, other.stack_size)
             && (*dx10_clamp, *prefer_vector) == (other.dx10_clamp, other.prefer_vector)
@@ -274,6 +275,7 @@ impl Environment {
             && (*call_limit, *dx10_loop_limit) == (other.call_limit, other.dx10_loop_limit)
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
+            && chip.is_like(&other.chip)
             && *semantics == other.semantics
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)

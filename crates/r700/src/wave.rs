@@ -122,6 +122,22 @@ impl Origin {
     }
 }
 
+fn flow_setup(launch: &Launch, options: &Options) -> FlowSetup {
+    let environment = &launch.environment;
+    FlowSetup {
+        wave_width: environment.chip.wave_width,
+        valid: Mask::NONE,
+        stack_size: environment.stack_size,
+        loop_constants: environment.resources.loop_constants,
+        booleans: environment.resources.booleans,
+        call_limit: environment.call_limit,
+        dx10_loop_limit: environment.dx10_loop_limit,
+        start: environment.start,
+        fetch_start: environment.fetch_program.as_ref().map(|fetch| fetch.start),
+        strict: options.mode == Mode::Strict,
+    }
+}
+
 /// A wavefront with everything it owns.
 ///
 /// What [`Statistics`] counts:
@@ -185,18 +201,7 @@ impl Wave {
         place: usize,
         room: &[Row<LANES>],
     ) -> Wave {
-        let flow = Flow::new(FlowSetup {
-            wave_width: launch.environment.chip.wave_width,
-            valid: Mask::NONE,
-            stack_size: launch.environment.stack_size,
-            loop_constants: launch.environment.resources.loop_constants,
-            booleans: launch.environment.resources.booleans,
-            call_limit: launch.environment.call_limit,
-            dx10_loop_limit: launch.environment.dx10_loop_limit,
-            start: launch.environment.start,
-            fetch_start: launch.environment.fetch_program.as_ref().map(|fetch| fetch.start),
-            strict: options.mode == Mode::Strict,
-        });
+        let flow = Flow::new(flow_setup(&launch, &options));
         let rows = launch.environment.register_rows() + PREVIOUS;
         let mut registers = Guarded::new(rows + room.len(), Placement::process());
         registers[rows..].copy_from_slice(room);
@@ -222,6 +227,15 @@ impl Wave {
         };
         wave.restart(place);
         wave
+    }
+
+    /// Becomes a wavefront of another launch of the same program, whose environment
+    /// [lowers alike](crate::launch::Environment::lowers_alike). Rows after the registers stay.
+    pub(crate) fn begin(&mut self, origin: &Origin, place: usize) {
+        (self.launch, self.options) = (origin.launch.clone(), origin.options);
+        self.flow = Flow::new(flow_setup(&self.launch, &self.options));
+        self.simd = Simd::default();
+        self.restart(place);
     }
 
     /// Becomes the wavefront whose first lane is at `place`, before its first instruction. What all wavefronts share

@@ -7,9 +7,9 @@ use reconverge_isa::Program;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::flow::LoopConstant;
 use reconverge_r700::launch::{Input, Launch, Stage};
+use reconverge_r700::run::{Loaded, run as run_once};
 use reconverge_r700::text::assemble;
-use reconverge_simt::Options;
-use reconverge_simt::{Engine, Mode};
+use reconverge_simt::{Engine, Mode, Options, Watch};
 use reconverge_testkit::r700::{conditional, launch, program};
 use reconverge_testkit::{Campaign, Random};
 
@@ -144,4 +144,40 @@ fn a_fetch_without_a_component_of_its_register_asks_for_al_on_every_engine() {
         assert!(trap.contains("aL is used outside every loop"), "{fetch}: {trap}");
         assert!(run(&program, &launch, &LENIENT).is_ok(), "{fetch}");
     }
+}
+
+/// A wavefront that has ended is used by the next launch: registers, predicates, masks and the stack are those of a new one.
+#[test]
+fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
+    let (programs, mut random) = Campaign::of_random(600, 0x510e_527f_ade6_82d1);
+    let (mut ended, mut mixed) = (0, 0);
+    for round in 0..programs {
+        let code = if random.once_in(2) { program(&mut random) } else { conditional(&mut random) };
+        let engine = random.one_of(&[Engine::Fast, Engine::Fast, Engine::Compiled]);
+        let mode = random.one_of(&[Mode::Lenient, Mode::Lenient, Mode::Strict]);
+        let options = Options { engine, mode, watchdog: 3000, ..LENIENT };
+        let first = launch(&mut random).environment;
+        let mut loaded = Loaded::new(&code, &first, &options).unwrap();
+        let (mut good, mut bad) = (0, 0);
+        for number in 0..8 {
+            let mut launch = launch(&mut random);
+            launch.environment_mut().chip = first.chip;
+            launch.environment_mut().dx10_clamp = first.dx10_clamp;
+            launch.environment_mut().dx10_loop_limit = Some(9);
+            if random.once_in(6) {
+                // Another number of registers: another form of the program.
+                launch.environment_mut().num_gprs = 5;
+            }
+            // Fewer inputs than before, or none.
+            launch.inputs.truncate(random.one_of(&[4, 4, 2, 0]));
+            loaded = loaded.with_environment(&launch.environment).unwrap();
+            let found = loaded.run_watched(launch.clone(), Watch::Nothing);
+            assert_eq!(found, run_once(&code, &launch, &options), "round {round}, launch {number}");
+            if found.is_ok() { good += 1 } else { bad += 1 }
+        }
+        ended += good;
+        mixed += u64::from(good > 0 && bad > 0);
+    }
+    println!("{ended} ended, {mixed} programs ended and trapped");
+    assert!(ended >= 2 * programs && mixed > 0);
 }

@@ -78,7 +78,7 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of quads, and returns how many there are. Returns `None`, and copies nothing, if some pixel is not
+    /// Copies the pixels of quads, and returns their number. Returns `None`, and copies nothing, if some pixel is not
     /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are affine.
     pub(crate) fn copy(
         &self,

@@ -1,6 +1,7 @@
 //! Loading a program: what was made of it is kept, and the work is counted.
 
 use std::cell::Cell;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::Engine;
@@ -66,6 +67,43 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
     }
 }
 
+/// A group that has ended, kept for the next run of its program: to make one takes longer than to run a few instructions.
+/// Nothing waits for it: a run that does not get it makes another.
+pub struct Spare<T>(Mutex<Option<T>>);
+
+impl<T> fmt::Debug for Spare<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Spare")
+    }
+}
+
+impl<T> Default for Spare<T> {
+    fn default() -> Self {
+        Spare(Mutex::default())
+    }
+}
+
+/// A copy keeps its own.
+impl<T> Clone for Spare<T> {
+    fn clone(&self) -> Self {
+        Spare::default()
+    }
+}
+
+impl<T> Spare<T> {
+    /// Takes what is kept.
+    pub fn take(&self) -> Option<T> {
+        self.0.try_lock().ok()?.take()
+    }
+
+    /// Keeps a value instead of what is kept.
+    pub fn keep(&self, value: T) {
+        if let Ok(mut kept) = self.0.try_lock() {
+            *kept = Some(value);
+        }
+    }
+}
+
 /// Number of programs that this thread has loaded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Loads {
@@ -97,6 +135,15 @@ pub fn count_lowered() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_is_taken_once_and_not_copied() {
+        let spare = Spare::default();
+        assert_eq!(spare.take(), None);
+        spare.keep(1);
+        spare.keep(2);
+        assert_eq!((spare.clone().take(), spare.take(), spare.take()), (None, Some(2), None));
+    }
 
     #[test]
     fn a_program_is_lowered_once_and_compiled_once_to_each_extent() {

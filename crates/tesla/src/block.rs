@@ -22,6 +22,14 @@ pub trait Executor: Sync {
     /// Gives a new block of a launch with this set-up what the engine keeps there.
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
+    /// A block of a graphics stage that an earlier launch of the program left, prepared for one with this set-up.
+    fn spare(&self, _setup: &Setup) -> Option<Block> {
+        None
+    }
+
+    /// Keeps a block of a graphics stage for a later launch.
+    fn keep(&self, _block: Block) {}
+
     /// Runs a warp for at least one and at most `most` instructions, until it ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;
 

@@ -361,7 +361,8 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
     totals: &mut Totals,
     observer: &mut O,
 ) -> Result<(), GroupTrap<Cause>> {
-    let mut spare = None;
+    let is_graphics = grid.launch.lanes() != 0;
+    let mut spare = if is_graphics { executor.spare(grid.launch.setup()) } else { None };
     for number in blocks {
         // Of lanes that do not run there are results too; of threads there are none.
         if stop::asked() && grid.launch.lanes() == 0 {
@@ -372,6 +373,9 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
             block.run(executor, grid.context(), memory, observer)?;
         }
         totals.retire(grid, block);
+    }
+    if is_graphics {
+        spare.into_iter().for_each(|block| executor.keep(block));
     }
     Ok(())
 }

@@ -8,12 +8,13 @@ mod engines;
 use engines::run;
 use reconverge_isa::Program;
 use reconverge_simt::memory::{Buffer, Memory, Store};
-use reconverge_simt::{Level, Mode, Options, Silent};
+use reconverge_simt::{Engine, Level, Mode, Options, Silent};
 use reconverge_tesla::fast::Fast;
 use reconverge_tesla::grid::Grid;
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{Compute, Fragment, Launch, RunError, Setup, Varying, Vertex};
 use reconverge_tesla::reference::Reference;
+use reconverge_tesla::run::{Loaded, run as run_once};
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::Cause;
 use reconverge_testkit::tesla::{OUT, compute, program};
@@ -273,66 +274,81 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
 }
 
 /// A fragment or vertex program that reads and writes everything that its stage has.
+fn graphics_program(stage: Stage, random: &mut Random) -> String {
+    let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();
+    for _ in 0..3 + random.below(12) {
+        let (d, a) = (random.below(8), random.below(8));
+        let word = 4 * random.below(5);
+        let guard = random.one_of(&["", "(e $c0) ", "(lg $c0) "]);
+        text += &match (stage, random.below(8)) {
+            (Stage::Fragment, 0) => format!("{guard}interp $r{d} v[{word:#x}]\n"),
+            (Stage::Fragment, 1) => format!("{guard}interp $r{d} cent v[{word:#x}]\n"),
+            (Stage::Fragment, 2) => format!("{guard}interp $r{d} v[{word:#x}] $r{a}\n"),
+            (Stage::Fragment, 3) => format!("{guard}interp $r{d} flat v[{word:#x}]\n"),
+            (Stage::Fragment, 4) => {
+                format!("shl $a1 $r{a} 0x2\n{guard}interp $r{d} v[$a1+{word:#x}]\n")
+            }
+            (Stage::Fragment, 5) => format!("{guard}discard\n"),
+            (_, 0..2) => format!("{guard}mov b32 o[{word:#x}] $r{a}\n"),
+            (_, 2) => format!("{guard}add b32 o[{word:#x}] $r{a} $r{d}\n"),
+            (Stage::Vertex, 3) => format!("{guard}mov b32 $r{d} a[{word:#x}]\n"),
+            (Stage::Vertex, 4) => format!("{guard}ld b32 $r{d} a[{word:#x}]\n"),
+            (Stage::Vertex, 5) => format!("{guard}add rn f32 $r{d} a[{word:#x}] $r{a}\n"),
+            (_, 6) => format!("set $c0 # le f32 $r{d} $r{a}\n"),
+            (_, 7) => format!("{guard}add rn f32 $r{d} $r{a} c0[{word:#x}]\n"),
+            _ => format!("{guard}add rn f32 $r{d} $r{d} $r{a}\n"),
+        };
+    }
+    text + "exit nop\n"
+}
+
+/// A launch of such a program.
+fn graphics_launch(stage: Stage, setup: Setup, random: &mut Random) -> Launch {
+    let lanes = 1 + random.below(100) as usize;
+    let specials = [0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0001, 0xffff_ffff, 0x3f80_0000, 0x0080_0000];
+    let values = |random: &mut Random| (0..lanes).map(|_| random.one_of(&specials)).collect::<Vec<u32>>();
+    match stage {
+        Stage::Fragment => {
+            let mut fragment = Fragment::new(setup, lanes);
+            fragment.helpers = random.once_in(2);
+            fragment.covered = (0..lanes).map(|_| !random.once_in(3)).collect();
+            fragment.centroids = (0..lanes / 2).map(|lane| [lane as f32, 0.25]).collect();
+            fragment.kept = random.one_of(&[None, Some(4), Some(0), Some(99)]);
+            let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
+            fragment.varyings.insert(1, Varying::Lanes(values(random)));
+            fragment.varyings.insert(2, plane);
+            if random.once_in(2) {
+                fragment.varyings.insert(3, Varying::Lanes(values(random)));
+            }
+            Launch::Fragment(fragment)
+        }
+        _ => {
+            let mut vertex = Vertex { setup: setup.into(), lanes, inputs: Default::default() };
+            (0..3 + random.below(3) as u16).for_each(|word| {
+                vertex.inputs.insert(word, values(random));
+            });
+            Launch::Vertex(vertex)
+        }
+    }
+}
+
 #[test]
 fn graphics_programs_do_the_same_in_every_way() {
     let (programs, mut random) = Campaign::of_random(400, 0x2545_f491_4f6c_dd1d);
     let (mut ended, mut trapped) = (0u64, 0u64);
     for number in 0..programs {
         let stage = random.one_of(&[Stage::Fragment, Stage::Fragment, Stage::Vertex]);
-        let mut text = "mov b32 $r5 0x4\nset $c0 # l u32 $r1 $r5\n".to_owned();
-        for _ in 0..3 + random.below(12) {
-            let (d, a) = (random.below(8), random.below(8));
-            let word = 4 * random.below(5);
-            let guard = random.one_of(&["", "(e $c0) ", "(lg $c0) "]);
-            text += &match (stage, random.below(8)) {
-                (Stage::Fragment, 0) => format!("{guard}interp $r{d} v[{word:#x}]\n"),
-                (Stage::Fragment, 1) => format!("{guard}interp $r{d} cent v[{word:#x}]\n"),
-                (Stage::Fragment, 2) => format!("{guard}interp $r{d} v[{word:#x}] $r{a}\n"),
-                (Stage::Fragment, 3) => format!("{guard}interp $r{d} flat v[{word:#x}]\n"),
-                (Stage::Fragment, 4) => {
-                    format!("shl $a1 $r{a} 0x2\n{guard}interp $r{d} v[$a1+{word:#x}]\n")
-                }
-                (Stage::Fragment, 5) => format!("{guard}discard\n"),
-                (_, 0..2) => format!("{guard}mov b32 o[{word:#x}] $r{a}\n"),
-                (_, 2) => format!("{guard}add b32 o[{word:#x}] $r{a} $r{d}\n"),
-                (Stage::Vertex, 3) => format!("{guard}mov b32 $r{d} a[{word:#x}]\n"),
-                (Stage::Vertex, 4) => format!("{guard}ld b32 $r{d} a[{word:#x}]\n"),
-                (Stage::Vertex, 5) => format!("{guard}add rn f32 $r{d} a[{word:#x}] $r{a}\n"),
-                (_, 6) => format!("set $c0 # le f32 $r{d} $r{a}\n"),
-                _ => format!("{guard}add rn f32 $r{d} $r{d} $r{a}\n"),
-            };
-        }
-        text += "exit nop\n";
+        let text = graphics_program(stage, &mut random);
         let words = assemble(&text, CHIP, stage).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
         let program = Program { words, ..Program::default() };
         let mut setup = Setup::new(CHIP);
         setup.registers = 8;
         setup.modes.mul_zero_wins = number % 5 == 0;
-        let lanes = 1 + random.below(100) as usize;
-        let specials = [0, 1, 0x8000_0000, 0x7f80_0000, 0x7fc0_0001, 0xffff_ffff, 0x3f80_0000, 0x0080_0000];
-        let values = |random: &mut Random| (0..lanes).map(|_| random.one_of(&specials)).collect::<Vec<u32>>();
-        let launch = match stage {
-            Stage::Fragment => {
-                let mut fragment = Fragment::new(setup, lanes);
-                fragment.helpers = random.once_in(2);
-                fragment.covered = (0..lanes).map(|_| !random.once_in(3)).collect();
-                fragment.centroids = (0..lanes / 2).map(|lane| [lane as f32, 0.25]).collect();
-                fragment.kept = random.one_of(&[None, Some(4), Some(0), Some(99)]);
-                let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
-                fragment.varyings.insert(1, Varying::Lanes(values(&mut random)));
-                fragment.varyings.insert(2, plane);
-                if random.once_in(2) {
-                    fragment.varyings.insert(3, Varying::Lanes(values(&mut random)));
-                }
-                Launch::Fragment(fragment)
-            }
-            _ => {
-                let mut vertex = Vertex { setup: setup.into(), lanes, inputs: Default::default() };
-                (0..3 + random.below(3) as u16).for_each(|word| {
-                    vertex.inputs.insert(word, values(&mut random));
-                });
-                Launch::Vertex(vertex)
-            }
+        let launch = graphics_launch(stage, setup, &mut random);
+        let lanes = match &launch {
+            Launch::Fragment(fragment) => fragment.lanes,
+            Launch::Vertex(vertex) => vertex.lanes,
+            _ => unreachable!(),
         };
         let mode = random.one_of(&[Mode::Strict, Mode::Lenient]);
         match run(launch, &program, &Options { mode, ..Options::default() }) {
@@ -346,6 +362,45 @@ fn graphics_programs_do_the_same_in_every_way() {
     }
     println!("{ended} ended, {trapped} trapped");
     assert!(ended >= programs / 4 && trapped >= programs / 20);
+}
+
+/// A block that has ended is used by the next launch: registers, flags, masks and inputs are those of a new one.
+#[test]
+fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
+    let (programs, mut random) = Campaign::of_random(400, 0x1f83_d9ab_fb41_bd6b);
+    let (mut ended, mut mixed) = (0u64, 0u64);
+    for round in 0..programs {
+        let stage = random.one_of(&[Stage::Fragment, Stage::Fragment, Stage::Vertex]);
+        let text = graphics_program(stage, &mut random);
+        let words = assemble(&text, CHIP, stage).unwrap_or_else(|e| panic!("{text}\n{e:?}")).words();
+        let program = Program { words, ..Program::default() };
+        let mut setup = Setup::new(CHIP);
+        setup.registers = 8;
+        let engine = random.one_of(&[Engine::Fast, Engine::Fast, Engine::Compiled]);
+        let mode = random.one_of(&[Mode::Strict, Mode::Lenient]);
+        let options = Options { engine, mode, ..Options::default() };
+        let first = graphics_launch(stage, setup.clone(), &mut random);
+        let loaded = Loaded::new(&program, &first.environment(), &options).unwrap();
+        let (mut good, mut bad) = (0, 0);
+        for number in 0..8 {
+            let mut setup = setup.clone();
+            let constants: Vec<u8> = (0..20).map(|_| random.next() as u8 & 0xbf).collect();
+            assert!(setup.constants.place(0, 0, &constants));
+            if random.once_in(6) {
+                // Another number of registers: another form of the program.
+                setup.registers = 9;
+            }
+            let launch = graphics_launch(stage, setup, &mut random);
+            let next = loaded.with_setup(launch.environment().setup).unwrap();
+            let found = next.run(launch.clone());
+            assert_eq!(found, run_once(&program, launch, &options), "{text}\nround {round}, launch {number}");
+            if found.is_ok() { good += 1 } else { bad += 1 }
+        }
+        ended += good;
+        mixed += u64::from(good > 0 && bad > 0);
+    }
+    println!("{ended} ended, {mixed} programs ended and trapped");
+    assert!(ended >= 2 * programs && mixed > 0);
 }
 
 #[test]

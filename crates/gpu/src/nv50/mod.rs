@@ -572,7 +572,7 @@ impl chip::SharedParts for Nv50 {
     }
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        self.cache.images.changed();
+        self.cache.images.begin();
         for segment in segments {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));
@@ -590,6 +590,14 @@ impl chip::SharedParts for Nv50 {
             }
         }
         self.fault.take().map_or(Ok(()), Err)
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.cache.images.share(parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        self.cache.images.written(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

@@ -3,6 +3,8 @@
 //! The driver asks for no scale but 1 and -1, so that a texel is the nearest one. Source: Mesa `nv50_surface.c`,
 //! `nv50_transfer.c`, and captured streams.
 
+use std::ops::Range;
+
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Color};
@@ -56,6 +58,30 @@ impl Surface {
     fn bytes(&self) -> usize {
         self.color.format.bytes.into()
     }
+
+    /// The memory from the first element to the last one.
+    fn range(&self) -> Range<usize> {
+        let (x, y) = (self.width.saturating_sub(1), self.height.saturating_sub(1));
+        let last = match self.layout {
+            Layout::Linear { .. } => self.layout.place(x.saturating_mul(self.bytes()), y, 0),
+            Layout::Tiled { mode, .. } => self.layout.bytes(self.z.saturating_add(mode.depth())),
+        };
+        self.start..self.start.saturating_add(last).saturating_add(self.bytes())
+    }
+
+    /// Returns which of `count` elements of a row, from `x` on, are inside of the surface.
+    fn inside(&self, x: i64, y: i64, count: i64) -> Range<i64> {
+        if usize::try_from(y).is_ok_and(|y| y < self.height) {
+            let width = i64::try_from(self.width).unwrap_or(i64::MAX);
+            return (-x).max(0)..count.min(width.saturating_sub(x));
+        }
+        0..0
+    }
+
+    /// Returns the place of an element that is inside, and the number of contiguous bytes from there on.
+    fn run(&self, x: i64, y: i64) -> Option<(usize, usize)> {
+        Some((self.place(x, y)?, self.layout.run(x as usize * self.bytes())))
+    }
 }
 
 /// Begins an upload of what SIFC_DATA brings.
@@ -90,19 +116,33 @@ pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, me
     }
     let (bytes, row) = (target.bytes(), row_bytes(state));
     let (x0, y0) = (state.nth(m::SIFC_WIDTH, 7), state.nth(m::SIFC_WIDTH, 9));
+    let (x0, y0) = (i64::from(x0 as i32), i64::from(y0 as i32));
     for y in 0..state.nth(m::SIFC_WIDTH, 1) as usize {
         let from = &upload.bytes[y * row.next_multiple_of(4)..][..row];
-        for (x, element) in from.chunks_exact(bytes).enumerate() {
-            let place = target.place(i64::from(x0 as i32) + x as i64, i64::from(y0 as i32) + y as i64);
-            if let Some(place) = place {
-                memory.write(place, element);
+        let y = y0 + y as i64;
+        let Range { start: mut x, end } = target.inside(x0, y, (row / bytes) as i64);
+        while x < end {
+            let Some((place, run)) = target.run(x0 + x, y) else { break };
+            let elements = (run / bytes).clamp(1, (end - x) as usize);
+            let run = &from[x as usize * bytes..][..elements * bytes];
+            if !memory.write(place, run) {
+                // As far as memory goes.
+                for (number, element) in run.chunks_exact(bytes).enumerate() {
+                    memory.write(place.saturating_add(number * bytes), element);
+                }
             }
+            x += elements as i64;
         }
     }
 }
 
 /// Blits as the methods say.
 pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
+    blit_as(state, unknown, memory, true);
+}
+
+/// Implements [`blit`]. It copies rows if it can and `rows` allows it, otherwise pixels.
+fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
     let (Some(target), Some(source)) = (target, source) else { return };
@@ -116,10 +156,27 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
     let clip: [i64; 4] = std::array::from_fn(|at| i64::from(state.nth(m::CLIP_X, at)));
     let operation = Operation::new(state, unknown);
     let same = source.number == target.number;
+    let inside = |at: i64, first: i64, size: i64| at >= first && at < first + size;
+    const ONE: i64 = 1 << 32;
+    // Elements of surfaces in one place are read after others are written.
+    let (one, other) = (source.range(), target.range());
+    let apart = one.end <= other.start || other.end <= one.start;
+    let there = one.end.max(other.end) <= memory.len();
+    let plain = same && du == ONE && matches!(operation, Operation::Copy);
+    let by_rows = rows && plain && apart && there;
     for y in 0..height {
+        if by_rows {
+            let mut within = 0..width;
+            if clips {
+                let end = if inside(y0 + y, clip[1], clip[3]) { clip[0] + clip[2] - x0 } else { 0 };
+                within = (clip[0] - x0).max(0)..width.min(end);
+            }
+            let from = (u0 >> 32, v0.wrapping_add(dv.wrapping_mul(y)) >> 32);
+            copy_row(&source, &target, from, (x0, y0 + y), within, memory);
+            continue;
+        }
         for x in 0..width {
             let (to_x, to_y) = (x0 + x, y0 + y);
-            let inside = |at: i64, first: i64, size: i64| at >= first && at < first + size;
             if clips && !(inside(to_x, clip[0], clip[2]) && inside(to_y, clip[1], clip[3])) {
                 continue;
             }
@@ -144,6 +201,27 @@ pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
             let new = operation.merge(bits, u128::from_le_bytes(old));
             memory.write(to, &new.to_le_bytes()[..count]);
         }
+    }
+}
+
+/// Copies the elements of a row with these numbers, as far as both surfaces have them.
+fn copy_row(
+    source: &Surface,
+    target: &Surface,
+    (from_x, from_y): (i64, i64),
+    (to_x, to_y): (i64, i64),
+    within: Range<i64>,
+    memory: Vram<'_>,
+) {
+    let [one, other] = [source.inside(from_x, from_y, within.end), target.inside(to_x, to_y, within.end)];
+    let (mut x, end) = (within.start.max(one.start).max(other.start), one.end.min(other.end));
+    let bytes = target.bytes();
+    while x < end {
+        let runs = (source.run(from_x + x, from_y), target.run(to_x + x, to_y));
+        let (Some((from, one)), Some((to, other))) = runs else { return };
+        let count = (one.min(other) / bytes).clamp(1, (end - x) as usize);
+        memory.copy_within(from..from.saturating_add(count * bytes), to);
+        x += count as i64;
     }
 }
 
@@ -211,5 +289,131 @@ impl Operation {
             }
         }
         target.color.format.write(stored, 0xf).0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::random::Random;
+
+    use super::super::methods::Object;
+    use super::*;
+
+    /// Bytes of memory.
+    const MEMORY: usize = 1 << 17;
+
+    /// The numbers of all formats.
+    fn formats() -> Vec<u32> {
+        (0..=0xff).filter(|number| format::color(*number).is_some()).collect()
+    }
+
+    /// Sets the methods of a surface.
+    fn surface(state: &mut State, base: u32, number: u32, random: &mut Random, start: u32) {
+        let linear = random.once_in(2);
+        let bytes = u32::from(format::color(number).unwrap().format.bytes);
+        let (width, height) = (1 + random.below(50), 1 + random.below(40));
+        // Some begin between two elements, and the rows of some overlap.
+        let pitch = (bytes * (width + random.below(4))).saturating_sub(random.one_of(&[0, 0, 0, 1, 9]));
+        let start = start + random.one_of(&[0, 0, 1, 6, 64]);
+        let mode = random.below(3) << 4 | u32::from(random.once_in(3)) << 8;
+        let words = [number, linear.into(), mode, 1, random.below(2), pitch, width, height, 0, start];
+        words.iter().zip((base..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+    }
+
+    fn set(state: &mut State, first: u32, words: &[u32]) {
+        words.iter().zip((first..).step_by(4)).for_each(|(word, at)| state.set(at, *word));
+    }
+
+    fn any_bytes(random: &mut Random) -> Vec<u8> {
+        (0..MEMORY).map(|_| random.next() as u8).collect()
+    }
+
+    #[test]
+    fn rows_that_are_copied_are_those_that_are_copied_pixel_by_pixel() {
+        let (mut random, formats) = (Random::new(41), formats());
+        let mut changed = 0;
+        for round in 0..3_000 {
+            let mut state = State::new(Object::TwoD);
+            let number = formats[round % formats.len()];
+            let other = if random.once_in(8) { random.one_of(&formats) } else { number };
+            surface(&mut state, m::SRC_FORMAT, other, &mut random, 0);
+            // Some targets overlap the source, and some extend past the end of memory.
+            let start = random.one_of(&[0, 256, 4096, 1, 1, 1, 1, 1, 1, MEMORY as u32 - 999]);
+            let start = if start == 1 { MEMORY as u32 / 2 } else { start };
+            surface(&mut state, m::DST_FORMAT, number, &mut random, start);
+            let operation = random.one_of(&[3, 3, 3, 3, 3, 3, 4, 5]);
+            state.set(m::OPERATION, operation);
+            state.set(m::ROP, 0xca);
+            state.set(m::PATTERN_COLOR_FORMAT + 12, random.next());
+            state.set(m::BETA4, random.next());
+            let at = |random: &mut Random| random.below(20).wrapping_sub(5);
+            let scale = if random.once_in(6) { 2 } else { 1 };
+            let turned = if random.once_in(3) { u32::MAX } else { 1 };
+            let [x, y, u, v] = [(); 4].map(|()| at(&mut random));
+            let [width, height] = [(); 2].map(|()| random.below(50));
+            // Half of a texel is left over.
+            let half = if random.once_in(2) { 1 << 31 } else { 0 };
+            let words = [x, y, width, height, 0, scale, 0, turned, half, u, half, v];
+            set(&mut state, m::BLIT_DST_X, &words);
+            let clip = [random.below(20), random.below(20), random.below(40), random.below(40)];
+            let clip = [clip[0], clip[1], clip[2], clip[3], u32::from(random.once_in(2))];
+            set(&mut state, m::CLIP_X, &clip);
+            let memory = any_bytes(&mut random);
+            let with = |rows: bool| {
+                let (mut memory, mut unknown) = (memory.clone(), Unknown::default());
+                blit_as(&state, &mut unknown, Vram::new(&mut memory), rows);
+                memory
+            };
+            let by_rows = with(true);
+            assert!(by_rows == with(false), "{round}: {number:#x} {operation} {words:?} {clip:?}");
+            changed += usize::from(by_rows != memory);
+        }
+        assert!(changed > 800, "{changed}");
+    }
+
+    /// [`data`] of all words of an upload, element by element.
+    fn upload_by_elements(state: &State, words: &[u32], memory: Vram<'_>) {
+        let mut unknown = Unknown::default();
+        let target =
+            Surface::new(state, &mut unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize).unwrap();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let row = row_bytes(state);
+        let [x0, y0] = [7, 9].map(|number| i64::from(state.nth(m::SIFC_WIDTH, number) as i32));
+        for (y, from) in bytes.chunks(row.next_multiple_of(4)).enumerate() {
+            for (x, element) in from[..row].chunks(target.bytes()).enumerate() {
+                if let Some(place) = target.place(x0 + x as i64, y0 + y as i64) {
+                    memory.write(place, element);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_are_uploaded_are_those_that_are_uploaded_element_by_element() {
+        let (mut random, formats) = (Random::new(42), formats());
+        let mut changed = 0;
+        for round in 0..1_500 {
+            let mut state = State::new(Object::TwoD);
+            let number = formats[round % formats.len()];
+            let start = random.one_of(&[0, 256, MEMORY as u32 - 999]);
+            surface(&mut state, m::DST_FORMAT, number, &mut random, start);
+            set(&mut state, m::SIFC_BITMAP_ENABLE, &[0, number]);
+            let [width, height] = [(); 2].map(|()| 1 + random.below(40));
+            let [x, y] = [(); 2].map(|()| random.below(20).wrapping_sub(5));
+            set(&mut state, m::SIFC_WIDTH, &[width, height, 0, 1, 0, 1, 0, x, 0, y]);
+            let count = row_bytes(&state).div_ceil(4) * height as usize;
+            let words: Vec<u32> = (0..count).map(|_| random.next()).collect();
+            let memory = any_bytes(&mut random);
+            let (mut found, mut expected, mut unknown) = (memory.clone(), memory.clone(), Unknown::default());
+            let mut upload = Upload::default();
+            begin(&state, &mut upload);
+            for word in &words {
+                data(&state, &mut unknown, &mut upload, Vram::new(&mut found), *word);
+            }
+            upload_by_elements(&state, &words, Vram::new(&mut expected));
+            assert!(found == expected, "{round}: {number:#x} {width} {height} {x} {y}");
+            changed += usize::from(found != memory);
+        }
+        assert!(changed > 700, "{changed}");
     }
 }

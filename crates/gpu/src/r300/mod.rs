@@ -329,11 +329,19 @@ impl chip::SharedParts for R300 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         pm4::check(memory, submission)?;
         self.waiting = None;
-        self.images.changed();
+        self.images.begin();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }
         Ok(())
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.images.share(parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        self.images.written(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

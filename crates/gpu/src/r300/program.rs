@@ -27,6 +27,10 @@ use crate::observe::{ChipProgram, Machine, Rows};
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
+/// VAP_PVS_CONST_CNTL among the registers of a program, and its PVS_CONST_BASE_OFFSET.
+const CONST_CNTL: usize = 2;
+const CONST_BASE: u32 = 0xff;
+
 /// The vertex program with its constants; it runs on any number of vertices.
 pub(super) struct VertexProgram {
     chip: Chip,
@@ -50,7 +54,13 @@ impl VertexProgram {
         options: Options,
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
-        let (slots, registers) = program(state);
+        let (slots, mut registers) = program(state);
+        // The driver stores the constants of each draw after those of the draw before. Only an observer sees their position.
+        let mut base = 0;
+        if !watch.is_on() {
+            base = (registers[CONST_CNTL] & CONST_BASE) as usize;
+            registers[CONST_CNTL] &= !CONST_BASE;
+        }
         let mut programs = take(&mut state.vertex_programs);
         let words = state.pvs_words(slots);
         let words: Cow<'_, [u32]> = match watch.is_on() {
@@ -68,15 +78,10 @@ impl VertexProgram {
         let found = programs.get(alike, load).map(|(key, loaded)| (key.clone(), loaded.clone()));
         state.vertex_programs = programs;
         let (key, loaded) = found.map_err(fault)?;
-        let setup = loaded.setup();
-        let (base, most) = (usize::from(setup.constant_base), usize::from(setup.constant_max));
-        let numbers = match watch.is_on() {
-            false => base..(base + most + 1).min(base + CONSTANTS),
-            // An observer gets everything.
-            true => 0..CONSTANTS,
-        };
-        let numbers = numbers.map(|number| number % CONSTANTS);
-        let constants = numbers.map(|at| (at as u8, state.pvs(PVS_CONSTANTS + at))).collect();
+        // An observer gets everything.
+        let most = if watch.is_on() { u8::MAX } else { loaded.setup().constant_max };
+        let value = |number: u8| state.pvs(PVS_CONSTANTS + (base + usize::from(number)) % CONSTANTS);
+        let constants = (0..=most).map(|number| (number, value(number))).collect();
         let loaded = loaded.with_environment(&Environment { constants }.into());
         Ok(VertexProgram { chip, key, loaded, options })
     }

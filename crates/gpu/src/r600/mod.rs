@@ -538,11 +538,19 @@ fn store(memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
 impl chip::SharedParts for R600 {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
         pm4::check(memory, submission)?;
-        self.state.images.changed();
+        self.state.images.begin();
         for packet in packet::read(submission)? {
             self.execute(memory, &packet)?;
         }
         Ok(())
+    }
+
+    fn share(&mut self, parts: Option<&[Range<usize>]>) {
+        self.state.images.share(parts);
+    }
+
+    fn replaced(&mut self, part: &Range<usize>) {
+        self.state.images.written(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

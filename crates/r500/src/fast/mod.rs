@@ -33,8 +33,9 @@ mod run;
 use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
+use reconverge_simt::loaded::Spare;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Engine, Level, Options};
+use reconverge_simt::{Engine, Level, Mask, Options};
 
 use crate::group::{Group, OUTPUTS, WIDEST, output_row};
 use crate::launch::Launch;
@@ -49,6 +50,8 @@ pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
     compiled: Option<Arc<Compiled>>,
+    /// A group that has ended, without textures.
+    spare: Spare<Group>,
 }
 
 impl Fast {
@@ -92,6 +95,7 @@ impl Fast {
             lowered: Arc::new(lower::lower(setup, launch, options.mode, bound, level, singly)),
             level,
             compiled: None,
+            spare: Spare::default(),
         }
     }
 
@@ -108,6 +112,35 @@ impl Fast {
     /// Gives a group the room that its operations use.
     pub(crate) fn prepare(&self, group: &mut Group) {
         group.rows.add_room(&self.lowered.room);
+        self.set_uniforms(group);
+    }
+
+    /// A group of no lanes that was prepared: one that an earlier launch of the program left, or a new one.
+    fn group(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Group {
+        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
+        match self.spare.take() {
+            Some(mut group) => {
+                none.begin(&mut group);
+                self.set_uniforms(&mut group);
+                group
+            }
+            None => {
+                let mut group = none.group(setup, options, 0, Mask::NONE);
+                self.prepare(&mut group);
+                group
+            }
+        }
+    }
+
+    /// Keeps a group that has ended for a later launch.
+    fn keep(&self, mut group: Group) {
+        // Textures may be large.
+        group.textures.fill(None);
+        self.spare.keep(group);
+    }
+
+    /// Fills the rows of what is made of float constants.
+    fn set_uniforms(&self, group: &mut Group) {
         let Group { rows, constants, .. } = group;
         for (uniform, place) in &self.lowered.uniforms {
             rows.with_room_mut()[place.number()] = Row([uniform.bits(constants); WIDEST]);

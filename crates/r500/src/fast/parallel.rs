@@ -28,9 +28,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
-        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
-        let mut group = none.group(setup, options, 0, Mask::NONE);
-        fast.prepare(&mut group);
+        let group = fast.group(setup, launch, options);
         Worker { fast, launch, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
     }
 
@@ -56,7 +54,9 @@ impl<'a> Worker<'a> {
     /// Counts of all groups so far.
     fn finish(mut self) -> Totals {
         self.fast.settle(&mut self.group, &mut self.runs);
-        Totals { report: self.group.report(), ..self.totals }
+        let report = self.group.report();
+        self.fast.keep(self.group);
+        Totals { report, ..self.totals }
     }
 }
 

@@ -177,10 +177,7 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
-        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
-        let group =
-            Group::new(setup, none.constants_of(setup), none.lanes(0), options.mode, options.watchdog);
-        Worker { fast, launch, group }
+        Worker { fast, launch, group: fast.group(setup, launch, options) }
     }
 
     /// Runs the vertices from `start` to `end`; the outcome's first is vertex `base`.
@@ -201,6 +198,7 @@ impl<'a> Worker<'a> {
     /// Adds what was executed in all groups.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
+        self.fast.keep(self.group, self.launch);
     }
 }
 

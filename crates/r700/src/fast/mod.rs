@@ -40,12 +40,14 @@ use std::mem::take;
 use std::sync::Arc;
 
 use reconverge_simt::compiling::Extent;
+use reconverge_simt::loaded::Spare;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{GroupTrap, Level, Observer, Step, Trap};
 
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::{CfOp, Code, FetchOp};
+use crate::launch::{Environment, Launch};
 use crate::memory::Simd;
 use crate::outcome::Outcome;
 use crate::wave::{Origin, PREVIOUS, Wave};
@@ -62,6 +64,10 @@ pub(crate) struct Fast {
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
+    /// A wavefront that has ended, at a launch without lanes.
+    spare: Spare<Wave>,
+    /// That launch.
+    idle: Arc<Launch>,
 }
 
 impl Fast {
@@ -69,7 +75,9 @@ impl Fast {
         let Origin { code, fetch_code, launch, options } = origin;
         let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
-        Fast { lowered, level: options.level(), data_share, compiled: None }
+        let Environment { chip, stage, .. } = *launch.environment;
+        let (spare, idle) = (Spare::default(), Launch::new(chip, stage, 0).into());
+        Fast { lowered, level: options.level(), data_share, compiled: None, spare, idle }
     }
 
     /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
@@ -84,9 +92,22 @@ impl Fast {
 
     /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.
     fn wave(&self, origin: &Origin, place: usize) -> Wave {
-        let mut wave = origin.wave(place, &self.lowered.room);
+        let mut wave = match self.spare.take() {
+            Some(mut wave) => {
+                wave.begin(origin, place);
+                wave
+            }
+            None => origin.wave(place, &self.lowered.room),
+        };
         self.set_uniforms(&mut wave);
         wave
+    }
+
+    /// Keeps a wavefront that has ended for a later launch.
+    fn keep(&self, mut wave: Wave) {
+        // The inputs of the launch may be large.
+        wave.launch = self.idle.clone();
+        self.spare.keep(wave);
     }
 
     /// Gives a wavefront the rows that operations need, in place of those it has.
@@ -171,8 +192,10 @@ fn in_order<O: Observer>(
     let mut runner = Runner::new(fast, &origin.launch.environment);
     let mut wave = fast.wave(origin, 0);
     wave.set_simd(take(simd));
-    for place in places {
-        wave.restart(*place);
+    for (number, place) in places.iter().enumerate() {
+        if number > 0 || *place != 0 {
+            wave.restart(*place);
+        }
         if O::ENABLED {
             observer.group(place / origin.width());
         }
@@ -180,5 +203,6 @@ fn in_order<O: Observer>(
         wave.add_to(outcome, lanes);
     }
     *simd = take(&mut wave.simd);
-    Ok(runner.counts().clone())
+    fast.keep(wave);
+    Ok(runner.into_counts())
 }

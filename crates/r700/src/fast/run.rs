@@ -96,6 +96,10 @@ impl<'a> Runner<'a> {
         &self.counts
     }
 
+    pub(super) fn into_counts(self) -> Counts {
+        self.counts
+    }
+
     pub(super) fn lowered(&self) -> &'a Lowered {
         self.lowered
     }

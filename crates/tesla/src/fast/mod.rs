@@ -42,7 +42,9 @@ use std::sync::Arc;
 
 use reconverge_simt::Level;
 use reconverge_simt::compiling::Extent;
+use reconverge_simt::loaded::Spare;
 
+use crate::block::Block;
 use crate::grid::Grid;
 use compiled::Runner;
 use lower::Lowered;
@@ -53,6 +55,8 @@ pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
     compiled: Option<Arc<compiled::Compiled>>,
+    /// A block of a graphics stage that has ended.
+    spare: Spare<Block>,
 }
 
 impl Fast {
@@ -80,6 +84,7 @@ impl Fast {
             )),
             level,
             compiled: None,
+            spare: Spare::default(),
         }
     }
 

@@ -40,13 +40,19 @@ use crate::trap::Cause;
 
 impl Executor for Fast {
     fn prepare(&self, block: &mut block::Block, setup: &Setup) {
-        let Lowered { room, uniforms, .. } = &*self.lowered;
-        block.warps.iter_mut().for_each(|warp| warp.add_room(room));
-        for (uniform, place) in uniforms {
-            let row = Row([uniform.word(&setup.constants); WARP]);
-            block.warps.iter_mut().for_each(|warp| warp.file_mut().with_room_mut()[place.number()] = row);
-        }
+        block.warps.iter_mut().for_each(|warp| warp.add_room(&self.lowered.room));
+        self.set_uniforms(block, setup);
         block.common.runs = vec![0; self.lowered.blocks.len()];
+    }
+
+    fn spare(&self, setup: &Setup) -> Option<block::Block> {
+        let mut block = self.spare.take()?;
+        self.set_uniforms(&mut block, setup);
+        Some(block)
+    }
+
+    fn keep(&self, block: block::Block) {
+        self.spare.keep(block);
     }
 
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran {
@@ -61,6 +67,16 @@ impl Executor for Fast {
                 common.issued[*place] += *runs;
             }
             *runs = 0;
+        }
+    }
+}
+
+impl Fast {
+    /// Fills the rows of constants in c[].
+    fn set_uniforms(&self, block: &mut block::Block, setup: &Setup) {
+        for (uniform, place) in &self.lowered.uniforms {
+            let row = Row([uniform.word(&setup.constants); WARP]);
+            block.warps.iter_mut().for_each(|warp| warp.file_mut().with_room_mut()[place.number()] = row);
         }
     }
 }

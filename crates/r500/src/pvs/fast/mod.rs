@@ -15,13 +15,17 @@ pub(crate) mod lockstep;
 mod lower;
 mod rows;
 
-use reconverge_simt::loaded::count_lowered;
+use std::sync::Arc;
+
+use reconverge_simt::loaded::{Spare, count_lowered};
+use reconverge_simt::registers::Row;
 use reconverge_simt::{Event, FlowView, Level, Mask, Observer, Options, Trap};
 
 use super::cause::Cause;
 use super::flow::Flow;
-use super::group::Group;
+use super::group::{Group, INPUT};
 use super::inst::OUTPUTS;
+use super::launch::Launch;
 use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
@@ -34,13 +38,16 @@ pub struct Fast {
     /// Rows that the program may write.
     written: Vec<usize>,
     level: Level,
+    /// A group that has ended, whose input registers are zeros.
+    spare: Spare<Group>,
 }
 
 impl Fast {
     /// Lowers a program.
     pub fn new(setup: &Setup, options: &Options) -> Fast {
         count_lowered();
-        let mut fast = Fast { slots: Vec::new(), written: lower::written(setup), level: options.level() };
+        let (written, level) = (lower::written(setup), options.level());
+        let mut fast = Fast { slots: Vec::new(), written, level, spare: Spare::default() };
         for (slot, loaded) in setup.slots() {
             fast.slots.resize(usize::from(slot), None);
             fast.slots.push(loaded.inst.as_ref().ok().and_then(|inst| Plain::new(inst, setup)));
@@ -51,6 +58,28 @@ impl Fast {
     /// Slots whose instruction the reference interpreter executes.
     pub fn by_reference(&self) -> impl Iterator<Item = usize> {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
+    }
+
+    /// A group of no vertices: one that an earlier launch of the program left, or a new one.
+    pub(crate) fn group(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Group {
+        let constants = launch.constants_of(setup);
+        match self.spare.take() {
+            Some(mut group) => {
+                group.constants = constants;
+                group.issued.fill(0);
+                group
+            }
+            None => Group::new(setup, constants, Mask::NONE, options.mode, options.watchdog),
+        }
+    }
+
+    /// Keeps a group that has ended for a later launch.
+    pub(crate) fn keep(&self, mut group: Group, launch: &Launch) {
+        for input in &launch.inputs {
+            let start = INPUT.start + usize::from(input.register) * 4;
+            group.rows.rows_mut()[start..start + 4].fill(Row::ZERO);
+        }
+        self.spare.keep(group);
     }
 
     /// Makes a group one of other vertices at the start of the program; counts by slot stay.

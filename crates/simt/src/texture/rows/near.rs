@@ -9,7 +9,7 @@ pub(super) struct Near<E: Eight> {
     /// The lanes that are too far away.
     pub(super) far: u32,
     places: [E::Ints; 4],
-    /// Where the border is, by axis and side.
+    /// Lanes whose texel is outside of the image, by axis and side.
     outside: [[E::Ints; 2]; 2],
     /// The weights of the texels above, by axis.
     pub(super) weights: [E::Floats; 2],

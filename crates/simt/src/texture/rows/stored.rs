@@ -20,7 +20,7 @@ pub(super) trait Stored<const C: usize> {
         [self.read(wide, places[0]), self.read(wide, places[1])]
     }
 
-    /// [`Stored::read_two`] at four places, of which the second two are mostly a row after the first two.
+    /// [`Stored::read_two`] at four places. The second two are mostly a row after the first two.
     #[inline(always)]
     fn read_four<E: Eight>(&self, wide: E, [a, b, c, d]: [E::Ints; 4]) -> [[E::Ints; C]; 4] {
         let ([a, b], [c, d]) = (self.read_two(wide, [a, b]), self.read_two(wide, [c, d]));

@@ -1,0 +1,135 @@
+//! The mappings of buffers that the program has. [`Memory`](crate::memory::Memory) uses the pages of a buffer again if there is
+//! none.
+//!
+//! `munmap` takes mappings off the list without a lock: a program calls it anywhere. A mapping that ends in another way
+//! stays on the list, and so does one of which the program unmaps a part. The program then keeps the pages of its buffer.
+//!
+//! `mremap` moves a mapping or duplicates it. After such a call, and after a `munmap` that fails, the list is incomplete, and
+//! every buffer counts as mapped.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Most mappings on the list. Beyond that, every buffer counts as mapped.
+const MOST: usize = 1024;
+
+/// A mapping; free if its address is 0.
+struct Mapping {
+    address: AtomicUsize,
+    length: AtomicUsize,
+    /// The file that is mapped, by its number.
+    file: AtomicU64,
+}
+
+static MAPPINGS: [Mapping; MOST] = [const {
+    Mapping { address: AtomicUsize::new(0), length: AtomicUsize::new(0), file: AtomicU64::new(0) }
+}; MOST];
+
+/// Number of elements of the list that were in use at some time.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the program may have mappings that are not on the list.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Forks of the program. A child has all mappings of its parent.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+fn used() -> &'static [Mapping] {
+    &MAPPINGS[..USED.load(Ordering::Acquire).min(MOST)]
+}
+
+/// Adds a mapping of a file. Calls are one after another.
+pub(crate) fn add(address: usize, length: usize, file: u64) {
+    let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
+    let Some(place) = free else {
+        lose();
+        return;
+    };
+    let mapping = &MAPPINGS[place];
+    mapping.length.store(length, Ordering::Relaxed);
+    mapping.file.store(file, Ordering::Relaxed);
+    mapping.address.store(address, Ordering::Release);
+    USED.fetch_max(place + 1, Ordering::Release);
+}
+
+/// Notes that the program may have mappings that are not on the list.
+pub(crate) fn lose() {
+    INCOMPLETE.store(true, Ordering::Relaxed);
+}
+
+/// Returns whether a mapping is within a range of addresses, or a part of one.
+pub(crate) fn touches(address: usize, length: usize) -> bool {
+    let end = address.saturating_add(length.max(1));
+    used().iter().any(|mapping| {
+        let known = mapping.address.load(Ordering::Acquire);
+        known != 0 && known < end && address < known.saturating_add(mapping.length.load(Ordering::Relaxed))
+    })
+}
+
+/// Removes the mappings inside of a range of addresses, which the program is about to unmap. Returns whether there are any.
+pub(crate) fn remove(address: usize, length: usize) -> bool {
+    let end = address.saturating_add(length);
+    let mut removed = false;
+    for mapping in used() {
+        let known = mapping.address.load(Ordering::Acquire);
+        let inside = known >= address && known.saturating_add(mapping.length.load(Ordering::Relaxed)) <= end;
+        if known != 0 && inside {
+            // Another thread may have removed it.
+            let free = mapping.address.compare_exchange(known, 0, Ordering::AcqRel, Ordering::Relaxed);
+            removed |= free.is_ok();
+        }
+    }
+    removed
+}
+
+/// Returns whether the program may have a mapping of a file.
+pub(crate) fn has(file: u64) -> bool {
+    let is_of_file = |mapping: &Mapping| {
+        mapping.address.load(Ordering::Acquire) != 0 && mapping.file.load(Ordering::Relaxed) == file
+    };
+    INCOMPLETE.load(Ordering::Relaxed) || used().iter().any(is_of_file)
+}
+
+/// Returns a number that changes with each fork, and when a copy of the process by `clone` uses the node.
+pub(crate) fn forks() -> u32 {
+    FORKS.load(Ordering::Relaxed).wrapping_add(copies().unwrap_or(0))
+}
+
+/// Counts a fork of the program, before it happens.
+pub(crate) fn count_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Number of copies of the process that have used the node. All of them share this word.
+static COPIES: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
+
+/// Creates the word that copies of the process will share.
+pub(crate) fn begin() {
+    COPIES.store(shared_page(), Ordering::Release);
+}
+
+/// Returns how many copies of the process have used the node, if that is known.
+pub(crate) fn copies() -> Option<u32> {
+    // SAFETY: null or the start of a page that is never unmapped.
+    let copies = unsafe { COPIES.load(Ordering::Acquire).as_ref() };
+    copies.map(|copies| copies.load(Ordering::Relaxed))
+}
+
+/// Notes that this process is a copy that uses the node.
+pub(crate) fn note_copy() {
+    // SAFETY: as above.
+    if let Some(copies) = unsafe { COPIES.load(Ordering::Acquire).as_ref() } {
+        copies.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A page of zeros that all copies of the process share.
+fn shared_page() -> *mut AtomicU32 {
+    const BYTES: usize = 4096;
+    // SAFETY: the kernel chooses the address of a new page.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);
+        if page == libc::MAP_FAILED { null_mut() } else { page.cast() }
+    }
+}
