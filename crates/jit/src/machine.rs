@@ -7,6 +7,7 @@ use std::fmt::Debug;
 
 use crate::called::{Callee, convention};
 use crate::level::Level;
+use crate::region::FLUSH_OPERANDS;
 use crate::state::State;
 
 /// The parts of a compiled engine that differ between machines.
@@ -24,8 +25,8 @@ pub trait Machine: Debug + Sized + 'static {
 
     /// The highest level whose code is faster.
     const LEVEL: Level;
-    /// The floating point modes of the code.
-    const MODE: u32;
+    /// The floating point modes of the code. Operations flush denormal operands where a machine says nothing else.
+    const MODE: u32 = FLUSH_OPERANDS;
     /// Whether branches reconverge at a join, which takes one instruction.
     const JOINS: bool = false;
     /// Whether listings of the machine show addresses in hexadecimal.

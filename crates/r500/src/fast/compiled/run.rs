@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, Machine, Passed, Ran, State};
+use reconverge_jit::{Arrival, Ended, Machine, Passed, Ran, State};
 use reconverge_simt::{Level, Mask};
 
 use super::{After, Compiled, Own};
@@ -28,6 +28,9 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lane_instructions: &'a mut u64,
 }
 
+/// The data that a call uses: the program, the level of its handlers, and the lanes.
+type Context<'a, 'w> = (&'a Lowered, Level, &'a mut Lanes<'w>);
+
 /// Position of the group after a region.
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
@@ -43,25 +46,20 @@ pub(in crate::fast) enum Exit {
 pub(in crate::fast) struct R500;
 
 impl Machine for R500 {
+    /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
+    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
+
     /// A block.
     type At = u32;
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = (&'a Lowered, Level, &'a mut Lanes<'w>)
+        = Context<'a, 'w>
     where
         'w: 'a;
 
-    /// Two vectors of sixteen lanes hide less latency than four of eight: newton gains 7 %, mandel loses 7 % (an AMD EPYC).
-    const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx2;
-    const MODE: u32 = FLUSH_OPERANDS;
-
-    fn call(
-        call: &Range<u32>,
-        active: u64,
-        _: &mut State,
-        (lowered, level, lanes): &mut (&Lowered, Level, &mut Lanes<'_>),
-    ) -> bool {
+    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Context<'_, '_>) -> bool {
+        let (lowered, level, lanes) = context;
         if lanes.set(Set::ACTIVE).0 != active {
             choose(*level, lanes, Set::ACTIVE, Mask(active));
         }

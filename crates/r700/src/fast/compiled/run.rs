@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use reconverge_jit::{Arrival, Ended, FLUSH_OPERANDS, MASK, Machine, Passed, Ran, State};
+use reconverge_jit::{Arrival, Ended, MASK, Machine, Passed, Ran, State};
 use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Level, Mask};
@@ -30,6 +30,9 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) budget: u64,
 }
 
+/// The data that a call uses: the program, the level of its handlers, and the lanes.
+type Context<'a, 'w> = (&'a Lowered, Level, &'a mut Lanes<'w>);
+
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
@@ -39,19 +42,14 @@ impl Machine for R700 {
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = (&'a Lowered, Level, &'a mut Lanes<'w>)
+        = Context<'a, 'w>
     where
         'w: 'a;
 
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
-    const MODE: u32 = FLUSH_OPERANDS;
 
-    fn call(
-        call: &Range<u32>,
-        active: u64,
-        _: &mut State,
-        (lowered, level, lanes): &mut (&Lowered, Level, &mut Lanes<'_>),
-    ) -> bool {
+    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Context<'_, '_>) -> bool {
+        let (lowered, level, lanes) = context;
         let operations = &lowered.operations[call.start as usize..call.end as usize];
         level.run(Execute { lanes, operations, active });
         true
