@@ -29,107 +29,49 @@ struct DrawLoad {
     about: &'static str,
     /// The unit of work, and how many a frame has.
     unit: (&'static str, u32),
-    /// Samples of the target; 0 for a target without multisampling.
-    samples: i32,
     /// Creates what the frame needs, and returns the function that draws it.
     start: fn(&Scene) -> Result<DrawFrame<'_>, String>,
+}
+
+const fn load(
+    name: &'static str,
+    about: &'static str,
+    unit: &'static str,
+    count: u32,
+    start: fn(&Scene) -> Result<DrawFrame<'_>, String>,
+) -> DrawLoad {
+    DrawLoad { name, about, unit: (unit, count), start }
 }
 
 /// A function that draws a frame.
 type DrawFrame<'a> = Box<dyn Fn() + 'a>;
 
 const LOADS: [DrawLoad; 13] = [
-    DrawLoad {
-        name: "clear",
-        about: "20 clears of colour and depth, with a draw of 144 pixels after each",
-        unit: ("pixel", 20 * PIXELS),
-        samples: 0,
-        start: clear,
-    },
-    DrawLoad {
-        name: "solid",
-        about: "20 full-screen quads of one colour",
-        unit: ("pixel", 20 * PIXELS),
-        samples: 0,
-        start: solid,
-    },
-    DrawLoad {
-        name: "fill",
-        about: "20 full-screen quads with a colour ramp",
-        unit: ("pixel", 20 * PIXELS),
-        samples: 0,
-        start: fill,
-    },
-    DrawLoad {
-        name: "blend",
-        about: "the same, blended",
-        unit: ("pixel", 20 * PIXELS),
-        samples: 0,
-        start: blend,
-    },
-    DrawLoad {
-        name: "depth",
-        about: "the same with a depth test that every second quad passes",
-        unit: ("pixel", 20 * PIXELS),
-        samples: 0,
-        start: depth,
-    },
-    DrawLoad {
-        name: "texture",
-        about: "10 quads with a bilinear read of 512x512 texels",
-        unit: ("pixel", 10 * PIXELS),
-        samples: 0,
-        start: bilinear,
-    },
-    DrawLoad {
-        name: "mipmaps",
-        about: "10 quads with two trilinear reads of 512x512 texels",
-        unit: ("pixel", 10 * PIXELS),
-        samples: 0,
-        start: trilinear,
-    },
-    DrawLoad {
-        name: "loop",
-        about: "a Mandelbrot set of up to 96 iterations a pixel",
-        unit: ("pixel", PIXELS),
-        samples: 0,
-        start: mandelbrot,
-    },
-    DrawLoad {
-        name: "mesh",
-        about: "3 lit meshes over each other, with a depth test",
-        unit: ("triangle", 3 * 2 * CELLS * CELLS),
-        samples: 0,
-        start: mesh,
-    },
-    DrawLoad {
-        name: "draws",
-        about: "1,500 draws of 144 pixels",
-        unit: ("draw", 1500),
-        samples: 0,
-        start: draws,
-    },
-    DrawLoad {
-        name: "textured-draws",
-        about: "1,500 draws of 144 pixels that read a texture of 512x512 texels",
-        unit: ("draw", 1500),
-        samples: 0,
-        start: textured_draws,
-    },
-    DrawLoad {
-        name: "upload",
-        about: "a texture of 512x512 texels, replaced and drawn 6 times",
-        unit: ("upload", 6),
-        samples: 0,
-        start: upload,
-    },
-    DrawLoad {
-        name: "read-back",
-        about: "the target read 6 times, each after a draw",
-        unit: ("read-back", 6),
-        samples: 0,
-        start: read_back,
-    },
+    load(
+        "clear",
+        "20 clears of colour and depth, with a draw of 144 pixels after each",
+        "pixel",
+        20 * PIXELS,
+        clear,
+    ),
+    load("solid", "20 full-screen quads of one colour", "pixel", 20 * PIXELS, solid),
+    load("fill", "20 full-screen quads with a colour ramp", "pixel", 20 * PIXELS, fill),
+    load("blend", "the same, blended", "pixel", 20 * PIXELS, blend),
+    load("depth", "the same with a depth test that every second quad passes", "pixel", 20 * PIXELS, depth),
+    load("texture", "10 quads with a bilinear read of 512x512 texels", "pixel", 10 * PIXELS, bilinear),
+    load("mipmaps", "10 quads with two trilinear reads of 512x512 texels", "pixel", 10 * PIXELS, trilinear),
+    load("loop", "a Mandelbrot set of up to 96 iterations a pixel", "pixel", PIXELS, mandelbrot),
+    load("mesh", "3 lit meshes over each other, with a depth test", "triangle", 3 * 2 * CELLS * CELLS, mesh),
+    load("draws", "1,500 draws of 144 pixels", "draw", 1500, draws),
+    load(
+        "textured-draws",
+        "1,500 draws of 144 pixels that read a texture of 512x512 texels",
+        "draw",
+        1500,
+        textured_draws,
+    ),
+    load("upload", "a texture of 512x512 texels, replaced and drawn 6 times", "upload", 6, upload),
+    load("read-back", "the target read 6 times, each after a draw", "read-back", 6, read_back),
 ];
 
 /// Returns the loads as the entries of a JSON list.
@@ -149,7 +91,7 @@ pub(crate) fn list() -> String {
 /// There is no such load, or OpenGL refuses something.
 pub(crate) fn run(context: &GlContext, name: &str) -> Result<Vec<[f64; 2]>, String> {
     let load = LOADS.iter().find(|load| load.name == name).ok_or_else(|| format!("no load `{name}`"))?;
-    let scene = Scene::new(Functions::new(context)?, load.samples)?;
+    let scene = Scene::new(Functions::new(context)?)?;
     let frame = (load.start)(&scene)?;
     // SAFETY: the context is current.
     let whole = || unsafe {
@@ -245,7 +187,7 @@ macro_rules! gl {
 
 impl Scene {
     /// Creates the target and makes it current.
-    fn new(gl: Functions, samples: i32) -> Result<Scene, String> {
+    fn new(gl: Functions) -> Result<Scene, String> {
         let scene = Scene { gl };
         let mut target = 0;
         gl!(scene, gen_framebuffers(1, &raw mut target); bind_framebuffer(FRAMEBUFFER, target));
@@ -255,7 +197,7 @@ impl Scene {
                 scene,
                 gen_renderbuffers(1, &raw mut buffer);
                 bind_renderbuffer(RENDERBUFFER, buffer);
-                renderbuffer_storage(RENDERBUFFER, samples, format, WIDTH, HEIGHT);
+                renderbuffer_storage(RENDERBUFFER, 0, format, WIDTH, HEIGHT);
                 framebuffer_renderbuffer(FRAMEBUFFER, attachment, RENDERBUFFER, buffer);
             );
         }
