@@ -4,10 +4,10 @@
 static int node;
 static char *page;
 
-/* A page without a next one, of which `bytes` are left, with a protection. */
+/* A page of which `bytes` are left, with a protection. The next page is reserved, so that nobody else maps it. */
 static uint64_t end(int bytes, int protection) {
     page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    HOLDS(page != MAP_FAILED && munmap(page + 4096, 4096) == 0);
+    HOLDS(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0);
     HOLDS(mprotect(page, 4096, protection) == 0);
     return (uint64_t)page + 4096 - bytes;
 }
