@@ -4,10 +4,12 @@
 static int node;
 static char *page;
 
-/* A page of which `bytes` are left, with a protection. The next page is reserved, so that nobody else maps it. */
+/* A page of which `bytes` are left, with a protection. No byte is 0, so that a text there has no end. The next page is
+   reserved, so that nobody else maps it. */
 static uint64_t end(int bytes, int protection) {
     page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     HOLDS(page != MAP_FAILED && mprotect(page + 4096, 4096, PROT_NONE) == 0);
+    memset(page, 'x', 4096);
     HOLDS(mprotect(page, 4096, protection) == 0);
     return (uint64_t)page + 4096 - bytes;
 }
