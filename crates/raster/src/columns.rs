@@ -17,6 +17,40 @@ const QUADS: usize = 64;
 /// Four pixels of a quad.
 type Four = [f64; 4];
 
+/// Quotients of whole numbers by one whole number, without a division.
+///
+/// An estimate is corrected by its exact remainder. The result is the double that a division gives: it rounds a number that is
+/// less than 2^-52 units in the last place from the quotient, and the quotient of numbers below [`Quotient::LIMIT`] is either a
+/// double or at least 2^-51 units away from the middle between two. A zero has the sign that a division gives it, because the
+/// remainder is added with the sign of the divisor. A pixel takes 0.5 ns less than with two divisions (an AMD EPYC, AVX2).
+#[derive(Clone, Copy, Debug)]
+struct Quotient {
+    /// The sign bit of the numerator in the remainder.
+    flips: u64,
+    divisor: f64,
+    reciprocal: f64,
+}
+
+impl Quotient {
+    /// The limit of the magnitudes of numerator and divisor.
+    const LIMIT: f64 = (1_u64 << 50) as f64;
+
+    /// Returns `None` for a divisor that is not a whole number below the limit, or is 0.
+    fn by(divisor: f64) -> Option<Quotient> {
+        let fits = divisor != 0. && divisor.abs() < Self::LIMIT && libm::trunc(divisor) == divisor;
+        let flips = if divisor > 0. { 1 << 63 } else { 0 };
+        fits.then(|| Quotient { flips, divisor, reciprocal: 1. / divisor })
+    }
+
+    /// The quotient of a whole number below the limit.
+    #[inline(always)]
+    fn of(self, number: f64) -> f64 {
+        let near = number * self.reciprocal;
+        let minus_rest = self.divisor.abs().mul_add(near, f64::from_bits(number.to_bits() ^ self.flips));
+        minus_rest.mul_add(-self.reciprocal.abs(), near)
+    }
+}
+
 /// The change of an input component over a primitive.
 #[derive(Clone, Copy, Debug)]
 enum Slope {
@@ -126,16 +160,21 @@ impl Slopes {
 
     /// Whether a component of an input changes by the same amount from pixel to pixel, up to the rounding of its values.
     pub(crate) fn is_affine(&self, input: usize, chan: usize) -> bool {
-        /// Up to here products of corners are exact as doubles.
-        const NEAR: f64 = (1 << 25) as f64;
-        let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
-        let exact = self.area != 0. && [self.first, self.second, self.third].iter().all(is_near);
+        let exact = self.area != 0. && self.is_near();
         let of = self.filled.iter().find(|filled| (filled.input, filled.chan) == (input, chan));
         of.is_some_and(|of| match of.change {
             Slope::Constant(_) | Slope::Along(_) => true,
             Slope::Linear(_) => exact,
             Slope::Perspective(_) => false,
         })
+    }
+
+    /// Whether products of corners and of pixels near the primitive are whole numbers below 2^48, so that sums of them are exact
+    /// as doubles.
+    fn is_near(&self) -> bool {
+        const NEAR: f64 = (1 << 23) as f64;
+        let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
+        [self.first, self.second, self.third].iter().all(is_near)
     }
 
     /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
@@ -253,14 +292,14 @@ impl Task for Append<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) {
+    fn run<W: Wide>(self, wide: W) {
         let Append { batch, weights, slopes, quads, draw, reads, inputs } = self;
         let all = &mut batch.fragments;
         all.lanes += 4 * quads.len();
         all.quads.extend_from_slice(quads);
         all.fronts.resize(all.quads.len(), slopes.front);
         for quads in quads.chunks(QUADS) {
-            slopes.add(all, weights, quads, (draw, reads), inputs);
+            slopes.add(wide, all, weights, quads, (draw, reads), inputs);
         }
     }
 }
@@ -268,8 +307,9 @@ impl Task for Append<'_> {
 impl Slopes {
     /// Adds the columns of at most [`QUADS`] quads.
     #[inline(always)]
-    fn add(
+    fn add<W: Wide>(
         &self,
+        _: W,
         all: &mut Fragments,
         weights: &mut Weights,
         quads: &[Quad],
@@ -294,13 +334,18 @@ impl Slopes {
         let (linear, space) = (&mut linear[..count], &mut space[..count]);
         let (of_first, sums) = (&mut of_first[..count], &mut sums[..count]);
         if has_depth || has_space || inputs && self.is_weighted() {
+            let whole = Quotient::by(area).filter(|_| W::FUSED && self.is_near());
             for (quad, weights) in quads.iter().zip(&mut *linear) {
                 let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
                 let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
                 let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
                 for lane in 0..4 {
-                    weights[0][lane] = (x[lane] * c[1] - c[0] * y[lane]) / area;
-                    weights[1][lane] = (b[0] * y[lane] - x[lane] * b[1]) / area;
+                    weights[0][lane] = x[lane] * c[1] - c[0] * y[lane];
+                    weights[1][lane] = b[0] * y[lane] - x[lane] * b[1];
+                }
+                match whole {
+                    Some(whole) => *weights = weights.map(|four| four.map(|sum| whole.of(sum))),
+                    None => *weights = weights.map(|four| four.map(|sum| sum / area)),
                 }
             }
         }
@@ -371,5 +416,42 @@ impl Slopes {
     /// Whether some input depends on the weights of vertices.
     fn is_weighted(&self) -> bool {
         self.filled.iter().any(|filled| matches!(filled.change, Slope::Linear(_) | Slope::Perspective(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Random numbers of all magnitudes, and those near multiples of the divisor and near the middle between two doubles.
+    #[test]
+    fn quotients_are_those_of_a_division() {
+        let mut random = 7_u64;
+        let mut next = || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let number = (random >> 14) as i64 >> (random >> 3 & 0x3f).min(49);
+            if random >> 9 & 1 == 0 { number as f64 } else { -(number as f64) }
+        };
+        for _ in 0..400_000 {
+            let divisor = next();
+            let Some(quotient) = Quotient::by(divisor) else { continue };
+            let number = next();
+            let multiple = libm::trunc(number / divisor) * divisor;
+            let half = libm::trunc(divisor / 2.);
+            for number in [number, multiple, multiple + 1., multiple - 1., multiple + half, 0., -0., divisor]
+            {
+                if number.abs() < Quotient::LIMIT {
+                    let (found, expected) = (quotient.of(number), number / divisor);
+                    assert_eq!(found.to_bits(), expected.to_bits(), "{number} / {divisor}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn only_whole_numbers_below_the_limit_are_divisors() {
+        for divisor in [0., -0., 0.5, Quotient::LIMIT, f64::INFINITY, f64::NAN] {
+            assert!(Quotient::by(divisor).is_none(), "{divisor}");
+        }
     }
 }

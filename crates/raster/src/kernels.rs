@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{self, Vram};
 use reconverge_simt::wide::Wide;
 
 use crate::blend::{Blend, Equation, Factor, LogicOp};
@@ -128,11 +128,16 @@ impl<'a> Cells<'a> {
         let places = match places {
             Places::Each(places) => places,
             Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(*upper, *lower) else { return words };
+                let Some(halves) = self.halves(*upper, *lower) else { return words };
+                let [upper, lower] = halves.map(|half| {
+                    let mut words = [0; LANES / 2];
+                    vram::load(half, &mut words);
+                    words
+                });
                 for at in 0..LANES / 2 {
                     let lane = at / 2 * 4 + at % 2;
-                    words[lane] = u32::from_le(upper[at].load(Relaxed));
-                    words[lane + 2] = u32::from_le(lower[at].load(Relaxed));
+                    words[lane] = u32::from_le(upper[at]);
+                    words[lane + 2] = u32::from_le(lower[at]);
                 }
                 return words;
             }
@@ -152,13 +157,22 @@ impl<'a> Cells<'a> {
             Places::Each(places) => places,
             Places::Rows(upper, lower) => {
                 let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
-                let all = *live == [u32::MAX; LANES];
+                if are_all(live) {
+                    let mut rows = [[0; LANES / 2]; 2];
+                    for at in 0..LANES / 2 {
+                        let lane = at / 2 * 4 + at % 2;
+                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
+                    }
+                    vram::store(upper, &rows[0]);
+                    vram::store(lower, &rows[1]);
+                    return;
+                }
                 for at in 0..LANES / 2 {
                     let lane = at / 2 * 4 + at % 2;
-                    if all || live[lane] != 0 {
+                    if live[lane] != 0 {
                         upper[at].store(words[lane].to_le(), Relaxed);
                     }
-                    if all || live[lane + 2] != 0 {
+                    if live[lane + 2] != 0 {
                         lower[at].store(words[lane + 2].to_le(), Relaxed);
                     }
                 }
@@ -369,6 +383,12 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
+/// Whether all lanes are live. Arrays are compared by a call.
+#[inline(always)]
+fn are_all(live: &Words) -> bool {
+    live.iter().fold(u32::MAX, |all, live| all & live) == u32::MAX
+}
+
 #[inline(always)]
 fn keep(live: &mut Words, mask: &Words) {
     for lane in 0..LANES {
@@ -506,7 +526,7 @@ impl Band<'_> {
             let masks = row(masks, group.shaded, group, &mut room);
             keep(&mut live, &holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
         }
-        if live == [0; LANES] {
+        if live.iter().fold(0, |any, live| any | live) == 0 {
             return 0;
         }
         self.test(group, &mut live);
