@@ -11,11 +11,12 @@ use crate::interpolate::{How, Input, Kind, Shape, Window};
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 
-/// Quads whose weights are kept at a time.
+/// Quads whose weights are kept at a time, and their pixels.
 const QUADS: usize = 64;
+const PIXELS: usize = 4 * QUADS;
 
-/// Four pixels of a quad.
-type Four = [f64; 4];
+/// A number of each pixel.
+type Numbers = [f64; PIXELS];
 
 /// Quotients of whole numbers by one whole number, without a division.
 ///
@@ -240,18 +241,18 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
 #[derive(Debug)]
 pub(crate) struct Weights {
     /// Weights of the second and third vertex in the window.
-    linear: [[Four; 2]; QUADS],
+    linear: [Numbers; 2],
     /// The same in space.
-    space: [[Four; 2]; QUADS],
+    space: [Numbers; 2],
     /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
-    first: [Four; QUADS],
-    sums: [Four; QUADS],
+    first: Numbers,
+    sums: Numbers,
 }
 
 impl Default for Weights {
     fn default() -> Weights {
-        let (pairs, fours) = ([[[0.; 4]; 2]; QUADS], [[0.; 4]; QUADS]);
-        Weights { linear: pairs, space: pairs, first: fours, sums: fours }
+        let zeros = [0.; PIXELS];
+        Weights { linear: [zeros; 2], space: [zeros; 2], first: zeros, sums: zeros }
     }
 }
 
@@ -268,23 +269,21 @@ pub(crate) struct Append<'a> {
     pub(crate) inputs: bool,
 }
 
-/// Makes room for `lanes` more words, and returns it by quads.
+/// Makes room for `lanes` more words, and returns it.
 #[inline(always)]
-fn more(column: &mut LaneColumn, lanes: usize) -> &mut [[u32; 4]] {
+fn more(column: &mut LaneColumn, lanes: usize) -> &mut [u32] {
     let column = Arc::make_mut(column);
     let before = column.len();
     column.resize(before + lanes, 0);
-    column[before..].as_chunks_mut().0
+    &mut column[before..]
 }
 
-/// A weighted sum at the pixels of each quad, as words.
+/// A weighted sum at each pixel, as words.
 #[inline(always)]
-fn weighted(to: &mut [[u32; 4]], weights: &[[Four; 2]], [first, second, third]: [f64; 3]) {
-    for (to, weights) in to.iter_mut().zip(weights) {
-        for lane in 0..4 {
-            let sum = second * weights[0][lane] + third * weights[1][lane];
-            to[lane] = ((first + sum) as f32).to_bits();
-        }
+fn weighted(to: &mut [u32], [second, third]: &[Numbers; 2], values: [f64; 3]) {
+    for ((to, second), third) in to.iter_mut().zip(second).zip(third) {
+        let sum = values[1] * second + values[2] * third;
+        *to = ((values[0] + sum) as f32).to_bits();
     }
 }
 
@@ -317,7 +316,7 @@ impl Slopes {
         inputs: bool,
     ) {
         let Slopes { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
-        let (count, lanes) = (quads.len(), 4 * quads.len());
+        let lanes = 4 * quads.len();
         let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
         let clamped = |depth: f32| match draw.viewport.depth {
             Some((low, high)) => depth.max(low).min(high),
@@ -326,72 +325,62 @@ impl Slopes {
         let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(depth as f32)));
         let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
         for (axis, value) in depth.into_iter().chain(w) {
-            more(&mut all.positions[axis], lanes).fill([value.to_bits(); 4]);
+            more(&mut all.positions[axis], lanes).fill(value.to_bits());
         }
         let (has_w, has_depth) = (has_w && w.is_none(), has_depth && depth.is_none());
         let has_space = inputs && self.divides || has_w;
         let Weights { linear, space, first: of_first, sums } = weights;
-        let (linear, space) = (&mut linear[..count], &mut space[..count]);
-        let (of_first, sums) = (&mut of_first[..count], &mut sums[..count]);
+        let [second, third] = linear.each_mut().map(|weights| &mut weights[..lanes]);
+        let (of_first, sums) = (&mut of_first[..lanes], &mut sums[..lanes]);
         if has_depth || has_space || inputs && self.is_weighted() {
-            let whole = Quotient::by(area).filter(|_| W::FUSED && self.is_near());
-            for (quad, weights) in quads.iter().zip(&mut *linear) {
+            let fours = second.as_chunks_mut().0.iter_mut().zip(third.as_chunks_mut().0);
+            for (quad, (second, third)) in quads.iter().zip(fours) {
                 let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
                 let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
                 let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
-                for lane in 0..4 {
-                    weights[0][lane] = x[lane] * c[1] - c[0] * y[lane];
-                    weights[1][lane] = b[0] * y[lane] - x[lane] * b[1];
-                }
-                match whole {
-                    Some(whole) => *weights = weights.map(|four| four.map(|sum| whole.of(sum))),
-                    None => *weights = weights.map(|four| four.map(|sum| sum / area)),
-                }
+                *second = [0, 1, 2, 3].map(|lane| x[lane] * c[1] - c[0] * y[lane]);
+                *third = [0, 1, 2, 3].map(|lane| b[0] * y[lane] - x[lane] * b[1]);
+            }
+            let all = second.iter_mut().chain(&mut *third);
+            match Quotient::by(area).filter(|_| W::FUSED && self.is_near()) {
+                Some(quotient) => all.for_each(|weight| *weight = quotient.of(*weight)),
+                None => all.for_each(|weight| *weight /= area),
             }
         }
         if has_depth || has_space {
-            for (weights, of_first) in linear.iter().zip(&mut *of_first) {
-                for lane in 0..4 {
-                    of_first[lane] = 1. - weights[0][lane] - weights[1][lane];
-                }
+            for ((of_first, second), third) in of_first.iter_mut().zip(&*second).zip(&*third) {
+                *of_first = 1. - second - third;
             }
         }
         if has_depth {
             let to = more(&mut all.positions[2], lanes);
-            for ((to, weights), of_first) in to.iter_mut().zip(&*linear).zip(&*of_first) {
-                for lane in 0..4 {
-                    let sum = z[0] * of_first[lane] + z[1] * weights[0][lane] + z[2] * weights[1][lane];
-                    to[lane] = clamped((sum + self.offset) as f32).to_bits();
-                }
+            for (((to, second), third), of_first) in to.iter_mut().zip(&*second).zip(&*third).zip(&*of_first)
+            {
+                let sum = z[0] * of_first + z[1] * second + z[2] * third;
+                *to = clamped((sum + self.offset) as f32).to_bits();
             }
         }
         if !inputs {
             return;
         }
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
-            let to = more(&mut all.positions[axis], lanes);
+            let to = more(&mut all.positions[axis], lanes).as_chunks_mut().0;
             for (to, quad) in to.iter_mut().zip(quads) {
                 let at = [quad.x, quad.y][axis];
                 *to = [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits);
             }
         }
         if has_space {
-            let rows = linear.iter().zip(&*of_first).zip(&mut *space).zip(&mut *sums);
-            for (((weights, of_first), to), sums) in rows {
-                for lane in 0..4 {
-                    let (second, third) = (weights[0][lane] * r[1], weights[1][lane] * r[2]);
-                    let sum = 0. + of_first[lane] * r[0] + second + third;
-                    to[0][lane] = second / sum;
-                    to[1][lane] = third / sum;
-                    sums[lane] = sum;
-                }
+            for lane in 0..lanes {
+                let (second, third) = (second[lane] * r[1], third[lane] * r[2]);
+                let sum = 0. + of_first[lane] * r[0] + second + third;
+                (space[0][lane], space[1][lane]) = (second / sum, third / sum);
+                sums[lane] = sum;
             }
         }
         if has_w {
             let to = more(&mut all.positions[3], lanes);
-            for (to, sums) in to.iter_mut().zip(&*sums) {
-                *to = sums.map(|sum| ((1. / sum) as f32).to_bits());
-            }
+            to.iter_mut().zip(&*sums).for_each(|(to, sum)| *to = ((1. / sum) as f32).to_bits());
         }
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
@@ -403,7 +392,7 @@ impl Slopes {
                 Slope::Linear(values) => weighted(more(column, lanes), linear, values),
                 Slope::Perspective(values) => weighted(more(column, lanes), space, values),
                 Slope::Along(along) => {
-                    for (to, quad) in more(column, lanes).iter_mut().zip(quads) {
+                    for (to, quad) in more(column, lanes).as_chunks_mut().0.iter_mut().zip(quads) {
                         let first = [quad.x, quad.y][along.axis];
                         let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
                         *to = [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))));

@@ -87,7 +87,6 @@ impl<'a> Cells<'a> {
     /// The places of a group's lanes. Lanes outside of the surface leave `live`.
     #[inline(always)]
     fn places(&self, group: &Group<'_>, live: &mut Words) -> Places {
-        let mut places = [0; LANES];
         let inside = |x: i32, y: i32| {
             let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
             let place = y * self.pitch + x;
@@ -98,6 +97,7 @@ impl<'a> Cells<'a> {
         {
             return Places::Rows(upper, upper + self.pitch);
         }
+        let mut places = [0; LANES];
         for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
             if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
@@ -336,13 +336,13 @@ impl Task for Band<'_> {
 /// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
 /// whole row uses the room.
 #[inline(always)]
-fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Words) -> &'a Words {
+fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {
         return words;
     }
-    *room = [0; LANES];
+    let room = room.insert([0; LANES]);
     let words = column.get(first..).unwrap_or_default();
     let count = words.len().min(4 * group.quads.len());
     room[..count].copy_from_slice(&words[..count]);
@@ -514,7 +514,7 @@ impl Band<'_> {
                 *live &= u32::from(*killed).wrapping_sub(1);
             }
         }
-        let mut room = [0; LANES];
+        let mut room = None;
         if let Some((compare, reference)) = draw.alpha_test {
             let alpha = match shaded.colors.first() {
                 Some(Some(color)) => floats(row(&color[3], group.shaded, group, &mut room)),
@@ -574,7 +574,7 @@ impl Band<'_> {
                 let places = cells.places(group, live);
                 let stored = cells.load(&places, live);
                 let layout = WordLayout::of(*format);
-                let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], [0; LANES]);
+                let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], None);
                 if let Some(compare) = tests.depth {
                     let depths = row(depths, first, group, &mut room);
                     let before = part(&stored, layout.depth);
@@ -622,7 +622,7 @@ impl Band<'_> {
     fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
         let Merge { batch, shaded, .. } = *self.merge;
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
-        let mut room = [0; LANES];
+        let mut room = None;
         let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
@@ -654,7 +654,7 @@ impl Band<'_> {
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
             let places = cells.places(group, &mut live);
-            cells.store(&places, &live, row(&source[*chan], group.shaded, group, &mut [0; LANES]));
+            cells.store(&places, &live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
         let Color::Bytes(cells) = color else {
@@ -676,7 +676,7 @@ impl Band<'_> {
         } else {
             [0; LANES]
         };
-        let (mut room, mut others) = ([[0; LANES]; 4], [[0; LANES]; 4]);
+        let (mut room, mut others) = ([None; 4], [None; 4]);
         let mut words = match (&target.blend, fixed) {
             (None, Some(word)) => [word; LANES],
             (None, None) => placed(target, rows(source, group, &mut room)),
@@ -701,10 +701,14 @@ impl Band<'_> {
 
 /// The components of a colour in a group.
 #[inline(always)]
-fn rows<'a>(columns: &'a [LaneWords; 4], group: &Group<'_>, room: &'a mut [Words; 4]) -> [&'a Words; 4] {
+fn rows<'a>(
+    columns: &'a [LaneWords; 4],
+    group: &Group<'_>,
+    room: &'a mut [Option<Words>; 4],
+) -> [&'a Words; 4] {
     let [r, g, b, a] = room.each_mut();
     let [red, green, blue, alpha] = columns;
-    let of = |column: &'a LaneWords, room: &'a mut Words| row(column, group.shaded, group, room);
+    let of = |column: &'a LaneWords, room: &'a mut Option<Words>| row(column, group.shaded, group, room);
     [of(red, r), of(green, g), of(blue, b), of(alpha, a)]
 }
 
