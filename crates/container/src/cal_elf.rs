@@ -36,16 +36,12 @@ const STAGES: [Stage; 5] = [Stage::Pixel, Stage::Vertex, Stage::Geometry, Stage:
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_CAL)?;
     if elf.os_abi != OS_ABI {
-        let found = u64::from(elf.os_abi);
-        let expected = format!("{OS_ABI} (CAL image)");
-        return Err(Error::Value { what: "the OS ABI", at: 7, found, expected });
+        return Err(Error::value("the OS ABI", 7, elf.os_abi, format!("{OS_ABI} (CAL image)")));
     }
     let mut image = Image { format: Format::CalElf.name(), isa: Some(Isa::R700), ..Image::default() };
     let Some(dictionary) = elf.segments.iter().find(|segment| segment.kind == elf::PT_DICTIONARY) else {
-        return Err(Error::Missing {
-            what: "the encoding dictionary",
-            remedy: format!("expected a segment of type {:#x}", elf::PT_DICTIONARY),
-        });
+        let remedy = format!("expected a segment of type {:#x}", elf::PT_DICTIONARY);
+        return Err(Error::missing("the encoding dictionary", remedy));
     };
     let entries = words("the encoding dictionary", dictionary.offset, dictionary.data)?;
     let (entries, rest) = entries.as_chunks::<5>();
@@ -102,14 +98,14 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
             elf.segments.iter().filter(|segment| segment.kind == kind && inside(segment.offset, place));
         segments.next()
     };
-    let missing = |what, remedy: &str| Error::Missing { what, remedy: remedy.to_owned() };
     let Some(code) = segment(elf::PT_LOAD) else {
-        return Err(missing("the encoding's code", "expected a PT_LOAD segment in its place"));
+        return Err(Error::missing("the encoding's code", "expected a PT_LOAD segment in its place"));
     };
     let code = (code.offset, code.data.len() as u64);
     let text = elf.sections.iter().find(|section| section.name == ".text" && inside(section.offset, code));
     let Some(text) = text else {
-        return Err(missing("the encoding's code", "expected a section .text in its PT_LOAD segment"));
+        let remedy = "expected a section .text in its PT_LOAD segment";
+        return Err(Error::missing("the encoding's code", remedy));
     };
     let mut program = little_endian(words("a .text section", text.offset, text.data)?, text.offset);
     program.stage = STAGES.get(kind as usize).copied();

@@ -65,10 +65,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         image.programs.push(kernel(name, section)?);
     }
     if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a kernel",
-            remedy: "expected a section named .text.NAME".to_owned(),
-        });
+        return Err(Error::missing("a kernel", "expected a section named .text.NAME"));
     }
     let mut debug = Vec::new();
     for section in &elf.sections {
@@ -156,13 +153,7 @@ fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
 fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
     if section.kind != elf::PROGBITS {
         let expected = format!("{} (PROGBITS)", elf::PROGBITS);
-        let found = u64::from(section.kind);
-        return Err(Error::Value {
-            what: "the type of a .text section",
-            at: section.offset,
-            found,
-            expected,
-        });
+        return Err(Error::value("the type of a .text section", section.offset, section.kind, expected));
     }
     let mut program = little_endian(words("a .text section", section.offset, section.data)?, section.offset);
     program.name = Some(name.to_owned());
@@ -216,15 +207,7 @@ fn attributes(
                 at += u64::from(short);
                 value
             }
-            found => {
-                let expected = "1 to 4".to_owned();
-                return Err(Error::Value {
-                    what: "the format of an attribute",
-                    at: start,
-                    found: u64::from(found),
-                    expected,
-                });
-            }
+            found => return Err(Error::value("the format of an attribute", start, found, "1 to 4")),
         };
         let known = match &mut program {
             Some(program) => attribute_of_kernel(elf, program, attribute, value, start, &mut offsets)?,
@@ -286,12 +269,7 @@ fn attribute_of_kernel(
             let [symbol, unit] = words[..] else { return Ok(false) };
             let Some(symbol) = elf.symbols.get(symbol as usize) else {
                 let expected = format!("the index of a symbol, below {}", elf.symbols.len());
-                return Err(Error::Value {
-                    what: "the symbol of a texture",
-                    at,
-                    found: u64::from(symbol),
-                    expected,
-                });
+                return Err(Error::value("the symbol of a texture", at, symbol, expected));
             };
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
             Ok(true)

@@ -95,10 +95,8 @@ pub fn load(text: &str) -> Result<Image, Error> {
         }
     }
     if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a kernel",
-            remedy: "expected at least one block `code { name = … bincode { … } }`".to_owned(),
-        });
+        let remedy = "expected at least one block `code { name = … bincode { … } }`";
+        return Err(Error::missing("a kernel", remedy));
     }
     image.chip = module.chip.clone();
     image.modules.push(module);

@@ -107,7 +107,7 @@ fn read(text: &str) -> Result<Dump, Error> {
         lines.pop();
     }
     let Some(first) = lines.first() else {
-        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+        return Err(Error::missing("a word", "no line has words"));
     };
     let (width, in_order, addressed) = (first.width, first.in_order, first.address.is_some());
     let other = |line: &&Line<'_>| {
@@ -338,7 +338,7 @@ fn r300(text: &str) -> Result<Dump, Error> {
         }
     }
     if words.is_empty() {
-        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+        return Err(Error::missing("a word", "no line has words"));
     }
     Ok(Dump { bytes: to_bytes(&words), numbers: None, lines, addressed: true, notes: passed.note() })
 }

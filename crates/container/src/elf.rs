@@ -116,33 +116,17 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
 fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
     const HEADER: &str = "the ELF header";
     if file.slice(HEADER, 0, 4)? != b"\x7fELF" {
-        let found = u64::from(file.u32_be(HEADER, 0)?);
-        return Err(Error::Value {
-            what: "the magic number",
-            at: 0,
-            found,
-            expected: "0x7f454c46 (ELF)".to_owned(),
-        });
+        let found = file.u32_be(HEADER, 0)?;
+        return Err(Error::value("the magic number", 0, found, "0x7f454c46 (ELF)"));
     }
     let wide = match file.u8(HEADER, 4)? {
         1 => false,
         2 => true,
-        found => {
-            let expected = "1 (32 bits) or 2 (64 bits)".to_owned();
-            return Err(Error::Value { what: "the ELF class", at: 4, found: u64::from(found), expected });
-        }
+        found => return Err(Error::value("the ELF class", 4, found, "1 (32 bits) or 2 (64 bits)")),
     };
     match file.u8(HEADER, 5)? {
         1 => {}
-        found => {
-            let expected = "1 (little endian)".to_owned();
-            return Err(Error::Value {
-                what: "the ELF byte order",
-                at: 5,
-                found: u64::from(found),
-                expected,
-            });
-        }
+        found => return Err(Error::value("the ELF byte order", 5, found, "1 (little endian)")),
     }
     file.slice(HEADER, 0, if wide { 64 } else { 52 })?;
     Ok((wide, file.u16(HEADER, 18)?))
@@ -152,8 +136,7 @@ fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
 pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
     let (_, found) = ident(Bytes(bytes))?;
     if found != machine {
-        let expected = format!("{machine}");
-        return Err(Error::Value { what: "the ELF machine", at: 18, found: u64::from(found), expected });
+        return Err(Error::value("the ELF machine", 18, found, machine.to_string()));
     }
     read_any(bytes)
 }
@@ -207,8 +190,7 @@ impl<'a> Reader<'a> {
         count: u16,
     ) -> Result<impl Iterator<Item = u64> + use<>, Error> {
         if count > 0 && size < least {
-            let expected = format!("at least {least}");
-            return Err(Error::Value { what, at, found: u64::from(size), expected });
+            return Err(Error::value(what, at, size, format!("at least {least}")));
         }
         self.file.slice(what, at, u64::from(size) * u64::from(count))?;
         Ok((0..u64::from(count)).map(move |index| at + index * u64::from(size)))
@@ -260,12 +242,7 @@ impl<'a> Reader<'a> {
         }
         let Some(strings) = sections.get(usize::from(names)).copied() else {
             let expected = format!("an index below {count}");
-            return Err(Error::Value {
-                what: "the index of the section names",
-                at: 0,
-                found: u64::from(names),
-                expected,
-            });
+            return Err(Error::value("the index of the section names", 0, names, expected));
         };
         let mut total = Total::new(self.file);
         for (section, name) in sections.iter_mut().zip(named) {
@@ -283,8 +260,7 @@ impl<'a> Reader<'a> {
         let size = if self.wide { 24 } else { 16 };
         let Some(strings) = sections.get(table.link as usize).copied() else {
             let expected = format!("the index of a string table, below {}", sections.len());
-            let found = u64::from(table.link);
-            return Err(Error::Value { what: "the symbol table's link", at: table.offset, found, expected });
+            return Err(Error::value("the symbol table's link", table.offset, table.link, expected));
         };
         let data = Bytes(table.data);
         let mut total = Total::new(self.file);
@@ -331,8 +307,8 @@ impl Total {
         match self.left.checked_sub(name.len() as u64) {
             Some(left) => self.left = left,
             None => {
-                let expected = "names that sum up to no more than four times the file".to_owned();
-                return Err(Error::Value { what, at, found: name.len() as u64, expected });
+                let expected = "names that sum up to no more than four times the file";
+                return Err(Error::value(what, at, name.len() as u64, expected));
             }
         }
         Ok(name)

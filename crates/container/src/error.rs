@@ -186,6 +186,23 @@ pub enum Error {
     UnknownFormat(String),
 }
 
+impl Error {
+    /// A field with a value that it cannot have.
+    pub(crate) fn value(
+        what: &'static str,
+        at: u64,
+        found: impl Into<u64>,
+        expected: impl Into<String>,
+    ) -> Error {
+        Error::Value { what, at, found: found.into(), expected: expected.into() }
+    }
+
+    /// Something that a file must have.
+    pub(crate) fn missing(what: &'static str, remedy: impl Into<String>) -> Error {
+        Error::Missing { what, remedy: remedy.into() }
+    }
+}
+
 /// At most 40 characters of `text`, quoted, for a message.
 pub(crate) fn quoted(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();

@@ -52,16 +52,12 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
                 remedy: "give the cubin text it points to, or the C source that nvcc --keep leaves",
             });
         }
-        found => {
-            let expected = "0xba55ed50 or 0x466243b1".to_owned();
-            return Err(Error::Value { what: "the magic number", at: 0, found: u64::from(found), expected });
-        }
+        found => return Err(Error::value("the magic number", 0, found, "0xba55ed50 or 0x466243b1")),
     };
     let mut image = Image { format: Format::Fatbin.name(), ..Image::default() };
     let header = u64::from(file.u16("the header", start + 6)?);
     if header < 16 {
-        let expected = "at least 16".to_owned();
-        return Err(Error::Value { what: "the header's size", at: start + 6, found: header, expected });
+        return Err(Error::value("the header's size", start + 6, header, "at least 16"));
     }
     let total = file.u64("the header", start + 8)?;
     let members = start + header;
@@ -115,12 +111,7 @@ fn member(
     let payload = file.u64(MEMBER, at + 8)?;
     if header < MEMBER_BYTES {
         let expected = format!("at least {MEMBER_BYTES:#x}");
-        return Err(Error::Value {
-            what: "the size of a member's header",
-            at,
-            found: u64::from(header),
-            expected,
-        });
+        return Err(Error::value("the size of a member's header", at, header, expected));
     }
     file.slice(MEMBER, at, u64::from(header))?;
     let sm = file.u32(MEMBER, at + 28)?;

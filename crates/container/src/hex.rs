@@ -37,11 +37,8 @@ pub fn load(text: &str) -> Result<Image, Error> {
         }
     }
     if words.is_empty() {
-        return Err(Error::Missing {
-            what: "a word",
-            remedy: "the text has comments and blank lines only, expected words of eight hexadecimal digits"
-                .to_owned(),
-        });
+        let remedy = "the text has comments and blank lines only, expected words of eight hexadecimal digits";
+        return Err(Error::missing("a word", remedy));
     }
     let stated = |name: &str| {
         let comment = text.lines().next()?.trim_start().strip_prefix('#')?;

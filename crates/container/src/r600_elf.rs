@@ -53,10 +53,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     };
     let Some((index, text)) = elf.sections.iter().enumerate().find(|(_, section)| section.name == ".text")
     else {
-        return Err(Error::Missing {
-            what: "the section .text",
-            remedy: "it holds the program's words".to_owned(),
-        });
+        return Err(Error::missing("the section .text", "it holds the program's words"));
     };
     if let Some(relocated) = elf.sections.iter().find(|section| {
         matches!(section.kind, elf::REL | elf::RELA) && section.info as usize == index && section.size > 0
@@ -72,12 +69,9 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         Some(config) => {
             let groups = groups(&words("the section .AMDGPU.config", config.offset, config.data)?, config)?;
             if groups.len() != image.programs.len() {
-                return Err(Error::Value {
-                    what: "the number of resource registers in .AMDGPU.config",
-                    at: config.offset,
-                    found: groups.len() as u64,
-                    expected: format!("{}, one for each function of .text", image.programs.len()),
-                });
+                let what = "the number of resource registers in .AMDGPU.config";
+                let expected = format!("{}, one for each function of .text", image.programs.len());
+                return Err(Error::value(what, config.offset, groups.len() as u64, expected));
             }
             for (program, group) in image.programs.iter_mut().zip(groups) {
                 configure(program, &group, &mut image.notes);
