@@ -55,13 +55,9 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             Kind::Mark | Kind::Number | Kind::Literal => words.clear(),
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "an array with machine code",
-        remedy: format!(
-            "found {}, expected one such as `unsigned char name[] = {{ 0x7f, … }};`",
-            counted(arrays, "integer array")
-        ),
-    })?;
+    let found = counted(arrays, "integer array");
+    let remedy = format!("found {found}, expected one such as `unsigned char name[] = {{ 0x7f, … }};`");
+    unread.settle(&mut image, "an array with machine code", remedy)?;
     Ok(image)
 }
 

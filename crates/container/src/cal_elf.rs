@@ -12,14 +12,13 @@
 use reconverge_isa::program::{Module, Stage};
 use reconverge_isa::{Image, Isa};
 
-use crate::bytes::{Bytes, little_endian, words};
+use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Elf, Segment};
 use crate::error::Unread;
 use crate::r600_elf::REGISTERS;
 use crate::{Error, Format};
 
 const OS_ABI: u8 = 100;
-const DICTIONARY_BYTES: usize = 20;
 /// The note with pairs of register address and value.
 const PROGRAM_INFORMATION: u32 = 1;
 
@@ -44,15 +43,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         return Err(Error::missing("the encoding dictionary", remedy));
     };
     let entries = words("the encoding dictionary", dictionary.offset, dictionary.data)?;
-    let (entries, rest) = entries.as_chunks::<5>();
-    if !rest.is_empty() {
-        return Err(Error::Uneven {
-            what: "the encoding dictionary",
-            at: dictionary.offset,
-            bytes: dictionary.data.len() as u64,
-            multiple: DICTIONARY_BYTES as u64,
-        });
-    }
+    let entries = rows::<5>("the encoding dictionary", dictionary.offset, &entries)?;
     let mut unread = Unread::default();
     for (number, [machine, kind, offset, size, _]) in (1..).zip(entries) {
         let name = format!("encoding {number}");
@@ -81,10 +72,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "machine code",
-        remedy: format!("the image has {} encodings, none of them for a chip", entries.len()),
-    })?;
+    let remedy = format!("the image has {} encodings, none of them for a chip", entries.len());
+    unread.settle(&mut image, "machine code", remedy)?;
     let first = image.modules[0].chip.clone();
     image.chip = first.filter(|first| image.modules.iter().all(|module| module.chip.as_ref() == Some(first)));
     Ok(image)
@@ -128,21 +117,15 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
 /// The registers of the program information. Addresses count bytes, or words of four.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
-    let shifted = |error| match error {
-        Error::Truncated { what, at, wanted, size } => {
-            Error::Truncated { what, at: notes.offset + at, wanted, size: notes.offset + size }
-        }
-        other => other,
-    };
-    let data = Bytes(notes.data);
+    let data = Bytes::part(notes.data, notes.offset);
     let mut state = Vec::new();
     let mut at = 0;
     while at < notes.data.len() as u64 {
-        let name_bytes = u64::from(data.u32(NOTE, at).map_err(shifted)?);
-        let bytes = u64::from(data.u32(NOTE, at + 4).map_err(shifted)?);
-        let kind = data.u32(NOTE, at + 8).map_err(shifted)?;
+        let name_bytes = u64::from(data.u32(NOTE, at)?);
+        let bytes = u64::from(data.u32(NOTE, at + 4)?);
+        let kind = data.u32(NOTE, at + 8)?;
         let start = at + 12 + name_bytes;
-        let content = data.slice(NOTE, start, bytes).map_err(shifted)?;
+        let content = data.slice(NOTE, start, bytes)?;
         at = start + bytes;
         if kind != PROGRAM_INFORMATION {
             continue;

@@ -12,7 +12,7 @@ use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
 use reconverge_isa::program::{ConstantBlock, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{Bytes, little_endian, to_bytes, words};
+use crate::bytes::{Bytes, little_endian, rows, to_bytes, words};
 use crate::elf;
 use crate::error::quoted;
 use crate::{Error, Format, Written};
@@ -216,22 +216,16 @@ fn notes(
     passed: &mut Vec<String>,
 ) -> Result<(), Error> {
     const NOTE: &str = "a note";
-    let bytes = Bytes(data);
-    let shifted = |error| match error {
-        Error::Truncated { what, at, wanted, size } => {
-            Error::Truncated { what, at: base + at, wanted, size: base + size }
-        }
-        other => other,
-    };
+    let bytes = Bytes::part(data, base);
     let mut at = 0;
     while at < data.len() as u64 {
         let start = base + at;
-        let name_bytes = u64::from(bytes.u32(NOTE, at).map_err(shifted)?);
-        let desc_bytes = u64::from(bytes.u32(NOTE, at + 4).map_err(shifted)?);
-        let kind = bytes.u32(NOTE, at + 8).map_err(shifted)?;
-        let name = bytes.slice(NOTE, at + 12, name_bytes).map_err(shifted)?;
+        let name_bytes = u64::from(bytes.u32(NOTE, at)?);
+        let desc_bytes = u64::from(bytes.u32(NOTE, at + 4)?);
+        let kind = bytes.u32(NOTE, at + 8)?;
+        let name = bytes.slice(NOTE, at + 12, name_bytes)?;
         let desc_at = at + 12 + name_bytes.next_multiple_of(4);
-        let desc = bytes.slice(NOTE, desc_at, desc_bytes).map_err(shifted)?;
+        let desc = bytes.slice(NOTE, desc_at, desc_bytes)?;
         at = desc_at + desc_bytes.next_multiple_of(4);
         let values = || words("a note's contents", base + desc_at, desc);
         let one = |values: Vec<u32>| match values[..] {
@@ -268,15 +262,7 @@ fn notes(
             (ATI, ati::EARLY_EXIT) => usage.early_exit = Some(flag(one(values()?)?, start)?),
             (OWN, own::STATE) => {
                 let values = values()?;
-                let (pairs, rest) = values.as_chunks::<2>();
-                if !rest.is_empty() {
-                    return Err(Error::Uneven {
-                        what: "the state note",
-                        at: start,
-                        bytes: desc_bytes,
-                        multiple: 8,
-                    });
-                }
+                let pairs = rows::<2>("the state note", start, &values)?;
                 program.state.extend(pairs.iter().map(|[address, value]| (register_name(*address), *value)));
                 found.state = true;
             }
@@ -307,17 +293,8 @@ const CONSTANTS: u32 = 256;
 
 /// A note's entries: index and four words each. Those of ascending index make one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
-    let (entries, rest) = values.as_chunks::<5>();
-    if !rest.is_empty() {
-        return Err(Error::Uneven {
-            what: "the constants note",
-            at,
-            bytes: 4 * values.len() as u64,
-            multiple: 20,
-        });
-    }
     let mut block: Option<ConstantBlock> = None;
-    for [index, vector @ ..] in entries {
+    for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {
         if *index >= CONSTANTS {
             let expected = format!("below {CONSTANTS}");
             return Err(Error::value("the index of a float constant", at, *index, expected));

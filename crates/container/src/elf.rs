@@ -97,7 +97,7 @@ pub(crate) struct Elf<'a> {
 
 /// The format of an ELF file. One of another machine may hold images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
         return Ok(Format::Embedded);
     }
@@ -134,7 +134,7 @@ fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
 
 /// Reads the tables of a file that must be of `machine`.
 pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
-    let (_, found) = ident(Bytes(bytes))?;
+    let (_, found) = ident(Bytes::of(bytes))?;
     if found != machine {
         return Err(Error::value("the ELF machine", 18, found, machine.to_string()));
     }
@@ -144,7 +144,7 @@ pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
 /// Reads the tables of a file of any machine.
 pub(crate) fn read_any(bytes: &[u8]) -> Result<Elf<'_>, Error> {
     const HEADER: &str = "the ELF header";
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let (wide, _) = ident(file)?;
     let reader = Reader { file, wide };
     let (tables, counts) = if wide { ([24, 32, 40, 48], 54) } else { ([24, 28, 32, 36], 42) };
@@ -262,7 +262,7 @@ impl<'a> Reader<'a> {
             let expected = format!("the index of a string table, below {}", sections.len());
             return Err(Error::value("the symbol table's link", table.offset, table.link, expected));
         };
-        let data = Bytes(table.data);
+        let data = Bytes::of(table.data);
         let mut total = Total::new(self.file);
         let mut symbols = Vec::new();
         // A part of a record at the end is passed over, as linkers do.
@@ -295,15 +295,12 @@ struct Total {
 
 impl Total {
     fn new(file: Bytes<'_>) -> Self {
-        Total { left: 4 * file.0.len() as u64 }
+        Total { left: 4 * file.len() }
     }
 
     fn name<'a>(&mut self, what: &'static str, strings: Section<'a>, offset: u32) -> Result<&'a str, Error> {
         let at = strings.offset.saturating_add(u64::from(offset));
-        let name = Bytes(strings.data).name(what, u64::from(offset)).map_err(|error| match error {
-            Error::Name { what, limit, .. } => Error::Name { what, at, limit },
-            other => other,
-        })?;
+        let name = Bytes::part(strings.data, strings.offset).name(what, u64::from(offset))?;
         match self.left.checked_sub(name.len() as u64) {
             Some(left) => self.left = left,
             None => {
@@ -335,7 +332,7 @@ impl<'a> Elf<'a> {
     pub(crate) fn relocations(&self, section: &Section<'a>) -> Result<Vec<Relocation>, Error> {
         const RECORD: &str = "a relocation";
         let has_addend = section.kind == RELA;
-        let part = Reader { file: Bytes(section.data), wide: self.wide };
+        let part = Reader { file: Bytes::of(section.data), wide: self.wide };
         let field: u64 = if self.wide { 8 } else { 4 };
         let size = if has_addend { 3 * field } else { 2 * field };
         if !section.size.is_multiple_of(size) {

@@ -241,11 +241,11 @@ impl Unread {
         self.count
     }
 
-    /// Names each in the image's notes. An image without programs is an error: that of the first member, or `none` of
-    /// a container whose members are all something else.
-    pub(crate) fn settle(self, image: &mut Image, none: impl FnOnce() -> Error) -> Result<(), Error> {
+    /// Names each in the image's notes. An image without programs is an error: that of the first member, or that `what` is
+    /// missing of a container whose members are all something else.
+    pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
-            return Err(self.errors.into_iter().next().unwrap_or_else(none));
+            return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));
         }
         let more = self.count - self.errors.len();
         image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));

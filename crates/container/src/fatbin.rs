@@ -25,12 +25,12 @@ const MEMBER_BYTES: u32 = 0x40;
 
 /// Whether the magic number is a fat binary's.
 pub(crate) fn starts_like(bytes: &[u8]) -> bool {
-    Bytes(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
+    Bytes::of(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
 }
 
 /// The length that the header states, where it is one.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let header = file.u16("", 6).ok().filter(|header| *header >= 16)?;
     let members = file.u64("", 8).ok()?;
     usize::try_from(members).ok()?.checked_add(usize::from(header))
@@ -41,7 +41,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
 ///
 /// Each member is a module of the image, named by its number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let start = match file.u32("the magic number", 0)? {
         HEADER => 0,
         WRAPPER => behind_wrapper(file)?,
@@ -77,10 +77,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "a cubin",
-        remedy: format!("the fat binary has {}, none with machine code", counted(number, "member")),
-    })?;
+    let remedy = format!("the fat binary has {}, none with machine code", counted(number, "member"));
+    unread.settle(&mut image, "a cubin", remedy)?;
     Ok(image)
 }
 

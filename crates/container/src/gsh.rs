@@ -128,7 +128,7 @@ struct Pending {
 /// Reads the programs of a file, each with the registers of the header block before it.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     const BLOCK: &str = "a block header";
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     if file.slice("the file header", 0, 4)? != MAGIC {
         let found = file.u32_be("the file header", 0)?;
         return Err(Error::value("the magic number", 0, found, "0x47667832 (Gfx2)"));
@@ -212,13 +212,13 @@ fn registers(
     at: u64,
     notes: &mut Vec<String>,
 ) -> Result<Pending, Error> {
-    let data = Bytes(data);
+    let data = Bytes::of(data);
     let word = |index: u64| {
         data.u32_be(layout.what, 4 * index).map_err(|_| Error::Truncated {
             what: layout.what,
             at,
             wanted: 4 * (index + 1),
-            size: data.0.len() as u64,
+            size: data.len(),
         })
     };
     let mut state = Vec::new();

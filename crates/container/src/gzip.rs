@@ -13,7 +13,7 @@ use crate::{Error, Hints, magic};
 /// Unpacks a file and reads what is in it.
 pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     if !bytes.starts_with(magic::GZIP) {
-        let found = Bytes(bytes).u32_be("the magic number", 0)? >> 8;
+        let found = Bytes::of(bytes).u32_be("the magic number", 0)? >> 8;
         return Err(Error::value("the magic number", 0, found, "0x1f8b08 (gzip)"));
     }
     let mut content = Vec::new();

@@ -6,7 +6,7 @@
 use reconverge_isa::program::Stage;
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{little_endian, words};
+use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
@@ -104,7 +104,7 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
                 at: text.offset + symbol.value,
             });
         }
-        let part = crate::bytes::Bytes(text.data).slice("a function", symbol.value, symbol.size)?;
+        let part = Bytes::of(text.data).slice("a function", symbol.value, symbol.size)?;
         let at = text.offset + symbol.value;
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
@@ -117,13 +117,8 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
 
 /// The pairs of each function: a group starts at a resource register.
 fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, Error> {
-    let (pairs, rest) = words.as_chunks::<2>();
-    if !rest.is_empty() {
-        let (at, bytes) = (section.offset, section.size);
-        return Err(Error::Uneven { what: "the section .AMDGPU.config", at, bytes, multiple: 8 });
-    }
     let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
-    for [register, value] in pairs {
+    for [register, value] in rows("the section .AMDGPU.config", section.offset, words)? {
         match groups.last_mut() {
             Some(group) if ![RESOURCES_PS, RESOURCES_VS].contains(register) => {
                 group.push((*register, *value))
