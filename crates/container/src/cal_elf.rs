@@ -15,7 +15,7 @@ use reconverge_isa::{Image, Isa};
 use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Elf, Segment};
 use crate::error::Unread;
-use crate::r600_elf::REGISTERS;
+use crate::r600_elf::{register_name, resources_of};
 use crate::{Error, Format};
 
 const OS_ABI: u8 = 100;
@@ -106,8 +106,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
     }
     for (name, value) in &program.state {
         if name.starts_with("SQ_PGM_RESOURCES") {
-            program.resources.registers = Some(value & 0xff);
-            program.resources.stack = Some(value >> 8 & 0xff);
+            program.resources = resources_of(*value);
         }
     }
     image.programs.push(program);
@@ -132,9 +131,7 @@ fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
         }
         for pair in words("the program information", notes.offset + start, content)?.as_chunks::<2>().0 {
             let [address, value] = *pair;
-            let named =
-                |address| REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name);
-            let name = named(address).or_else(|| named(address.wrapping_mul(4)));
+            let name = register_name(address).or_else(|| register_name(address.wrapping_mul(4)));
             state.push((name.map_or_else(|| format!("{address:#07x}"), str::to_owned), value));
         }
     }

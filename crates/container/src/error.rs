@@ -1,7 +1,7 @@
 //! What can be wrong with a file, or with a program that is to be written.
 
-use reconverge_isa::Image;
 use reconverge_isa::limits::Exceeded;
+use reconverge_isa::{Image, Span};
 use thiserror::Error;
 
 /// Why a file could not be read or written.
@@ -200,6 +200,23 @@ impl Error {
     /// Something that a file must have.
     pub(crate) fn missing(what: &'static str, remedy: impl Into<String>) -> Error {
         Error::Missing { what, remedy: remedy.into() }
+    }
+
+    /// What is wrong at a byte of a text.
+    pub(crate) fn syntax(text: &str, at: usize, found: String, expected: impl Into<String>) -> Error {
+        let (line, column) = Span::new(at, at).line_column(text);
+        Error::Syntax { line, column, found, expected: expected.into() }
+    }
+
+    /// What is wrong with a line.
+    pub(crate) fn line(line: usize, found: &str, expected: impl Into<String>) -> Error {
+        Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
+    }
+
+    /// Blocks that nest too deep at a byte of a text.
+    pub(crate) fn too_deep(text: &str, at: usize, limit: usize) -> Error {
+        let (line, column) = Span::new(at, at).line_column(text);
+        Error::TooDeep { line, column, limit }
     }
 }
 

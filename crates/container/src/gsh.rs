@@ -14,6 +14,7 @@ use reconverge_isa::{Image, Isa, Program};
 
 use crate::bytes::{Bytes, little_endian, words};
 use crate::error::quoted;
+use crate::r600_elf::resources_of;
 use crate::{Error, Format, Written};
 
 /// First bytes of a file.
@@ -410,9 +411,4 @@ fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
     };
     let remedy = "the header has SQ_PGM_RESOURCES: registers in bits 7:0, stack entries in bits 15:8";
     Err(unwritable(program, what, remedy))
-}
-
-/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
-fn resources_of(register: u32) -> Resources {
-    Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
 }

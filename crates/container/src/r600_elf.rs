@@ -3,7 +3,7 @@
 //! `.text` holds the words of all functions; `.AMDGPU.config` pairs of register address and value, the
 //! resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
 
-use reconverge_isa::program::Stage;
+use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
 use crate::bytes::{Bytes, little_endian, rows, words};
@@ -22,12 +22,22 @@ const RESOURCES_VS: u32 = 0x28868;
 const LDS_ALLOC: u32 = 0x288e8;
 
 /// Registers that LLVM writes, by their address.
-pub(crate) const REGISTERS: [(u32, &str); 4] = [
+const REGISTERS: [(u32, &str); 4] = [
     (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
     (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),
     (0x2880c, "DB_SHADER_CONTROL"),
     (LDS_ALLOC, "SQ_LDS_ALLOC"),
 ];
+
+/// The name of a register that LLVM writes.
+pub(crate) fn register_name(address: u32) -> Option<&'static str> {
+    REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name)
+}
+
+/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
+pub(crate) fn resources_of(register: u32) -> Resources {
+    Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
+}
 
 /// Reads an object; a program for each function of `.text`.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -131,16 +141,13 @@ fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, 
 
 fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
     for (register, value) in group {
-        match REGISTERS.iter().find(|(known, _)| known == register) {
-            Some((_, name)) => program.state.push(((*name).to_owned(), *value)),
-            None => {
-                program.state.push((format!("{register:#07x}"), *value));
-                notes.push(format!("register {register:#07x} of .AMDGPU.config has no name here"));
-            }
+        let name = register_name(*register);
+        if name.is_none() {
+            notes.push(format!("register {register:#07x} of .AMDGPU.config has no name here"));
         }
+        program.state.push((name.map_or_else(|| format!("{register:#07x}"), str::to_owned), *value));
         if [RESOURCES_PS, RESOURCES_VS].contains(register) {
-            program.resources.registers = Some(value & 0xff);
-            program.resources.stack = Some(value >> 8 & 0xff);
+            program.resources = resources_of(*value);
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);
