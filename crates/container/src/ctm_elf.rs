@@ -198,11 +198,7 @@ fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     segments.sort_by_key(|segment| segment.offset);
     for pair in segments.windows(2) {
         if pair[0].offset + pair[0].data.len() as u64 > pair[1].offset {
-            return Err(Error::Overlap {
-                first: "a PT_NOTE segment".to_owned(),
-                second: "the next one".to_owned(),
-                at: pair[1].offset,
-            });
+            return Err(Error::overlap("a PT_NOTE segment", "the next one", pair[1].offset));
         }
     }
     Ok(())

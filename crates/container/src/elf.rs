@@ -317,11 +317,8 @@ fn no_overlap(sections: &[Section<'_>]) -> Result<(), Error> {
     placed.sort_by_key(|section| section.offset);
     for pair in placed.windows(2) {
         if pair[0].offset + pair[0].size > pair[1].offset {
-            return Err(Error::Overlap {
-                first: format!("section `{}`", pair[0].name),
-                second: format!("section `{}`", pair[1].name),
-                at: pair[1].offset,
-            });
+            let [first, second] = [pair[0], pair[1]].map(|section| format!("section `{}`", section.name));
+            return Err(Error::overlap(first, second, pair[1].offset));
         }
     }
     Ok(())

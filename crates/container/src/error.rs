@@ -202,6 +202,11 @@ impl Error {
         Error::Missing { what, remedy: remedy.into() }
     }
 
+    /// Two parts that claim the same bytes from `at` on.
+    pub(crate) fn overlap(first: impl Into<String>, second: impl Into<String>, at: u64) -> Error {
+        Error::Overlap { first: first.into(), second: second.into(), at }
+    }
+
     /// What is wrong at a byte of a text.
     pub(crate) fn syntax(text: &str, at: usize, found: String, expected: impl Into<String>) -> Error {
         let (line, column) = Span::new(at, at).line_column(text);

@@ -118,11 +118,8 @@ fn member(
     let data = file.slice("a member", start, payload)?;
     let next = start + payload;
     if next > end {
-        return Err(Error::Overlap {
-            first: format!("member {number}"),
-            second: "the end of the members that the header gives".to_owned(),
-            at: end,
-        });
+        let second = "the end of the members that the header gives";
+        return Err(Error::overlap(format!("member {number}"), second, end));
     }
     let name = format!("member {number}, sm_{sm}");
     match kind {

@@ -108,11 +108,8 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
     let mut free = 0;
     for symbol in functions {
         if symbol.value < free {
-            return Err(Error::Overlap {
-                first: "a function".to_owned(),
-                second: format!("function `{}`", symbol.name),
-                at: text.offset + symbol.value,
-            });
+            let second = format!("function `{}`", symbol.name);
+            return Err(Error::overlap("a function", second, text.offset + symbol.value));
         }
         let part = Bytes::of(text.data).slice("a function", symbol.value, symbol.size)?;
         let at = text.offset + symbol.value;

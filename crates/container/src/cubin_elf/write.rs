@@ -42,7 +42,7 @@ struct Part {
 }
 
 impl Part {
-    /// A section that belongs to another one, whose number is its `info`.
+    /// A section without contents; `info` is the number of the section that it belongs to, or 0.
     fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
         Part { name, kind, flags, info: info.into(), ..Part::default() }
     }
