@@ -7,6 +7,7 @@ use crate::listing::Style;
 use crate::machine::Machine;
 use crate::open::Opened;
 use crate::target::{Target, TargetError};
+use crate::tesla::names::demangled;
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -221,12 +222,6 @@ fn data(blocks: &[reconverge_isa::program::ConstantBlock]) -> Vec<Data> {
 
 fn units(samplers: &[reconverge_isa::program::Sampler]) -> Vec<Unit> {
     samplers.iter().map(|sampler| Unit { name: sampler.name.clone(), unit: sampler.unit }).collect()
-}
-
-/// The name as its source has it; `None` where it is not mangled.
-pub fn demangled(name: &str) -> Option<String> {
-    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok())?;
-    symbol?.demangle().ok()
 }
 
 #[cfg(test)]

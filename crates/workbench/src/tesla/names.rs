@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use cpp_demangle::Symbol;
 
 use crate::array::Dtype;
 
@@ -72,8 +72,7 @@ pub fn demangled(name: &str) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    let options = DemangleOptions::new().recursion_limit(128);
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    Symbol::new(name).ok()?.demangle().ok()
 }
 
 /// The types of a kernel's parameters, in order; `None` where its name is not that of a C++ function.
