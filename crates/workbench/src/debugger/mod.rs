@@ -410,18 +410,18 @@ impl Debugger {
 
     /// Executes instructions of the group until the next is one that a lane takes part in.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
-        let group = self.group;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.stepping.issue(group).is_some_and(|issue| issue.mask.has(lane))
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// The end of the group, if that is where a movement ended.
-    fn unless_ended(&mut self, group: usize, halt: Halt) -> Halt {
-        if halt != Halt::There || self.stepping.state(group) != GroupState::Ended {
+    /// Executes instructions until the next is one of the group that questions are about and `there` holds, or the group
+    /// has ended.
+    fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
+        let group = self.group;
+        let ended = |debugger: &Debugger| debugger.stepping.state(group) == GroupState::Ended;
+        let halt = self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group) && there(debugger) || ended(debugger)
+        });
+        if halt != Halt::There || !ended(self) {
             return halt;
         }
         self.group = group;
@@ -433,35 +433,21 @@ impl Debugger {
         let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
         let depth = self.calls(group);
         let lanes = issue.mask;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.calls(group) <= depth
-                && debugger.stepping.issue(group).is_some_and(|issue| (issue.mask & lanes).any())
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| {
+            debugger.calls(group) <= depth && debugger.issue().is_some_and(|issue| (issue.mask & lanes).any())
+        })
     }
 
     /// Executes instructions of the group until its stack has fewer entries.
     pub fn out(&mut self, budget: u64) -> Halt {
         let group = self.group;
         let depth = self.stepping.stack(group).len();
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group) && debugger.stepping.stack(group).len() < depth
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.stepping.stack(group).len() < depth)
     }
 
     /// Executes instructions until the group is in front of the one at an address.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
-        let group = self.group;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.stepping.issue(group).is_some_and(|issue| issue.pc == address)
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.issue().is_some_and(|issue| issue.pc == address))
     }
 
     /// Return addresses on the stack of a group.
