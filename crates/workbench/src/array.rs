@@ -601,29 +601,30 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
 }
 
 fn push(bytes: &mut Vec<u8>, wanted: Dtype, element: Element, index: usize) -> Result<(), ArrayError> {
-    let does_not_fit = |value: String| ArrayError::DoesNotFit { index, value, wanted };
     match wanted {
-        Dtype::F32 => return Ok(bytes.extend((element.as_f64() as f32).to_le_bytes())),
-        Dtype::F64 => return Ok(bytes.extend(element.as_f64().to_le_bytes())),
-        _ => {}
+        Dtype::F32 => bytes.extend((element.as_f64() as f32).to_le_bytes()),
+        Dtype::F64 => bytes.extend(element.as_f64().to_le_bytes()),
+        _ => bytes.extend(&integer(wanted, element, index)?.to_le_bytes()[..wanted.bytes()]),
     }
+    Ok(())
+}
+
+/// An element as a number of an integer type.
+fn integer(wanted: Dtype, element: Element, index: usize) -> Result<i128, ArrayError> {
+    let does_not_fit = |value: String| Err(ArrayError::DoesNotFit { index, value, wanted });
     let value = match element {
         Element::Integer(value) => value,
         Element::Float(value) if value.is_nan() => return Err(ArrayError::NotANumber { index, wanted }),
         Element::Float(value) if value.fract() != 0.0 || value.abs() >= 2f64.powi(64) => {
-            return Err(does_not_fit(value.to_string()));
+            return does_not_fit(value.to_string());
         }
         Element::Float(value) => value as i128,
     };
     let bits = 8 * wanted.bytes() as u32;
-    let signed = matches!(wanted, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64);
+    let signed = Dtype::signed(wanted.bytes()) == Some(wanted);
     let (low, high) =
         if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
-    if !(low..=high).contains(&value) {
-        return Err(does_not_fit(value.to_string()));
-    }
-    bytes.extend(&value.to_le_bytes()[..wanted.bytes()]);
-    Ok(())
+    if (low..=high).contains(&value) { Ok(value) } else { does_not_fit(value.to_string()) }
 }
 
 #[cfg(test)]

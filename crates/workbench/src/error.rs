@@ -88,6 +88,13 @@ pub enum Error {
     Trap(Box<Trapped>),
 }
 
+impl Error {
+    /// A value that does not fit a field.
+    pub(crate) fn name(place: impl Into<String>, found: impl ToString, help: impl Into<String>) -> Error {
+        Error::Name { place: place.into(), found: found.to_string(), help: help.into() }
+    }
+}
+
 /// Into how many lanes numbers may be divided, as a hint.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
@@ -208,6 +215,11 @@ fn name(cause: &impl fmt::Debug) -> String {
         }
     }
     names.join(".")
+}
+
+/// `1 parameter`, `2 parameters`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Words as bits and as numbers.

@@ -159,34 +159,20 @@ impl Values {
                         why,
                     })
                 };
-                match kind {
-                    Kind::Npy(file) => {
-                        let array = Array::from_npy(&read(file)?);
-                        array.map(|array| loaded(array, Stated::File))
-                    }
-                    Kind::Npz(file, name) => {
-                        let array = Array::from_npz(&read(file)?, name);
-                        array.map(|array| loaded(array, Stated::File))
-                    }
-                    Kind::Json(file) => {
-                        Array::from_json(&read(file)?).map(|array| loaded(array, Stated::Not))
-                    }
+                let by_request = |typed: bool| if typed { Stated::Request } else { Stated::Not };
+                let (array, stated, flat) = match kind {
+                    Kind::Npy(file) => (Array::from_npy(&read(file)?), Stated::File, false),
+                    Kind::Npz(file, name) => (Array::from_npz(&read(file)?, name), Stated::File, false),
+                    Kind::Json(file) => (Array::from_json(&read(file)?), Stated::Not, false),
                     Kind::Raw(file) => {
                         let dtype = wanted.map_or(Dtype::U8, Wanted::raw);
-                        let stated = if wanted.is_some() { Stated::Request } else { Stated::Not };
-                        let array = raw(read(file)?, dtype);
-                        array.map(|array| Loaded { array, stated, flat: true })
+                        (raw(read(file)?, dtype), by_request(wanted.is_some()), true)
                     }
-                    Kind::Literal(text) => Array::from_literal(text).map(|array| {
-                        loaded(array, if text.contains('[') { Stated::Request } else { Stated::Not })
-                    }),
-                }
-                .and_then(|loaded| match wanted {
-                    Some(wanted) => {
-                        let typed = wanted.of(loaded.array, loaded.stated)?;
-                        Ok(Loaded { flat: loaded.flat, ..typed })
-                    }
-                    None => Ok(loaded),
+                    Kind::Literal(text) => (Array::from_literal(text), by_request(text.contains('[')), false),
+                };
+                array.and_then(|array| match wanted {
+                    Some(wanted) => Ok(Loaded { flat, ..wanted.of(array, stated)? }),
+                    None => Ok(Loaded { array, stated, flat }),
                 })
             }
         };

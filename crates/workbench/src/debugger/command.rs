@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::stop::{Condition, Hits, Number, On, Only, Relation, Watched};
 use super::{Change, Debugger, Halt};
+use crate::error::counted;
 use crate::session::{GroupState, Register};
 
 /// Instructions that one command executes at most, unless it says otherwise.
@@ -656,10 +657,6 @@ fn position(debugger: &Debugger) -> String {
             format!("{head}{}  {text}  for lanes {}\n", debugger.spelled(issue.pc), issue.mask)
         }
     }
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The machine's own stack of the group, innermost first.
