@@ -168,9 +168,8 @@ impl Machine for Tesla {
             // Modules for several chips have no common one.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
-        let target = Target::new(target.isa, chip).map_err(in_source)?;
-        let target = Target { stage: Some(assembled.stage.any()), ..target };
-        let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
+        let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
+        back.target.stage = Some(assembled.stage.any());
         back.image.modules = assembled.modules;
         Ok(back)
     }
