@@ -481,7 +481,7 @@ impl Array {
             return Ok(Array { dtype, shape, bytes: vec![0; bytes] });
         }
         if text.contains("..") {
-            return range(text).ok_or_else(unknown)?;
+            return range(text);
         }
         let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
         Array::of_numbers(vec![numbers.len()], numbers)
@@ -529,25 +529,23 @@ impl serde::Serialize for Level<'_> {
     }
 }
 
-/// `None`: not a range.
-fn range(text: &str) -> Option<Result<Array, ArrayError>> {
-    let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>()?;
+fn range(text: &str) -> Result<Array, ArrayError> {
+    let unknown = || ArrayError::Literal(text.to_owned());
+    let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>().ok_or_else(unknown)?;
     let (first, end, step) = match parts[..] {
         [first, end] => (first, end, Element::Integer(1)),
         [first, end, step] => (first, end, step),
-        _ => return None,
+        _ => return Err(unknown()),
     };
     let whole = parts.iter().all(|part| matches!(part, Element::Integer(_)));
     let (first, end, step) = (first.as_f64(), end.as_f64(), step.as_f64());
     let count = ((end - first) / step).ceil();
     if !count.is_finite() || step == 0.0 {
-        return None;
+        return Err(unknown());
     }
     // A count beyond 2^64 becomes the largest.
     let count = count.max(0.0) as usize;
-    if let Err(error) = room((count as u64).saturating_mul(8), COPIES) {
-        return Some(Err(error.into()));
-    }
+    room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);
     let bytes = values.flat_map(|value| match whole {
         true => (value as i64).to_le_bytes(),
@@ -555,7 +553,7 @@ fn range(text: &str) -> Option<Result<Array, ArrayError>> {
     });
     let mut all = Vec::with_capacity(8 * count);
     all.extend(bytes);
-    Some(Ok(Array { dtype: if whole { Dtype::I64 } else { Dtype::F64 }, shape: vec![count], bytes: all }))
+    Ok(Array { dtype: if whole { Dtype::I64 } else { Dtype::F64 }, shape: vec![count], bytes: all })
 }
 
 fn number(text: &str) -> Option<Element> {

@@ -145,8 +145,8 @@ fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
         }
         start += line.len();
     }
-    let indent = listing.text[start..end].len() - listing.text[start..end].trim_start().len();
-    start + indent..end - (listing.text[start..end].len() - listing.text[start..end].trim_end().len())
+    let text = &listing.text[start..end];
+    start + text.len() - text.trim_start().len()..start + text.trim_end().len()
 }
 
 #[cfg(test)]

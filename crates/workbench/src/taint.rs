@@ -223,26 +223,18 @@ impl Taint {
         for slot in &op.writes {
             let announced = ANNOUNCED.contains(&slot.file);
             let file = self.slots.entry((group, slot.file)).or_default();
-            match slot.number {
-                None if announced => {
-                    for (lane, number) in pending.writes.iter().filter(|(_, number)| !fixed(*number)) {
-                        file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
-                    }
+            let uncertain = op.conditional || slot.number.is_none();
+            if announced && uncertain {
+                let is = |number: u32| slot.number.map_or(!fixed(number), |only| only == number);
+                for (lane, number) in pending.writes.iter().filter(|(_, number)| is(*number)) {
+                    file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
                 }
-                Some(number) if announced && op.conditional => {
-                    let lanes = pending.writes.iter().filter(|(_, written)| *written == number);
-                    for (lane, _) in lanes {
-                        file.entry(number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
-                    }
-                }
-                number => {
-                    let keeps = op.conditional || number.is_none();
-                    let row = file.entry(number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
-                    for lane in pending.mask.lanes() {
-                        let (kept, result) = (row[lane.index()], results[lane.index()]);
-                        row[lane.index()] = if keeps { kept.worst(result) } else { result };
-                    }
-                }
+                continue;
+            }
+            let row = file.entry(slot.number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
+            for lane in pending.mask.lanes() {
+                let (kept, result) = (row[lane.index()], results[lane.index()]);
+                row[lane.index()] = if uncertain { kept.worst(result) } else { result };
             }
         }
         let Some(space) = op.stores else { return };

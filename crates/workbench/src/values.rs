@@ -151,7 +151,7 @@ impl Values {
                 None => Err(ArrayError::Json(format!("unknown type `{}`", r#type))),
             },
             Values::Text(text) => {
-                let Source { kind, wanted } = source(text);
+                let (kind, wanted) = source(text);
                 let read = |file: &str| {
                     files.read(file).map_err(|why| ValuesError::File {
                         place: place.to_owned(),
@@ -299,12 +299,7 @@ enum Kind<'a> {
 }
 
 /// What a text names, and the type behind it.
-struct Source<'a> {
-    kind: Kind<'a>,
-    wanted: Option<Wanted>,
-}
-
-fn source(text: &str) -> Source<'_> {
+fn source(text: &str) -> (Kind<'_>, Option<Wanted>) {
     let typed = text.rsplit_once(':').and_then(|(rest, name)| Some((rest, Wanted::from_name(name)?)));
     let (rest, wanted) = typed.map_or((text, None), |(rest, wanted)| (rest, Some(wanted)));
     let npz = || rest.rsplit_once(':').filter(|(file, _)| file.ends_with(".npz"));
@@ -323,7 +318,7 @@ fn source(text: &str) -> Source<'_> {
     } else {
         Kind::Literal(rest)
     };
-    Source { kind, wanted }
+    (kind, wanted)
 }
 
 fn raw(bytes: Vec<u8>, dtype: Dtype) -> Result<Array, ArrayError> {

@@ -580,24 +580,50 @@ impl Debugger {
 
     /// Why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
+        self.reason(lane).0
+    }
+
+    /// Why a lane of the group runs or does not, in words.
+    pub fn why(&self, lane: Lane) -> String {
+        self.reason(lane).1
+    }
+
+    /// Why a lane of the group runs or does not, in a few words and in more.
+    fn reason(&self, lane: Lane) -> (String, String) {
+        let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {
-            GroupState::Waiting => return "not started".to_owned(),
-            GroupState::Ended => return "ended".to_owned(),
+            GroupState::Waiting => return both("not started", "its group waits for the groups before it"),
+            GroupState::Ended => return both("ended", "its group has ended"),
             GroupState::Running => {}
         }
         match self.stepping.why(self.group, lane) {
-            Some(Why::Uncovered) if self.takes_part(lane) => "active, not covered".to_owned(),
-            None | Some(Why::Uncovered) => "not covered".to_owned(),
-            Some(Why::Active) => "active".to_owned(),
-            Some(Why::Branch { depth: 0 }) => "off: branch".to_owned(),
-            Some(Why::Branch { depth }) => format!("off: branch {depth} out"),
-            Some(Why::Break) => "off: left the loop".to_owned(),
-            Some(Why::Continue) => "off: next round".to_owned(),
-            Some(Why::Parked { pc }) => {
-                let holder = self.holder(lane, pc).map(|row| format!(": {}", row.kind.to_lowercase()));
-                format!("parked at {}{}", self.spelled(pc), holder.unwrap_or_default())
+            Some(Why::Uncovered) if self.takes_part(lane) => both(
+                "active, not covered",
+                "active, but not covered or discarded: it helps its quad, and its results go nowhere",
+            ),
+            None | Some(Why::Uncovered) => both("not covered", "not covered: no work for it, or discarded"),
+            Some(Why::Active) => both("active", "active: it takes part in the next instruction"),
+            Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
+            Some(Why::Branch { depth }) => {
+                let more = match depth {
+                    1 => "switched off by the branch around the innermost construct".to_owned(),
+                    _ => format!("switched off by the branch {depth} constructs out"),
+                };
+                (format!("off: branch {depth} out"), more)
             }
-            Some(Why::Exited) => "exited".to_owned(),
+            Some(Why::Break) => both("off: left the loop", "it has left the loop, and waits for its end"),
+            Some(Why::Continue) => both("off: next round", "it waits for the loop's next round"),
+            Some(Why::Parked { pc }) => {
+                let (at, holder) = (self.spelled(pc), self.holder(lane, pc));
+                let (few, more) = match holder {
+                    Some(row) => {
+                        (format!(": {}", row.kind.to_lowercase()), format!(" ({} on the stack)", row.kind))
+                    }
+                    None => both("", ""),
+                };
+                (format!("parked at {at}{few}"), format!("parked: it goes on at {at}{more}"))
+            }
+            Some(Why::Exited) => both("exited", "exited"),
         }
     }
 
@@ -610,34 +636,5 @@ impl Debugger {
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))
-    }
-
-    /// Why a lane of the group runs or does not, in words.
-    pub fn why(&self, lane: Lane) -> String {
-        match self.stepping.state(self.group) {
-            GroupState::Waiting => return "its group waits for the groups before it".to_owned(),
-            GroupState::Ended => return "its group has ended".to_owned(),
-            GroupState::Running => {}
-        }
-        match self.stepping.why(self.group, lane) {
-            Some(Why::Uncovered) if self.takes_part(lane) => {
-                "active, but not covered or discarded: it helps its quad, and its results go nowhere"
-                    .to_owned()
-            }
-            None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
-            Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
-            Some(Why::Branch { depth: 0 }) => "switched off by the innermost branch".to_owned(),
-            Some(Why::Branch { depth: 1 }) => {
-                "switched off by the branch around the innermost construct".to_owned()
-            }
-            Some(Why::Branch { depth }) => format!("switched off by the branch {depth} constructs out"),
-            Some(Why::Break) => "it has left the loop, and waits for its end".to_owned(),
-            Some(Why::Continue) => "it waits for the loop's next round".to_owned(),
-            Some(Why::Parked { pc }) => {
-                let holder = self.holder(lane, pc).map(|row| format!(" ({} on the stack)", row.kind));
-                format!("parked: it goes on at {}{}", self.spelled(pc), holder.unwrap_or_default())
-            }
-            Some(Why::Exited) => "exited".to_owned(),
-        }
     }
 }

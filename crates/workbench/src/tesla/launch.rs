@@ -210,22 +210,19 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 
 /// Refuses fields that belong to the other kind of program.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
-    let only = |what: &str, of: &str| {
-        Err(Error::Machine(format!("{what}: for {of} programs; this is a {stage} program")))
+    let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
+    let of_kernels = [
+        ("grid", !file.grid.is_empty()),
+        ("block", !file.block.is_empty()),
+        ("param", !file.param.is_empty()),
+    ];
+    let (fields, of) = match stage {
+        Stage::Compute => (&of_graphics[..], "VP, GP and FP"),
+        Stage::Fragment | Stage::Vertex | Stage::Geometry => (&of_kernels[..], "CP"),
     };
-    if stage == Stage::Compute {
-        return match (lanes, file.input.is_empty()) {
-            (Some(_), _) => only("lanes", "VP, GP and FP"),
-            (None, false) => only("input", "VP, GP and FP"),
-            (None, true) => Ok(()),
-        };
-    }
-    match (file.grid.is_empty(), file.block.is_empty(), file.param.is_empty()) {
-        (false, _, _) => only("grid", "CP"),
-        (_, false, _) => only("block", "CP"),
-        (_, _, false) => only("param", "CP"),
-        (true, true, true) => Ok(()),
-    }
+    fields.iter().filter(|(_, stated)| *stated).try_for_each(|(what, _)| {
+        Err(Error::Machine(format!("{what}: for {of} programs; this is a {stage} program")))
+    })
 }
 
 impl Launch {
