@@ -384,9 +384,9 @@ pub(crate) fn by_lane<'a, T>(
         loaded.push((number, place, values));
     }
     let lanes = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
-    let inputs =
-        loaded.iter().map(|(number, place, values)| Ok(input(*number, per_lane(place, values, lanes)?)));
-    Ok((lanes, inputs.collect::<Result<_, Error>>()?))
+    let of_lanes =
+        |(number, place, values): (u8, String, Loaded)| Ok(input(number, per_lane(&place, &values, lanes)?));
+    Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
 }
 
 /// The output that says which lanes were killed, if any was.
