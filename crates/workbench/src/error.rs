@@ -227,11 +227,8 @@ fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
     let floats = list(|word| {
         let value = f32::from_bits(*word);
-        if value == 0. || (1e-6..1e9).contains(&value.abs()) {
-            value.to_string()
-        } else {
-            format!("{value:e}")
-        }
+        let plain = value == 0. || (1e-6..1e9).contains(&value.abs());
+        if plain { value.to_string() } else { format!("{value:e}") }
     });
     format!(
         "{} (i32 {}; f32 {floats})",

@@ -268,13 +268,9 @@ impl Manifest {
         files: &dyn Files,
     ) -> Result<(), Error> {
         for (buffer, left) in self.buffers.iter().zip(memory) {
-            let elem = self
-                .expect
-                .iter()
-                .find(|expect| expect.buffer == buffer.name)
-                .map(|expect| expect.elem.as_str());
-            let dtype = elem.and_then(element).filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes()));
-            let dtype = dtype.unwrap_or(Dtype::U8);
+            let expect = self.expect.iter().find(|expect| expect.buffer == buffer.name);
+            let dtype = expect.and_then(|expect| element(&expect.elem));
+            let dtype = dtype.filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes())).unwrap_or(Dtype::U8);
             let bytes = left.values.load(&buffer.name, files)?.array.bytes;
             let shape = vec![bytes.len() / dtype.bytes()];
             result.outputs.push((buffer.name.clone(), Array { dtype, shape, bytes }));
