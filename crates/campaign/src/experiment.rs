@@ -9,7 +9,7 @@ use reconverge_workbench::faults::{Kind, Word};
 use reconverge_workbench::session::{SpaceOf, Stepping};
 
 use crate::file::{Model, Site};
-use crate::point::Point;
+use crate::point::{Area, Point};
 
 reconverge_isa::choices! {
     /// The outcome of an experiment.
@@ -105,8 +105,8 @@ impl Experiment {
         let mut stepping = point.at(step)?;
         let group = stepping.current().ok_or_else(missing)?;
         let pc = point.course.stages()[step as usize].pc;
-        let change = self.change(point, &mut stepping, group, &mut random).ok_or_else(missing)?;
-        let Change { lane, place, before, after } = change;
+        let mut injection = Injection { model, point, stepping: &mut stepping, group, random };
+        let Change { lane, place, before, after } = injection.change(site).ok_or_else(missing)?;
         let mut record = Record {
             index,
             point: number,
@@ -153,40 +153,40 @@ impl Experiment {
         }
         Ok(record)
     }
+}
 
+/// What a change is made with.
+struct Injection<'a> {
+    model: Model,
+    point: &'a Point,
+    stepping: &'a mut Stepping,
+    /// The group that is next.
+    group: usize,
+    random: Random,
+}
+
+impl Injection<'_> {
     /// Changes the state; `None` where there is nothing to change.
-    fn change(
-        &self,
-        point: &Point,
-        stepping: &mut Stepping,
-        group: usize,
-        random: &mut Random,
-    ) -> Option<Change> {
-        match self.site {
-            Site::Register => self.change_register(point, stepping, group, random),
-            Site::Memory => self.change_memory(point, stepping, group, random),
-            Site::Instruction => self.change_program(point, stepping, random),
-            Site::Flow(kind) => self.change_word(kind, stepping, random),
+    fn change(&mut self, site: Site) -> Option<Change> {
+        match site {
+            Site::Register => self.change_register(),
+            Site::Memory => self.change_memory(),
+            Site::Instruction => self.change_program(),
+            Site::Flow(kind) => self.change_word(kind),
         }
     }
 
-    fn change_register(
-        &self,
-        point: &Point,
-        stepping: &mut Stepping,
-        group: usize,
-        random: &mut Random,
-    ) -> Option<Change> {
+    fn change_register(&mut self) -> Option<Change> {
+        let Injection { model, point, ref mut stepping, group, ref mut random } = *self;
         let lanes = stepping.lanes(group).len() as u64;
         let (register, bits) = *point.registers.get(below(random, point.registers.len() as u64) as usize)?;
         let lane = below(random, lanes) as usize;
         let held = stepping.read(group, register)?;
         let before = u64::from(*held.get(lane)?);
-        let after = faulted(self.model, before, (1 << bits) - 1, false, random);
-        let others = if self.model == Model::WarpWide { 0..held.len() } else { lane..lane + 1 };
+        let after = faulted(model, before, (1 << bits) - 1, false, random);
+        let others = if model == Model::WarpWide { 0..held.len() } else { lane..lane + 1 };
         for lane in others {
-            let value =
-                if self.model == Model::WarpWide { u64::from(held[lane]) ^ before ^ after } else { after };
+            let value = if model == Model::WarpWide { u64::from(held[lane]) ^ before ^ after } else { after };
             if !stepping.set(group, register, Lane(lane as u8), value as u32) {
                 return None;
             }
@@ -204,23 +204,11 @@ impl Experiment {
         Some(Change { lane: Some(lane as u32), place, before, after })
     }
 
-    fn change_memory(
-        &self,
-        point: &Point,
-        stepping: &mut Stepping,
-        group: usize,
-        random: &mut Random,
-    ) -> Option<Change> {
+    fn change_memory(&mut self) -> Option<Change> {
+        let Injection { model, point, ref mut stepping, group, ref mut random } = *self;
         let lanes = stepping.lanes(group).len() as u64;
-        let weight = |of: SpaceOf| if of == SpaceOf::Lane { lanes } else { 1 };
-        let total = point.areas.iter().map(|area| area.words() * weight(area.of)).sum();
-        let mut place = below(random, total);
-        let area = point.areas.iter().find(|area| {
-            let words = area.words() * weight(area.of);
-            let here = place < words;
-            place -= if here { 0 } else { words };
-            here
-        })?;
+        let weight = |area: &Area| area.words() * if area.of == SpaceOf::Lane { lanes } else { 1 };
+        let (area, place) = weighted(random, &point.areas, weight)?;
         let (word, lane) = (place % area.words(), place / area.words());
         let address = (area.bytes.start + 4 * word) as u32;
         let lane = Lane(lane as u8);
@@ -229,8 +217,8 @@ impl Experiment {
             bytes.try_into().ok().map(|bytes| u64::from(u32::from_le_bytes(bytes)))
         };
         let before = held(stepping, address)?;
-        let after = faulted(self.model, before, u32::MAX.into(), false, random);
-        let wide = if self.model == Model::WarpWide { lanes } else { 1 };
+        let after = faulted(model, before, u32::MAX.into(), false, random);
+        let wide = if model == Model::WarpWide { lanes } else { 1 };
         for place in word..(word + wide).min(area.words()) {
             let address = (area.bytes.start + 4 * place) as u32;
             let value = held(stepping, address)? ^ before ^ after;
@@ -242,46 +230,44 @@ impl Experiment {
         Some(Change { lane: own, place: format!("{} {address:#x}", area.space), before, after })
     }
 
-    fn change_program(&self, point: &Point, stepping: &mut Stepping, random: &mut Random) -> Option<Change> {
-        let words = stepping.next_words()?;
-        let word = *words.get(below(random, words.len() as u64) as usize)?;
-        let mut program = point.program.clone();
+    fn change_program(&mut self) -> Option<Change> {
+        let words = self.stepping.next_words()?;
+        let word = *words.get(below(&mut self.random, words.len() as u64) as usize)?;
+        let mut program = self.point.program.clone();
         let before = u64::from(*program.words.get(word)?);
-        let after = faulted(self.model, before, u32::MAX.into(), false, random);
+        let after = faulted(self.model, before, u32::MAX.into(), false, &mut self.random);
         program.words[word] = after as u32;
-        stepping.set_program(&program).then(|| Change {
-            lane: None,
-            place: format!("word {word}"),
-            before,
-            after,
-        })
+        let place = format!("word {word}");
+        self.stepping.set_program(&program).then_some(Change { lane: None, place, before, after })
     }
 
     /// Every bit of the words of a kind is as likely as every other.
-    fn change_word(&self, kind: Kind, stepping: &mut Stepping, random: &mut Random) -> Option<Change> {
-        let words = stepping.words(kind);
-        let bits = |word: &Word| u64::from(word.bits.count_ones());
-        let total = words.iter().map(bits).sum();
-        if total == 0 {
-            return None;
-        }
-        let mut place = below(random, total);
-        let word = *words.iter().find(|word| {
-            let here = place < bits(word);
-            place -= if here { 0 } else { bits(word) };
-            here
-        })?;
-        let before = stepping.word(&word);
-        let after = faulted(self.model, before, word.bits, word.is_mask(), random);
+    fn change_word(&mut self, kind: Kind) -> Option<Change> {
+        let words = self.stepping.words(kind);
+        let (word, _) = weighted(&mut self.random, &words, |word| u64::from(word.bits.count_ones()))?;
+        let before = self.stepping.word(word);
+        let after = faulted(self.model, before, word.bits, word.is_mask(), &mut self.random);
         let wide = self.model == Model::WarpWide && word.lane.is_some();
-        let same = |other: &&Word| wide && other.number == word.number || **other == word;
+        let same = |other: &&Word| wide && other.number == word.number || *other == word;
         for other in words.iter().filter(same) {
-            let value = stepping.word(other) ^ before ^ after;
-            stepping.set_word(other, value);
+            let value = self.stepping.word(other) ^ before ^ after;
+            self.stepping.set_word(other, value);
         }
         let lane = word.lane.map(|lane| lane.0.into());
         Some(Change { lane, place: word.to_string(), before, after })
     }
+}
+
+/// Chooses an item, each as likely as its weight says, and a number below its weight.
+fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
+    let mut place = below(random, items.iter().map(&weight).sum());
+    items.iter().find_map(|item| match place.checked_sub(weight(item)) {
+        None => Some((item, place)),
+        Some(rest) => {
+            place = rest;
+            None
+        }
+    })
 }
 
 /// A number below a limit, which is at least 1 and far below 2^64.

@@ -96,6 +96,12 @@ pub enum Error {
     Launch(#[from] reconverge_workbench::Error),
 }
 
+impl Error {
+    fn file(path: &Path, why: impl ToString) -> Error {
+        Error::File { file: path.display().to_string(), why: why.to_string() }
+    }
+}
+
 /// A range of experiments whose results are one file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Shard {
@@ -183,7 +189,7 @@ pub struct PointDescription {
 }
 
 /// What [`Campaign::describe`] gives.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Description {
     /// The hash of program, data and campaign: 32 hexadecimal digits.
     pub campaign: String,
@@ -258,8 +264,7 @@ impl Campaign {
     pub fn open(path: &Path) -> Result<Campaign, Error> {
         let name = path.display().to_string();
         let wrong = |message: String| Error::Campaign { file: name.clone(), message };
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Error::File { file: name.clone(), why: error.to_string() })?;
+        let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
         let file = CampaignFile::parse(&text).map_err(wrong)?;
         let sources =
             Sources::read(path, &file).map_err(|(file, message)| Error::Campaign { file, message })?;
@@ -269,21 +274,7 @@ impl Campaign {
             file,
             sources,
             launches,
-            description: Description {
-                campaign: String::new(),
-                version: RELEASE.to_owned(),
-                seed: 0,
-                injections: 0,
-                injections_of_point: 0,
-                size_of_site: None,
-                confidence: 0.95,
-                margin: None,
-                sites: Vec::new(),
-                models: Vec::new(),
-                shard_size: 1,
-                shards: 0,
-                points: Vec::new(),
-            },
+            description: Description::default(),
             ready: Mutex::default(),
         };
         campaign.description = campaign.described()?;
@@ -437,8 +428,7 @@ impl Campaign {
     pub fn recheck(&self, folder: &Path, count: u64, seed: u64) -> Result<Recheck, Error> {
         let there: Vec<usize> = self.present(folder)?.into_iter().collect();
         if there.is_empty() {
-            let why = "there is no shard to check: run the campaign first".to_owned();
-            return Err(Error::File { file: folder.display().to_string(), why });
+            return Err(Error::file(folder, "there is no shard to check: run the campaign first"));
         }
         let mut random = Random::new(seed);
         let mut chosen: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
@@ -477,8 +467,7 @@ impl Campaign {
     pub fn experiment(&self, index: u64, engine: Engine) -> Result<Record, Error> {
         let Description { injections, injections_of_point, sites, models, .. } = &self.description;
         if index >= *injections {
-            let message = format!("there is no experiment {index}: the campaign has {injections}");
-            return Err(Error::Campaign { file: self.path.display().to_string(), message });
+            return Err(self.wrong(format!("there is no experiment {index}: the campaign has {injections}")));
         }
         let (point, number) = (index / injections_of_point, index % injections_of_point);
         // In turn, so that every stretch of experiments has all of them.
@@ -490,8 +479,12 @@ impl Campaign {
 }
 
 impl Campaign {
+    fn wrong(&self, message: String) -> Error {
+        Error::Campaign { file: self.path.display().to_string(), message }
+    }
+
     fn described(&self) -> Result<Description, Error> {
-        let wrong = |message: String| Error::Campaign { file: self.path.display().to_string(), message };
+        let wrong = |message| self.wrong(message);
         let file = &self.file;
         let mut points = Vec::with_capacity(self.launches.len());
         let mut common: Option<Vec<Site>> = None;
@@ -568,8 +561,7 @@ impl Campaign {
         let point = Point::new(&source).map_err(|error| {
             let keys: Vec<String> =
                 parameters.iter().map(|(key, value)| format!(" {key} = {value}")).collect();
-            let message = format!("the run without a fault{}: {error}", keys.join(","));
-            Error::Campaign { file: self.path.display().to_string(), message }
+            self.wrong(format!("the run without a fault{}: {error}", keys.join(",")))
         })?;
         let point = Arc::new(point);
         if ready.len() >= READY {
@@ -588,10 +580,7 @@ impl Campaign {
 
     /// The numbers of the shards that have a file in a folder.
     fn present(&self, folder: &Path) -> Result<BTreeSet<usize>, Error> {
-        let failed = |error: std::io::Error| Error::File {
-            file: folder.display().to_string(),
-            why: error.to_string(),
-        };
+        let failed = |error: std::io::Error| Error::file(folder, error);
         let entries = match std::fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -653,12 +642,8 @@ impl Campaign {
     }
 
     fn damaged(&self, shard: &Shard, folder: &Path, damage: &Damage) -> Error {
-        Error::File {
-            file: folder.join(&shard.name).display().to_string(),
-            why: format!(
-                "{damage}: the file is damaged; remove it and run the campaign again, which makes it anew"
-            ),
-        }
+        let remedy = "the file is damaged; remove it and run the campaign again, which makes it anew";
+        Error::file(&folder.join(&shard.name), format!("{damage}: {remedy}"))
     }
 
     /// Writes a shard, whole or not at all.
@@ -691,12 +676,9 @@ fn experiments(shard: &Shard) -> String {
 }
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> Error {
-    Error::File {
-        file: path.display().to_string(),
-        why: format!(
-            "{error}: shards that are finished stay; make room or choose another folder, and run the campaign again"
-        ),
-    }
+    let remedy =
+        "shards that are finished stay; make room or choose another folder, and run the campaign again";
+    Error::file(path, format!("{error}: {remedy}"))
 }
 
 /// Why a site cannot be had.

@@ -22,7 +22,7 @@ use reconverge_workbench::trace::{Pieces, Recorded};
 use serde::Serialize;
 
 use crate::args::{Answer, EngineArgs};
-use crate::messages::counted;
+use crate::messages::{counted, executed};
 use work::Work;
 
 /// Run programs of different kinds on all three machines and time them
@@ -72,7 +72,7 @@ pub(crate) struct Bench {
     write: Option<PathBuf>,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 /// What a kernel took.
@@ -427,6 +427,7 @@ fn geometric_mean(values: impl Iterator<Item = f64>) -> f64 {
 
 fn print(measured: &Measured, golden_is: &str) {
     let Measured { isa, kernel, engine, threads, runs, cpu_s, wall_s, golden, .. } = measured;
+    let groups = measured.warp_instructions;
     let verdict = match measured.golden_ok {
         true => format!("matches {golden_is}"),
         false => format!("DIFFERS FROM {}", golden_is.to_uppercase()),
@@ -437,11 +438,9 @@ fn print(measured: &Measured, golden_is: &str) {
         counted((*runs).into(), "run"),
     );
     say!(
-        "  {}, {}, {}; {:.1} M group instructions a processor second",
-        counted(measured.warp_instructions, "group instruction"),
-        counted(measured.lane_instructions, "lane instruction"),
-        counted(measured.divergent_branches, "divergent branch"),
-        measured.warp_instructions as f64 / cpu_s.max(1e-9) / 1e6
+        "  {}; {:.1} M group instructions a processor second",
+        executed(groups, measured.lane_instructions, measured.divergent_branches),
+        groups as f64 / cpu_s.max(1e-9) / 1e6
     );
     if let (Some(seconds), Some(bytes)) = (measured.compile_s, measured.code_bytes) {
         let once = match measured.compile_once_s {

@@ -6,15 +6,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use comfy_table::{CellAlignment, Table, presets};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use comfy_table::{CellAlignment, Table};
 use reconverge_campaign::summary::{Counts, Rate};
 use reconverge_campaign::{Campaign, Description, Recheck, Shard, Summary, Taken};
 use serde_json::json;
 
 use crate::args::Answer;
 use crate::interrupt::{self, STATUS};
-use crate::messages::{answer_json, counted, note, show_after_a_second};
+use crate::messages::{self, answer_as, answer_json, bar, counted, note};
 use crate::part::Part;
 
 /// Inject faults into a launch, many times, and count what becomes of them; or run a launch over parameters
@@ -50,25 +49,19 @@ pub(crate) struct CampaignArgs {
     seed: u64,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 pub(crate) fn run(args: &CampaignArgs) -> Result<Answer> {
     let campaign = Campaign::open(&args.file)?;
     let folder = args.output.clone().unwrap_or_else(|| args.file.with_extension("results"));
     if args.describe {
-        match args.json {
-            true => answer_json(campaign.describe()),
-            false => describe(campaign.describe()),
-        }
+        answer_as(args.json, campaign.describe(), describe);
         return Ok(Answer::Yes);
     }
     if let Some(count) = args.recheck {
         let recheck = campaign.recheck(&folder, count, args.seed)?;
-        match args.json {
-            true => answer_json(&recheck),
-            false => print_recheck(&recheck),
-        }
+        answer_as(args.json, &recheck, print_recheck);
         return Ok(if recheck.differ.is_empty() { Answer::Yes } else { Answer::No });
     }
     let (mut stopped, mut damaged) = (false, Vec::new());
@@ -122,7 +115,8 @@ fn run_shards(campaign: &Campaign, missing: Vec<Shard>, folder: &Path, args: &Ca
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let jobs = args.jobs.map_or(processors, usize::from).min(missing.len());
     let experiments = |shard: &Shard| shard.range.end - shard.range.start;
-    let bar = progress(missing.iter().map(experiments).sum());
+    let all = missing.iter().map(experiments).sum();
+    let bar = bar(Some(all), "{bar:40} {pos}/{len} experiments {elapsed}, {eta} left");
     let failed = AtomicBool::new(false);
     let errors = Mutex::new(Vec::new());
     let go_on = || !interrupt::asked() && !failed.load(Ordering::Relaxed);
@@ -176,21 +170,8 @@ fn next(open: &Mutex<Vec<Shard>>) -> Option<Shard> {
     locked(open).pop()
 }
 
-/// A bar on a terminal; nothing elsewhere.
-fn progress(experiments: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(experiments), ProgressDrawTarget::hidden());
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} experiments {elapsed}, {eta} left")
-    {
-        bar.set_style(style);
-    }
-    show_after_a_second(&bar);
-    bar
-}
-
 fn table(head: &[&str], text_columns: usize) -> Table {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(head.iter().copied());
+    let mut table = messages::table(head.to_vec());
     for column in table.column_iter_mut().skip(text_columns) {
         column.set_cell_alignment(CellAlignment::Right);
     }

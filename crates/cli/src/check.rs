@@ -8,7 +8,6 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use rayon::prelude::*;
 use reconverge_cases::{
@@ -22,7 +21,7 @@ use walkdir::WalkDir;
 
 use crate::args::{Answer, EngineArgs};
 use crate::beside::{allowed, folder_of};
-use crate::messages::{answer_json, counted, note, quiet, show_after_a_second};
+use crate::messages::{answer_json, bar, counted, note, quiet};
 use crate::part::Part;
 use crate::shown;
 use crate::timeout::Seconds;
@@ -75,7 +74,7 @@ pub(crate) struct Check {
     allow_outside: bool,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 pub(crate) fn run(args: &Check) -> Result<Answer> {
@@ -104,7 +103,7 @@ pub(crate) fn run(args: &Check) -> Result<Answer> {
     let settings =
         Settings { mode: args.mode, options: args.engine.options_or(Engine::Fast), shares: Arc::default() };
     interrupt::watch();
-    let progress = progress(cases.len() as u64);
+    let progress = bar(Some(cases.len() as u64), "{bar:40} {pos}/{len} cases {elapsed}");
     let mut cases: Vec<Arc<Case>> = cases.into_iter().map(Arc::new).collect();
     let judged = |case: &Arc<Case>| {
         if interrupt::asked() {
@@ -203,16 +202,11 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
     for outcome in &summary.skips {
         say!("skipped  {}: {}", shown::name(&outcome.file), outcome.why);
     }
-    for outcome in &summary.findings {
-        say!("finding  {}: {}", shown::name(&outcome.place()), outcome.why);
-    }
-    for outcome in &summary.flakes {
-        say!("flake    {}: {}", shown::name(&outcome.place()), outcome.why);
-    }
+    let line = |what, outcome: &Outcome| say!("{what}{}: {}", shown::name(&outcome.place()), outcome.why);
+    summary.findings.iter().for_each(|outcome| line("finding  ", outcome));
+    summary.flakes.iter().for_each(|outcome| line("flake    ", outcome));
     let new = |outcome: &&Outcome| !summary.is_expected(outcome);
-    for outcome in summary.failures.iter().filter(new).take(SHOWN) {
-        say!("FAILED   {}: {}", shown::name(&outcome.place()), outcome.why);
-    }
+    summary.failures.iter().filter(new).take(SHOWN).for_each(|outcome| line("FAILED   ", outcome));
     let unexpected = summary.failures.len() - summary.expected_failures;
     if unexpected > SHOWN {
         say!("… {} (--results or --json has them)", counted((unexpected - SHOWN) as u64, "more failure"));
@@ -225,10 +219,9 @@ fn print(args: &Check, summary: &Summary, shares: &Shares) {
             say!("{:6} x {}", reason.count, reason.reason);
         }
     }
-    let flaky = if summary.flaky > 0 {
-        format!(", {}", counted(summary.flaky as u64, "flake"))
-    } else {
-        String::new()
+    let flaky = match summary.flaky {
+        0 => String::new(),
+        flaky => format!(", {}", counted(flaky as u64, "flake")),
     };
     say!(
         "{}: {} passed, {} failed, {} unsupported, {} skipped{flaky}; {}",
@@ -312,16 +305,6 @@ fn typed_name() -> String {
     let path = std::env::args_os().next().map(PathBuf::from);
     let path = path.filter(|path| path.is_relative() && path.components().count() > 1);
     path.map_or_else(|| "reconverge".to_owned(), |path| shown::path(&path))
-}
-
-/// A bar on a terminal, after a second; nothing elsewhere.
-fn progress(cases: u64) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(cases), ProgressDrawTarget::hidden());
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} cases {elapsed}") {
-        bar.set_style(style);
-    }
-    show_after_a_second(&bar);
-    bar
 }
 
 // ---- Lists of cases
@@ -415,18 +398,16 @@ fn write_lists(args: &Check, cases: &[Arc<Case>], summary: &Summary) -> Result<(
 fn junit(cases: &[Arc<Case>], verdicts: &[(Verdict, Duration)]) -> String {
     let mut report = Report::new("reconverge check");
     let mut suites: Vec<TestSuite> = Vec::new();
+    let because = |mut status: TestCaseStatus, why: &String| {
+        status.set_message(why.clone());
+        status
+    };
     for (case, (verdict, time)) in cases.iter().zip(verdicts) {
         let status = match verdict {
             Verdict::Passed { .. } => TestCaseStatus::success(),
-            Verdict::Skipped(why) => {
-                let mut status = TestCaseStatus::skipped();
-                status.set_message(why.clone());
-                status
-            }
+            Verdict::Skipped(why) => because(TestCaseStatus::skipped(), why),
             Verdict::Failed(why) | Verdict::Unsupported(why) | Verdict::Timeout(why) => {
-                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_message(why.clone());
-                status
+                because(TestCaseStatus::non_success(NonSuccessKind::Failure), why)
             }
         };
         let file = shown::listed(&case.file);

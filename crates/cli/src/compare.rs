@@ -7,7 +7,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use clap::ArgMatches;
-use comfy_table::{Table, presets};
 use reconverge_trace::compare::{Difference, Moment, first_difference};
 use reconverge_trace::{Reader, What};
 use reconverge_workbench::stats::{Profile, Totals};
@@ -214,9 +213,7 @@ fn moment_json(side: &Side, moment: &Moment) -> Value {
 fn side_by_side(a: &Side, b: &Side, found: &Difference) {
     let step = |moment: Option<&Moment>| moment.map(|moment| moment.step.to_string()).unwrap_or_default();
     let group = |moment: Option<&Moment>| moment.map(|moment| moment.group.to_string()).unwrap_or_default();
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["", "step", "group", "A", "step", "group", "B"]);
+    let mut table = messages::table(["", "step", "group", "A", "step", "group", "B"]);
     let mut row = |mark: &str, one: Option<&Moment>, other: Option<&Moment>| {
         let text = |side: &Side, moment: Option<&Moment>| {
             moment.map_or_else(|| "ends here".to_owned(), |moment| side.spelled(moment))
@@ -239,9 +236,7 @@ fn side_by_side(a: &Side, b: &Side, found: &Difference) {
 }
 
 fn counts(a: &Side, b: &Side, rows: &[(u32, String, [Row; 2])], totals: [Totals; 2]) {
-    let mut table = Table::new();
-    table.load_style(presets::NOTHING);
-    table.set_header(["", "executed: A", "B", "lanes: A", "B", "diverged: A", "B"]);
+    let mut table = messages::table(["", "executed: A", "B", "lanes: A", "B", "diverged: A", "B"]);
     let cells = |name: String, [one, other]: [Row; 2]| {
         let numbers = (0..3).flat_map(|place| [one[place].to_string(), other[place].to_string()]);
         std::iter::once(name).chain(numbers).collect::<Vec<_>>()

@@ -10,7 +10,7 @@ use reconverge_workbench::target::{TargetError, isa_of_chip};
 
 use crate::args::{Answer, TargetArgs};
 use crate::files::open_program_or_case;
-use crate::messages::{SourceErrors, answer_json};
+use crate::messages::{SourceErrors, answer_as};
 
 /// Explain one instruction, field by field
 ///
@@ -29,18 +29,13 @@ pub(crate) struct Explain {
     case: Option<String>,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
 
 pub(crate) fn run(args: &Explain) -> Result<Answer> {
-    let explained = explained(args)?;
-    if args.json {
-        answer_json(&explained);
-    } else {
-        print(&explained);
-    }
+    answer_as(args.json, &explained(args)?, print);
     Ok(Answer::Yes)
 }
 

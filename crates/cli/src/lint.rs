@@ -43,7 +43,7 @@ pub(crate) struct Lint {
     rules: bool,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }

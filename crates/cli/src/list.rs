@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, Table};
 use reconverge_cases::Case;
 use reconverge_workbench::contents::{Contents, ProgramContents, contents};
 use regex_lite::Regex;
 
 use crate::args::{Answer, TargetArgs};
 use crate::files::{cases, open_program};
-use crate::messages::{answer_json, counted};
+use crate::messages::{self, answer_as, answer_json, counted};
 use crate::shown;
 
 /// List the programs of a file with what they need
@@ -21,7 +21,7 @@ pub(crate) struct List {
     file: PathBuf,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
@@ -29,10 +29,7 @@ pub(crate) struct List {
 pub(crate) fn run(args: &List) -> Result<Answer> {
     let opened = open_program(&args.file, &args.target)?;
     let contents = contents(&opened)?;
-    match args.json {
-        true => answer_json(&contents),
-        false => print(&contents),
-    }
+    answer_as(args.json, &contents, print);
     Ok(Answer::Yes)
 }
 
@@ -46,7 +43,7 @@ pub(crate) struct Cases {
     filter: Option<Regex>,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
     #[command(flatten)]
     target: TargetArgs,
 }
@@ -167,11 +164,8 @@ fn print(contents: &Contents) {
 
 /// A table without lines, as wide as it needs to be: what reads it may be a program too.
 fn table<'a>(header: impl Iterator<Item = &'a str>) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(header);
+    let mut table = messages::table(header.collect::<Vec<_>>());
+    table.set_content_arrangement(ContentArrangement::Disabled);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }

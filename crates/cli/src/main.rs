@@ -147,34 +147,6 @@ impl Command {
                 | Command::Campaign(_)
         )
     }
-
-    /// Whether the answer is one JSON object.
-    fn as_json(&self) -> bool {
-        match self {
-            Command::List(args) => args.json,
-            Command::Cases(args) => args.json,
-            Command::Explain(args) => args.json,
-            Command::Lint(args) => args.json,
-            Command::Run(args) => args.json,
-            Command::Stats(args) => args.json,
-            Command::Check(args) => args.json,
-            Command::Bench(args) => args.json,
-            #[cfg(feature = "campaign")]
-            Command::Campaign(args) => args.json,
-            #[cfg(not(feature = "campaign"))]
-            Command::Campaign(args) => args.as_json(),
-            Command::Piglit(args) => args.json,
-            Command::Dis(_)
-            | Command::Asm(_)
-            | Command::Patch(_)
-            | Command::Cfg(_)
-            | Command::Trace(_)
-            | Command::Debug(_)
-            | Command::Drm(_)
-            | Command::Completions(_)
-            | Command::Man(_) => false,
-        }
-    }
 }
 
 /// What was given to the command.
@@ -234,7 +206,10 @@ fn main() -> ExitCode {
             features::missing(what, "every-level")
         ));
     }
-    let as_json = cli.command.as_json();
+    // Commands whose answer is no JSON object have no such option.
+    let as_json = chosen(&matches).try_get_one("json").is_ok_and(|given| given == Some(&true));
+    #[cfg(not(feature = "campaign"))]
+    let as_json = as_json || matches!(&cli.command, Command::Campaign(args) if args.as_json());
     let answer = match cli.command {
         Command::Dis(args) => dis::run(&args),
         Command::Asm(args) => asm::run(&args),

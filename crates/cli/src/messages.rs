@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 use anyhow::Error;
+use comfy_table::{Row, Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reconverge_isa::source::{self, Diagnostic};
 use reconverge_output::standard_output_was_closed;
@@ -135,31 +136,50 @@ pub(crate) fn answer_json(object: &impl Serialize) {
     }));
 }
 
+/// Writes an answer to standard output: as JSON, or by `print`.
+pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnOnce(&T)) {
+    match as_json {
+        true => answer_json(answer),
+        false => print(answer),
+    }
+}
+
+/// Counts of instructions that groups and lanes executed, and of branches on which lanes parted.
+pub(crate) fn executed(groups: u64, lanes: u64, divergent: u64) -> String {
+    let groups = counted(groups, "group instruction");
+    format!("{groups}, {}, {}", counted(lanes, "lane instruction"), counted(divergent, "divergent branch"))
+}
+
 /// On a terminal, after a second: what is being done, and for how long.
 pub(crate) fn spinner(what: &'static str) -> ProgressBar {
-    let bar = ProgressBar::new_spinner();
-    bar.set_draw_target(ProgressDrawTarget::hidden());
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+    bar(None, "{spinner} {msg} {elapsed}").with_message(what)
+}
+
+/// A bar of this form on a terminal, if it has not finished after a second; nothing elsewhere.
+pub(crate) fn bar(length: Option<u64>, form: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::hidden());
+    if let Ok(style) = ProgressStyle::with_template(form) {
         bar.set_style(style);
     }
-    bar.set_message(what);
-    show_after_a_second(&bar);
+    if std::io::stderr().is_terminal() && !quiet() {
+        let bar = bar.downgrade();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(1));
+            if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
+                bar.set_draw_target(ProgressDrawTarget::stderr());
+                bar.enable_steady_tick(Duration::from_secs(1));
+            }
+        });
+    }
     bar
 }
 
-/// Shows a bar on a terminal, if it has not finished after a second.
-pub(crate) fn show_after_a_second(bar: &ProgressBar) {
-    if !std::io::stderr().is_terminal() || quiet() {
-        return;
-    }
-    let bar = bar.downgrade();
-    std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(1));
-        if let Some(bar) = bar.upgrade().filter(|bar| !bar.is_finished()) {
-            bar.set_draw_target(ProgressDrawTarget::stderr());
-            bar.enable_steady_tick(Duration::from_secs(1));
-        }
-    });
+/// A table without lines.
+pub(crate) fn table<T: Into<Row>>(head: T) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_header(head);
+    table
 }
 
 fn written(result: std::io::Result<()>) {

@@ -64,7 +64,7 @@ pub(crate) struct Piglit {
     resume: bool,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 #[cfg(target_os = "linux")]

@@ -55,7 +55,7 @@ pub(crate) struct Run {
     require: Option<Fidelity>,
     /// One JSON object on standard output
     #[arg(long)]
-    pub(crate) json: bool,
+    json: bool,
 }
 
 fn grade() -> impl TypedValueParser<Value = Fidelity> {
@@ -121,16 +121,15 @@ pub(crate) fn run(args: &Run, matches: &ArgMatches) -> Result<Answer> {
         Ended::Judged(result, wrong) => (result, wrong),
         Ended::Trapped(trapped) => {
             if args.json {
-                crate::messages::answer_json(&json!({ "trap": trapped.message, "at": trapped.to_json() }));
+                messages::answer_json(&json!({ "trap": trapped.message, "at": trapped.to_json() }));
             }
             tell!("{file}: {trapped}");
-            let program = crate::shown::path(&args.launch.file);
-            trapped.details(&program).iter().for_each(|line| tell!("  {line}"));
+            trapped.details(&file).iter().for_each(|line| tell!("  {line}"));
             return Ok(Answer::No);
         }
         Ended::Differ(why) => {
             if args.json {
-                crate::messages::answer_json(&json!({ "differ": why }));
+                messages::answer_json(&json!({ "differ": why }));
             }
             tell!("{file}: {why}");
             return Ok(Answer::No);
@@ -290,12 +289,8 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
             say!("{}: {} {:?}", crate::shown::name(name), array.dtype, array.shape);
             print_rows(array, args.rows);
         }
-        say!(
-            "{}, {}, {}",
-            counted(statistics.instructions, "group instruction"),
-            counted(statistics.lane_instructions, "lane instruction"),
-            divergent(statistics.divergent_branches)
-        );
+        let reconverge_simt::Statistics { instructions, lane_instructions, divergent_branches } = statistics;
+        say!("{}", messages::executed(instructions, lane_instructions, divergent_branches));
         for fidelity in reconverge_simt::Fidelity::ALL {
             let of = result.report.operations.iter().filter(|(_, (known, _))| *known == fidelity);
             let names: Vec<String> = of.map(|(name, (_, times))| format!("{name} x{times}")).collect();
@@ -319,10 +314,6 @@ fn print(args: &Run, result: &RunResult, followed: Option<&Followed>, interrupte
         tell!("{}: {mismatch}", crate::shown::path(&args.launch.file));
     }
     Ok(())
-}
-
-fn divergent(count: u64) -> String {
-    if count == 1 { "1 divergent branch".to_owned() } else { format!("{count} divergent branches") }
 }
 
 /// Rows that are laid out at a time: columns are as wide as their widest number among them.

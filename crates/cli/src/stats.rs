@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, ValueEnum};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::CellAlignment;
 use reconverge_simt::Engine;
 use reconverge_simt::limits::TRACE;
 use reconverge_trace::{Reader, What};
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
         Ok(rule) => rule.name(),
         Err(why) => why,
     };
-    let mut profile = started(&ready).by(conventions, &depths(&ready));
+    let mut profile = Profile::new(width(&ready)).by(conventions, &depths(&ready));
     let recorded = if memory { Recorded::Data } else { Recorded::Flow };
     let progress = messages::spinner("running");
     let ended = run_traced(&ready, recorded, &mut profile);
@@ -93,11 +93,7 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
     profile.end();
     let lines = listing.instructions(&program.words);
     let counts = Counts { machine, profile: &profile, lines: &lines, memory, rule };
-    match (args.json, args.form) {
-        (true, _) => counts.json(program.resources.stack, &ended),
-        (false, Form::Csv) => counts.csv(),
-        (false, Form::Table) => counts.table(),
-    }
+    counts.print(args, program.resources.stack, &ended);
     if ended == Ended::Interrupted {
         messages::note("interrupted: these are the counts so far");
     }
@@ -108,10 +104,6 @@ pub(crate) fn run(args: &Stats, matches: &ArgMatches) -> Result<Answer> {
 pub(crate) fn width(ready: &Ready) -> u32 {
     let stepping = ready.session.start(&ready.options).ok();
     stepping.map_or(64, |stepping| stepping.lanes(0).len().max(1)) as u32
-}
-
-fn started(ready: &Ready) -> Profile {
-    Profile::new(width(ready))
 }
 
 fn depths(ready: &Ready) -> Vec<reconverge_simt::Depth> {
@@ -135,11 +127,7 @@ fn of_trace(args: &Stats) -> Result<Answer> {
     }));
     let counts = Counts { machine, profile: &profile, lines: &lines, memory: false, rule: "" };
     let trap = reader.end().and_then(|end| end.outcome.trap.clone());
-    match (args.json, args.form) {
-        (true, _) => counts.json(None, &trap.clone().map_or(Ended::Well, Ended::Trap)),
-        (false, Form::Csv) => counts.csv(),
-        (false, Form::Table) => counts.table(),
-    }
+    counts.print(args, None, &trap.clone().map_or(Ended::Well, Ended::Trap));
     messages::note("classes, stacks and memory are not in a trace: they need the launch");
     crate::trace::said_whole(&reader, path)?;
     match trap {
@@ -177,6 +165,14 @@ struct Counts<'a> {
 }
 
 impl Counts<'_> {
+    fn print(&self, args: &Stats, declared: Option<u32>, ended: &Ended) {
+        match (args.json, args.form) {
+            (true, _) => self.json(declared, ended),
+            (false, Form::Csv) => self.csv(),
+            (false, Form::Table) => self.table(),
+        }
+    }
+
     fn json(&self, declared: Option<u32>, ended: &Ended) {
         let mut object = self.profile.to_json(self.lines, self.memory, self.rule);
         object["stack_declared"] = json!(declared);
@@ -219,12 +215,11 @@ impl Counts<'_> {
 
     fn table(&self) {
         let totals = self.profile.totals();
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
         let memory = ["transactions"].into_iter().filter(|_| self.memory);
         let header =
             ["address", "executed", "lanes", "of all", "diverged", "cost of the sides", "reconverges after"];
-        table.set_header(header.into_iter().chain(memory).chain(["instruction"]));
+        let mut table =
+            messages::table(header.into_iter().chain(memory).chain(["instruction"]).collect::<Vec<_>>());
         let places = match totals.simd_efficiency {
             0.0 => 1.0,
             share => totals.lane_instructions as f64 / (totals.instructions as f64 * share),
@@ -263,10 +258,8 @@ impl Counts<'_> {
         }
         say!("{}", table.trim_fmt());
         say!(
-            "\n{}, {}, {}; SIMD efficiency {:.1} %",
-            messages::counted(totals.instructions, "group instruction"),
-            messages::counted(totals.lane_instructions, "lane instruction"),
-            messages::counted(totals.divergent_branches, "divergent branch"),
+            "\n{}; SIMD efficiency {:.1} %",
+            messages::executed(totals.instructions, totals.lane_instructions, totals.divergent_branches),
             100.0 * totals.simd_efficiency
         );
         let mix = self.profile.mix();

@@ -10,16 +10,33 @@ use crate::Error;
 
 /// A file (or member) of which parts are read by offset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bytes<'a>(pub(crate) &'a [u8]);
+pub(crate) struct Bytes<'a> {
+    bytes: &'a [u8],
+    /// Where errors say that the bytes start.
+    base: u64,
+}
 
 impl<'a> Bytes<'a> {
+    /// A whole file.
+    pub(crate) fn of(bytes: &'a [u8]) -> Self {
+        Bytes { bytes, base: 0 }
+    }
+
+    /// The part of a file that starts at `base`, of which errors give places in the file.
+    pub(crate) fn part(bytes: &'a [u8], base: u64) -> Self {
+        Bytes { bytes, base }
+    }
+
+    pub(crate) fn len(self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     /// `wanted` bytes from `at`.
     pub(crate) fn slice(self, what: &'static str, at: u64, wanted: u64) -> Result<&'a [u8], Error> {
-        let cut = Error::Truncated { what, at, wanted, size: self.0.len() as u64 };
-        let end = at.checked_add(wanted).filter(|end| *end <= self.0.len() as u64);
+        let end = at.checked_add(wanted).filter(|end| *end <= self.len());
         match end {
-            Some(end) => Ok(&self.0[at as usize..end as usize]),
-            None => Err(cut),
+            Some(end) => Ok(&self.bytes[at as usize..end as usize]),
+            None => Err(Error::Truncated { what, at: self.base + at, wanted, size: self.base + self.len() }),
         }
     }
 
@@ -57,8 +74,10 @@ impl<'a> Bytes<'a> {
     /// The text from `at` up to a zero byte.
     pub(crate) fn name(self, what: &'static str, at: u64) -> Result<&'a str, Error> {
         const LIMIT: u64 = 4096;
-        let bad = Error::Name { what, at, limit: LIMIT };
-        let Some(rest) = usize::try_from(at).ok().and_then(|at| self.0.get(at..)) else { return Err(bad) };
+        let bad = Error::Name { what, at: self.base.saturating_add(at), limit: LIMIT };
+        let Some(rest) = usize::try_from(at).ok().and_then(|at| self.bytes.get(at..)) else {
+            return Err(bad);
+        };
         let near = &rest[..rest.len().min(LIMIT as usize + 1)];
         let Some(len) = near.iter().position(|byte| *byte == 0) else { return Err(bad) };
         std::str::from_utf8(&near[..len]).map_err(|_| bad)
@@ -72,6 +91,18 @@ pub(crate) fn words(what: &'static str, at: u64, bytes: &[u8]) -> Result<Vec<u32
         return Err(Error::Uneven { what, at, bytes: bytes.len() as u64, multiple: 4 });
     }
     Ok(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+/// `words`, which lie at `at`, as rows of `N`.
+pub(crate) fn rows<'a, const N: usize>(
+    what: &'static str,
+    at: u64,
+    words: &'a [u32],
+) -> Result<&'a [[u32; N]], Error> {
+    match words.as_chunks() {
+        (rows, []) => Ok(rows),
+        _ => Err(Error::Uneven { what, at, bytes: 4 * words.len() as u64, multiple: 4 * N as u64 }),
+    }
 }
 
 /// A program of little-endian words that the file has from `at` on.

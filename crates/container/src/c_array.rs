@@ -11,8 +11,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_isa::Image;
 use reconverge_isa::program::{CodeAt, Digits, Numbers};
-use reconverge_isa::{Image, Span};
 
 use crate::error::{Unread, counted, quoted};
 use crate::{Endian, Error, Format, Hints, load_as, magic, merge, recognise_marked};
@@ -55,13 +55,9 @@ pub fn load(text: &str, hints: &Hints) -> Result<Image, Error> {
             Kind::Mark | Kind::Number | Kind::Literal => words.clear(),
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "an array with machine code",
-        remedy: format!(
-            "found {}, expected one such as `unsigned char name[] = {{ 0x7f, … }};`",
-            counted(arrays, "integer array")
-        ),
-    })?;
+    let found = counted(arrays, "integer array");
+    let remedy = format!("found {found}, expected one such as `unsigned char name[] = {{ 0x7f, … }};`");
+    unread.settle(&mut image, "an array with machine code", remedy)?;
     Ok(image)
 }
 
@@ -197,13 +193,11 @@ impl<'a> Reader<'a> {
     }
 
     fn syntax(&self, at: usize, found: String, expected: &str) -> Error {
-        let (line, column) = Span::new(at, at).line_column(self.text);
-        Error::Syntax { line, column, found, expected: expected.to_owned() }
+        Error::syntax(self.text, at, found, expected)
     }
 
     fn need(&mut self, expected: &str) -> Result<Token<'a>, Error> {
-        let end = self.text.len();
-        self.next().ok_or_else(|| self.syntax(end, "the end of the text".to_owned(), expected))
+        self.next().ok_or_else(|| self.ends(expected))
     }
 
     /// Reads from behind the `[` of a declaration `words [` to the end of its initialiser, if it has one.
@@ -261,8 +255,7 @@ impl<'a> Reader<'a> {
                 (Kind::Mark, "{") => {
                     depth += 1;
                     if depth > DEEPEST {
-                        let (line, column) = Span::new(token.start, token.start).line_column(self.text);
-                        return Err(Failure::Text(Error::TooDeep { line, column, limit: DEEPEST }));
+                        return Err(Failure::Text(Error::too_deep(self.text, token.start, DEEPEST)));
                     }
                 }
                 (Kind::Mark, "}") => depth -= 1,
@@ -302,11 +295,11 @@ impl<'a> Reader<'a> {
 
     /// An element's value, cut to its width, and its place.
     fn element(&mut self, width: usize) -> Result<(u64, Range<usize>), Error> {
-        let Some(first) = self.peek() else { return Err(self.ends()) };
+        let first = self.peek().ok_or_else(|| self.ends("`}`"))?;
         let value = self.expression(0, 0)?;
         let place = first.start..self.at;
         match self.peek() {
-            None => return Err(self.ends()),
+            None => return Err(self.ends("`}`")),
             Some(Token { kind: Kind::Mark, text: "," | "}", .. }) => {}
             Some(other) => {
                 return Err(self.syntax(other.start, quoted(other.text), "an operator, `,` or `}`"));
@@ -324,8 +317,8 @@ impl<'a> Reader<'a> {
         Reader { text: self.text, at: self.at }.next()
     }
 
-    fn ends(&self) -> Error {
-        self.syntax(self.text.len(), "the end of the text".to_owned(), "`}`")
+    fn ends(&self, expected: &str) -> Error {
+        self.syntax(self.text.len(), "the end of the text".to_owned(), expected)
     }
 
     /// A constant expression of operators that bind at least as strongly as `least`.
@@ -371,8 +364,7 @@ impl<'a> Reader<'a> {
         const EXPECTED: &str = "an integer constant, `,` or `}`";
         let token = self.need(EXPECTED)?;
         if depth > DEEPEST {
-            let (line, column) = Span::new(token.start, token.start).line_column(self.text);
-            return Err(Error::TooDeep { line, column, limit: DEEPEST });
+            return Err(Error::too_deep(self.text, token.start, DEEPEST));
         }
         let wrong = || self.syntax(token.start, quoted(token.text), EXPECTED);
         match (token.kind, token.text) {

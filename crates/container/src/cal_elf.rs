@@ -12,14 +12,13 @@
 use reconverge_isa::program::{Module, Stage};
 use reconverge_isa::{Image, Isa};
 
-use crate::bytes::{Bytes, little_endian, words};
+use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Elf, Segment};
 use crate::error::Unread;
-use crate::r600_elf::REGISTERS;
+use crate::r600_elf::{register_name, resources_of};
 use crate::{Error, Format};
 
 const OS_ABI: u8 = 100;
-const DICTIONARY_BYTES: usize = 20;
 /// The note with pairs of register address and value.
 const PROGRAM_INFORMATION: u32 = 1;
 
@@ -36,27 +35,15 @@ const STAGES: [Stage; 5] = [Stage::Pixel, Stage::Vertex, Stage::Geometry, Stage:
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_CAL)?;
     if elf.os_abi != OS_ABI {
-        let found = u64::from(elf.os_abi);
-        let expected = format!("{OS_ABI} (CAL image)");
-        return Err(Error::Value { what: "the OS ABI", at: 7, found, expected });
+        return Err(Error::value("the OS ABI", 7, elf.os_abi, format!("{OS_ABI} (CAL image)")));
     }
     let mut image = Image { format: Format::CalElf.name(), isa: Some(Isa::R700), ..Image::default() };
     let Some(dictionary) = elf.segments.iter().find(|segment| segment.kind == elf::PT_DICTIONARY) else {
-        return Err(Error::Missing {
-            what: "the encoding dictionary",
-            remedy: format!("expected a segment of type {:#x}", elf::PT_DICTIONARY),
-        });
+        let remedy = format!("expected a segment of type {:#x}", elf::PT_DICTIONARY);
+        return Err(Error::missing("the encoding dictionary", remedy));
     };
     let entries = words("the encoding dictionary", dictionary.offset, dictionary.data)?;
-    let (entries, rest) = entries.as_chunks::<5>();
-    if !rest.is_empty() {
-        return Err(Error::Uneven {
-            what: "the encoding dictionary",
-            at: dictionary.offset,
-            bytes: dictionary.data.len() as u64,
-            multiple: DICTIONARY_BYTES as u64,
-        });
-    }
+    let entries = rows::<5>("the encoding dictionary", dictionary.offset, &entries)?;
     let mut unread = Unread::default();
     for (number, [machine, kind, offset, size, _]) in (1..).zip(entries) {
         let name = format!("encoding {number}");
@@ -85,10 +72,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "machine code",
-        remedy: format!("the image has {} encodings, none of them for a chip", entries.len()),
-    })?;
+    let remedy = format!("the image has {} encodings, none of them for a chip", entries.len());
+    unread.settle(&mut image, "machine code", remedy)?;
     let first = image.modules[0].chip.clone();
     image.chip = first.filter(|first| image.modules.iter().all(|module| module.chip.as_ref() == Some(first)));
     Ok(image)
@@ -102,14 +87,14 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
             elf.segments.iter().filter(|segment| segment.kind == kind && inside(segment.offset, place));
         segments.next()
     };
-    let missing = |what, remedy: &str| Error::Missing { what, remedy: remedy.to_owned() };
     let Some(code) = segment(elf::PT_LOAD) else {
-        return Err(missing("the encoding's code", "expected a PT_LOAD segment in its place"));
+        return Err(Error::missing("the encoding's code", "expected a PT_LOAD segment in its place"));
     };
     let code = (code.offset, code.data.len() as u64);
     let text = elf.sections.iter().find(|section| section.name == ".text" && inside(section.offset, code));
     let Some(text) = text else {
-        return Err(missing("the encoding's code", "expected a section .text in its PT_LOAD segment"));
+        let remedy = "expected a section .text in its PT_LOAD segment";
+        return Err(Error::missing("the encoding's code", remedy));
     };
     let mut program = little_endian(words("a .text section", text.offset, text.data)?, text.offset);
     program.stage = STAGES.get(kind as usize).copied();
@@ -121,8 +106,7 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
     }
     for (name, value) in &program.state {
         if name.starts_with("SQ_PGM_RESOURCES") {
-            program.resources.registers = Some(value & 0xff);
-            program.resources.stack = Some(value >> 8 & 0xff);
+            program.resources = resources_of(*value);
         }
     }
     image.programs.push(program);
@@ -132,30 +116,22 @@ fn encoding(elf: &Elf<'_>, image: &mut Image, place: (u64, u64), kind: u32) -> R
 /// The registers of the program information. Addresses count bytes, or words of four.
 fn registers(notes: &Segment<'_>) -> Result<Vec<(String, u32)>, Error> {
     const NOTE: &str = "a note";
-    let shifted = |error| match error {
-        Error::Truncated { what, at, wanted, size } => {
-            Error::Truncated { what, at: notes.offset + at, wanted, size: notes.offset + size }
-        }
-        other => other,
-    };
-    let data = Bytes(notes.data);
+    let data = Bytes::part(notes.data, notes.offset);
     let mut state = Vec::new();
     let mut at = 0;
     while at < notes.data.len() as u64 {
-        let name_bytes = u64::from(data.u32(NOTE, at).map_err(shifted)?);
-        let bytes = u64::from(data.u32(NOTE, at + 4).map_err(shifted)?);
-        let kind = data.u32(NOTE, at + 8).map_err(shifted)?;
+        let name_bytes = u64::from(data.u32(NOTE, at)?);
+        let bytes = u64::from(data.u32(NOTE, at + 4)?);
+        let kind = data.u32(NOTE, at + 8)?;
         let start = at + 12 + name_bytes;
-        let content = data.slice(NOTE, start, bytes).map_err(shifted)?;
+        let content = data.slice(NOTE, start, bytes)?;
         at = start + bytes;
         if kind != PROGRAM_INFORMATION {
             continue;
         }
         for pair in words("the program information", notes.offset + start, content)?.as_chunks::<2>().0 {
             let [address, value] = *pair;
-            let named =
-                |address| REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name);
-            let name = named(address).or_else(|| named(address.wrapping_mul(4)));
+            let name = register_name(address).or_else(|| register_name(address.wrapping_mul(4)));
             state.push((name.map_or_else(|| format!("{address:#07x}"), str::to_owned), value));
         }
     }

@@ -12,7 +12,7 @@ use object::write::elf::{FileHeader, ProgramHeader, SectionHeader, Sym, Writer};
 use reconverge_isa::program::{ConstantBlock, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{Bytes, little_endian, to_bytes, words};
+use crate::bytes::{Bytes, little_endian, rows, to_bytes, words};
 use crate::elf;
 use crate::error::quoted;
 use crate::{Error, Format, Written};
@@ -95,21 +95,18 @@ fn register_name(address: u32) -> String {
 /// A file without the project's state note loads with a note that says what is missing.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let elf = elf::read(bytes, elf::MACHINE_R5XX)?;
-    let value = |what, at, found, expected: &str| {
-        Err(Error::Value { what, at, found, expected: expected.to_owned() })
-    };
     if elf.wide {
-        return value("the ELF class", 4, 2, "1 (32 bits)");
+        return Err(Error::value("the ELF class", 4, 2_u8, "1 (32 bits)"));
     }
     if (elf.os_abi, elf.abi_version) != (OS_ABI, ABI_VERSION) {
         let found = u64::from(elf.os_abi) << 8 | u64::from(elf.abi_version);
-        return value("the OS ABI and its version", 7, found, "0x6201 (ATI, version 1)");
+        return Err(Error::value("the OS ABI and its version", 7, found, "0x6201 (ATI, version 1)"));
     }
     if elf.kind != EXECUTABLE {
-        return value("the ELF type", 16, u64::from(elf.kind), "2 (executable)");
+        return Err(Error::value("the ELF type", 16, elf.kind, "2 (executable)"));
     }
     if elf.flags != FLAGS {
-        return value("e_flags", 36, u64::from(elf.flags), "1 (DPP program)");
+        return Err(Error::value("e_flags", 36, elf.flags, "1 (DPP program)"));
     }
     let mut image = Image { format: Format::CtmElf.name(), isa: Some(Isa::R500), ..Image::default() };
     if elf.entry != 0 {
@@ -134,10 +131,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         notes(segment.data, segment.offset, &mut program, &mut found, &mut image.notes)?;
     }
     let Some(depth_source) = found.depth_source else {
-        return Err(Error::Missing {
-            what: "the note with the program information (ATI DPP, type 1)",
-            remedy: "the guide makes it mandatory; is the PT_NOTE segment there?".to_owned(),
-        });
+        let what = "the note with the program information (ATI DPP, type 1)";
+        return Err(Error::missing(what, "the guide makes it mandatory; is the PT_NOTE segment there?"));
     };
     match program.state(DEPTH_SOURCE) {
         Some(state) if state != depth_source => {
@@ -181,10 +176,8 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
         .filter(|segment| segment.kind == elf::PT_LOAD && segment.flags & PF_X != 0)
         .collect();
     let [load] = loads[..] else {
-        return Err(Error::Missing {
-            what: "the code",
-            remedy: format!("expected exactly one executable PT_LOAD segment, there are {}", loads.len()),
-        });
+        let remedy = format!("expected exactly one executable PT_LOAD segment, there are {}", loads.len());
+        return Err(Error::missing("the code", remedy));
     };
     let Some(text) = elf.sections.iter().find(|section| section.name == ".text") else {
         return Ok((load.offset, load.data));
@@ -193,12 +186,8 @@ fn code<'a>(elf: &elf::Elf<'a>) -> Result<(u64, &'a [u8]), Error> {
         && text.offset >= load.offset
         && text.offset + text.size <= load.offset + load.data.len() as u64;
     if !inside {
-        return Err(Error::Value {
-            what: "the place of .text",
-            at: text.offset,
-            found: text.offset,
-            expected: format!("inside the PT_LOAD segment at {:#x}", load.offset),
-        });
+        let expected = format!("inside the PT_LOAD segment at {:#x}", load.offset);
+        return Err(Error::value("the place of .text", text.offset, text.offset, expected));
     }
     Ok((text.offset, text.data))
 }
@@ -209,11 +198,7 @@ fn note_segments_apart(elf: &elf::Elf<'_>) -> Result<(), Error> {
     segments.sort_by_key(|segment| segment.offset);
     for pair in segments.windows(2) {
         if pair[0].offset + pair[0].data.len() as u64 > pair[1].offset {
-            return Err(Error::Overlap {
-                first: "a PT_NOTE segment".to_owned(),
-                second: "the next one".to_owned(),
-                at: pair[1].offset,
-            });
+            return Err(Error::overlap("a PT_NOTE segment", "the next one", pair[1].offset));
         }
     }
     Ok(())
@@ -227,45 +212,30 @@ fn notes(
     passed: &mut Vec<String>,
 ) -> Result<(), Error> {
     const NOTE: &str = "a note";
-    let bytes = Bytes(data);
-    let shifted = |error| match error {
-        Error::Truncated { what, at, wanted, size } => {
-            Error::Truncated { what, at: base + at, wanted, size: base + size }
-        }
-        other => other,
-    };
+    let bytes = Bytes::part(data, base);
     let mut at = 0;
     while at < data.len() as u64 {
         let start = base + at;
-        let name_bytes = u64::from(bytes.u32(NOTE, at).map_err(shifted)?);
-        let desc_bytes = u64::from(bytes.u32(NOTE, at + 4).map_err(shifted)?);
-        let kind = bytes.u32(NOTE, at + 8).map_err(shifted)?;
-        let name = bytes.slice(NOTE, at + 12, name_bytes).map_err(shifted)?;
+        let name_bytes = u64::from(bytes.u32(NOTE, at)?);
+        let desc_bytes = u64::from(bytes.u32(NOTE, at + 4)?);
+        let kind = bytes.u32(NOTE, at + 8)?;
+        let name = bytes.slice(NOTE, at + 12, name_bytes)?;
         let desc_at = at + 12 + name_bytes.next_multiple_of(4);
-        let desc = bytes.slice(NOTE, desc_at, desc_bytes).map_err(shifted)?;
+        let desc = bytes.slice(NOTE, desc_at, desc_bytes)?;
         at = desc_at + desc_bytes.next_multiple_of(4);
         let values = || words("a note's contents", base + desc_at, desc);
         let one = |values: Vec<u32>| match values[..] {
             [value] => Ok(value),
-            _ => Err(Error::Value {
-                what: "the size of a note",
-                at: start,
-                found: desc_bytes,
-                expected: "4: one word".to_owned(),
-            }),
+            _ => Err(Error::value("the size of a note", start, desc_bytes, "4: one word")),
         };
         let usage = &mut program.usage;
         match (name, kind) {
             (ATI, ati::PROGRAM_INFORMATION) => {
                 let values = values()?;
                 let [reserved, depth_source, rest @ ..] = values.as_slice() else {
-                    let expected = "at least 8: a reserved word and FG_DEPTH_SRC".to_owned();
-                    return Err(Error::Value {
-                        what: "the size of the program information",
-                        at: start,
-                        found: desc_bytes,
-                        expected,
-                    });
+                    let what = "the size of the program information";
+                    let expected = "at least 8: a reserved word and FG_DEPTH_SRC";
+                    return Err(Error::value(what, start, desc_bytes, expected));
                 };
                 if *reserved != 1 {
                     passed.push(format!(
@@ -288,15 +258,7 @@ fn notes(
             (ATI, ati::EARLY_EXIT) => usage.early_exit = Some(flag(one(values()?)?, start)?),
             (OWN, own::STATE) => {
                 let values = values()?;
-                let (pairs, rest) = values.as_chunks::<2>();
-                if !rest.is_empty() {
-                    return Err(Error::Uneven {
-                        what: "the state note",
-                        at: start,
-                        bytes: desc_bytes,
-                        multiple: 8,
-                    });
-                }
+                let pairs = rows::<2>("the state note", start, &values)?;
                 program.state.extend(pairs.iter().map(|[address, value]| (register_name(*address), *value)));
                 found.state = true;
             }
@@ -316,12 +278,7 @@ fn flag(value: u32, at: u64) -> Result<bool, Error> {
     match value {
         0 => Ok(false),
         1 => Ok(true),
-        found => Err(Error::Value {
-            what: "a note's flag",
-            at,
-            found: u64::from(found),
-            expected: "0 or 1".to_owned(),
-        }),
+        found => Err(Error::value("a note's flag", at, found, "0 or 1")),
     }
 }
 
@@ -332,25 +289,11 @@ const CONSTANTS: u32 = 256;
 
 /// A note's entries: index and four words each. Those of ascending index make one block.
 fn constants(values: &[u32], at: u64, program: &mut Program) -> Result<(), Error> {
-    let (entries, rest) = values.as_chunks::<5>();
-    if !rest.is_empty() {
-        return Err(Error::Uneven {
-            what: "the constants note",
-            at,
-            bytes: 4 * values.len() as u64,
-            multiple: 20,
-        });
-    }
     let mut block: Option<ConstantBlock> = None;
-    for [index, vector @ ..] in entries {
+    for [index, vector @ ..] in rows::<5>("the constants note", at, values)? {
         if *index >= CONSTANTS {
             let expected = format!("below {CONSTANTS}");
-            return Err(Error::Value {
-                what: "the index of a float constant",
-                at,
-                found: u64::from(*index),
-                expected,
-            });
+            return Err(Error::value("the index of a float constant", at, *index, expected));
         }
         let offset = index * VECTOR_BYTES;
         match &mut block {

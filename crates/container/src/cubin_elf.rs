@@ -36,6 +36,11 @@ const NUMBERS: [(u8, &str); 8] = [
 /// Attributes that hold three numbers, x, y and z.
 const TRIPLES: [(u8, &str); 2] = [(0x05, "EIATTR_MAX_THREADS"), (0x10, "EIATTR_REQNTID")];
 
+/// Starts of the names of sections that belong to a kernel, whose name follows.
+const SHARED: &str = ".nv.shared.";
+const LOCAL: &str = ".nv.local.";
+const INFO: &str = ".nv.info.";
+
 /// Reads an ELF cubin of either width.
 ///
 /// The image has one module; its programs are the `.text.NAME` sections in the file's order.
@@ -65,16 +70,15 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         image.programs.push(kernel(name, section)?);
     }
     if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a kernel",
-            remedy: "expected a section named .text.NAME".to_owned(),
-        });
+        return Err(Error::missing("a kernel", "expected a section named .text.NAME"));
     }
     let mut debug = Vec::new();
     for section in &elf.sections {
         let name = section.name;
         let owner = |rest: &str| kernels.get(rest).copied();
         let size = |what, limit| limits::at_most(what, section.offset, section.size, limit);
+        let of_kernel =
+            [SHARED, LOCAL, INFO].into_iter().find_map(|start| Some((start, name.strip_prefix(start)?)));
         if let Some(rest) = name.strip_prefix(".nv.constant") {
             let (bank, rest) = rest.split_at(rest.bytes().take_while(u8::is_ascii_digit).count());
             let bank = constant_bank(bank, section)?;
@@ -89,28 +93,18 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
                 (None, None) if rest.is_empty() => module.constants.extend(block),
                 (_, None) => image.notes.push(no_kernel(section)),
             }
-        } else if let Some(rest) = name.strip_prefix(".nv.shared.") {
-            match owner(rest) {
-                Some(kernel) => {
+        } else if let Some((kind, kernel)) = of_kernel {
+            match (kind, owner(kernel).map(|kernel| &mut image.programs[kernel])) {
+                (_, None) => image.notes.push(no_kernel(section)),
+                (SHARED, Some(program)) => {
                     let bytes = size("the size of shared memory", limits::SHARED_BYTES)?;
-                    image.programs[kernel].resources.shared_bytes = Some(bytes);
+                    program.resources.shared_bytes = Some(bytes);
                 }
-                None => image.notes.push(no_kernel(section)),
-            }
-        } else if let Some(rest) = name.strip_prefix(".nv.local.") {
-            match owner(rest) {
-                Some(kernel) => {
+                (LOCAL, Some(program)) => {
                     let bytes = size("the size of local memory", limits::LOCAL_BYTES)?;
-                    image.programs[kernel].resources.local_bytes = Some(bytes);
+                    program.resources.local_bytes = Some(bytes);
                 }
-                None => image.notes.push(no_kernel(section)),
-            }
-        } else if let Some(rest) = name.strip_prefix(".nv.info.") {
-            match owner(rest) {
-                Some(kernel) => {
-                    attributes(&elf, section, Some(&mut image.programs[kernel]), &mut image.notes)?
-                }
-                None => image.notes.push(no_kernel(section)),
+                (_, Some(program)) => attributes(&elf, section, Some(program), &mut image.notes)?,
             }
         } else if name == ".nv.info" {
             attributes(&elf, section, None, &mut image.notes)?;
@@ -156,13 +150,7 @@ fn constant_bank(digits: &str, section: &Section<'_>) -> Result<u32, Error> {
 fn kernel(name: &str, section: &Section<'_>) -> Result<Program, Error> {
     if section.kind != elf::PROGBITS {
         let expected = format!("{} (PROGBITS)", elf::PROGBITS);
-        let found = u64::from(section.kind);
-        return Err(Error::Value {
-            what: "the type of a .text section",
-            at: section.offset,
-            found,
-            expected,
-        });
+        return Err(Error::value("the type of a .text section", section.offset, section.kind, expected));
     }
     let mut program = little_endian(words("a .text section", section.offset, section.data)?, section.offset);
     program.name = Some(name.to_owned());
@@ -190,19 +178,13 @@ fn attributes(
     notes: &mut Vec<String>,
 ) -> Result<(), Error> {
     const RECORD: &str = "an attribute record";
-    let shifted = |error| match error {
-        Error::Truncated { what, at, wanted, .. } => {
-            Error::Truncated { what, at: section.offset + at, wanted, size: section.offset + section.size }
-        }
-        other => other,
-    };
-    let data = Bytes(section.data);
+    let data = Bytes::part(section.data, section.offset);
     let mut at = 0;
     let (mut unknown, mut offsets) = (Vec::new(), Vec::new());
     while at < section.data.len() as u64 {
-        let format = data.u8(RECORD, at).map_err(shifted)?;
-        let attribute = data.u8(RECORD, at + 1).map_err(shifted)?;
-        let short = data.u16(RECORD, at + 2).map_err(shifted)?;
+        let format = data.u8(RECORD, at)?;
+        let attribute = data.u8(RECORD, at + 1)?;
+        let short = data.u16(RECORD, at + 2)?;
         let start = section.offset + at;
         at += 4;
         let immediate;
@@ -212,19 +194,11 @@ fn attributes(
                 &immediate
             }
             4 => {
-                let value = data.slice(RECORD, at, u64::from(short)).map_err(shifted)?;
+                let value = data.slice(RECORD, at, u64::from(short))?;
                 at += u64::from(short);
                 value
             }
-            found => {
-                let expected = "1 to 4".to_owned();
-                return Err(Error::Value {
-                    what: "the format of an attribute",
-                    at: start,
-                    found: u64::from(found),
-                    expected,
-                });
-            }
+            found => return Err(Error::value("the format of an attribute", start, found, "1 to 4")),
         };
         let known = match &mut program {
             Some(program) => attribute_of_kernel(elf, program, attribute, value, start, &mut offsets)?,
@@ -286,15 +260,9 @@ fn attribute_of_kernel(
             let [symbol, unit] = words[..] else { return Ok(false) };
             let Some(symbol) = elf.symbols.get(symbol as usize) else {
                 let expected = format!("the index of a symbol, below {}", elf.symbols.len());
-                return Err(Error::Value {
-                    what: "the symbol of a texture",
-                    at,
-                    found: u64::from(symbol),
-                    expected,
-                });
+                return Err(Error::value("the symbol of a texture", at, symbol, expected));
             };
             program.samplers.push(Sampler { name: symbol.name.to_owned(), unit });
-            Ok(true)
         }
         // EIATTR_SMEM_PARAM_OFFSETS: a word each, its low half the offset. Tools of CUDA 3.0 and 3.1 write nothing else
         // about parameters; later ones say the same in KPARAM_INFO. See `parameters_of_offsets`.
@@ -304,38 +272,32 @@ fn attribute_of_kernel(
                 return Ok(false);
             }
             offsets.clone_from(&words);
-            Ok(true)
         }
         // EIATTR_KPARAM_INFO: -1 or 0, index (16 bits) and offset (16 bits), size << 18 | flags.
         0x17 => {
             let [_, place, size] = words[..] else { return Ok(false) };
             program.params.push(Param { name: None, offset: place >> 16, bytes: size >> 18 });
-            Ok(true)
         }
         // EIATTR_SMEM_PARAM_SIZE.
         0x18 => {
             let Some(number) = number else { return Ok(false) };
             program.resources.param_bytes = Some(number);
-            Ok(true)
         }
         _ => {
-            if let (Some((_, name)), Some(number)) =
-                (NUMBERS.iter().find(|(known, _)| *known == attribute), number)
-            {
-                program.state.push(((*name).to_owned(), number));
-                return Ok(true);
-            }
-            if let (Some((_, name)), [x, y, z]) =
-                (TRIPLES.iter().find(|(known, _)| *known == attribute), &words[..])
-            {
-                for (axis, value) in ["X", "Y", "Z"].iter().zip([x, y, z]) {
-                    program.state.push((format!("{name}_{axis}"), *value));
+            let named = |names: &[(u8, &'static str)]| {
+                names.iter().find(|(known, _)| *known == attribute).map(|(_, name)| *name)
+            };
+            match (named(&NUMBERS), number, named(&TRIPLES), &words[..]) {
+                (Some(name), Some(number), ..) => program.state.push((name.to_owned(), number)),
+                (.., Some(name), [x, y, z]) => {
+                    let axes = [("X", x), ("Y", y), ("Z", z)];
+                    program.state.extend(axes.map(|(axis, value)| (format!("{name}_{axis}"), *value)));
                 }
-                return Ok(true);
+                _ => return Ok(false),
             }
-            Ok(false)
         }
     }
+    Ok(true)
 }
 
 /// The variables of the module: named objects in constant banks and in global memory, with the constant
@@ -393,29 +355,27 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
         .map(|(index, symbol)| ((symbol.section, symbol.value), index))
         .collect();
     for section in elf.sections.iter().filter(|section| matches!(section.kind, elf::REL | elf::RELA)) {
-        let target = elf.sections.get(section.info as usize);
-        let why = match target {
-            None => Some(format!(
-                "section {} applies to section {}, which is not there",
-                section.name, section.info
-            )),
-            Some(target) if matches!(target.kind, elf::REL | elf::RELA) => Some(format!(
-                "section {} applies to relocation section {}: relocations may not form a chain or a cycle",
-                section.name, target.name
-            )),
-            // What is not loaded (debug information) needs no addresses.
-            Some(target) if is_debug(target.name) => continue,
-            Some(target) if !target.name.starts_with(".nv.constant") => Some(format!(
-                "section {} applies to {}: only those of constant banks are known",
-                section.name, target.name
-            )),
-            Some(_) => None,
+        let wrong = |to: String| {
+            Err(Error::Relocation {
+                at: section.offset,
+                why: format!("section {} applies to {to}", section.name),
+            })
         };
-        if let Some(why) = why {
-            return Err(Error::Relocation { at: section.offset, why });
+        let Some(target) = elf.sections.get(section.info as usize) else {
+            return wrong(format!("section {}, which is not there", section.info));
+        };
+        let name = target.name;
+        if matches!(target.kind, elf::REL | elf::RELA) {
+            return wrong(format!("relocation section {name}: relocations may not form a chain or a cycle"));
         }
-        let Some(target) = target else { continue };
-        let digits = target.name.trim_start_matches(".nv.constant").split('.').next().unwrap_or("");
+        // What is not loaded (debug information) needs no addresses.
+        if is_debug(name) {
+            continue;
+        }
+        if !name.starts_with(".nv.constant") {
+            return wrong(format!("{name}: only those of constant banks are known"));
+        }
+        let digits = name.trim_start_matches(".nv.constant").split('.').next().unwrap_or("");
         let bank = constant_bank(digits, target)?;
         for record in elf.relocations(section)? {
             let bad = |why: String| Err(Error::Relocation { at: record.at, why });
@@ -451,7 +411,7 @@ fn address_slots(elf: &Elf<'_>) -> Result<HashMap<usize, Vec<Slot>>, Error> {
                 ));
             }
             // Without an addend of its own, the word that is there now is added.
-            let there = Bytes(target.data).u32("a relocated word", record.offset).unwrap_or(0);
+            let there = Bytes::of(target.data).u32("a relocated word", record.offset).unwrap_or(0);
             let addend = record.addend.map_or(there, |addend| addend as u32);
             let mut slot = Slot { bank, offset: record.offset as u32, addend };
             let mut index = record.symbol as usize;

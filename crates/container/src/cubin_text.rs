@@ -63,6 +63,7 @@ pub fn load(text: &str) -> Result<Image, Error> {
             }
             "modname" => module.name = Some(reader.braced()?.text.to_owned()),
             "consts" => {
+                reader.mark("{")?;
                 let segment = reader.segment(&mut image.notes)?;
                 if let Some(block) = segment.block() {
                     module.constants.push(block);
@@ -73,6 +74,7 @@ pub fn load(text: &str) -> Result<Image, Error> {
                 }
             }
             "reloc" => {
+                reader.mark("{")?;
                 let segment = reader.segment(&mut image.notes)?;
                 let slot = Slot { bank: segment.bank, offset: segment.offset, addend: 0 };
                 let Some(name) = segment.name else {
@@ -95,10 +97,8 @@ pub fn load(text: &str) -> Result<Image, Error> {
         }
     }
     if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a kernel",
-            remedy: "expected at least one block `code { name = … bincode { … } }`".to_owned(),
-        });
+        let remedy = "expected at least one block `code { name = … bincode { … } }`";
+        return Err(Error::missing("a kernel", remedy));
     }
     image.chip = module.chip.clone();
     image.modules.push(module);
@@ -110,6 +110,11 @@ pub(crate) fn starts_like(text: &str) -> bool {
     let mut reader = Reader { text, at: 0 };
     reader.next().is_some_and(|key| KEYS.contains(&key.text))
         && reader.next().is_some_and(|token| token.text == "{")
+}
+
+/// A number of 32 bits.
+fn word_of(text: &str) -> Option<u32> {
+    parse_number(text)?.try_into().ok()
 }
 
 #[derive(Clone, Copy)]
@@ -135,17 +140,8 @@ impl Segment<'_> {
     }
 }
 
-/// The values of a block's members: `key = value` or `key { … }`.
-enum Member<'a> {
-    Scalar {
-        key: Token<'a>,
-        value: Token<'a>,
-    },
-    /// The opening brace has been read.
-    Block {
-        key: Token<'a>,
-    },
-}
+/// A block's member: `key = value`, or `key { … }`, whose opening brace has been read, without a value.
+type Member<'a> = (Token<'a>, Option<Token<'a>>);
 
 struct Reader<'a> {
     text: &'a str,
@@ -192,24 +188,17 @@ impl<'a> Reader<'a> {
         if token.text == mark { Ok(()) } else { Err(self.syntax(token, &expected)) }
     }
 
-    fn place(&self, token: Token<'_>) -> (usize, usize) {
-        Span::new(token.start, token.start).line_column(self.text)
+    fn line(&self, at: usize) -> usize {
+        Span::new(at, at).line_column(self.text).0
     }
 
     fn syntax(&self, found: Token<'_>, expected: &str) -> Error {
-        let (line, column) = self.place(found);
-        let found = if found.text.is_empty() { "the end of the text".to_owned() } else { quoted(found.text) };
-        Error::Syntax { line, column, found, expected: expected.to_owned() }
+        let text = if found.text.is_empty() { "the end of the text".to_owned() } else { quoted(found.text) };
+        Error::syntax(self.text, found.start, text, expected)
     }
 
     fn missing(&self, block: Token<'_>, expected: &str) -> Error {
-        let (line, column) = self.place(block);
-        Error::Syntax {
-            line,
-            column,
-            found: format!("a {} block without it", block.text),
-            expected: expected.to_owned(),
-        }
+        Error::syntax(self.text, block.start, format!("a {} block without it", block.text), expected)
     }
 
     /// `{value}`.
@@ -221,9 +210,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&self, token: Token<'_>, limit: u32) -> Result<u32, Error> {
-        let fits = parse_number(token.text)
-            .and_then(|value| u32::try_from(value).ok())
-            .filter(|value| *value <= limit);
+        let fits = word_of(token.text).filter(|value| *value <= limit);
         fits.ok_or_else(|| self.syntax(token, &format!("a number, decimal or 0x…, of at most {limit}")))
     }
 
@@ -237,8 +224,8 @@ impl<'a> Reader<'a> {
         }
         let mark = self.need("`=` or `{`")?;
         match mark.text {
-            "=" => Ok(Some(Member::Scalar { key, value: self.word("a value")? })),
-            "{" => Ok(Some(Member::Block { key })),
+            "=" => Ok(Some((key, Some(self.word("a value")?)))),
+            "{" => Ok(Some((key, None))),
             _ => Err(self.syntax(mark, "`=` or `{`")),
         }
     }
@@ -256,7 +243,7 @@ impl<'a> Reader<'a> {
             // nvcc prints a zero with a C format that leaves the 0x out.
             let zero = token.text.bytes().all(|byte| byte == b'0');
             let hexadecimal = token.text.starts_with("0x");
-            match parse_number(token.text).and_then(|value| u32::try_from(value).ok()) {
+            match word_of(token.text) {
                 Some(word) if zero || hexadecimal => words.push(word),
                 Some(_) | None => return Err(self.syntax(token, EXPECTED)),
             }
@@ -274,76 +261,64 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
             if depth > DEEPEST {
-                let (line, column) = self.place(token);
-                return Err(Error::TooDeep { line, column, limit: DEEPEST });
+                return Err(Error::too_deep(self.text, token.start, DEEPEST));
             }
         }
         Ok(())
     }
 
+    /// Passes over what is at the top level and has no known meaning.
     fn pass_over(&mut self, key: Token<'a>, notes: &mut Vec<String>) -> Result<(), Error> {
         let mark = self.need("`{` or `=`")?;
-        match mark.text {
-            "{" => self.pass_over_block()?,
-            "=" => {
-                self.word("a value")?;
-            }
+        let value = match mark.text {
+            "{" => None,
+            "=" => Some(self.word("a value")?),
             _ => return Err(self.syntax(mark, "`{` or `=`")),
+        };
+        self.unknown((key, value), notes)
+    }
+
+    /// Passes over a member without a known meaning.
+    fn unknown(&mut self, (key, value): Member<'a>, notes: &mut Vec<String>) -> Result<(), Error> {
+        if value.is_none() {
+            self.pass_over_block()?;
         }
-        notes.push(self.passed(key));
+        let line = self.line(key.start);
+        notes.push(format!("line {line}: {} has no known meaning and was passed over", quoted(key.text)));
         Ok(())
     }
 
-    fn passed(&self, key: Token<'_>) -> String {
-        let (line, _) = self.place(key);
-        format!("line {line}: {} has no known meaning and was passed over", quoted(key.text))
-    }
-
+    /// A `consts`, `reloc` or `const` block, whose opening brace has been read.
     fn segment(&mut self, notes: &mut Vec<String>) -> Result<Segment<'a>, Error> {
-        self.mark("{")?;
-        self.segment_members(notes)
-    }
-
-    fn segment_members(&mut self, notes: &mut Vec<String>) -> Result<Segment<'a>, Error> {
         let mut segment = Segment::default();
         let mut mem = None;
         let start = self.at;
-        while let Some(member) = self.member()? {
-            match member {
-                Member::Scalar { key, value } => match key.text {
-                    "name" => segment.name = Some(value.text),
-                    // `const` or `reloc`: says again what the block is.
-                    "segname" => {}
-                    "segnum" => segment.bank = self.number(value, limits::LAST_BANK)?,
-                    "offset" => segment.offset = self.number(value, limits::BANK_BYTES)?,
-                    "bytes" => segment.bytes = self.number(value, u32::MAX)?,
-                    _ => notes.push(self.passed(key)),
-                },
-                Member::Block { key } if key.text == "mem" => mem = Some((key, self.words()?.0)),
-                Member::Block { key } => {
-                    self.pass_over_block()?;
-                    notes.push(self.passed(key));
-                }
+        while let Some((key, value)) = self.member()? {
+            match (key.text, value) {
+                ("name", Some(value)) => segment.name = Some(value.text),
+                // `const` or `reloc`: says again what the block is.
+                ("segname", Some(_)) => {}
+                ("segnum", Some(value)) => segment.bank = self.number(value, limits::LAST_BANK)?,
+                ("offset", Some(value)) => segment.offset = self.number(value, limits::BANK_BYTES)?,
+                ("bytes", Some(value)) => segment.bytes = self.number(value, u32::MAX)?,
+                ("mem", None) => mem = Some((key, self.words()?.0)),
+                _ => self.unknown((key, value), notes)?,
             }
         }
         if let Some((key, words)) = mem {
             let mut contents = crate::bytes::to_bytes(&words);
-            let (line, column) = self.place(key);
             if contents.len() as u64 > u64::from(segment.bytes).next_multiple_of(4) {
-                return Err(Error::Syntax {
-                    line,
-                    column,
-                    found: format!("{} words of contents", words.len()),
-                    expected: format!("at most as many as the block's `bytes = {}` hold", segment.bytes),
-                });
+                let found = format!("{} words of contents", words.len());
+                let expected = format!("at most as many as the block's `bytes = {}` hold", segment.bytes);
+                return Err(Error::syntax(self.text, key.start, found, expected));
             }
             contents.truncate(segment.bytes as usize);
             segment.contents = Some(contents);
         } else if segment.name.is_none() {
-            let (line, _) = self.place(Token { text: "", start });
+            let Segment { bytes, bank, offset, .. } = segment;
+            let line = self.line(start);
             notes.push(format!(
-                "line {line}: {} bytes of constant bank {} at {} are declared without contents",
-                segment.bytes, segment.bank, segment.offset
+                "line {line}: {bytes} bytes of constant bank {bank} at {offset} are declared without contents"
             ));
         }
         Ok(segment)
@@ -353,17 +328,11 @@ impl<'a> Reader<'a> {
         self.mark("{")?;
         let mut name = None;
         let mut unit = None;
-        while let Some(member) = self.member()? {
-            match member {
-                Member::Scalar { key, value } => match key.text {
-                    "name" => name = Some(value.text.to_owned()),
-                    "texunit" => unit = Some(self.number(value, u32::MAX)?),
-                    _ => notes.push(self.passed(key)),
-                },
-                Member::Block { key } => {
-                    self.pass_over_block()?;
-                    notes.push(self.passed(key));
-                }
+        while let Some((key, value)) = self.member()? {
+            match (key.text, value) {
+                ("name", Some(value)) => name = Some(value.text.to_owned()),
+                ("texunit", Some(value)) => unit = Some(self.number(value, u32::MAX)?),
+                _ => self.unknown((key, value), notes)?,
             }
         }
         match (name, unit) {
@@ -377,33 +346,22 @@ impl<'a> Reader<'a> {
         self.mark("{")?;
         let mut program = Program { stage: Some(Stage::Compute), ..Program::default() };
         let mut words = None;
-        while let Some(member) = self.member()? {
-            match member {
-                Member::Scalar { key, value } => {
-                    let Resources { registers, shared_bytes, local_bytes, barriers, .. } =
-                        &mut program.resources;
-                    match key.text {
-                        "name" => program.name = Some(value.text.to_owned()),
-                        "lmem" => *local_bytes = Some(self.number(value, limits::LOCAL_BYTES)?),
-                        "smem" => *shared_bytes = Some(self.number(value, limits::SHARED_BYTES)?),
-                        "reg" => *registers = Some(self.number(value, limits::REGISTERS)?),
-                        "bar" => *barriers = Some(self.number(value, limits::BARRIERS)?),
-                        _ => match parse_number(value.text).and_then(|value| u32::try_from(value).ok()) {
-                            Some(number) => program.state.push((key.text.to_owned(), number)),
-                            None => notes.push(self.passed(key)),
-                        },
-                    }
+        while let Some((key, value)) = self.member()? {
+            let Resources { registers, shared_bytes, local_bytes, barriers, .. } = &mut program.resources;
+            match (key.text, value) {
+                ("name", Some(value)) => program.name = Some(value.text.to_owned()),
+                ("lmem", Some(value)) => *local_bytes = Some(self.number(value, limits::LOCAL_BYTES)?),
+                ("smem", Some(value)) => *shared_bytes = Some(self.number(value, limits::SHARED_BYTES)?),
+                ("reg", Some(value)) => *registers = Some(self.number(value, limits::REGISTERS)?),
+                ("bar", Some(value)) => *barriers = Some(self.number(value, limits::BARRIERS)?),
+                ("bincode", None) if words.is_some() => {
+                    return Err(self.syntax(key, "one bincode block a kernel"));
                 }
-                Member::Block { key } => match key.text {
-                    "bincode" if words.is_some() => {
-                        return Err(self.syntax(key, "one bincode block a kernel"));
-                    }
-                    "bincode" => words = Some(self.words()?),
-                    "const" => program.constants.extend(self.segment_members(notes)?.block()),
-                    _ => {
-                        self.pass_over_block()?;
-                        notes.push(self.passed(key));
-                    }
+                ("bincode", None) => words = Some(self.words()?),
+                ("const", None) => program.constants.extend(self.segment(notes)?.block()),
+                (_, value) => match value.and_then(|value| word_of(value.text)) {
+                    Some(number) => program.state.push((key.text.to_owned(), number)),
+                    None => self.unknown((key, value), notes)?,
                 },
             }
         }
@@ -422,9 +380,6 @@ impl<'a> Reader<'a> {
 /// The notes say what the format has no place for: parameters, usage and resources it does not know.
 /// Errors: an image of several modules, of another machine, or without a name for a kernel.
 pub fn write(image: &Image) -> Result<Written<String>, Error> {
-    const FORMAT: &str = "cubin-text";
-    let unwritable =
-        |what: String, remedy: &'static str| Err(Error::Unwritable { format: FORMAT, what, remedy });
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
         return unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
     }
@@ -435,7 +390,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         );
     }
     if image.programs.is_empty() {
-        return unwritable("an image without programs".to_owned(), "a text cubin holds at least one kernel");
+        return unwritable("an image without programs", "a text cubin holds at least one kernel");
     }
     let default = Module::default();
     let module = image.modules.first().unwrap_or(&default);
@@ -448,15 +403,8 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
             && !name.starts_with('#')
             && !name.starts_with("//")
             && !name.contains(|c: char| c.is_whitespace() || "{}=".contains(c));
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::Unwritable {
-                format: FORMAT,
-                what: format!("{what} {}", quoted(name)),
-                remedy: "a name is not empty and has no space, brace, `=` or leading comment mark",
-            })
-        }
+        let remedy = "a name is not empty and has no space, brace, `=` or leading comment mark";
+        if fits { Ok(()) } else { unwritable(format!("{what} {}", quoted(name)), remedy) }
     };
     let mut notes = Vec::new();
     let mut lines = Lines::default();
@@ -484,11 +432,9 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         check("the variable name", &variable.name)?;
         match &variable.place {
             Place::Constant { bank, offset } => {
-                let at = module.constants.iter().enumerate().position(|(index, block)| {
-                    !named[index]
-                        && block.bank == *bank
-                        && block.offset == *offset
-                        && block.bytes.len() as u64 <= u64::from(variable.bytes)
+                let at = module.constants.iter().zip(&named).position(|(block, named)| {
+                    let fits = block.bytes.len() as u64 <= u64::from(variable.bytes);
+                    !named && (block.bank, block.offset) == (*bank, *offset) && fits
                 });
                 let mem = at.map(|index| {
                     named[index] = true;
@@ -526,10 +472,7 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
     }
     for program in &image.programs {
         let Some(name) = &program.name else {
-            return unwritable(
-                "a kernel without a name".to_owned(),
-                "give it a name (.kernel NAME in the text)",
-            );
+            return unwritable("a kernel without a name", "give it a name (.kernel NAME in the text)");
         };
         check("the kernel name", name)?;
         if !program.params.is_empty() || program.resources.param_bytes.is_some() {
@@ -575,6 +518,10 @@ pub fn write(image: &Image) -> Result<Written<String>, Error> {
         lines.line(0, "}");
     }
     Ok(Written { content: lines.text, notes })
+}
+
+fn unwritable<T>(what: impl Into<String>, remedy: &'static str) -> Result<T, Error> {
+    Err(Error::Unwritable { format: Format::CubinText.name(), what: what.into(), remedy })
 }
 
 #[derive(Default)]
@@ -625,15 +572,8 @@ impl Lines {
         self.field(depth + 1, "offset", offset);
         self.field(depth + 1, "bytes", bytes);
         if let Some(mem) = mem {
-            let words: Vec<u32> = mem
-                .chunks(4)
-                .map(|part| {
-                    let mut word = [0; 4];
-                    word[..part.len()].copy_from_slice(part);
-                    u32::from_le_bytes(word)
-                })
-                .collect();
-            self.words(depth + 1, "mem", &words);
+            let word = |part: &[u8]| part.iter().rev().fold(0, |word, byte| word << 8 | u32::from(*byte));
+            self.words(depth + 1, "mem", &mem.chunks(4).map(word).collect::<Vec<_>>());
         }
         self.line(depth, "}");
     }

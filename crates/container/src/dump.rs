@@ -88,12 +88,7 @@ fn read(text: &str) -> Result<Dump, Error> {
         match numbers(line, start, number) {
             Some(found) => lines.push(found),
             None if line.trim() == "*" => {
-                return Err(Error::Syntax {
-                    line: number,
-                    column: 1,
-                    found: "`*`".to_owned(),
-                    expected: "all lines: hexdump -v and od -v leave none out".to_owned(),
-                });
+                return Err(Error::line(number, line, "all lines: hexdump -v and od -v leave none out"));
             }
             None => passed.add(number, line),
         }
@@ -107,7 +102,7 @@ fn read(text: &str) -> Result<Dump, Error> {
         lines.pop();
     }
     let Some(first) = lines.first() else {
-        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+        return Err(Error::missing("a word", "no line has words"));
     };
     let (width, in_order, addressed) = (first.width, first.in_order, first.address.is_some());
     let other = |line: &&Line<'_>| {
@@ -124,13 +119,9 @@ fn read(text: &str) -> Result<Dump, Error> {
     let mut bytes = Vec::new();
     let mut gaps = 0;
     for place in &places {
-        let value = match place {
-            Some(place) => u64::from_str_radix(&text[place.clone()], 16).unwrap_or(0),
-            None => {
-                gaps += 1;
-                0
-            }
-        };
+        gaps += usize::from(place.is_none());
+        let digits = place.clone().map_or("", |place| &text[place]);
+        let value = u64::from_str_radix(digits, 16).unwrap_or(0);
         crate::c_array::push_element(&mut bytes, value, width, in_order);
     }
     if gaps > 0 {
@@ -224,16 +215,12 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
     // How many lines follow each other when addresses count this way.
     let follow = |way: &(u32, usize)| {
         let mut next = address(&lines[0], *way);
-        let mut count = 0;
-        for line in lines {
+        let follows = |line: &&Line<'_>| {
             let fits = next.is_some() && address(line, *way) == next;
-            if !fits {
-                break;
-            }
             next = next.and_then(|next| next.checked_add(width * line.units.len()));
-            count += 1;
-        }
-        count
+            fits
+        };
+        lines.iter().take_while(follows).count()
     };
     let most = WAYS.iter().map(follow).max().unwrap_or(0);
     if most == lines.len() {
@@ -268,8 +255,7 @@ fn place(text: &str, lines: &[Line<'_>]) -> Result<Vec<Option<Range<usize>>>, Er
 }
 
 fn wrong(text: &str, line: &Line<'_>, expected: &str) -> Error {
-    let content = text.split('\n').nth(line.number - 1).unwrap_or("").trim();
-    Error::Syntax { line: line.number, column: 1, found: quoted(content), expected: expected.to_owned() }
+    Error::line(line.number, text.split('\n').nth(line.number - 1).unwrap_or(""), expected)
 }
 
 /// Lines that are passed over.
@@ -326,19 +312,15 @@ fn r300(text: &str) -> Result<Dump, Error> {
                     words.resize(words.len() + 6, 0);
                 }
                 let Some(record) = words.len().checked_sub(6) else {
-                    return Err(Error::Syntax {
-                        line: number,
-                        column: 1,
-                        found: quoted(line.trim()),
-                        expected: "an instruction's CMN_INST before its other words".to_owned(),
-                    });
+                    let expected = "an instruction's CMN_INST before its other words";
+                    return Err(Error::line(number, line, expected));
                 };
                 words[record + index] = word;
             }
         }
     }
     if words.is_empty() {
-        return Err(Error::Missing { what: "a word", remedy: "no line has words".to_owned() });
+        return Err(Error::missing("a word", "no line has words"));
     }
     Ok(Dump { bytes: to_bytes(&words), numbers: None, lines, addressed: true, notes: passed.note() })
 }

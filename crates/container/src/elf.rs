@@ -97,7 +97,7 @@ pub(crate) struct Elf<'a> {
 
 /// The format of an ELF file. One of another machine may hold images.
 pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     if file.u8("the ELF header", 5)? == BIG_ENDIAN {
         return Ok(Format::Embedded);
     }
@@ -116,33 +116,17 @@ pub(crate) fn recognise(bytes: &[u8]) -> Result<Format, Error> {
 fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
     const HEADER: &str = "the ELF header";
     if file.slice(HEADER, 0, 4)? != b"\x7fELF" {
-        let found = u64::from(file.u32_be(HEADER, 0)?);
-        return Err(Error::Value {
-            what: "the magic number",
-            at: 0,
-            found,
-            expected: "0x7f454c46 (ELF)".to_owned(),
-        });
+        let found = file.u32_be(HEADER, 0)?;
+        return Err(Error::value("the magic number", 0, found, "0x7f454c46 (ELF)"));
     }
     let wide = match file.u8(HEADER, 4)? {
         1 => false,
         2 => true,
-        found => {
-            let expected = "1 (32 bits) or 2 (64 bits)".to_owned();
-            return Err(Error::Value { what: "the ELF class", at: 4, found: u64::from(found), expected });
-        }
+        found => return Err(Error::value("the ELF class", 4, found, "1 (32 bits) or 2 (64 bits)")),
     };
     match file.u8(HEADER, 5)? {
         1 => {}
-        found => {
-            let expected = "1 (little endian)".to_owned();
-            return Err(Error::Value {
-                what: "the ELF byte order",
-                at: 5,
-                found: u64::from(found),
-                expected,
-            });
-        }
+        found => return Err(Error::value("the ELF byte order", 5, found, "1 (little endian)")),
     }
     file.slice(HEADER, 0, if wide { 64 } else { 52 })?;
     Ok((wide, file.u16(HEADER, 18)?))
@@ -150,10 +134,9 @@ fn ident(file: Bytes<'_>) -> Result<(bool, u16), Error> {
 
 /// Reads the tables of a file that must be of `machine`.
 pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
-    let (_, found) = ident(Bytes(bytes))?;
+    let (_, found) = ident(Bytes::of(bytes))?;
     if found != machine {
-        let expected = format!("{machine}");
-        return Err(Error::Value { what: "the ELF machine", at: 18, found: u64::from(found), expected });
+        return Err(Error::value("the ELF machine", 18, found, machine.to_string()));
     }
     read_any(bytes)
 }
@@ -161,7 +144,7 @@ pub(crate) fn read(bytes: &[u8], machine: u16) -> Result<Elf<'_>, Error> {
 /// Reads the tables of a file of any machine.
 pub(crate) fn read_any(bytes: &[u8]) -> Result<Elf<'_>, Error> {
     const HEADER: &str = "the ELF header";
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let (wide, _) = ident(file)?;
     let reader = Reader { file, wide };
     let (tables, counts) = if wide { ([24, 32, 40, 48], 54) } else { ([24, 28, 32, 36], 42) };
@@ -207,8 +190,7 @@ impl<'a> Reader<'a> {
         count: u16,
     ) -> Result<impl Iterator<Item = u64> + use<>, Error> {
         if count > 0 && size < least {
-            let expected = format!("at least {least}");
-            return Err(Error::Value { what, at, found: u64::from(size), expected });
+            return Err(Error::value(what, at, size, format!("at least {least}")));
         }
         self.file.slice(what, at, u64::from(size) * u64::from(count))?;
         Ok((0..u64::from(count)).map(move |index| at + index * u64::from(size)))
@@ -260,12 +242,7 @@ impl<'a> Reader<'a> {
         }
         let Some(strings) = sections.get(usize::from(names)).copied() else {
             let expected = format!("an index below {count}");
-            return Err(Error::Value {
-                what: "the index of the section names",
-                at: 0,
-                found: u64::from(names),
-                expected,
-            });
+            return Err(Error::value("the index of the section names", 0, names, expected));
         };
         let mut total = Total::new(self.file);
         for (section, name) in sections.iter_mut().zip(named) {
@@ -283,10 +260,9 @@ impl<'a> Reader<'a> {
         let size = if self.wide { 24 } else { 16 };
         let Some(strings) = sections.get(table.link as usize).copied() else {
             let expected = format!("the index of a string table, below {}", sections.len());
-            let found = u64::from(table.link);
-            return Err(Error::Value { what: "the symbol table's link", at: table.offset, found, expected });
+            return Err(Error::value("the symbol table's link", table.offset, table.link, expected));
         };
-        let data = Bytes(table.data);
+        let data = Bytes::of(table.data);
         let mut total = Total::new(self.file);
         let mut symbols = Vec::new();
         // A part of a record at the end is passed over, as linkers do.
@@ -319,20 +295,17 @@ struct Total {
 
 impl Total {
     fn new(file: Bytes<'_>) -> Self {
-        Total { left: 4 * file.0.len() as u64 }
+        Total { left: 4 * file.len() }
     }
 
     fn name<'a>(&mut self, what: &'static str, strings: Section<'a>, offset: u32) -> Result<&'a str, Error> {
         let at = strings.offset.saturating_add(u64::from(offset));
-        let name = Bytes(strings.data).name(what, u64::from(offset)).map_err(|error| match error {
-            Error::Name { what, limit, .. } => Error::Name { what, at, limit },
-            other => other,
-        })?;
+        let name = Bytes::part(strings.data, strings.offset).name(what, u64::from(offset))?;
         match self.left.checked_sub(name.len() as u64) {
             Some(left) => self.left = left,
             None => {
-                let expected = "names that sum up to no more than four times the file".to_owned();
-                return Err(Error::Value { what, at, found: name.len() as u64, expected });
+                let expected = "names that sum up to no more than four times the file";
+                return Err(Error::value(what, at, name.len() as u64, expected));
             }
         }
         Ok(name)
@@ -344,11 +317,8 @@ fn no_overlap(sections: &[Section<'_>]) -> Result<(), Error> {
     placed.sort_by_key(|section| section.offset);
     for pair in placed.windows(2) {
         if pair[0].offset + pair[0].size > pair[1].offset {
-            return Err(Error::Overlap {
-                first: format!("section `{}`", pair[0].name),
-                second: format!("section `{}`", pair[1].name),
-                at: pair[1].offset,
-            });
+            let [first, second] = [pair[0], pair[1]].map(|section| format!("section `{}`", section.name));
+            return Err(Error::overlap(first, second, pair[1].offset));
         }
     }
     Ok(())
@@ -359,7 +329,7 @@ impl<'a> Elf<'a> {
     pub(crate) fn relocations(&self, section: &Section<'a>) -> Result<Vec<Relocation>, Error> {
         const RECORD: &str = "a relocation";
         let has_addend = section.kind == RELA;
-        let part = Reader { file: Bytes(section.data), wide: self.wide };
+        let part = Reader { file: Bytes::of(section.data), wide: self.wide };
         let field: u64 = if self.wide { 8 } else { 4 };
         let size = if has_addend { 3 * field } else { 2 * field };
         if !section.size.is_multiple_of(size) {

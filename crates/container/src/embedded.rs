@@ -61,13 +61,11 @@ pub fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
         free = at + extent(&bytes[at..], format, length);
     }
     let what = magic::host(bytes).unwrap_or("the file");
-    unread.settle(&mut image, || Error::Missing {
-        what: "machine code",
-        remedy: format!(
-            "{what} was searched for cubins, fat binaries, CAL, CTM and R600 objects and Wii U files{}",
-            if let Some(isa) = hints.isa { format!(" with programs for {isa}") } else { String::new() }
-        ),
-    })?;
+    let isa = hints.isa.map(|isa| format!(" with programs for {isa}")).unwrap_or_default();
+    let remedy = format!(
+        "{what} was searched for cubins, fat binaries, CAL, CTM and R600 objects and Wii U files{isa}"
+    );
+    unread.settle(&mut image, "machine code", remedy)?;
     Ok(image)
 }
 

@@ -1,7 +1,7 @@
 //! What can be wrong with a file, or with a program that is to be written.
 
-use reconverge_isa::Image;
 use reconverge_isa::limits::Exceeded;
+use reconverge_isa::{Image, Span};
 use thiserror::Error;
 
 /// Why a file could not be read or written.
@@ -186,6 +186,45 @@ pub enum Error {
     UnknownFormat(String),
 }
 
+impl Error {
+    /// A field with a value that it cannot have.
+    pub(crate) fn value(
+        what: &'static str,
+        at: u64,
+        found: impl Into<u64>,
+        expected: impl Into<String>,
+    ) -> Error {
+        Error::Value { what, at, found: found.into(), expected: expected.into() }
+    }
+
+    /// Something that a file must have.
+    pub(crate) fn missing(what: &'static str, remedy: impl Into<String>) -> Error {
+        Error::Missing { what, remedy: remedy.into() }
+    }
+
+    /// Two parts that claim the same bytes from `at` on.
+    pub(crate) fn overlap(first: impl Into<String>, second: impl Into<String>, at: u64) -> Error {
+        Error::Overlap { first: first.into(), second: second.into(), at }
+    }
+
+    /// What is wrong at a byte of a text.
+    pub(crate) fn syntax(text: &str, at: usize, found: String, expected: impl Into<String>) -> Error {
+        let (line, column) = Span::new(at, at).line_column(text);
+        Error::Syntax { line, column, found, expected: expected.into() }
+    }
+
+    /// What is wrong with a line.
+    pub(crate) fn line(line: usize, found: &str, expected: impl Into<String>) -> Error {
+        Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
+    }
+
+    /// Blocks that nest too deep at a byte of a text.
+    pub(crate) fn too_deep(text: &str, at: usize, limit: usize) -> Error {
+        let (line, column) = Span::new(at, at).line_column(text);
+        Error::TooDeep { line, column, limit }
+    }
+}
+
 /// At most 40 characters of `text`, quoted, for a message.
 pub(crate) fn quoted(text: &str) -> String {
     let mut short: String = text.chars().take(40).collect();
@@ -224,11 +263,11 @@ impl Unread {
         self.count
     }
 
-    /// Names each in the image's notes. An image without programs is an error: that of the first member, or `none` of
-    /// a container whose members are all something else.
-    pub(crate) fn settle(self, image: &mut Image, none: impl FnOnce() -> Error) -> Result<(), Error> {
+    /// Names each in the image's notes. An image without programs is an error: that of the first member, or that `what` is
+    /// missing of a container whose members are all something else.
+    pub(crate) fn settle(self, image: &mut Image, what: &'static str, remedy: String) -> Result<(), Error> {
         if image.programs.is_empty() {
-            return Err(self.errors.into_iter().next().unwrap_or_else(none));
+            return Err(self.errors.into_iter().next().unwrap_or(Error::Missing { what, remedy }));
         }
         let more = self.count - self.errors.len();
         image.notes.extend(self.errors.iter().map(|error| format!("passed over: {error}")));

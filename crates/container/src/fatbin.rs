@@ -25,12 +25,12 @@ const MEMBER_BYTES: u32 = 0x40;
 
 /// Whether the magic number is a fat binary's.
 pub(crate) fn starts_like(bytes: &[u8]) -> bool {
-    Bytes(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
+    Bytes::of(bytes).u32("", 0).is_ok_and(|magic| [WRAPPER, HEADER, OLD].contains(&magic))
 }
 
 /// The length that the header states, where it is one.
 pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let header = file.u16("", 6).ok().filter(|header| *header >= 16)?;
     let members = file.u64("", 8).ok()?;
     usize::try_from(members).ok()?.checked_add(usize::from(header))
@@ -41,7 +41,7 @@ pub(crate) fn length(bytes: &[u8]) -> Option<usize> {
 ///
 /// Each member is a module of the image, named by its number and architecture.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     let start = match file.u32("the magic number", 0)? {
         HEADER => 0,
         WRAPPER => behind_wrapper(file)?,
@@ -52,16 +52,12 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
                 remedy: "give the cubin text it points to, or the C source that nvcc --keep leaves",
             });
         }
-        found => {
-            let expected = "0xba55ed50 or 0x466243b1".to_owned();
-            return Err(Error::Value { what: "the magic number", at: 0, found: u64::from(found), expected });
-        }
+        found => return Err(Error::value("the magic number", 0, found, "0xba55ed50 or 0x466243b1")),
     };
     let mut image = Image { format: Format::Fatbin.name(), ..Image::default() };
     let header = u64::from(file.u16("the header", start + 6)?);
     if header < 16 {
-        let expected = "at least 16".to_owned();
-        return Err(Error::Value { what: "the header's size", at: start + 6, found: header, expected });
+        return Err(Error::value("the header's size", start + 6, header, "at least 16"));
     }
     let total = file.u64("the header", start + 8)?;
     let members = start + header;
@@ -81,10 +77,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
             }
         }
     }
-    unread.settle(&mut image, || Error::Missing {
-        what: "a cubin",
-        remedy: format!("the fat binary has {}, none with machine code", counted(number, "member")),
-    })?;
+    let remedy = format!("the fat binary has {}, none with machine code", counted(number, "member"));
+    unread.settle(&mut image, "a cubin", remedy)?;
     Ok(image)
 }
 
@@ -115,12 +109,7 @@ fn member(
     let payload = file.u64(MEMBER, at + 8)?;
     if header < MEMBER_BYTES {
         let expected = format!("at least {MEMBER_BYTES:#x}");
-        return Err(Error::Value {
-            what: "the size of a member's header",
-            at,
-            found: u64::from(header),
-            expected,
-        });
+        return Err(Error::value("the size of a member's header", at, header, expected));
     }
     file.slice(MEMBER, at, u64::from(header))?;
     let sm = file.u32(MEMBER, at + 28)?;
@@ -129,11 +118,8 @@ fn member(
     let data = file.slice("a member", start, payload)?;
     let next = start + payload;
     if next > end {
-        return Err(Error::Overlap {
-            first: format!("member {number}"),
-            second: "the end of the members that the header gives".to_owned(),
-            at: end,
-        });
+        let second = "the end of the members that the header gives";
+        return Err(Error::overlap(format!("member {number}"), second, end));
     }
     let name = format!("member {number}, sm_{sm}");
     match kind {

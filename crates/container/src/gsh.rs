@@ -14,6 +14,7 @@ use reconverge_isa::{Image, Isa, Program};
 
 use crate::bytes::{Bytes, little_endian, words};
 use crate::error::quoted;
+use crate::r600_elf::resources_of;
 use crate::{Error, Format, Written};
 
 /// First bytes of a file.
@@ -128,15 +129,10 @@ struct Pending {
 /// Reads the programs of a file, each with the registers of the header block before it.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     const BLOCK: &str = "a block header";
-    let file = Bytes(bytes);
+    let file = Bytes::of(bytes);
     if file.slice("the file header", 0, 4)? != MAGIC {
-        let found = u64::from(file.u32_be("the file header", 0)?);
-        return Err(Error::Value {
-            what: "the magic number",
-            at: 0,
-            found,
-            expected: "0x47667832 (Gfx2)".to_owned(),
-        });
+        let found = file.u32_be("the file header", 0)?;
+        return Err(Error::value("the magic number", 0, found, "0x47667832 (Gfx2)"));
     }
     let mut image = Image {
         format: Format::Gsh.name(),
@@ -149,13 +145,8 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     let mut ended = false;
     while !ended && at < bytes.len() as u64 {
         if file.slice(BLOCK, at, 4)? != b"BLK{" {
-            let found = u64::from(file.u32_be(BLOCK, at)?);
-            return Err(Error::Value {
-                what: "the mark of a block",
-                at,
-                found,
-                expected: "0x424c4b7b (BLK{)".to_owned(),
-            });
+            let found = file.u32_be(BLOCK, at)?;
+            return Err(Error::value("the mark of a block", at, found, "0x424c4b7b (BLK{)"));
         }
         let header = header_bytes(file, at)?;
         let kind = file.u32_be(BLOCK, at + 16)?;
@@ -180,10 +171,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         image.notes.push("the block that ends the file is missing".to_owned());
     }
     if image.programs.is_empty() {
-        return Err(Error::Missing {
-            what: "a program",
-            remedy: "expected a block of type 5, 7, 9 or 10".to_owned(),
-        });
+        return Err(Error::missing("a program", "expected a block of type 5, 7, 9 or 10"));
     }
     let names = names(&image.programs);
     for (program, name) in image.programs.iter_mut().zip(names) {
@@ -212,12 +200,7 @@ fn header_bytes(file: Bytes<'_>, at: u64) -> Result<u64, Error> {
     let found = file.u32_be(HEADER, at + 4)?;
     if found < HEADER_BYTES {
         let expected = format!("at least {HEADER_BYTES}");
-        return Err(Error::Value {
-            what: "the size of a header",
-            at: at + 4,
-            found: u64::from(found),
-            expected,
-        });
+        return Err(Error::value("the size of a header", at + 4, found, expected));
     }
     file.slice(HEADER, at, u64::from(found))?;
     Ok(u64::from(found))
@@ -230,13 +213,13 @@ fn registers(
     at: u64,
     notes: &mut Vec<String>,
 ) -> Result<Pending, Error> {
-    let data = Bytes(data);
+    let data = Bytes::of(data);
     let word = |index: u64| {
         data.u32_be(layout.what, 4 * index).map_err(|_| Error::Truncated {
             what: layout.what,
             at,
             wanted: 4 * (index + 1),
-            size: data.0.len() as u64,
+            size: data.len(),
         })
     };
     let mut state = Vec::new();
@@ -246,13 +229,8 @@ fn registers(
     for (count, first, name, most) in layout.counted {
         let found = word(*count)?;
         if found > *most {
-            let expected = format!("at most {most}");
-            return Err(Error::Value {
-                what: "the number of a header's registers",
-                at: at + 4 * count,
-                found: u64::from(found),
-                expected,
-            });
+            let (what, at) = ("the number of a header's registers", at + 4 * count);
+            return Err(Error::value(what, at, found, format!("at most {most}")));
         }
         for index in 0..u64::from(found) {
             state.push((format!("{name}_{index}"), word(first + index)?));
@@ -433,9 +411,4 @@ fn resources(program: &Program, register: Option<u32>) -> Result<(), Error> {
     };
     let remedy = "the header has SQ_PGM_RESOURCES: registers in bits 7:0, stack entries in bits 15:8";
     Err(unwritable(program, what, remedy))
-}
-
-/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
-fn resources_of(register: u32) -> Resources {
-    Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
 }

@@ -13,9 +13,8 @@ use crate::{Error, Hints, magic};
 /// Unpacks a file and reads what is in it.
 pub(crate) fn load(bytes: &[u8], hints: &Hints) -> Result<Image, Error> {
     if !bytes.starts_with(magic::GZIP) {
-        let expected = "0x1f8b08 (gzip)".to_owned();
-        let found = u64::from(Bytes(bytes).u32_be("the magic number", 0)? >> 8);
-        return Err(Error::Value { what: "the magic number", at: 0, found, expected });
+        let found = Bytes::of(bytes).u32_be("the magic number", 0)? >> 8;
+        return Err(Error::value("the magic number", 0, found, "0x1f8b08 (gzip)"));
     }
     let mut content = Vec::new();
     let unpacked = MultiGzDecoder::new(bytes).take(FILE.get().saturating_add(1)).read_to_end(&mut content);

@@ -16,32 +16,18 @@ use crate::{Error, Format};
 /// One nameless program of the text's words.
 pub fn load(text: &str) -> Result<Image, Error> {
     let (mut words, mut places) = (Vec::new(), Vec::new());
-    for (line, content) in text.lines().enumerate() {
-        for (column, token) in tokens(uncommented(content)) {
-            match word(token) {
-                Some(word) => {
-                    let start = token.as_ptr() as usize - text.as_ptr() as usize;
-                    places.push(start..start + token.len());
-                    words.push(word);
-                }
-                None => {
-                    return Err(Error::Syntax {
-                        line: line + 1,
-                        column: content[..column].chars().count() + 1,
-                        found: quoted(token),
-                        expected: "a word of exactly eight hexadecimal digits (comments start with # or ;)"
-                            .to_owned(),
-                    });
-                }
-            }
-        }
+    for token in tokens(text) {
+        let start = token.as_ptr() as usize - text.as_ptr() as usize;
+        let word = word(token).ok_or_else(|| {
+            let expected = "a word of exactly eight hexadecimal digits (comments start with # or ;)";
+            Error::syntax(text, start, quoted(token), expected)
+        })?;
+        places.push(start..start + token.len());
+        words.push(word);
     }
     if words.is_empty() {
-        return Err(Error::Missing {
-            what: "a word",
-            remedy: "the text has comments and blank lines only, expected words of eight hexadecimal digits"
-                .to_owned(),
-        });
+        let remedy = "the text has comments and blank lines only, expected words of eight hexadecimal digits";
+        return Err(Error::missing("a word", remedy));
     }
     let stated = |name: &str| {
         let comment = text.lines().next()?.trim_start().strip_prefix('#')?;
@@ -74,10 +60,7 @@ pub fn write(words: &[u32]) -> String {
 
 /// Whether a text starts with a word, so that it is this format rather than another text.
 pub(crate) fn starts_like(text: &str) -> bool {
-    text.lines()
-        .flat_map(|line| tokens(uncommented(line)))
-        .next()
-        .is_some_and(|(_, token)| word(token).is_some())
+    tokens(text).next().is_some_and(|token| word(token).is_some())
 }
 
 fn uncommented(line: &str) -> &str {
@@ -85,9 +68,9 @@ fn uncommented(line: &str) -> &str {
     &line[..cut.unwrap_or(line.len())]
 }
 
-/// The tokens of a line and the byte each starts at.
-fn tokens(line: &str) -> impl Iterator<Item = (usize, &str)> {
-    line.split_whitespace().map(move |token| (token.as_ptr() as usize - line.as_ptr() as usize, token))
+/// The tokens of all lines.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| uncommented(line).split_whitespace())
 }
 
 fn word(token: &str) -> Option<u32> {

@@ -312,13 +312,8 @@ fn need_text(bytes: &[u8]) -> Result<&str, Error> {
     let len = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     std::str::from_utf8(&bytes[..len]).map_err(|error| {
         let at = error.valid_up_to() as u64;
-        let found = u64::from(Bytes(bytes).u8("text", at).unwrap_or(0));
-        Error::Value {
-            what: "a byte of a text",
-            at,
-            found,
-            expected: "UTF-8 text: is the format right?".to_owned(),
-        }
+        let found = Bytes::of(bytes).u8("text", at).unwrap_or(0);
+        Error::value("a byte of a text", at, found, "UTF-8 text: is the format right?")
     })
 }
 

@@ -19,11 +19,6 @@ pub(crate) const BANK_BYTES: u32 = 64 << 10;
 pub(crate) fn at_most(what: &'static str, at: u64, value: u64, limit: u32) -> Result<u32, Error> {
     match u32::try_from(value) {
         Ok(value) if value <= limit => Ok(value),
-        Ok(_) | Err(_) => Err(Error::Value {
-            what,
-            at,
-            found: value,
-            expected: format!("at most {limit}: the hardware has no more"),
-        }),
+        _ => Err(Error::value(what, at, value, format!("at most {limit}: the hardware has no more"))),
     }
 }

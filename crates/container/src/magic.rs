@@ -56,8 +56,8 @@ pub(crate) const GZIP: &[u8] = b"\x1f\x8b\x08";
 /// What the file is, if it is one that holds others as they are.
 pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
     let windows = || {
-        let at = Bytes(bytes).u32("", 0x3c).ok()?;
-        Bytes(bytes).slice("", u64::from(at), 4).ok().filter(|mark| *mark == b"PE\0\0")
+        let at = Bytes::of(bytes).u32("", 0x3c).ok()?;
+        Bytes::of(bytes).slice("", u64::from(at), 4).ok().filter(|mark| *mark == b"PE\0\0")
     };
     if bytes.starts_with(b"\x7fELF") {
         Some("an ELF file of another machine")
@@ -65,7 +65,7 @@ pub(crate) fn host(bytes: &[u8]) -> Option<&'static str> {
         Some("a Windows executable or library")
     } else if bytes.starts_with(b"MZ")
         && bytes.len() >= 0x40
-        && Bytes(bytes).u16("", 0x18).is_ok_and(|at| (0x1c..=0x40).contains(&at))
+        && Bytes::of(bytes).u16("", 0x18).is_ok_and(|at| (0x1c..=0x40).contains(&at))
     {
         Some("a DOS executable")
     } else if bytes.starts_with(b"!<arch>\n") {

@@ -3,10 +3,10 @@
 //! `.text` holds the words of all functions; `.AMDGPU.config` pairs of register address and value, the
 //! resource register of each function first. (LLVM, `R600AsmPrinter`; objects of LLVM 14 to 19.)
 
-use reconverge_isa::program::Stage;
+use reconverge_isa::program::{Resources, Stage};
 use reconverge_isa::{Image, Isa, Program};
 
-use crate::bytes::{little_endian, words};
+use crate::bytes::{Bytes, little_endian, rows, words};
 use crate::elf::{self, Section, Symbol};
 use crate::{Error, Format};
 
@@ -22,12 +22,22 @@ const RESOURCES_VS: u32 = 0x28868;
 const LDS_ALLOC: u32 = 0x288e8;
 
 /// Registers that LLVM writes, by their address.
-pub(crate) const REGISTERS: [(u32, &str); 4] = [
+const REGISTERS: [(u32, &str); 4] = [
     (RESOURCES_PS, "SQ_PGM_RESOURCES_PS"),
     (RESOURCES_VS, "SQ_PGM_RESOURCES_VS"),
     (0x2880c, "DB_SHADER_CONTROL"),
     (LDS_ALLOC, "SQ_LDS_ALLOC"),
 ];
+
+/// The name of a register that LLVM writes.
+pub(crate) fn register_name(address: u32) -> Option<&'static str> {
+    REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name)
+}
+
+/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
+pub(crate) fn resources_of(register: u32) -> Resources {
+    Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
+}
 
 /// Reads an object; a program for each function of `.text`.
 pub fn load(bytes: &[u8]) -> Result<Image, Error> {
@@ -53,10 +63,7 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
     };
     let Some((index, text)) = elf.sections.iter().enumerate().find(|(_, section)| section.name == ".text")
     else {
-        return Err(Error::Missing {
-            what: "the section .text",
-            remedy: "it holds the program's words".to_owned(),
-        });
+        return Err(Error::missing("the section .text", "it holds the program's words"));
     };
     if let Some(relocated) = elf.sections.iter().find(|section| {
         matches!(section.kind, elf::REL | elf::RELA) && section.info as usize == index && section.size > 0
@@ -72,12 +79,9 @@ pub fn load(bytes: &[u8]) -> Result<Image, Error> {
         Some(config) => {
             let groups = groups(&words("the section .AMDGPU.config", config.offset, config.data)?, config)?;
             if groups.len() != image.programs.len() {
-                return Err(Error::Value {
-                    what: "the number of resource registers in .AMDGPU.config",
-                    at: config.offset,
-                    found: groups.len() as u64,
-                    expected: format!("{}, one for each function of .text", image.programs.len()),
-                });
+                let what = "the number of resource registers in .AMDGPU.config";
+                let expected = format!("{}, one for each function of .text", image.programs.len());
+                return Err(Error::value(what, config.offset, groups.len() as u64, expected));
             }
             for (program, group) in image.programs.iter_mut().zip(groups) {
                 configure(program, &group, &mut image.notes);
@@ -104,13 +108,10 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
     let mut free = 0;
     for symbol in functions {
         if symbol.value < free {
-            return Err(Error::Overlap {
-                first: "a function".to_owned(),
-                second: format!("function `{}`", symbol.name),
-                at: text.offset + symbol.value,
-            });
+            let second = format!("function `{}`", symbol.name);
+            return Err(Error::overlap("a function", second, text.offset + symbol.value));
         }
-        let part = crate::bytes::Bytes(text.data).slice("a function", symbol.value, symbol.size)?;
+        let part = Bytes::of(text.data).slice("a function", symbol.value, symbol.size)?;
         let at = text.offset + symbol.value;
         let mut program = little_endian(words("a function", at, part)?, at);
         program.name = Some(symbol.name.to_owned());
@@ -123,13 +124,8 @@ fn functions(symbols: &[Symbol<'_>], index: usize, text: &Section<'_>) -> Result
 
 /// The pairs of each function: a group starts at a resource register.
 fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, Error> {
-    let (pairs, rest) = words.as_chunks::<2>();
-    if !rest.is_empty() {
-        let (at, bytes) = (section.offset, section.size);
-        return Err(Error::Uneven { what: "the section .AMDGPU.config", at, bytes, multiple: 8 });
-    }
     let mut groups: Vec<Vec<(u32, u32)>> = Vec::new();
-    for [register, value] in pairs {
+    for [register, value] in rows("the section .AMDGPU.config", section.offset, words)? {
         match groups.last_mut() {
             Some(group) if ![RESOURCES_PS, RESOURCES_VS].contains(register) => {
                 group.push((*register, *value))
@@ -142,16 +138,13 @@ fn groups(words: &[u32], section: &Section<'_>) -> Result<Vec<Vec<(u32, u32)>>, 
 
 fn configure(program: &mut Program, group: &[(u32, u32)], notes: &mut Vec<String>) {
     for (register, value) in group {
-        match REGISTERS.iter().find(|(known, _)| known == register) {
-            Some((_, name)) => program.state.push(((*name).to_owned(), *value)),
-            None => {
-                program.state.push((format!("{register:#07x}"), *value));
-                notes.push(format!("register {register:#07x} of .AMDGPU.config has no name here"));
-            }
+        let name = register_name(*register);
+        if name.is_none() {
+            notes.push(format!("register {register:#07x} of .AMDGPU.config has no name here"));
         }
+        program.state.push((name.map_or_else(|| format!("{register:#07x}"), str::to_owned), *value));
         if [RESOURCES_PS, RESOURCES_VS].contains(register) {
-            program.resources.registers = Some(value & 0xff);
-            program.resources.stack = Some(value >> 8 & 0xff);
+            program.resources = resources_of(*value);
         }
     }
     let has = |register: u32| group.iter().any(|(known, _)| *known == register);

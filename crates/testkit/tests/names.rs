@@ -21,7 +21,7 @@ const LISTED: &[(&str, usize)] = &[
     ("Operation", 6), ("Outcome", 11), ("Outputs", 5), ("Own", 4), ("Packet", 4), ("Pair", 4),
     ("Part", 13), ("Place", 13), ("Plan", 5), ("Read", 5), ("Reader", 7), ("Record", 5),
     ("Recording", 4), ("Refused", 5), ("Row", 14), ("Rows", 6), ("Run", 9), ("RunError", 6),
-    ("Segment", 4), ("Setup", 5), ("Shader", 4), ("Shape", 6), ("Side", 7), ("Slot", 5), ("Source", 7),
+    ("Segment", 4), ("Setup", 5), ("Shader", 4), ("Shape", 6), ("Side", 7), ("Slot", 5), ("Source", 6),
     ("Sources", 4), ("Space", 4), ("Stage", 5), ("State", 12), ("Step", 5), ("Stop", 5), ("Surface", 4),
     ("Symbol", 4), ("Target", 8), ("Token", 7), ("Totals", 4), ("Unit", 5), ("Value", 5),
     ("Watch", 5), ("Way", 9), ("Word", 4), ("Words", 11), ("Work", 8), ("Worker", 4), ("Written", 6),

@@ -39,25 +39,13 @@ reconverge_isa::choices! {
 
 impl Dtype {
     /// The unsigned integer type of `bytes` bytes, if there is one.
-    pub const fn unsigned(bytes: usize) -> Option<Dtype> {
-        Some(match bytes {
-            1 => Dtype::U8,
-            2 => Dtype::U16,
-            4 => Dtype::U32,
-            8 => Dtype::U64,
-            _ => return None,
-        })
+    pub fn unsigned(bytes: usize) -> Option<Dtype> {
+        [Dtype::U8, Dtype::U16, Dtype::U32, Dtype::U64].into_iter().find(|dtype| dtype.bytes() == bytes)
     }
 
     /// The signed integer type of `bytes` bytes, if there is one.
-    pub const fn signed(bytes: usize) -> Option<Dtype> {
-        Some(match bytes {
-            1 => Dtype::I8,
-            2 => Dtype::I16,
-            4 => Dtype::I32,
-            8 => Dtype::I64,
-            _ => return None,
-        })
+    pub fn signed(bytes: usize) -> Option<Dtype> {
+        [Dtype::I8, Dtype::I16, Dtype::I32, Dtype::I64].into_iter().find(|dtype| dtype.bytes() == bytes)
     }
 
     /// The type with this name.
@@ -177,6 +165,16 @@ enum Element {
     Float(f64),
 }
 
+impl Element {
+    /// The nearest number of 64 bits.
+    fn as_f64(self) -> f64 {
+        match self {
+            Element::Integer(value) => value as f64,
+            Element::Float(value) => value,
+        }
+    }
+}
+
 impl Array {
     /// The rows of some lanes, if the array has a row for each of `all` lanes; otherwise the array as it is.
     pub(crate) fn rows_of(self, lanes: &Range<usize>, all: usize) -> Array {
@@ -227,11 +225,33 @@ impl Array {
         if self.dtype == wanted {
             return Ok(self.clone());
         }
-        let mut bytes = Vec::with_capacity(self.len() * wanted.bytes());
-        for index in 0..self.len() {
-            push(&mut bytes, wanted, self.element(index), index)?;
+        Array::of(wanted, self.shape.clone(), (0..self.len()).map(|index| self.element(index)))
+    }
+
+    /// Elements as numbers of a type.
+    fn of(
+        dtype: Dtype,
+        shape: Vec<usize>,
+        elements: impl ExactSizeIterator<Item = Element>,
+    ) -> Result<Array, ArrayError> {
+        let mut bytes = Vec::with_capacity(elements.len() * dtype.bytes());
+        for (index, element) in elements.enumerate() {
+            push(&mut bytes, dtype, element, index)?;
         }
-        Ok(Array { dtype: wanted, shape: self.shape.clone(), bytes })
+        Ok(Array { dtype, shape, bytes })
+    }
+
+    /// Numbers of which no type is stated: `f64` where one has a fraction, else `i64`, or `u64` if that is too small.
+    fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
+        let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
+        let dtype = if any(|number| matches!(number, Element::Float(_))) {
+            Dtype::F64
+        } else if any(|number| matches!(number, Element::Integer(i) if *i > i128::from(i64::MAX))) {
+            Dtype::U64
+        } else {
+            Dtype::I64
+        };
+        Array::of(dtype, shape, numbers.into_iter())
     }
 
     fn element(&self, index: usize) -> Element {
@@ -263,10 +283,7 @@ impl Array {
 
     /// An element as a number; integers beyond 2^53 are rounded.
     pub fn number(&self, index: usize) -> f64 {
-        match self.element(index) {
-            Element::Integer(value) => value as f64,
-            Element::Float(value) => value,
-        }
+        self.element(index).as_f64()
     }
 
     /// An element as text: floats with a point, as JSON has them.
@@ -440,21 +457,7 @@ impl Array {
         }
         let mut elements = Vec::new();
         flatten(value, &shape, &mut elements)?;
-        let dtype = if elements.iter().any(|element| matches!(element, Element::Float(_))) {
-            Dtype::F64
-        } else if elements
-            .iter()
-            .any(|element| matches!(element, Element::Integer(i) if *i > i128::from(i64::MAX)))
-        {
-            Dtype::U64
-        } else {
-            Dtype::I64
-        };
-        let mut bytes = Vec::new();
-        for (index, element) in elements.into_iter().enumerate() {
-            push(&mut bytes, dtype, element, index)?;
-        }
-        Ok(Array { dtype, shape, bytes })
+        Array::of_numbers(shape, elements)
     }
 
     /// Reads what a command line may have instead of a file: a list `1,2.5,-3`, a range `0..64` or
@@ -478,10 +481,10 @@ impl Array {
             return Ok(Array { dtype, shape, bytes: vec![0; bytes] });
         }
         if text.contains("..") {
-            return range(text).ok_or_else(unknown)?;
+            return range(text);
         }
         let numbers: Vec<Element> = text.split(',').map(number).collect::<Option<_>>().ok_or_else(unknown)?;
-        Ok(from_numbers(&numbers))
+        Array::of_numbers(vec![numbers.len()], numbers)
     }
 }
 
@@ -526,42 +529,23 @@ impl serde::Serialize for Level<'_> {
     }
 }
 
-fn from_numbers(numbers: &[Element]) -> Array {
-    let floats = numbers.iter().any(|number| matches!(number, Element::Float(_)));
-    let bytes = numbers
-        .iter()
-        .flat_map(|number| match number {
-            Element::Integer(value) if floats => (*value as f64).to_le_bytes(),
-            Element::Integer(value) => (*value as i64).to_le_bytes(),
-            Element::Float(value) => value.to_le_bytes(),
-        })
-        .collect();
-    Array { dtype: if floats { Dtype::F64 } else { Dtype::I64 }, shape: vec![numbers.len()], bytes }
-}
-
-/// `None`: not a range.
-fn range(text: &str) -> Option<Result<Array, ArrayError>> {
-    let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>()?;
-    let value = |element: Element| match element {
-        Element::Integer(value) => value as f64,
-        Element::Float(value) => value,
-    };
+fn range(text: &str) -> Result<Array, ArrayError> {
+    let unknown = || ArrayError::Literal(text.to_owned());
+    let parts: Vec<Element> = text.split("..").map(number).collect::<Option<_>>().ok_or_else(unknown)?;
     let (first, end, step) = match parts[..] {
         [first, end] => (first, end, Element::Integer(1)),
         [first, end, step] => (first, end, step),
-        _ => return None,
+        _ => return Err(unknown()),
     };
     let whole = parts.iter().all(|part| matches!(part, Element::Integer(_)));
-    let (first, end, step) = (value(first), value(end), value(step));
+    let (first, end, step) = (first.as_f64(), end.as_f64(), step.as_f64());
     let count = ((end - first) / step).ceil();
     if !count.is_finite() || step == 0.0 {
-        return None;
+        return Err(unknown());
     }
     // A count beyond 2^64 becomes the largest.
     let count = count.max(0.0) as usize;
-    if let Err(error) = room((count as u64).saturating_mul(8), COPIES) {
-        return Some(Err(error.into()));
-    }
+    room((count as u64).saturating_mul(8), COPIES)?;
     let values = (0..count).map(|index| first + step * index as f64);
     let bytes = values.flat_map(|value| match whole {
         true => (value as i64).to_le_bytes(),
@@ -569,7 +553,7 @@ fn range(text: &str) -> Option<Result<Array, ArrayError>> {
     });
     let mut all = Vec::with_capacity(8 * count);
     all.extend(bytes);
-    Some(Ok(Array { dtype: if whole { Dtype::I64 } else { Dtype::F64 }, shape: vec![count], bytes: all }))
+    Ok(Array { dtype: if whole { Dtype::I64 } else { Dtype::F64 }, shape: vec![count], bytes: all })
 }
 
 fn number(text: &str) -> Option<Element> {
@@ -592,7 +576,7 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
             if items.len() != *length {
                 return Err(ArrayError::Ragged);
             }
-            items.iter().try_for_each(|item| flatten(item, rest, out))
+            items.iter().try_for_each(|item| flatten(item, rest, out))?;
         }
         (serde_json::Value::Number(number), []) => {
             let integer = number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
@@ -600,52 +584,45 @@ fn flatten(value: &serde_json::Value, shape: &[usize], out: &mut Vec<Element>) -
                 Some(value) => Element::Integer(value),
                 None => Element::Float(number.as_f64().unwrap_or(f64::NAN)),
             });
-            Ok(())
         }
-        (serde_json::Value::Bool(value), []) => {
-            out.push(Element::Integer(i128::from(*value)));
-            Ok(())
-        }
+        (serde_json::Value::Bool(value), []) => out.push(Element::Integer(i128::from(*value))),
         // What `to_json` writes for numbers that JSON does not have.
         (serde_json::Value::String(text), []) if matches!(text.as_str(), "NaN" | "inf" | "-inf") => {
             out.push(Element::Float(text.parse().unwrap_or(f64::NAN)));
-            Ok(())
         }
-        (serde_json::Value::Array(_), []) | (serde_json::Value::Number(_), _) => Err(ArrayError::Ragged),
-        (other, _) => Err(ArrayError::Json(format!("`{other}` is not a number"))),
+        (serde_json::Value::Array(_), []) | (serde_json::Value::Number(_), _) => {
+            return Err(ArrayError::Ragged);
+        }
+        (other, _) => return Err(ArrayError::Json(format!("`{other}` is not a number"))),
     }
+    Ok(())
 }
 
 fn push(bytes: &mut Vec<u8>, wanted: Dtype, element: Element, index: usize) -> Result<(), ArrayError> {
-    let does_not_fit = |value: String| ArrayError::DoesNotFit { index, value, wanted };
-    if wanted == Dtype::F32 || wanted == Dtype::F64 {
-        let value = match element {
-            Element::Integer(value) => value as f64,
-            Element::Float(value) => value,
-        };
-        match wanted {
-            Dtype::F32 => bytes.extend((value as f32).to_le_bytes()),
-            _ => bytes.extend(value.to_le_bytes()),
-        }
-        return Ok(());
+    match wanted {
+        Dtype::F32 => bytes.extend((element.as_f64() as f32).to_le_bytes()),
+        Dtype::F64 => bytes.extend(element.as_f64().to_le_bytes()),
+        _ => bytes.extend(&integer(wanted, element, index)?.to_le_bytes()[..wanted.bytes()]),
     }
+    Ok(())
+}
+
+/// An element as a number of an integer type.
+fn integer(wanted: Dtype, element: Element, index: usize) -> Result<i128, ArrayError> {
+    let does_not_fit = |value: String| Err(ArrayError::DoesNotFit { index, value, wanted });
     let value = match element {
         Element::Integer(value) => value,
         Element::Float(value) if value.is_nan() => return Err(ArrayError::NotANumber { index, wanted }),
         Element::Float(value) if value.fract() != 0.0 || value.abs() >= 2f64.powi(64) => {
-            return Err(does_not_fit(value.to_string()));
+            return does_not_fit(value.to_string());
         }
         Element::Float(value) => value as i128,
     };
     let bits = 8 * wanted.bytes() as u32;
-    let signed = matches!(wanted, Dtype::I8 | Dtype::I16 | Dtype::I32 | Dtype::I64);
+    let signed = Dtype::signed(wanted.bytes()) == Some(wanted);
     let (low, high) =
         if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
-    if !(low..=high).contains(&value) {
-        return Err(does_not_fit(value.to_string()));
-    }
-    bytes.extend(&value.to_le_bytes()[..wanted.bytes()]);
-    Ok(())
+    if (low..=high).contains(&value) { Ok(value) } else { does_not_fit(value.to_string()) }
 }
 
 #[cfg(test)]

@@ -65,10 +65,7 @@ impl LaunchFile {
                 let found: Vec<usize> = (0..rows.len())
                     .filter(|lane| rows[*lane] == [x.cast_unsigned(), y.cast_unsigned(), 1])
                     .collect();
-                let lane = match fragment {
-                    Some(number) => found.get(number),
-                    None => found.last(),
-                };
+                let lane = fragment.map_or(found.last(), |number| found.get(number));
                 let lane = *lane.ok_or_else(|| {
                     let why = match found.len() {
                         0 => format!("no fragment covers it; {}", extent(rows)),

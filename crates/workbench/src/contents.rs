@@ -1,12 +1,13 @@
 //! What a file holds, as data: its programs with what they need, and what they share.
 
-use reconverge_isa::program::{Place, Program};
+use reconverge_isa::program::{ConstantBlock, Param, Place, Program, Sampler, Variable};
 use serde::Serialize;
 
 use crate::listing::Style;
 use crate::machine::Machine;
 use crate::open::Opened;
 use crate::target::{Target, TargetError};
+use crate::tesla::names::demangled;
 
 /// What a file holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -147,18 +148,7 @@ pub fn contents(opened: &Opened) -> Result<Contents, TargetError> {
         chip: module.chip.clone(),
         constants: data(&module.constants),
         samplers: units(&module.samplers),
-        variables: module
-            .variables
-            .iter()
-            .map(|variable| Named {
-                name: variable.name.clone(),
-                bytes: variable.bytes,
-                space: match variable.place {
-                    Place::Constant { .. } => "constant",
-                    Place::Global { .. } => "global",
-                },
-            })
-            .collect(),
+        variables: module.variables.iter().map(named).collect(),
     });
     Ok(Contents {
         format: image.format,
@@ -177,10 +167,9 @@ fn of_program(
 ) -> Result<ProgramContents, TargetError> {
     let lines = machine.disassemble(target, program, Style::default())?.lines(&program.words);
     let is_instruction = |line: &&crate::listing::Line| line.address.is_some() && !line.text.starts_with('.');
-    let parameter = |param: &reconverge_isa::program::Param| Parameter {
-        name: param.name.clone(),
-        offset: param.offset,
-        bytes: param.bytes,
+    let parameter = |param: &Param| {
+        let Param { name, offset, bytes } = param.clone();
+        Parameter { name, offset, bytes }
     };
     let resources = &program.resources;
     Ok(ProgramContents {
@@ -201,32 +190,30 @@ fn of_program(
         parameters: program.params.iter().map(parameter).collect(),
         parameter_bytes: resources.param_bytes,
         constants: data(&program.constants),
-        state: program
-            .state
-            .iter()
-            .map(|(register, value)| State { register: register.clone(), value: *value })
-            .collect(),
+        state: program.state.iter().cloned().map(|(register, value)| State { register, value }).collect(),
         samplers: units(&program.samplers),
     })
 }
 
-fn data(blocks: &[reconverge_isa::program::ConstantBlock]) -> Vec<Data> {
-    let of = |block: &reconverge_isa::program::ConstantBlock| Data {
-        bank: block.bank,
-        offset: block.offset,
-        bytes: block.bytes.len(),
+fn named(Variable { name, bytes, place }: &Variable) -> Named {
+    let space = match place {
+        Place::Constant { .. } => "constant",
+        Place::Global { .. } => "global",
+    };
+    Named { name: name.clone(), bytes: *bytes, space }
+}
+
+fn data(blocks: &[ConstantBlock]) -> Vec<Data> {
+    let of = |ConstantBlock { bank, offset, bytes }: &ConstantBlock| Data {
+        bank: *bank,
+        offset: *offset,
+        bytes: bytes.len(),
     };
     blocks.iter().map(of).collect()
 }
 
-fn units(samplers: &[reconverge_isa::program::Sampler]) -> Vec<Unit> {
+fn units(samplers: &[Sampler]) -> Vec<Unit> {
     samplers.iter().map(|sampler| Unit { name: sampler.name.clone(), unit: sampler.unit }).collect()
-}
-
-/// The name as its source has it; `None` where it is not mangled.
-pub fn demangled(name: &str) -> Option<String> {
-    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok())?;
-    symbol?.demangle().ok()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use thiserror::Error;
 
+use crate::error::counted;
 use crate::listing::{Listing, Style};
 use crate::machine::{Assembled, ExplainError, line_at, within};
 use crate::target::{Target, TargetError};
@@ -85,9 +86,9 @@ pub fn replace(target: &Target, program: &Program, address: u32, text: &str) -> 
     let source = format!("{heading}{before}{prefix}{text}{after}");
     let length = |found: usize| EditError::Length {
         text: text.to_owned(),
-        found: counted(found),
+        found: counted(found as u64, "word"),
         old: old.text.clone(),
-        wanted: counted(own.len()),
+        wanted: counted(own.len() as u64, "word"),
         help: match found < own.len() {
             true => ": a form of the same length fits, or fill the rest of the program and assemble it whole",
             false => ": only a form of the same length fits",
@@ -144,12 +145,8 @@ fn instruction_in(listing: &Listing, index: usize) -> Range<usize> {
         }
         start += line.len();
     }
-    let indent = listing.text[start..end].len() - listing.text[start..end].trim_start().len();
-    start + indent..end - (listing.text[start..end].len() - listing.text[start..end].trim_end().len())
-}
-
-fn counted(words: usize) -> String {
-    format!("{words} word{}", if words == 1 { "" } else { "s" })
+    let text = &listing.text[start..end];
+    start + text.len() - text.trim_start().len()..start + text.trim_end().len()
 }
 
 #[cfg(test)]

@@ -88,6 +88,13 @@ pub enum Error {
     Trap(Box<Trapped>),
 }
 
+impl Error {
+    /// A value that does not fit a field.
+    pub(crate) fn name(place: impl Into<String>, found: impl ToString, help: impl Into<String>) -> Error {
+        Error::Name { place: place.into(), found: found.to_string(), help: help.into() }
+    }
+}
+
 /// Into how many lanes numbers may be divided, as a hint.
 fn splits(count: usize) -> String {
     let ways: Vec<String> = (1..=4)
@@ -210,16 +217,18 @@ fn name(cause: &impl fmt::Debug) -> String {
     names.join(".")
 }
 
+/// `1 parameter`, `2 parameters`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Words as bits and as numbers.
 fn words(words: &[u32]) -> String {
     let list = |text: fn(&u32) -> String| words.iter().map(text).collect::<Vec<_>>().join(" ");
     let floats = list(|word| {
         let value = f32::from_bits(*word);
-        if value == 0. || (1e-6..1e9).contains(&value.abs()) {
-            value.to_string()
-        } else {
-            format!("{value:e}")
-        }
+        let plain = value == 0. || (1e-6..1e9).contains(&value.abs());
+        if plain { value.to_string() } else { format!("{value:e}") }
     });
     format!(
         "{} (i32 {}; f32 {floats})",

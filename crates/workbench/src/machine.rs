@@ -61,7 +61,13 @@ pub trait Machine: Sync + fmt::Debug {
     /// # Errors
     /// What differs.
     fn keeps_image(&self, image: &Image, back: &Image) -> Result<(), String> {
-        same_programs(self, image, back)
+        if image.programs.len() != back.programs.len() {
+            return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
+        }
+        image.programs.iter().zip(&back.programs).enumerate().try_for_each(|(number, (program, back))| {
+            let name = program.name.clone().unwrap_or_else(|| number.to_string());
+            same_program(self, program, back).map_err(|why| format!("program {name}: {why}"))
+        })
     }
 
     /// Explains one instruction.
@@ -180,31 +186,26 @@ pub struct Assembled {
 }
 
 impl Assembled {
-    /// A source that states programs and nothing that they share.
-    pub(crate) fn of(target: Target, programs: Vec<Program>, warnings: Vec<Diagnostic>) -> Assembled {
-        let (isa, chip) = (Some(target.isa), target.chip_name().map(str::to_owned));
-        Assembled {
-            target,
-            image: Image { format: "source", isa, chip, programs, ..Image::default() },
-            warnings,
-            lines: Vec::new(),
-        }
+    /// A source for a machine that states this chip, programs with the places of their instructions, and nothing that they
+    /// share. The program type is that of a program alone.
+    ///
+    /// # Errors
+    /// No chip of the machine.
+    pub(crate) fn of(
+        isa: Isa,
+        chip: Option<&str>,
+        programs: Vec<Program>,
+        lines: Vec<Vec<(u32, usize)>>,
+    ) -> Result<Assembled, Vec<Diagnostic>> {
+        let stage = match &programs[..] {
+            [only] => only.stage,
+            _ => None,
+        };
+        let target = Target { stage, ..Target::new(isa, chip).map_err(in_source)? };
+        let (isa, chip) = (Some(isa), chip.map(str::to_owned));
+        let image = Image { format: "source", isa, chip, programs, ..Image::default() };
+        Ok(Assembled { target, image, warnings: Vec::new(), lines })
     }
-
-    /// With the places of the instructions in the text.
-    pub(crate) fn with_lines(self, lines: Vec<Vec<(u32, usize)>>) -> Assembled {
-        Assembled { lines, ..self }
-    }
-}
-
-fn same_programs<M: Machine + ?Sized>(machine: &M, image: &Image, back: &Image) -> Result<(), String> {
-    if image.programs.len() != back.programs.len() {
-        return Err(format!("{} programs come back, of {}", back.programs.len(), image.programs.len()));
-    }
-    image.programs.iter().zip(&back.programs).enumerate().try_for_each(|(number, (program, back))| {
-        let name = program.name.clone().unwrap_or_else(|| number.to_string());
-        same_program(machine, program, back).map_err(|why| format!("program {name}: {why}"))
-    })
 }
 
 pub(crate) fn same_program<M: Machine + ?Sized>(

@@ -111,6 +111,18 @@ struct Tolerance {
     rel: f64,
 }
 
+impl LaunchEntry {
+    /// The program of its name, or the first.
+    fn program<'a>(&self, image: &'a Image) -> Result<&'a Program, Error> {
+        match &self.kernel {
+            None => {
+                image.programs.first().ok_or_else(|| Error::Machine("the file has no program".to_owned()))
+            }
+            Some(kernel) => choose_program(image, Some(kernel)),
+        }
+    }
+}
+
 impl Manifest {
     /// The machine that manifests are for.
     pub const ISA: Isa = Isa::Tesla;
@@ -136,11 +148,7 @@ impl Manifest {
         let mut buffers = self.memory(files)?;
         let mut result = RunResult::default();
         for launch in &self.launches {
-            let program = match &launch.kernel {
-                None => image.programs.first(),
-                Some(_) => Some(choose_program(image, launch.kernel.as_deref())?),
-            };
-            let program = program.ok_or_else(|| Error::Machine("the file has no program".to_owned()))?;
+            let program = launch.program(image)?;
             let launch = self.launch(launch, &buffers)?;
             let left = launch.run(image, program, options, files).map_err(|error| match error {
                 Error::Trap(mut trapped) => {
@@ -174,11 +182,7 @@ impl Manifest {
             let count = self.launches.len();
             return Err(Error::Machine(format!("a manifest of {count} launches can only be run as a whole")));
         };
-        let program = match &entry.kernel {
-            None => image.programs.first(),
-            Some(kernel) => Some(choose_program(image, Some(kernel))?),
-        };
-        let program = program.ok_or_else(|| Error::Machine("the file has no program".to_owned()))?;
+        let program = entry.program(image)?;
         let session = self.launch(entry, &self.memory(files)?)?.prepare(image, program, files)?;
         Ok((session, program.clone()))
     }
@@ -264,13 +268,9 @@ impl Manifest {
         files: &dyn Files,
     ) -> Result<(), Error> {
         for (buffer, left) in self.buffers.iter().zip(memory) {
-            let elem = self
-                .expect
-                .iter()
-                .find(|expect| expect.buffer == buffer.name)
-                .map(|expect| expect.elem.as_str());
-            let dtype = elem.and_then(element).filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes()));
-            let dtype = dtype.unwrap_or(Dtype::U8);
+            let expect = self.expect.iter().find(|expect| expect.buffer == buffer.name);
+            let dtype = expect.and_then(|expect| element(&expect.elem));
+            let dtype = dtype.filter(|dtype| buffer.bytes.is_multiple_of(dtype.bytes())).unwrap_or(Dtype::U8);
             let bytes = left.values.load(&buffer.name, files)?.array.bytes;
             let shape = vec![bytes.len() / dtype.bytes()];
             result.outputs.push((buffer.name.clone(), Array { dtype, shape, bytes }));

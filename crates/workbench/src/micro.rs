@@ -25,6 +25,20 @@ pub const GROUPS: u32 = 64;
 /// Rounds of a launch, at most: R500 counts no further.
 pub const MOST_ROUNDS: u32 = 255;
 
+/// A picture as two textures, one for each filter.
+const TEXTURES: &str = r#"
+[[texture]]
+unit = 0
+size = [64, 64]
+texels = "0..16384"
+filter = "nearest"
+[[texture]]
+unit = 1
+size = [64, 64]
+texels = "0..16384"
+filter = "linear"
+"#;
+
 /// What surrounds the instruction: the program before and behind it, and the launch.
 #[derive(Debug)]
 struct Frame {
@@ -32,7 +46,7 @@ struct Frame {
     before: &'static str,
     /// The end of the loop, and of the program.
     behind: &'static str,
-    /// The launch file; `{positions}` stands for [`positions`].
+    /// The launch file; `{positions}` stands for [`positions`], `{textures}` for [`TEXTURES`].
     launch: &'static str,
 }
 
@@ -100,7 +114,8 @@ impl Row {
     pub fn prepare(&self, rounds: u32, alone: bool) -> Result<Session, KernelError> {
         let source = self.source(rounds, alone);
         let opened = open(source.as_bytes(), true, &Known { isa: Some(self.isa), ..Known::default() })?;
-        let launch = LaunchFile::parse(&self.frame.launch.replace("{positions}", &positions()));
+        let launch = self.frame.launch.replace("{positions}", &positions()).replace("{textures}", TEXTURES);
+        let launch = LaunchFile::parse(&launch);
         let launch = launch.map_err(|error| crate::Error::Machine(error.to_string()))?;
         Ok(launch.prepare(&opened.image, choose_program(&opened.image, None)?, &NoFiles)?)
     }

@@ -16,7 +16,7 @@ use crate::listing::Style;
 use crate::machine::Machine;
 use crate::open::Opened;
 use crate::result::RunResult;
-use crate::session::Session;
+use crate::session::{RegisterClass, Session};
 use crate::stats::{Profile, Totals};
 use crate::trace::Recorded;
 use record::{Recorder, ReportRow};
@@ -73,13 +73,6 @@ struct ReportWhy {
     text: String,
     more: String,
     state: usize,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct ReportClass {
-    name: &'static str,
-    count: usize,
-    channels: &'static str,
 }
 
 #[derive(Clone, Debug, Default, Serialize)]
@@ -145,7 +138,7 @@ struct ReportOutcome {
 }
 
 /// A run as the page reads it.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     title: String,
     isa: &'static str,
@@ -161,7 +154,7 @@ pub struct Report {
     whys: Vec<ReportWhy>,
     vectors: Vec<Vec<usize>>,
     stacks: Vec<Vec<ReportRow>>,
-    registers: Vec<ReportClass>,
+    registers: Vec<RegisterClass>,
     steps: PackedSteps,
     writes: PackedWrites,
     registers_until: usize,
@@ -272,22 +265,11 @@ impl Report {
             chip: target.chip_name().map(str::to_owned),
             program: program.name.clone(),
             unit: target.isa.unit(),
-            lanes_per_group: 0,
-            groups: 0,
-            lanes: 0,
             listing: lines,
             counts,
             totals: profile.totals(),
-            whys: Vec::new(),
-            vectors: Vec::new(),
-            stacks: Vec::new(),
-            registers: Vec::new(),
-            steps: PackedSteps::default(),
-            writes: PackedWrites::default(),
-            registers_until: 0,
-            events: PackedEvents::default(),
-            notes: Vec::new(),
             outcome,
+            ..Report::default()
         };
         recorder.finish(report, machine)
     }
@@ -317,7 +299,7 @@ fn outcome(ended: Result<RunResult, Error>) -> Result<ReportOutcome, Error> {
     let result = match ended {
         Ok(result) => result,
         Err(Error::Trap(trapped)) => {
-            let lanes = [trapped.lanes.0 as u32, (trapped.lanes.0 >> 32) as u32];
+            let lanes = record::words(trapped.lanes);
             let trap = ReportTrap { message: trapped.message, address: trapped.pc, lanes };
             return Ok(ReportOutcome { trap: Some(trap), ..ReportOutcome::default() });
         }

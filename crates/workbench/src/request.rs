@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use reconverge_isa::limits::{LANES, NoRoom, room};
+use reconverge_isa::source::suggest;
 use reconverge_isa::{Image as File, Isa, Program};
 use reconverge_r700::texture::{COMPARES, FILTERS, MIP_FILTERS, WRAPS};
 use reconverge_simt::texture::{Compare, Filter, Image, Level, Sampler, Shape, Wrap};
@@ -163,28 +164,20 @@ impl SamplerValues {
                 *wrap = choose(&place, name, &WRAPS)?;
             }
         }
-        let filter = |name: &Option<String>| {
-            name.as_deref().map_or(Ok(Filter::default()), |name| choose(&place, name, &FILTERS))
-        };
-        (sampler.mag, sampler.min) = (filter(&self.mag)?, filter(&self.min)?);
-        if let Some(name) = &self.mip {
-            sampler.mip = choose(&place, name, &MIP_FILTERS)?;
-        }
+        sampler.mag = choose_or(Filter::default(), &place, &self.mag, &FILTERS)?;
+        sampler.min = choose_or(Filter::default(), &place, &self.min, &FILTERS)?;
+        sampler.mip = choose_or(sampler.mip, &place, &self.mip, &MIP_FILTERS)?;
         if let Some(border) = &self.border {
             let array = border.load_float(&place, true, files)?.array;
             let words: Vec<u32> = array.words().collect();
-            let wanted = || "4".to_owned();
-            let found = array.len();
+            let (place, found, wanted) = (place.clone(), array.len(), "4".to_owned());
             let four = words.try_into().ok().filter(|_| array.dtype.bytes() == 4);
-            sampler.border =
-                four.ok_or_else(|| Error::Count { place: place.clone(), found, wanted: wanted() })?;
+            sampler.border = four.ok_or(Error::Count { place, found, wanted })?;
         }
         sampler.min_lod = self.min_lod.unwrap_or(sampler.min_lod);
         sampler.max_lod = self.max_lod.unwrap_or(sampler.max_lod);
         sampler.lod_bias = self.lod_bias.unwrap_or(sampler.lod_bias);
-        let compare =
-            self.compare.as_deref().map_or(Ok(Compare::Never), |name| choose(&place, name, &COMPARES))?;
-        Ok((sampler, compare))
+        Ok((sampler, choose_or(Compare::Never, &place, &self.compare, &COMPARES)?))
     }
 }
 
@@ -269,16 +262,34 @@ impl TextureValues {
         });
         let image =
             Image::new(shape, levels.collect()).map_err(|error| Error::Texture { unit: self.unit, error })?;
-        let filter = match self.filter.as_deref() {
-            None => Filter::Nearest,
-            Some(name) => choose(&place, name, &FILTERS)?,
-        };
-        let wrap = match self.wrap.as_deref() {
-            None => Wrap::ClampToEdge,
-            Some(name) => choose(&place, name, &WRAPS)?,
-        };
+        let filter = choose_or(Filter::Nearest, &place, &self.filter, &FILTERS)?;
+        let wrap = choose_or(Wrap::ClampToEdge, &place, &self.wrap, &WRAPS)?;
         let sampler = Sampler { wrap: [wrap; 3], mag: filter, min: filter, ..Sampler::default() };
         Ok((Arc::new(image), sampler))
+    }
+
+    /// What the four letters of `select` name; `all` are those that fit.
+    ///
+    /// # Errors
+    /// Another letter, or another number of them.
+    pub(crate) fn selected<T>(
+        &self,
+        all: &str,
+        component: impl Fn(char) -> Option<T>,
+    ) -> Result<Option<[T; 4]>, Error> {
+        let Some(letters) = &self.select else { return Ok(None) };
+        let components = letters.chars().map(component).collect::<Option<Vec<T>>>();
+        let four = components.and_then(|components| components.try_into().ok());
+        four.map(Some).ok_or_else(|| {
+            let unit = self.unit;
+            Error::Machine(format!("texture {unit}: select `{letters}`: four letters of {all} fit here"))
+        })
+    }
+
+    /// The number of the texture's own sampler, where it has one: it states something of it, or `alone` there is no other.
+    pub(crate) fn own_sampler(&self, alone: bool) -> Option<u8> {
+        let states = self.sampler.is_some() || self.filter.is_some() || self.wrap.is_some();
+        (states || alone).then(|| self.sampler.unwrap_or(self.unit))
     }
 }
 
@@ -327,7 +338,7 @@ pub(crate) fn lanes<'a>(
 ///
 /// # Errors
 /// Another number of them, or elements that are not of 32 bits.
-pub(crate) fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
+fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>, Error> {
     let Loaded { array, flat, .. } = loaded;
     let count = array.len();
     let refused = |wanted: String| Err(Error::Count { place: place.to_owned(), found: count, wanted });
@@ -356,11 +367,42 @@ pub(crate) fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec
     }
 }
 
+/// How many lanes there are, and their inputs, each from its number, its name in messages and its values. Files of integers
+/// keep their bits where the machine has `integers`.
+///
+/// # Errors
+/// Numbers that cannot be had, or that do not fit the lanes.
+pub(crate) fn by_lane<'a, T>(
+    request: &Request<'_>,
+    integers: bool,
+    inputs: impl Iterator<Item = (u8, String, &'a Values)>,
+    input: impl Fn(u8, Vec<[u32; 4]>) -> T,
+) -> Result<(usize, Vec<T>), Error> {
+    let mut loaded = Vec::new();
+    for (number, place, values) in inputs {
+        let values = values.load_float(&place, integers, request.files)?;
+        loaded.push((number, place, values));
+    }
+    let lanes = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
+    let of_lanes =
+        |(number, place, values): (u8, String, Loaded)| Ok(input(number, per_lane(&place, &values, lanes)?));
+    Ok((lanes, loaded.into_iter().map(of_lanes).collect::<Result<_, Error>>()?))
+}
+
 /// The output that says which lanes were killed, if any was.
 pub(crate) fn killed(lanes: impl Iterator<Item = bool>) -> Option<(String, Array)> {
     let bytes: Vec<u8> = lanes.map(u8::from).collect();
     let shape = vec![bytes.len()];
     bytes.contains(&1).then(|| (KILLED.to_owned(), Array { dtype: Dtype::U8, shape, bytes }))
+}
+
+/// `NAME=VALUES`, the form of an option's value.
+///
+/// # Errors
+/// There is no `=`.
+pub(crate) fn assigned<'a>(option: &str, text: &'a str) -> Result<(&'a str, Values), Error> {
+    let (name, values) = assignment(option, text)?;
+    Ok((name, Values::Text(values.to_owned())))
 }
 
 /// `NAME=VALUE`, the form of an option's value.
@@ -401,14 +443,22 @@ pub(crate) fn channels(words: impl Iterator<Item = u32>) -> [u32; 4] {
 /// # Errors
 /// A name that is none of the choices.
 pub(crate) fn choose<T: Copy>(place: &str, name: &str, choices: &[(&'static str, T)]) -> Result<T, Error> {
-    choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value).ok_or_else(|| Error::Name {
-        place: place.to_owned(),
-        found: name.to_owned(),
-        help: reconverge_isa::source::suggest(
-            name,
-            choices.iter().map(|(known, _)| *known).collect::<Vec<_>>(),
-        ),
-    })
+    let names = || choices.iter().map(|(known, _)| *known).collect::<Vec<_>>();
+    let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    found.ok_or_else(|| Error::name(place, name, suggest(name, names())))
+}
+
+/// The value of a name, or `otherwise` without one.
+///
+/// # Errors
+/// A name that is none of the choices.
+pub(crate) fn choose_or<T: Copy>(
+    otherwise: T,
+    place: &str,
+    name: &Option<String>,
+    choices: &[(&'static str, T)],
+) -> Result<T, Error> {
+    name.as_deref().map_or(Ok(otherwise), |name| choose(place, name, choices))
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ use reconverge_simt::{
     CodeFault, Depth, Event, FlowView, Issue, Lane, Observer as _, Options, Shares, StackRow, Statistics,
     Step, Watch, Why, watch,
 };
+use serde::Serialize;
 
 use crate::array::Array;
 use crate::error::Error;
@@ -267,7 +268,7 @@ pub(crate) fn replace(into: &mut [u8], address: u32, bytes: &[u8]) -> bool {
 }
 
 /// Registers of one kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RegisterClass {
     /// The manual's name: `temp`, `R`, `$r`.
     pub name: &'static str,

@@ -7,7 +7,7 @@ pub mod memory;
 
 use std::collections::BTreeMap;
 
-use foldhash::{HashMap, HashMapExt as _};
+use foldhash::HashMap;
 use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ struct Group {
 }
 
 /// Collects the counts of a run.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Profile {
     width: u32,
     /// By address.
@@ -147,16 +147,7 @@ pub struct Profile {
 impl Profile {
     /// No counts, for groups of `width` lanes.
     pub fn new(width: u32) -> Profile {
-        Profile {
-            width,
-            counts: Vec::new(),
-            groups: HashMap::new(),
-            totals: Totals::default(),
-            classes: BTreeMap::new(),
-            stacks: Vec::new(),
-            announced: false,
-            accesses: None,
-        }
+        Profile { width, ..Profile::default() }
     }
 
     /// With classes and accesses of instructions, and the stacks as [`reconverge_simt::FlowView::depths`] has them at the
@@ -217,10 +208,8 @@ impl Profile {
     /// All accesses that come together.
     pub fn memory_totals(&self) -> MemoryCounts {
         let mut totals = MemoryCounts::default();
-        self.accesses
-            .iter()
-            .flat_map(|accesses| accesses.counts.values())
-            .for_each(|counts| totals.add(counts));
+        let accesses = self.accesses.iter().flat_map(|accesses| accesses.counts.values());
+        accesses.for_each(|counts| totals.add(counts));
         totals
     }
 

@@ -200,33 +200,32 @@ fn with_output(inputs: &Inputs, words: u32) -> Inputs {
 
 /// Blocks of Tesla with the buffers as parameters.
 fn grid(blocks: &[u32], threads: &[u32], buffers: Inputs) -> Launch {
+    (Vec::new(), Arc::new(blocks_of(blocks, threads, buffers)))
+}
+
+fn blocks_of(blocks: &[u32], threads: &[u32], buffers: Inputs) -> tesla::Launch {
     let param = |(name, array): (&'static str, Array)| tesla::launch::ParamValue {
         name: name.to_owned(),
         buffer: Some(array.into()),
         ..Default::default()
     };
-    let machine = tesla::Launch {
+    tesla::Launch {
         grid: blocks.to_vec(),
         block: threads.to_vec(),
         param: buffers.0.into_iter().map(param).collect(),
         ..tesla::Launch::default()
-    };
-    (Vec::new(), Arc::new(machine))
+    }
+}
+
+/// An input as the constant bank c1.
+fn in_c1(inputs: &Inputs, name: &str) -> Vec<tesla::launch::ConstantValues> {
+    let values = inputs.array(name).clone().into();
+    vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values }]
 }
 
 fn table_on_tesla(inputs: &Inputs, lanes: u32) -> Launch {
-    let param = with_output(&Inputs::default(), lanes).0.into_iter().map(|(name, array)| {
-        tesla::launch::ParamValue { name: name.to_owned(), buffer: Some(array.into()), ..Default::default() }
-    });
-    let table = inputs.array("table").clone();
-    let machine = tesla::Launch {
-        grid: vec![lanes / 256],
-        block: vec![256],
-        param: param.collect(),
-        constant: vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values: table.into() }],
-        ..tesla::Launch::default()
-    };
-    (Vec::new(), Arc::new(machine))
+    let blocks = blocks_of(&[lanes / 256], &[256], with_output(&Inputs::default(), lanes));
+    (Vec::new(), Arc::new(tesla::Launch { constant: in_c1(inputs, "table"), ..blocks }))
 }
 
 /// The image of an input of four numbers a texel.
@@ -245,10 +244,9 @@ fn lit_on_tesla(inputs: &Inputs, _: u32) -> Launch {
         plane: Some(plane),
         ..Default::default()
     };
-    let light = inputs.array("light").clone();
     let machine = tesla::Launch {
         input: (1..).zip(problems::PLANES).map(plane).collect(),
-        constant: vec![tesla::launch::ConstantValues { bank: 1, offset: 0, values: light.into() }],
+        constant: in_c1(inputs, "light"),
         ..tesla::Launch::default()
     };
     (texture(inputs, "texels", 64, "linear", "repeat"), Arc::new(machine))

@@ -88,7 +88,7 @@ struct Pending {
 type Word = (Space, usize, u32);
 
 /// Follows values. It needs events with data.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Taint {
     uses: BTreeMap<u32, Vec<Uses>>,
     /// Groups of a block.
@@ -99,32 +99,20 @@ pub struct Taint {
     memory: HashMap<Word, Grade>,
     pending: Option<Pending>,
     steps: u64,
-    /// By role and grade, the first.
-    reached: BTreeMap<(Role, Fidelity), Reached>,
-    unknown: BTreeSet<u32>,
+    found: Exactness,
 }
 
 impl Taint {
     /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory, and `killed`
     /// are by group the lanes that the run kills.
     pub fn new(uses: BTreeMap<u32, Vec<Uses>>, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
-        Taint {
-            uses,
-            of_block: of_block.max(1),
-            killed,
-            slots: HashMap::new(),
-            memory: HashMap::new(),
-            pending: None,
-            steps: 0,
-            reached: BTreeMap::new(),
-            unknown: BTreeSet::new(),
-        }
+        Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
     /// What was found, at the end of the run.
     pub fn finish(mut self) -> Exactness {
         self.complete();
-        Exactness { reached: self.reached, unknown: self.unknown }
+        self.found
     }
 
     fn slot(&self, group: usize, slot: Slot, lane: Lane) -> Grade {
@@ -156,14 +144,14 @@ impl Taint {
     fn reach(&mut self, role: Role, pending: &Pending, lane: Lane, grade: Grade) {
         let (group, pc, step) = (pending.group, pending.pc, self.steps);
         let first = Reached { role, pc, group, lane, grade, step };
-        self.reached.entry((role, grade.fidelity)).or_insert(first);
+        self.found.reached.entry((role, grade.fidelity)).or_insert(first);
     }
 
     /// Takes the instruction that waits, with its events.
     fn complete(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let Some(operations) = self.uses.remove(&pending.pc) else {
-            self.unknown.insert(pending.pc);
+            self.found.unknown.insert(pending.pc);
             return;
         };
         // All operations read before any writes, but what only leaves the program, which leaves as the others made it.
@@ -235,26 +223,18 @@ impl Taint {
         for slot in &op.writes {
             let announced = ANNOUNCED.contains(&slot.file);
             let file = self.slots.entry((group, slot.file)).or_default();
-            match slot.number {
-                None if announced => {
-                    for (lane, number) in pending.writes.iter().filter(|(_, number)| !fixed(*number)) {
-                        file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
-                    }
+            let uncertain = op.conditional || slot.number.is_none();
+            if announced && uncertain {
+                let is = |number: u32| slot.number.map_or(!fixed(number), |only| only == number);
+                for (lane, number) in pending.writes.iter().filter(|(_, number)| is(*number)) {
+                    file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
                 }
-                Some(number) if announced && op.conditional => {
-                    let lanes = pending.writes.iter().filter(|(_, written)| *written == number);
-                    for (lane, _) in lanes {
-                        file.entry(number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
-                    }
-                }
-                number => {
-                    let keeps = op.conditional || number.is_none();
-                    let row = file.entry(number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
-                    for lane in pending.mask.lanes() {
-                        let (kept, result) = (row[lane.index()], results[lane.index()]);
-                        row[lane.index()] = if keeps { kept.worst(result) } else { result };
-                    }
-                }
+                continue;
+            }
+            let row = file.entry(slot.number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
+            for lane in pending.mask.lanes() {
+                let (kept, result) = (row[lane.index()], results[lane.index()]);
+                row[lane.index()] = if uncertain { kept.worst(result) } else { result };
             }
         }
         let Some(space) = op.stores else { return };
@@ -313,6 +293,7 @@ impl Sink for Taint {
 /// How exact what decided was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
+    /// By role and grade, the first.
     reached: BTreeMap<(Role, Fidelity), Reached>,
     unknown: BTreeSet<u32>,
 }

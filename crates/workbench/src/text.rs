@@ -33,6 +33,15 @@ pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnost
     target.machine().assemble(target, source)
 }
 
+/// What a text of `what` gives back.
+fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
+    assemble(target, text).map_err(|errors| {
+        let error = &errors[0];
+        let (line, column) = error.span.line_column(text);
+        format!("round trip: line {line}, column {column} of the {what} does not assemble: {error}")
+    })
+}
+
 /// Words to text and back: the words must be equal, and of what the container states, the part that a listing has
 /// (R500: state and constants; R700: state, registers, stack; Tesla: code address, registers, memory).
 ///
@@ -42,11 +51,7 @@ pub fn round_trip(target: &Target, program: &Program) -> Result<(), String> {
     let machine = target.machine();
     let listing = machine.disassemble(target, program, Style::default());
     let listing = listing.map_err(|error| error.to_string())?;
-    let back = assemble(target, &listing.text).map_err(|errors| {
-        let error = &errors[0];
-        let (line, column) = error.span.line_column(&listing.text);
-        format!("round trip: line {line}, column {column} of the listing does not assemble: {error}")
-    })?;
+    let back = back(target, &listing.text, "listing")?;
     let [back] = &back.image.programs[..] else {
         return Err(format!("round trip: {} programs come back", back.image.programs.len()));
     };
@@ -62,11 +67,7 @@ pub fn round_trip_image(target: &Target, image: &Image) -> Result<(), String> {
     let machine = target.machine();
     for style in [Style::default(), Style { hex: true, structure: true, idioms: true, notes: true }] {
         let text = machine.image_text(target, image, style).map_err(|error| error.to_string())?;
-        let back = assemble(target, &text).map_err(|errors| {
-            let error = &errors[0];
-            let (line, column) = error.span.line_column(&text);
-            format!("round trip: line {line}, column {column} of the file's text does not assemble: {error}")
-        })?;
+        let back = back(target, &text, "file's text")?;
         machine.keeps_image(image, &back.image).map_err(|why| format!("round trip of the file: {why}"))?;
     }
     Ok(())

@@ -77,20 +77,15 @@ fn named(text: &str, classes: &[RegisterClass]) -> Vec<(String, Vec<Register>)> 
 /// Where the memory is that an access missed.
 fn nearest(access: &Access, stepping: &Stepping, group: usize, lane: Lane) -> Option<String> {
     let (first, end) = (u64::from(access.address), u64::from(access.address) + u64::from(access.bytes));
-    let distance = |range: &Range<u64>| match () {
-        () if range.contains(&first) => end.saturating_sub(range.end),
-        () if first >= range.end => first - range.end,
-        () => range.start.saturating_sub(first),
+    let missed = |range: &Range<u64>| match () {
+        () if range.contains(&first) => (end.saturating_sub(range.end), "ends", "behind its end"),
+        () if first >= range.end => (first - range.end, "begins", "behind its end"),
+        () => (range.start.saturating_sub(first), "begins", "before it"),
     };
     let buffers = stepping.buffers(access.space, group, lane);
-    let (name, range) = buffers.into_iter().min_by_key(|(_, range)| distance(range))?;
-    let place = format!("nearest: {name}, {:#x} to {:#x}", range.start, range.end);
-    let bytes = distance(&range);
-    Some(match () {
-        () if range.contains(&first) => format!("{place}; the access ends {bytes} bytes behind its end"),
-        () if first >= range.end => format!("{place}; the access begins {bytes} bytes behind its end"),
-        () => format!("{place}; the access begins {bytes} bytes before it"),
-    })
+    let (name, range) = buffers.into_iter().min_by_key(|(_, range)| missed(range).0)?;
+    let ((bytes, verb, side), Range { start, end }) = (missed(&range), range);
+    Some(format!("nearest: {name}, {start:#x} to {end:#x}; the access {verb} {bytes} bytes {side}"))
 }
 
 #[cfg(test)]

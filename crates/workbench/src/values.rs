@@ -151,7 +151,7 @@ impl Values {
                 None => Err(ArrayError::Json(format!("unknown type `{}`", r#type))),
             },
             Values::Text(text) => {
-                let Source { kind, wanted } = source(text);
+                let (kind, wanted) = source(text);
                 let read = |file: &str| {
                     files.read(file).map_err(|why| ValuesError::File {
                         place: place.to_owned(),
@@ -159,34 +159,20 @@ impl Values {
                         why,
                     })
                 };
-                match kind {
-                    Kind::Npy(file) => {
-                        let array = Array::from_npy(&read(file)?);
-                        array.map(|array| loaded(array, Stated::File))
-                    }
-                    Kind::Npz(file, name) => {
-                        let array = Array::from_npz(&read(file)?, name);
-                        array.map(|array| loaded(array, Stated::File))
-                    }
-                    Kind::Json(file) => {
-                        Array::from_json(&read(file)?).map(|array| loaded(array, Stated::Not))
-                    }
+                let by_request = |typed: bool| if typed { Stated::Request } else { Stated::Not };
+                let (array, stated, flat) = match kind {
+                    Kind::Npy(file) => (Array::from_npy(&read(file)?), Stated::File, false),
+                    Kind::Npz(file, name) => (Array::from_npz(&read(file)?, name), Stated::File, false),
+                    Kind::Json(file) => (Array::from_json(&read(file)?), Stated::Not, false),
                     Kind::Raw(file) => {
                         let dtype = wanted.map_or(Dtype::U8, Wanted::raw);
-                        let stated = if wanted.is_some() { Stated::Request } else { Stated::Not };
-                        let array = raw(read(file)?, dtype);
-                        array.map(|array| Loaded { array, stated, flat: true })
+                        (raw(read(file)?, dtype), by_request(wanted.is_some()), true)
                     }
-                    Kind::Literal(text) => Array::from_literal(text).map(|array| {
-                        loaded(array, if text.contains('[') { Stated::Request } else { Stated::Not })
-                    }),
-                }
-                .and_then(|loaded| match wanted {
-                    Some(wanted) => {
-                        let typed = wanted.of(loaded.array, loaded.stated)?;
-                        Ok(Loaded { flat: loaded.flat, ..typed })
-                    }
-                    None => Ok(loaded),
+                    Kind::Literal(text) => (Array::from_literal(text), by_request(text.contains('[')), false),
+                };
+                array.and_then(|array| match wanted {
+                    Some(wanted) => Ok(Loaded { flat, ..wanted.of(array, stated)? }),
+                    None => Ok(Loaded { array, stated, flat }),
                 })
             }
         };
@@ -313,12 +299,7 @@ enum Kind<'a> {
 }
 
 /// What a text names, and the type behind it.
-struct Source<'a> {
-    kind: Kind<'a>,
-    wanted: Option<Wanted>,
-}
-
-fn source(text: &str) -> Source<'_> {
+fn source(text: &str) -> (Kind<'_>, Option<Wanted>) {
     let typed = text.rsplit_once(':').and_then(|(rest, name)| Some((rest, Wanted::from_name(name)?)));
     let (rest, wanted) = typed.map_or((text, None), |(rest, wanted)| (rest, Some(wanted)));
     let npz = || rest.rsplit_once(':').filter(|(file, _)| file.ends_with(".npz"));
@@ -337,7 +318,7 @@ fn source(text: &str) -> Source<'_> {
     } else {
         Kind::Literal(rest)
     };
-    Source { kind, wanted }
+    (kind, wanted)
 }
 
 fn raw(bytes: Vec<u8>, dtype: Dtype) -> Result<Array, ArrayError> {

@@ -14,11 +14,11 @@ use reconverge_simt::pool;
 use serde::{Deserialize, Serialize};
 
 use super::Piglit;
-use super::runner::{Outcome, Runner, Test, chosen, progress, root};
+use super::runner::{Outcome, Runner, Test, chosen, progress, root, text_of};
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
-use crate::messages::{answer_json, counted};
+use crate::messages::{answer_as, counted};
 
 /// Pixels of a difference that are named.
 const NAMED: usize = 4;
@@ -134,10 +134,7 @@ pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
         draws: compared.iter().map(|(paired, _)| paired.draws).sum(),
         differences: compared.into_iter().filter_map(|(_, difference)| difference).collect(),
     };
-    match args.json {
-        true => answer_json(&answered),
-        false => show(&answered, args, drivers),
-    }
+    answer_as(args.json, &answered, |answered| show(answered, args, drivers));
     Ok(if answered.differences.is_empty() { Answer::Yes } else { Answer::No })
 }
 
@@ -232,11 +229,7 @@ fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Op
 /// The draws in a folder; none if nothing was drawn.
 fn listed(folder: &Path) -> Result<Vec<Draw>> {
     let path = folder.join("surfaces.jsonl");
-    let text = match fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(error).with_context(|| crate::shown::path(&path)),
-    };
+    let text = text_of(&path)?;
     let lines = text.lines().map(serde_json::from_str);
     lines.collect::<Result<_, _>>().with_context(|| crate::shown::path(&path))
 }

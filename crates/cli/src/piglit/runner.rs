@@ -26,7 +26,7 @@ use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::named_counts;
 use crate::drm::setup::{Build, Setup};
-use crate::messages::{answer_json, counted, quiet};
+use crate::messages::{answer_as, counted, quiet};
 use crate::shown::{listed, unlisted};
 use crate::{check, files, interrupt};
 
@@ -168,14 +168,8 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let (outcomes, undrawn): (Vec<Outcome>, Vec<Option<Outcome>>) = outcomes.into_iter().unzip();
     let controls: Vec<Outcome> = undrawn.iter().flatten().cloned().collect();
 
-    let mut unknown: BTreeMap<&str, u64> = BTreeMap::new();
-    for (name, count) in outcomes.iter().flat_map(|outcome| &outcome.unknown) {
-        *unknown.entry(name).or_default() += count;
-    }
-    let mut lost: BTreeMap<&str, u64> = BTreeMap::new();
-    for (what, count) in outcomes.iter().flat_map(|outcome| &outcome.lost) {
-        *lost.entry(what).or_default() += count;
-    }
+    let unknown = summed(outcomes.iter().map(|outcome| &outcome.unknown));
+    let lost = summed(outcomes.iter().map(|outcome| &outcome.lost));
     let both = || tests.iter().zip(&outcomes);
     let failing: Vec<(&Test, &Outcome)> = both().filter(|(_, outcome)| outcome.status.fails()).collect();
     let unexpected = failing.iter().filter(|(test, _)| !baseline.contains(&test.name)).count();
@@ -214,10 +208,7 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         files::write(&folder.join("failures.csv"), failing.iter().map(list).collect::<String>().as_bytes())?;
         files::write(&folder.join("junit.xml"), junit(board.chip, &tests, &outcomes)?.as_bytes())?;
     }
-    match args.json {
-        true => answer_json(&answered),
-        false => show(&answered, args.baseline.is_some()),
-    }
+    answer_as(args.json, &answered, |answered| show(answered, args.baseline.is_some()));
     if not_run > 0 {
         let left = counted(not_run as u64, "test");
         let resume = if args.output.is_some() { "; --resume goes on from here" } else { "" };
@@ -228,6 +219,13 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         bail!("not completely written: {}", named_counts(&lost));
     }
     Ok(if unexpected == 0 && answered.fixed.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+/// The sums of counts by their names.
+fn summed<'a>(counts: impl Iterator<Item = &'a BTreeMap<String, u64>>) -> BTreeMap<&'a str, u64> {
+    let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
+    counts.flatten().for_each(|(name, count)| *sums.entry(name).or_default() += count);
+    sums
 }
 
 fn show(answered: &Answered<'_>, has_baseline: bool) {
@@ -495,13 +493,17 @@ fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
     found
 }
 
+/// The text of a file; an empty one if there is no file.
+pub(super) fn text_of(path: &Path) -> Result<String> {
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        read => read.with_context(|| crate::shown::path(&path)),
+    }
+}
+
 /// The outcomes in a list of an earlier run; a line that was cut off is not one.
 fn earlier(path: &Path) -> Result<HashMap<String, Outcome>> {
-    let text = match fs::read_to_string(path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(HashMap::new()),
-        Err(error) => return Err(error).with_context(|| crate::shown::path(&path)),
-    };
+    let text = text_of(path)?;
     let whole = text.lines().filter_map(|line| {
         let (rest, seconds) = line.rsplit_once(',')?;
         let (name, status) = rest.rsplit_once(',')?;

@@ -41,6 +41,13 @@ struct Part {
     size: Option<u64>,
 }
 
+impl Part {
+    /// A section without contents; `info` is the number of the section that it belongs to, or 0.
+    fn new(name: String, kind: u32, flags: u64, info: u16) -> Part {
+        Part { name, kind, flags, info: info.into(), ..Part::default() }
+    }
+}
+
 /// A symbol to be written: name, type, section, value, size.
 struct Symbol {
     name: String,
@@ -73,31 +80,25 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
         [one] => one,
         several => {
             let what = format!("an image of {} modules", several.len());
-            return Err(
-                file.unwritable(what, "an ELF cubin holds one module; write each to a file of its own")
-            );
+            return file.unwritable(what, "an ELF cubin holds one module; write each to a file of its own");
         }
     };
     if let Some(isa @ (Isa::R500 | Isa::R700)) = image.isa {
-        return Err(
-            file.unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead")
-        );
+        return file
+            .unwritable(format!("code of {isa}"), "a cubin holds Tesla code; write hex or bin instead");
     }
     if image.programs.is_empty() {
-        return Err(
-            file.unwritable("an image without programs".to_owned(), "a cubin holds at least one kernel")
-        );
+        return file.unwritable("an image without programs", "a cubin holds at least one kernel");
     }
     let chip = module.chip.as_deref().or(image.chip.as_deref()).unwrap_or(cubin_text::CHIPS[0]);
     let Some(sm) = cubin_text::CHIPS.iter().position(|known| *known == chip) else {
-        return Err(
-            file.unwritable(format!("code for {}", quoted(chip)), "one of sm_10, sm_11, sm_12, sm_13 fits")
-        );
+        return file
+            .unwritable(format!("code for {}", quoted(chip)), "one of sm_10, sm_11, sm_12, sm_13 fits");
     };
     let bytes = if wide { 8 } else { 4 };
     if let Some(other) = module.pointer_bytes.filter(|other| *other != bytes) {
         let remedy = if wide { "write cubin-elf32" } else { "write cubin-elf64" };
-        return Err(file.unwritable(format!("a module with pointers of {other} bytes"), remedy));
+        return file.unwritable(format!("a module with pointers of {other} bytes"), remedy);
     }
     for (what, is) in
         [("the module's name", module.name.is_some()), ("the ABI version", module.abi_version.is_some())]
@@ -121,7 +122,7 @@ pub fn write(image: &Image, wide: bool) -> Result<Written<Vec<u8>>, Error> {
     let flags = flags | flags << 16 | 0x100;
     match file.bytes(flags) {
         Ok(content) => Ok(Written { content, notes: file.notes }),
-        Err(_) => Err(file.unwritable("an image of this size".to_owned(), "a file below 4 GiB fits")),
+        Err(_) => file.unwritable("an image of this size", "a file below 4 GiB fits"),
     }
 }
 
@@ -143,26 +144,23 @@ struct Bank {
 }
 
 impl File {
-    fn unwritable(&self, what: String, remedy: &'static str) -> Error {
-        Error::Unwritable { format: self.format, what, remedy }
+    fn unwritable<T>(&self, what: impl Into<String>, remedy: &'static str) -> Result<T, Error> {
+        Err(Error::Unwritable { format: self.format, what: what.into(), remedy })
     }
 
     fn checked_name(&self, what: &str, name: &str) -> Result<String, Error> {
         if name.contains('\0') || name.len() > 4000 {
-            return Err(self.unwritable(
+            return self.unwritable(
                 format!("the {what} {}", quoted(name)),
                 "up to 4000 bytes without a zero byte fit",
-            ));
+            );
         }
         Ok(name.to_owned())
     }
 
     fn kernel_name(&self, program: &Program) -> Result<String, Error> {
         let Some(name) = &program.name else {
-            return Err(self.unwritable(
-                "a kernel without a name".to_owned(),
-                "give it a name (.kernel NAME in the text)",
-            ));
+            return self.unwritable("a kernel without a name", "give it a name (.kernel NAME in the text)");
         };
         self.checked_name("kernel name", name)
     }
@@ -188,24 +186,20 @@ impl File {
         let resources = &program.resources;
         let named = quoted(name);
         if let Some(stage) = program.stage.filter(|stage| *stage != Stage::Compute) {
-            return Err(self.unwritable(
+            return self.unwritable(
                 format!("{named}, a {stage} program"),
                 "a cubin holds kernels; write hex or bin",
-            ));
+            );
         }
         if program.base != 0 {
             let what = format!("{named} at address {:#x}", program.base);
-            return Err(self.unwritable(what, "code of a cubin starts at 0; leave .base out"));
+            return self.unwritable(what, "code of a cubin starts at 0; leave .base out");
         }
         if resources.stack.is_some() || program.usage != Default::default() {
-            return Err(
-                self.unwritable(format!("the stack size or usage lists of {named}"), "leave .stack out")
-            );
+            return self.unwritable(format!("the stack size or usage lists of {named}"), "leave .stack out");
         }
         let Some(registers) = resources.registers else {
-            return Err(
-                self.unwritable(format!("{named} without a register count"), "say .reg N in the text")
-            );
+            return self.unwritable(format!("{named} without a register count"), "say .reg N in the text");
         };
         let barriers = resources.barriers.unwrap_or(0);
         for (what, value, limit) in [
@@ -215,56 +209,33 @@ impl File {
             ("bytes of local memory", resources.local_bytes.unwrap_or(0), limits::LOCAL_BYTES),
         ] {
             if value > limit {
-                return Err(self.unwritable(format!("{named} with {value} {what}"), "the hardware has fewer"));
+                return self.unwritable(format!("{named} with {value} {what}"), "the hardware has fewer");
             }
         }
         let symbol = self.symbols.len() as u32 + 1;
+        let flags = ALLOC | EXECUTE | u64::from(barriers) << 20;
         let text = self.push(Part {
-            name: format!(".text.{name}"),
-            kind: elf::PROGBITS,
-            flags: ALLOC | EXECUTE | u64::from(barriers) << 20,
             info: registers << 24 | symbol,
             linked: true,
             data: to_bytes(&program.words),
-            size: None,
+            ..Part::new(format!(".text.{name}"), elf::PROGBITS, flags, 0)
         });
         let size = 4 * program.words.len() as u64;
         self.symbols.push(Symbol { name: name.to_owned(), kind: elf::FUNC, section: text, value: 0, size });
         for (bank, contents) in self.banks(&format!("kernel {named}"), &program.constants)? {
             let name = format!(".nv.constant{bank}.{name}");
-            let info = text.into();
-            self.push(Part {
-                name,
-                kind: elf::PROGBITS,
-                flags: ALLOC,
-                info,
-                data: contents.bytes,
-                ..Part::default()
-            });
+            self.push(Part { data: contents.bytes, ..Part::new(name, elf::PROGBITS, ALLOC, text) });
         }
         for (area, bytes) in [("shared", resources.shared_bytes), ("local", resources.local_bytes)] {
             if let Some(bytes) = bytes {
-                self.push(Part {
-                    name: format!(".nv.{area}.{name}"),
-                    kind: elf::NOBITS,
-                    flags: ALLOC | WRITE,
-                    info: text.into(),
-                    size: Some(bytes.into()),
-                    ..Part::default()
-                });
+                let part = Part::new(format!(".nv.{area}.{name}"), elf::NOBITS, ALLOC | WRITE, text);
+                self.push(Part { size: Some(bytes.into()), ..part });
             }
         }
         let attributes = self.attributes(name, program, module, textures)?;
         if !attributes.is_empty() {
-            let name = format!(".nv.info.{name}");
-            self.push(Part {
-                name,
-                kind: INFO,
-                info: text.into(),
-                linked: true,
-                data: attributes,
-                ..Part::default()
-            });
+            let part = Part::new(format!(".nv.info.{name}"), INFO, 0, text);
+            self.push(Part { linked: true, data: attributes, ..part });
         }
         Ok(())
     }
@@ -297,7 +268,7 @@ impl File {
             if param.offset > 0xffff || param.bytes >= 1 << 14 || index > 0xffff {
                 let what =
                     format!("parameter {index} of {named}, {} bytes at {:#x}", param.bytes, param.offset);
-                return Err(self.unwritable(what, "up to 16,383 bytes below 0x10000 fit"));
+                return self.unwritable(what, "up to 16,383 bytes below 0x10000 fit");
             }
             if param.name.is_some() {
                 self.notes
@@ -331,9 +302,7 @@ impl File {
             });
             let Some((attribute, values)) = rest else {
                 let what = format!("state {} of {named}", quoted(key));
-                return Err(
-                    self.unwritable(what, "EIATTR_ names that cuobjdump prints fit; leave others out")
-                );
+                return self.unwritable(what, "EIATTR_ names that cuobjdump prints fit; leave others out");
             };
             record(&mut out, attribute, &values);
         }
@@ -347,7 +316,7 @@ impl File {
             let end = u64::from(block.offset) + block.bytes.len() as u64;
             if block.bank > limits::LAST_BANK || end > limits::BANK_BYTES.into() {
                 let what = format!("constants of {of} up to byte {end:#x} of bank {}", block.bank);
-                return Err(self.unwritable(what, "there are banks 0 to 16 of 64 KiB"));
+                return self.unwritable(what, "there are banks 0 to 16 of 64 KiB");
             }
             let (bank, joined) = (block.bank, block.offset as usize);
             let at = banks.iter().position(|(known, _)| *known == bank);
@@ -395,19 +364,17 @@ impl File {
         for (bank, mut contents) in banks {
             if bank > limits::LAST_BANK || contents.size > limits::BANK_BYTES.into() {
                 let what = format!("a variable that ends at byte {:#x} of bank {bank}", contents.size);
-                return Err(self.unwritable(what, "there are banks 0 to 16 of 64 KiB"));
+                return self.unwritable(what, "there are banks 0 to 16 of 64 KiB");
             }
             let filled = contents.bytes.len() as u64;
             if filled != 0 && filled < contents.size {
                 self.notes.push(format!("zeros fill constant bank {bank} up to the end of its variables"));
                 contents.bytes.resize(contents.size as usize, 0);
             }
-            let name = format!(".nv.constant{bank}");
             let kind = if filled == 0 { elf::NOBITS } else { elf::PROGBITS };
-            let size = Some(contents.size);
             let there = contents.bytes.clone();
-            let index =
-                self.push(Part { name, kind, flags: ALLOC, data: contents.bytes, size, ..Part::default() });
+            let part = Part::new(format!(".nv.constant{bank}"), kind, ALLOC, 0);
+            let index = self.push(Part { data: contents.bytes, size: Some(contents.size), ..part });
             sections.insert(bank, (index, there));
         }
         let mut relocations: BTreeMap<u32, Vec<(Slot, u32)>> = BTreeMap::new();
@@ -437,7 +404,7 @@ impl File {
                     } else {
                         if init.len() as u64 > size {
                             let what = format!("variable {} with more contents than its size", quoted(&name));
-                            return Err(self.unwritable(what, "at most its size fits"));
+                            return self.unwritable(what, "at most its size fits");
                         }
                         if (init.len() as u64) < size {
                             self.notes.push(format!("zeros fill the first contents of variable {name}"));
@@ -453,18 +420,12 @@ impl File {
             self.symbols.push(Symbol { name, kind: elf::OBJECT, section, value, size });
         }
         if any_filled {
-            let name = ".nv.global.init".to_owned();
-            self.push(Part {
-                name,
-                kind: elf::PROGBITS,
-                flags: ALLOC | WRITE,
-                data: filled,
-                ..Part::default()
-            });
+            let part = Part::new(".nv.global.init".to_owned(), elf::PROGBITS, ALLOC | WRITE, 0);
+            self.push(Part { data: filled, ..part });
         }
         if any_empty {
-            let (name, size) = (".nv.global".to_owned(), Some(empty));
-            self.push(Part { name, kind: elf::NOBITS, flags: ALLOC | WRITE, size, ..Part::default() });
+            let part = Part::new(".nv.global".to_owned(), elf::NOBITS, ALLOC | WRITE, 0);
+            self.push(Part { size: Some(empty), ..part });
         }
         for (bank, slots) in relocations {
             let (target, there) = &sections[&bank];

@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use reconverge_isa::source::closest;
-use reconverge_simt::Lane;
+use reconverge_simt::{Lane, StackRow};
 use thiserror::Error;
 
 use super::stop::{Condition, Hits, Number, On, Only, Relation, Watched};
 use super::{Change, Debugger, Halt};
+use crate::error::counted;
+use crate::listing::Line;
 use crate::session::{GroupState, Register};
 
 /// Instructions that one command executes at most, unless it says otherwise.
@@ -590,14 +592,13 @@ pub(super) fn no_hits(text: &str) -> String {
 
 /// A condition as it is written.
 pub(super) fn condition_of(debugger: &Debugger, text: &str) -> Result<Condition, String> {
-    let found = Relation::ALL
-        .iter()
-        .filter_map(|(spelling, relation)| text.find(spelling).map(|at| (at, *spelling, *relation)));
-    let Some((at, spelling, relation)) = found.min_by_key(|(at, spelling, _)| (*at, 2 - spelling.len()))
-    else {
+    // Of two relations that begin at one place, the longer comes first.
+    let found =
+        Relation::ALL.into_iter().filter_map(|relation| Some((text.find(relation.name())?, relation)));
+    let Some((at, relation)) = found.min_by_key(|(at, _)| *at) else {
         return Err(format!("`{text}` has none of ==, !=, <, <=, >, >="));
     };
-    let (left, right) = (text[..at].trim(), text[at + spelling.len()..].trim());
+    let (left, right) = (text[..at].trim(), text[at + relation.name().len()..].trim());
     let number = written(right).ok_or_else(|| format!("`{right}` is no number"))?;
     let (register, lane) = place_of(debugger, left)?;
     Ok(Condition { register, lane, relation, number })
@@ -651,37 +652,30 @@ fn position(debugger: &Debugger) -> String {
         GroupState::Ended => format!("{head}ended\n"),
         GroupState::Running => {
             let Some(issue) = debugger.issue() else { return format!("{head}ended\n") };
-            let line = debugger.line(issue.pc).map_or("", |line| line.text.as_str());
-            let text = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = debugger.line(issue.pc).map(Line::code).unwrap_or_default();
             format!("{head}{}  {text}  for lanes {}\n", debugger.spelled(issue.pc), issue.mask)
         }
     }
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 /// The machine's own stack of the group, innermost first.
 pub fn stack(debugger: &Debugger) -> String {
     let mut lines = String::new();
     for (depth, row) in debugger.stepping().stack(debugger.group()).iter().enumerate() {
-        let _ = write!(lines, "{depth:>3}  {}", row.kind);
-        if let Some(pc) = row.pc {
-            let _ = write!(lines, "  to {}", debugger.spelled(pc));
-        }
-        if let Some(mask) = row.mask {
-            let _ = write!(lines, "  lanes {mask}");
-        }
-        if let Some(count) = row.count {
-            let _ = write!(lines, "  count {count}");
-        }
-        lines.push('\n');
+        let _ = writeln!(lines, "{depth:>3}  {}", parts(debugger, row).join("  "));
     }
     if lines.is_empty() {
         lines.push_str("the stack is empty\n");
     }
     lines
+}
+
+/// The parts of a row of a stack, in words.
+pub(super) fn parts(debugger: &Debugger, row: &StackRow) -> Vec<String> {
+    let pc = row.pc.map(|pc| format!("to {}", debugger.spelled(pc)));
+    let mask = row.mask.map(|mask| format!("lanes {mask}"));
+    let count = row.count.map(|count| format!("count {count}"));
+    [Some(row.kind.to_owned()), pc, mask, count].into_iter().flatten().collect()
 }
 
 /// Bytes of a memory as words, four in a row; `words` are the arguments of the command.

@@ -410,18 +410,18 @@ impl Debugger {
 
     /// Executes instructions of the group until the next is one that a lane takes part in.
     pub fn follow(&mut self, lane: Lane, budget: u64) -> Halt {
-        let group = self.group;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.stepping.issue(group).is_some_and(|issue| issue.mask.has(lane))
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.takes_part(lane))
     }
 
-    /// The end of the group, if that is where a movement ended.
-    fn unless_ended(&mut self, group: usize, halt: Halt) -> Halt {
-        if halt != Halt::There || self.stepping.state(group) != GroupState::Ended {
+    /// Executes instructions until the next is one of the group that questions are about and `there` holds, or the group
+    /// has ended.
+    fn run_group(&mut self, budget: u64, there: impl Fn(&Debugger) -> bool) -> Halt {
+        let group = self.group;
+        let ended = |debugger: &Debugger| debugger.stepping.state(group) == GroupState::Ended;
+        let halt = self.run(budget, &mut |debugger| {
+            debugger.stepping.current() == Some(group) && there(debugger) || ended(debugger)
+        });
+        if halt != Halt::There || !ended(self) {
             return halt;
         }
         self.group = group;
@@ -433,35 +433,21 @@ impl Debugger {
         let (group, Some(issue)) = (self.group, self.issue()) else { return self.step(1, budget) };
         let depth = self.calls(group);
         let lanes = issue.mask;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.calls(group) <= depth
-                && debugger.stepping.issue(group).is_some_and(|issue| (issue.mask & lanes).any())
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| {
+            debugger.calls(group) <= depth && debugger.issue().is_some_and(|issue| (issue.mask & lanes).any())
+        })
     }
 
     /// Executes instructions of the group until its stack has fewer entries.
     pub fn out(&mut self, budget: u64) -> Halt {
         let group = self.group;
         let depth = self.stepping.stack(group).len();
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group) && debugger.stepping.stack(group).len() < depth
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.stepping.stack(group).len() < depth)
     }
 
     /// Executes instructions until the group is in front of the one at an address.
     pub fn until(&mut self, address: u32, budget: u64) -> Halt {
-        let group = self.group;
-        let halt = self.run(budget, &mut |debugger| {
-            debugger.stepping.current() == Some(group)
-                && debugger.stepping.issue(group).is_some_and(|issue| issue.pc == address)
-                || debugger.stepping.state(group) == GroupState::Ended
-        });
-        self.unless_ended(group, halt)
+        self.run_group(budget, |debugger| debugger.issue().is_some_and(|issue| issue.pc == address))
     }
 
     /// Return addresses on the stack of a group.
@@ -594,24 +580,50 @@ impl Debugger {
 
     /// Why a lane of the group runs or does not, in a few words: `parked at 0x48: branch`.
     pub fn why_short(&self, lane: Lane) -> String {
+        self.reason(lane).0
+    }
+
+    /// Why a lane of the group runs or does not, in words.
+    pub fn why(&self, lane: Lane) -> String {
+        self.reason(lane).1
+    }
+
+    /// Why a lane of the group runs or does not, in a few words and in more.
+    fn reason(&self, lane: Lane) -> (String, String) {
+        let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {
-            GroupState::Waiting => return "not started".to_owned(),
-            GroupState::Ended => return "ended".to_owned(),
+            GroupState::Waiting => return both("not started", "its group waits for the groups before it"),
+            GroupState::Ended => return both("ended", "its group has ended"),
             GroupState::Running => {}
         }
         match self.stepping.why(self.group, lane) {
-            Some(Why::Uncovered) if self.takes_part(lane) => "active, not covered".to_owned(),
-            None | Some(Why::Uncovered) => "not covered".to_owned(),
-            Some(Why::Active) => "active".to_owned(),
-            Some(Why::Branch { depth: 0 }) => "off: branch".to_owned(),
-            Some(Why::Branch { depth }) => format!("off: branch {depth} out"),
-            Some(Why::Break) => "off: left the loop".to_owned(),
-            Some(Why::Continue) => "off: next round".to_owned(),
-            Some(Why::Parked { pc }) => {
-                let holder = self.holder(lane, pc).map(|row| format!(": {}", row.kind.to_lowercase()));
-                format!("parked at {}{}", self.spelled(pc), holder.unwrap_or_default())
+            Some(Why::Uncovered) if self.takes_part(lane) => both(
+                "active, not covered",
+                "active, but not covered or discarded: it helps its quad, and its results go nowhere",
+            ),
+            None | Some(Why::Uncovered) => both("not covered", "not covered: no work for it, or discarded"),
+            Some(Why::Active) => both("active", "active: it takes part in the next instruction"),
+            Some(Why::Branch { depth: 0 }) => both("off: branch", "switched off by the innermost branch"),
+            Some(Why::Branch { depth }) => {
+                let more = match depth {
+                    1 => "switched off by the branch around the innermost construct".to_owned(),
+                    _ => format!("switched off by the branch {depth} constructs out"),
+                };
+                (format!("off: branch {depth} out"), more)
             }
-            Some(Why::Exited) => "exited".to_owned(),
+            Some(Why::Break) => both("off: left the loop", "it has left the loop, and waits for its end"),
+            Some(Why::Continue) => both("off: next round", "it waits for the loop's next round"),
+            Some(Why::Parked { pc }) => {
+                let (at, holder) = (self.spelled(pc), self.holder(lane, pc));
+                let (few, more) = match holder {
+                    Some(row) => {
+                        (format!(": {}", row.kind.to_lowercase()), format!(" ({} on the stack)", row.kind))
+                    }
+                    None => both("", ""),
+                };
+                (format!("parked at {at}{few}"), format!("parked: it goes on at {at}{more}"))
+            }
+            Some(Why::Exited) => both("exited", "exited"),
         }
     }
 
@@ -624,34 +636,5 @@ impl Debugger {
     fn holder(&self, lane: Lane, pc: u32) -> Option<StackRow> {
         let rows = self.stepping.stack(self.group);
         rows.into_iter().find(|row| row.pc == Some(pc) && row.mask.is_some_and(|mask| mask.has(lane)))
-    }
-
-    /// Why a lane of the group runs or does not, in words.
-    pub fn why(&self, lane: Lane) -> String {
-        match self.stepping.state(self.group) {
-            GroupState::Waiting => return "its group waits for the groups before it".to_owned(),
-            GroupState::Ended => return "its group has ended".to_owned(),
-            GroupState::Running => {}
-        }
-        match self.stepping.why(self.group, lane) {
-            Some(Why::Uncovered) if self.takes_part(lane) => {
-                "active, but not covered or discarded: it helps its quad, and its results go nowhere"
-                    .to_owned()
-            }
-            None | Some(Why::Uncovered) => "not covered: no work for it, or discarded".to_owned(),
-            Some(Why::Active) => "active: it takes part in the next instruction".to_owned(),
-            Some(Why::Branch { depth: 0 }) => "switched off by the innermost branch".to_owned(),
-            Some(Why::Branch { depth: 1 }) => {
-                "switched off by the branch around the innermost construct".to_owned()
-            }
-            Some(Why::Branch { depth }) => format!("switched off by the branch {depth} constructs out"),
-            Some(Why::Break) => "it has left the loop, and waits for its end".to_owned(),
-            Some(Why::Continue) => "it waits for the loop's next round".to_owned(),
-            Some(Why::Parked { pc }) => {
-                let holder = self.holder(lane, pc).map(|row| format!(" ({} on the stack)", row.kind));
-                format!("parked: it goes on at {}{}", self.spelled(pc), holder.unwrap_or_default())
-            }
-            Some(Why::Exited) => "exited".to_owned(),
-        }
     }
 }

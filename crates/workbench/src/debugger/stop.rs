@@ -8,34 +8,25 @@ use reconverge_simt::{Event, Lane};
 use super::Debugger;
 use crate::session::{Register, Stepping};
 
-/// How two values are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relation {
-    /// `==`
-    Equal,
-    /// `!=`
-    Differs,
-    /// `<`
-    Less,
-    /// `<=`
-    AtMost,
-    /// `>`
-    Greater,
-    /// `>=`
-    AtLeast,
+reconverge_isa::choices! {
+    /// How two values are compared. What begins like another stands before it.
+    pub enum Relation {
+        /// `==`
+        Equal = "==",
+        /// `!=`
+        Differs = "!=",
+        /// `<=`
+        AtMost = "<=",
+        /// `>=`
+        AtLeast = ">=",
+        /// `<`
+        Less = "<",
+        /// `>`
+        Greater = ">",
+    }
 }
 
 impl Relation {
-    /// All with their spelling; longer ones first.
-    pub const ALL: [(&'static str, Relation); 6] = [
-        ("==", Relation::Equal),
-        ("!=", Relation::Differs),
-        ("<=", Relation::AtMost),
-        (">=", Relation::AtLeast),
-        ("<", Relation::Less),
-        (">", Relation::Greater),
-    ];
-
     fn holds<T: PartialOrd>(self, left: T, right: T) -> bool {
         match self {
             Relation::Equal => left == right,
@@ -177,7 +168,7 @@ impl Hits {
         }
         let found = Relation::ALL
             .iter()
-            .find_map(|(spelling, relation)| text.strip_prefix(spelling).map(|rest| (*relation, rest)));
+            .find_map(|relation| text.strip_prefix(relation.name()).map(|rest| (*relation, rest)));
         let (relation, rest) = found.unwrap_or((Relation::Equal, text));
         rest.trim().parse().ok().map(|count| Hits::Compare(relation, count))
     }

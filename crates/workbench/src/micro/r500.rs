@@ -29,17 +29,7 @@ group_width = 64
 [[input]]
 temp = 0
 values = {positions}
-[[texture]]
-unit = 0
-size = [64, 64]
-texels = "0..16384"
-filter = "nearest"
-[[texture]]
-unit = 1
-size = [64, 64]
-texels = "0..16384"
-filter = "linear"
-"#,
+{textures}"#,
 };
 
 /// Pairs of indices, whose outputs are scattered.

@@ -18,17 +18,7 @@ values = "1..257:f32"
 number = 160
 stride = 16
 values = "0..16384:f32"
-[[texture]]
-unit = 0
-size = [64, 64]
-texels = "0..16384"
-filter = "nearest"
-[[texture]]
-unit = 1
-size = [64, 64]
-texels = "0..16384"
-filter = "linear"
-"#;
+{textures}"#;
 
 /// Pixels. R2 and R3 are numbers that no two lanes share (R2.xy the pixel's place as a coordinate), R4.x is 0 to 3, R4.y its
 /// double, R4.z the lane's number.

@@ -99,17 +99,7 @@ plane = [0.25, 0.0009765625, 0.0]
 [[input]]
 word = 2
 plane = [0.25, 0.000244140625, 0.015625]
-[[texture]]
-unit = 0
-size = [64, 64]
-texels = "0..16384"
-filter = "nearest"
-[[texture]]
-unit = 1
-size = [64, 64]
-texels = "0..16384"
-filter = "linear"
-"#,
+{textures}"#,
 };
 
 const fn row(name: &'static str, body: &'static str) -> Row {

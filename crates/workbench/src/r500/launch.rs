@@ -37,14 +37,14 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
 use crate::request::{
-    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
-    number, per_lane, sizes,
+    MachineLaunch, Request, SamplerValues, TextureValues, assigned, assignment, by_lane, channels, choose,
+    choose_or, killed, number, sizes,
 };
 use crate::session::{
     Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps, replace, stepped,
 };
 use crate::trace::Recorded;
-use crate::values::{Files, Loaded, Values};
+use crate::values::{Files, Values};
 
 /// The fields of a launch file that only R500 has.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -97,7 +97,7 @@ pub struct ConstantValues {
 }
 
 /// A run over a domain.
-#[derive(Clone, Debug, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CtmValues {
     /// Pairs along i, and along j.
@@ -164,9 +164,8 @@ impl MachineLaunch for Launch {
         match option {
             "group-width" => self.group_width = Some(number(option, text)?),
             "input" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let number = |file: &str| name.strip_prefix(file).and_then(|digits| digits.parse().ok());
-                let values = Values::Text(values.to_owned());
                 match (number("temp"), number("i")) {
                     (Some(temp), _) => self.input.push(InputValues { temp, values }),
                     (None, Some(number)) => self.attribute.push(AttributeValues { number, values }),
@@ -177,24 +176,13 @@ impl MachineLaunch for Launch {
                 }
             }
             "const" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let number = name
                     .parse()
                     .map_err(|_| wrong(format!("`{name}` is not a constant; 0 to 255 fits here")))?;
-                self.constant.push(ConstantValues { number, values: Values::Text(values.to_owned()) });
+                self.constant.push(ConstantValues { number, values });
             }
-            "domain" => {
-                let domain = sizes(text)?;
-                let (input, output) = (Vec::new(), Vec::new());
-                self.ctm = Some(CtmValues {
-                    domain,
-                    origin: Vec::new(),
-                    uncached: false,
-                    input,
-                    output,
-                    conditional: None,
-                });
-            }
+            "domain" => self.ctm = Some(CtmValues { domain: sizes(text)?, ..CtmValues::default() }),
             "uncached" | "buf" => {
                 let Some(ctm) = &mut self.ctm else {
                     return Err(Error::Machine("--buf and --uncached need --domain WIDTHxHEIGHT".to_owned()));
@@ -256,12 +244,8 @@ impl MachineLaunch for Launch {
 
 impl Launch {
     fn hardware(&self, setup: &Setup, request: &Request<'_>) -> Result<Hardware, Error> {
-        let scope = match self.inhibit_scope.as_deref() {
-            None => InhibitScope::default(),
-            Some(name) => {
-                choose("inhibit_scope", name, &[("frame", InhibitScope::Frame), ("all", InhibitScope::All)])?
-            }
-        };
+        let scopes = [("frame", InhibitScope::Frame), ("all", InhibitScope::All)];
+        let scope = choose_or(InhibitScope::default(), "inhibit_scope", &self.inhibit_scope, &scopes)?;
         let recommended = Limits::recommended(setup.fc_mode);
         let limits = Limits {
             branch_counter: self.branch_counter.unwrap_or(recommended.branch_counter),
@@ -286,17 +270,10 @@ impl Launch {
 
     fn pixels(&self, setup: &Setup, request: &Request<'_>) -> Result<machine::Launch, Error> {
         let Request { common, files, .. } = request;
-        let load = |input: &InputValues| {
-            let place = format!("input temp[{}]", input.temp);
-            let values = input.values.load_float(&place, false, *files)?;
-            Ok((input.temp, place, values))
-        };
-        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
-        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
-        let values = |(temp, place, values): (u8, String, Loaded)| {
-            Ok(Input { temp, values: per_lane(&place, &values, lanes)?.into() })
-        };
-        let inputs = loaded.into_iter().map(values).collect::<Result<_, Error>>()?;
+        let inputs = self.input.iter();
+        let inputs = inputs.map(|of| (of.temp, format!("input temp[{}]", of.temp), &of.values));
+        let input = |temp, values: Vec<_>| Input { temp, values: values.into() };
+        let (lanes, inputs) = by_lane(request, false, inputs, input)?;
         let texture = |values: &TextureValues| {
             let (image, sampler) = values.image(Isa::R500, *files)?;
             Ok((values.unit, Texture { image, sampler }))
@@ -313,11 +290,8 @@ impl Launch {
             texture.sampler = sampler;
         }
         let bound: Vec<u8> = textures.iter().map(|(unit, _)| *unit).collect();
-        check_units(
-            setup,
-            &bound,
-            "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file",
-        )?;
+        let remedy = "give it with --texture UNIT=FILE, or in a [[texture]] table of the launch file";
+        check_units(setup, &bound, remedy)?;
         let (constants, hardware) = (self.constants(*files)?, self.hardware(setup, request)?);
         let environment = machine::Environment { constants, textures, hardware }.into();
         Ok(machine::Launch { environment, lanes, inputs, columns: Vec::new() })
@@ -338,36 +312,29 @@ impl Launch {
         let mut memory = Vec::new();
         let mut place =
             |what: &str, buffer: &BufferValues| place_buffer(what, buffer, &mut memory, request.files);
-        let inputs = values
-            .input
-            .iter()
-            .map(|buffer| Ok((buffer.number, place("ctm.input", buffer)?)))
-            .collect::<Result<Vec<_>, Error>>()?;
+        let input = |buffer: &BufferValues| Ok((buffer.number, place("ctm.input", buffer)?));
+        let inputs = values.input.iter().map(input).collect::<Result<Vec<_>, Error>>()?;
         let mut outputs = [None; TARGETS];
         for buffer in &values.output {
             let surface = place("ctm.output", buffer)?;
-            *outputs.get_mut(usize::from(buffer.number)).ok_or_else(|| Error::Name {
-                place: "ctm.output.number".to_owned(),
-                found: buffer.number.to_string(),
-                help: "there are outputs 0 to 3".to_owned(),
+            let output = outputs.get_mut(usize::from(buffer.number));
+            *output.ok_or_else(|| {
+                Error::name("ctm.output.number", buffer.number, "there are outputs 0 to 3")
             })? = Some(surface);
         }
-        let conditional = match &values.conditional {
-            None => None,
-            Some(conditional) => Some(Conditional {
+        let conditional = |conditional: &ConditionalValues| -> Result<Conditional, Error> {
+            Ok(Conditional {
                 buffer: place("ctm.conditional.buffer", &conditional.buffer)?,
                 test: named::<CondTest>("ctm.conditional.test", &conditional.test)?,
                 location: named::<CondLoc>("ctm.conditional.location", &conditional.location)?,
                 value: conditional.value,
                 write: conditional.write,
-            }),
+            })
         };
+        let conditional = values.conditional.as_ref().map(conditional).transpose()?;
         let bound: Vec<u8> = inputs.iter().map(|(number, _)| *number).collect();
-        check_units(
-            setup,
-            &bound,
-            "give it with --buf inN=..., or in a [[ctm.input]] table of the launch file",
-        )?;
+        let remedy = "give it with --buf inN=..., or in a [[ctm.input]] table of the launch file";
+        check_units(setup, &bound, remedy)?;
         Ok(Dispatch {
             memory,
             inputs,
@@ -401,11 +368,9 @@ fn check_units(setup: &Setup, bound: &[u8], remedy: &'static str) -> Result<(), 
 /// An enumerated field's value by its manual's name.
 fn named<E: FieldValue>(place: &str, name: &str) -> Result<E, Error> {
     let value = E::NAMES.iter().find(|known| known.text.eq_ignore_ascii_case(name));
-    value.and_then(|known| E::from_bits(known.value, E::BITS)).ok_or_else(|| Error::Name {
-        place: place.to_owned(),
-        found: name.to_owned(),
-        help: suggest(name, E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>()),
-    })
+    let names = || E::NAMES.iter().map(|known| known.text).collect::<Vec<_>>();
+    let value = value.and_then(|known| E::from_bits(known.value, E::BITS));
+    value.ok_or_else(|| Error::name(place, name, suggest(name, names())))
 }
 
 // ---- Running
@@ -826,11 +791,7 @@ fn place_buffer(
     // 13 bits each (CTM guide, set_inp_fmt), which also keeps what a file can ask for small.
     for (name, size) in [("pitch", buffer.pitch), ("height", height)] {
         if !(1..=8191).contains(&size) {
-            return Err(Error::Name {
-                place: format!("{place} {name}"),
-                found: size.to_string(),
-                help: "1 to 8191 fits here".to_owned(),
-            });
+            return Err(Error::name(format!("{place} {name}"), size, "1 to 8191 fits here"));
         }
     }
     let bytes = buffer.pitch as usize * height as usize * format.bytes() as usize;
@@ -851,10 +812,9 @@ fn place_buffer(
             memory.extend(array.bytes);
         }
     }
-    let base = u32::try_from(base).map_err(|_| Error::Name {
-        place,
-        found: format!("{base} bytes of buffers before it"),
-        help: "all buffers together must stay below 4 GiB".to_owned(),
+    let base = u32::try_from(base).map_err(|_| {
+        let before = format!("{base} bytes of buffers before it");
+        Error::name(place, before, "all buffers together must stay below 4 GiB")
     })?;
     Ok(Surface { base, pitch: buffer.pitch, height, format, tiling })
 }

@@ -26,9 +26,7 @@ use reconverge_r500::uses::uses;
 use reconverge_simt::uses::Uses;
 
 use crate::listing::{Listing, Style};
-use crate::machine::{
-    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, in_source, line_at,
-};
+use crate::machine::{Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, line_at};
 use crate::request::MachineLaunch;
 use crate::stats::Conventions;
 use crate::target::{Target, TargetError};
@@ -81,12 +79,7 @@ impl Machine for R500 {
             lines.push(assembled.lines);
             chip = chip.or(assembled.chip);
         }
-        let stage = match &programs[..] {
-            [only] => only.stage,
-            _ => None,
-        };
-        let target = Target { stage, ..Target::new(target.isa, chip.as_deref()).map_err(in_source)? };
-        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
+        Assembled::of(target.isa, chip.as_deref(), programs, lines)
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

@@ -17,9 +17,9 @@ use serde::Deserialize;
 
 use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
-use crate::request::{Request, lanes, per_lane};
+use crate::request::{Request, by_lane};
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Steps};
-use crate::values::{Loaded, Values};
+use crate::values::Values;
 
 /// Values that the stream unit wrote into an input register.
 #[derive(Clone, Debug, Deserialize)]
@@ -38,17 +38,9 @@ pub(super) fn prepare(
     constants: Vec<(u8, [u32; 4])>,
 ) -> Result<Session, Error> {
     let setup = Setup::new(request.program).map_err(|error| Error::Machine(error.to_string()))?;
-    let load = |attribute: &AttributeValues| {
-        let place = format!("attribute i{}", attribute.number);
-        let values = attribute.values.load_float(&place, false, request.files)?;
-        Ok((attribute.number, place, values))
-    };
-    let loaded = attributes.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
-    let vertices = lanes(request.common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
-    let input = |(register, place, values): (u8, String, Loaded)| {
-        Ok(Input { register, values: per_lane(&place, &values, vertices)?.into() })
-    };
-    let inputs = loaded.into_iter().map(input).collect::<Result<_, Error>>()?;
+    let inputs = attributes.iter().map(|of| (of.number, format!("attribute i{}", of.number), &of.values));
+    let input = |register, values: Vec<_>| Input { register, values: values.into() };
+    let (vertices, inputs) = by_lane(request, false, inputs, input)?;
     let launch = Launch { environment: Environment { constants }.into(), vertices, inputs };
     Ok(Session::new(Vertices { setup: Arc::new(setup), launch }))
 }

@@ -21,8 +21,8 @@ use crate::array::{Array, Dtype};
 use crate::error::{self, Error};
 use crate::faults::{Kind, Word};
 use crate::request::{
-    MachineLaunch, Request, SamplerValues, TextureValues, assignment, channels, choose, killed, lanes,
-    per_lane,
+    MachineLaunch, Request, SamplerValues, TextureValues, assigned, assignment, by_lane, channels, choose,
+    choose_or, killed,
 };
 use crate::session::{Inspect, Outcome, Ready, Register, RegisterClass, Session, Space, SpaceOf, Steps};
 use crate::values::{Files, Values};
@@ -176,19 +176,18 @@ impl MachineLaunch for Launch {
         match option {
             "output-type" => self.output_type = Some(text.to_owned()),
             "input" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let gpr = name.strip_prefix(['R', 'r']).and_then(|digits| digits.parse().ok());
                 let gpr = gpr
                     .filter(|gpr| *gpr < 128)
                     .ok_or_else(|| wrong(format!("`{name}` is not a register; R0 to R127 fits here")))?;
-                self.input.push(InputValues { gpr, values: Values::Text(values.to_owned()) });
+                self.input.push(InputValues { gpr, values });
             }
             "const" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let number = name.strip_prefix("KC").unwrap_or(name).parse();
                 let number = number
                     .map_err(|_| wrong(format!("`{name}` is not a constant buffer; 0 to 15 fits here")))?;
-                let values = Values::Text(values.to_owned());
                 self.constant.push(ConstantValues { number, offset: 0, values });
             }
             "buf" => {
@@ -206,8 +205,7 @@ impl MachineLaunch for Launch {
 
     fn prepare(&self, request: &Request<'_>) -> Result<Session, Error> {
         let types = [("f32", Dtype::F32), ("u32", Dtype::U32), ("i32", Dtype::I32)];
-        let output_type = self.output_type.as_deref().unwrap_or("f32");
-        let output_type = choose("output_type", output_type, &types)?;
+        let output_type = choose_or(Dtype::F32, "output_type", &self.output_type, &types)?;
         let launch = self.launch(request)?;
         Ok(Session::new(Waves { program: request.program.clone(), launch, output_type }))
     }
@@ -217,13 +215,9 @@ impl Launch {
     fn launch(&self, request: &Request<'_>) -> Result<machine::Launch, Error> {
         let Request { common, program, files, .. } = *request;
         let chip = request.target.r700();
-        let load = |input: &InputValues| {
-            let place = format!("input R{}", input.gpr);
-            let values = input.values.load_float(&place, true, files)?;
-            Ok((input.gpr, place, values))
-        };
-        let loaded = self.input.iter().map(load).collect::<Result<Vec<_>, Error>>()?;
-        let lanes = lanes(common.lanes, loaded.iter().map(|(_, place, values)| (&place[..], values)))?;
+        let inputs = self.input.iter().map(|of| (of.gpr, format!("input R{}", of.gpr), &of.values));
+        let input = |gpr, values: Vec<_>| Input { gpr, values: values.into() };
+        let (lanes, inputs) = by_lane(request, true, inputs, input)?;
         let mut launch = machine::Launch::new(chip, stage(request)?, lanes);
         let environment = launch.environment_mut();
         let resources = ["SQ_PGM_RESOURCES_PS", "SQ_PGM_RESOURCES_VS", "SQ_PGM_RESOURCES_GS"];
@@ -250,9 +244,7 @@ impl Launch {
         }
         stated_resources(program, &mut environment.resources)?;
         fill_resources(self, &common.texture, &mut environment.resources, files)?;
-        for (gpr, place, values) in loaded {
-            launch.inputs.push(Input { gpr, values: per_lane(&place, &values, lanes)?.into() });
-        }
+        launch.inputs = inputs;
         if let Some(covered) = &self.covered {
             let array = covered.load_as("covered", Dtype::U8, files)?;
             if array.len() != lanes {
@@ -383,20 +375,11 @@ fn fill_resources(
     for texture in textures {
         let (image, sampler) = texture.image(Isa::R700, files)?;
         let (integer, fractions) = (texture.integer, texture.fractions);
-        let select = match &texture.select {
-            Some(letters) => selected(letters, integer).ok_or_else(|| {
-                Error::Machine(format!(
-                    "texture {}: select `{letters}`: four letters of xyzw01 fit here",
-                    texture.unit
-                ))
-            })?,
-            None => Component::ALL,
-        };
+        let select = texture.selected("xyzw01", |letter| Component::of_letter(letter, integer))?;
+        let select = select.unwrap_or(Component::ALL);
         resources.textures.insert(texture.unit, Texture { image, integer, fractions, select });
-        let states = texture.sampler.is_some() || texture.filter.is_some() || texture.wrap.is_some();
-        if states || file.sampler.is_empty() {
-            let sampler = TextureSampler { sampler, ..TextureSampler::default() };
-            resources.samplers.insert(texture.sampler.unwrap_or(texture.unit), sampler);
+        if let Some(number) = texture.own_sampler(file.sampler.is_empty()) {
+            resources.samplers.insert(number, TextureSampler { sampler, ..TextureSampler::default() });
         }
     }
     for values in &file.sampler {
@@ -404,12 +387,6 @@ fn fill_resources(
         resources.samplers.insert(values.number, TextureSampler { sampler, compare });
     }
     Ok(())
-}
-
-/// What the letters of a select name.
-fn selected(letters: &str, integer: bool) -> Option<[Component; 4]> {
-    let component = |letter| Component::of_letter(letter, integer);
-    letters.chars().map(component).collect::<Option<Vec<_>>>()?.try_into().ok()
 }
 
 fn out_of(place: &str, last: usize) -> Error {

@@ -23,8 +23,7 @@ use reconverge_simt::uses::Uses;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{
-    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, alone, in_source, line_at,
-    swapped,
+    Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, alone, line_at, swapped,
 };
 use crate::request::MachineLaunch;
 use crate::stats::Conventions;
@@ -85,12 +84,7 @@ impl Machine for R700 {
             programs.push(program);
             lines.push(assembled.lines);
         }
-        let stage = match &programs[..] {
-            [only] => only.stage,
-            _ => None,
-        };
-        let target = Target { stage, ..Target::new(target.isa, chip_name.as_deref()).map_err(in_source)? };
-        Ok(Assembled::of(target, programs, Vec::new()).with_lines(lines))
+        Assembled::of(target.isa, chip_name.as_deref(), programs, lines)
     }
 
     fn keeps(&self, program: &Program, back: &Program) -> bool {

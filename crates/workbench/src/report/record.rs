@@ -12,7 +12,7 @@ use reconverge_isa::Isa;
 use reconverge_simt::{Event, Lane, Mask, StackRow, Why};
 use serde::Serialize;
 
-use super::{Bounds, PackedEvents, PackedSteps, PackedWrites, Report, ReportClass, in_words};
+use super::{Bounds, PackedEvents, PackedSteps, PackedWrites, Report, in_words};
 use crate::error::Error;
 use crate::machine::Machine;
 use crate::session::{Stepping, Stride};
@@ -23,14 +23,14 @@ pub(super) struct ReportRow {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     to: Option<u32>,
-    /// Low and high word.
     #[serde(skip_serializing_if = "Option::is_none")]
     lanes: Option<[u32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     count: Option<i64>,
 }
 
-fn words(mask: Mask) -> [u32; 2] {
+/// Low and high word.
+pub(super) fn words(mask: Mask) -> [u32; 2] {
     [mask.0 as u32, (mask.0 >> 32) as u32]
 }
 
@@ -252,7 +252,6 @@ impl Recorder {
         events.sort_by_key(|(step, _)| *step);
         let numbers = |of: fn(&RecordedStep) -> i32| kept.iter().map(of).collect::<Vec<i32>>();
         let (vectors, stacks) = (numbers(|step| step.vector), numbers(|step| step.stack));
-        let column = |numbers: &mut dyn Iterator<Item = i32>| pack(numbers);
         Report {
             lanes_per_group: self.width,
             groups,
@@ -263,32 +262,27 @@ impl Recorder {
                 .map(|lanes| runs(lanes))
                 .collect(),
             stacks: self.stacks.list[..used(&self.stacks.list, &stacks)].to_vec(),
-            registers: self
-                .stepping
-                .registers()
-                .into_iter()
-                .map(|class| ReportClass { name: class.name, count: class.count, channels: class.channels })
-                .collect(),
+            registers: self.stepping.registers(),
             steps: PackedSteps {
                 count: steps,
-                group: column(&mut kept.iter().map(|step| step.group)),
-                line: column(&mut kept.iter().map(|step| step.line)),
-                vector: column(&mut vectors.into_iter()),
-                stack: column(&mut stacks.into_iter()),
+                group: pack(kept.iter().map(|step| step.group)),
+                line: pack(kept.iter().map(|step| step.line)),
+                vector: pack(vectors.into_iter()),
+                stack: pack(stacks.into_iter()),
             },
             writes: PackedWrites {
                 count: writes.len(),
-                step: column(&mut writes.iter().map(|(step, ..)| *step)),
-                register: column(&mut writes.iter().map(|(_, register, _)| *register)),
-                low: column(&mut writes.iter().map(|(.., mask)| mask.0 as i32)),
-                high: column(&mut writes.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
-                values: column(&mut self.values[..values].iter().copied()),
+                step: pack(writes.iter().map(|(step, ..)| *step)),
+                register: pack(writes.iter().map(|(_, register, _)| *register)),
+                low: pack(writes.iter().map(|(.., mask)| mask.0 as i32)),
+                high: pack(writes.iter().map(|(.., mask)| (mask.0 >> 32) as i32)),
+                values: pack(self.values[..values].iter().copied()),
             },
             registers_until: until,
             events: PackedEvents {
                 count: events.len(),
-                step: column(&mut events.iter().map(|(step, _)| *step)),
-                kind: column(&mut events.iter().map(|(_, kind)| *kind)),
+                step: pack(events.iter().map(|(step, _)| *step)),
+                kind: pack(events.iter().map(|(_, kind)| *kind)),
             },
             notes,
             ..report
@@ -329,7 +323,7 @@ fn runs(numbers: &[i32]) -> Vec<usize> {
 }
 
 /// A column: zlib of zigzag varints of the differences, in base64.
-fn pack(numbers: &mut dyn Iterator<Item = i32>) -> String {
+fn pack(numbers: impl Iterator<Item = i32>) -> String {
     let mut packed = ZlibEncoder::new(Vec::new(), Compression::default());
     let mut last = 0i32;
     let mut bytes = Vec::with_capacity(5);

@@ -52,9 +52,8 @@ pub(super) static MATMUL: Problem = problem(
     |inputs| {
         let (a, b) = (inputs.floats("a"), inputs.floats("b"));
         let at = |row: usize, column: usize| {
-            (0..SIDE)
-                .map(|k| a[row * SIDE + k] * b[k * SIDE + column])
-                .fold(0.0, |sum: f32, product| sum + product)
+            let products = (0..SIDE).map(|k| a[row * SIDE + k] * b[k * SIDE + column]);
+            products.fold(0.0, |sum: f32, product| sum + product)
         };
         (0..SIDE * SIDE).map(|place| at(place / SIDE, place % SIDE).to_bits()).collect()
     },
@@ -240,10 +239,8 @@ pub(super) static NEWTON: Problem = problem(
     "newton",
     Rule::Within { abs: 0.0, rel: 2e-6 },
     || {
-        Inputs(vec![(
-            "a",
-            floats(1 << 20, 1, |at| 0.001 + 1e6 * fraction(at) * fraction(at + (1 << 20)).powi(8)),
-        )])
+        let a = |at| 0.001 + 1e6 * fraction(at) * fraction(at + (1 << 20)).powi(8);
+        Inputs(vec![("a", floats(1 << 20, 1, a))])
     },
     |inputs| inputs.floats("a").into_iter().map(|a| (f64::from(a).sqrt() as f32).to_bits()).collect(),
 );
@@ -286,13 +283,8 @@ pub(super) static SCALE: Problem = problem(
         let texels = inputs.floats("texels");
         let at = |place: u32| {
             let along = |pixel: u32| (pixel as f32 + 0.5) / 4.0 - 0.5;
-            bilinear(
-                &texels,
-                along(place % 512),
-                along(place / 512),
-                |texel| texel.clamp(0, 127) as usize,
-                128,
-            )
+            let (x, y) = (along(place % 512), along(place / 512));
+            bilinear(&texels, x, y, |texel| texel.clamp(0, 127) as usize, 128)
         };
         (0..1 << 18).flat_map(at).map(f32::to_bits).collect()
     },

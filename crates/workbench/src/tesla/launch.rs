@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::array::Dtype;
 use crate::error::Error;
-use crate::request::{MachineLaunch, Request, SamplerValues, assignment, lanes, number};
+use crate::request::{MachineLaunch, Request, SamplerValues, assigned, lanes, number};
 use crate::session::Session;
 use crate::values::{Files, Loaded, Stated, Values};
 use grid::{Outputs, impossible};
@@ -148,15 +148,15 @@ impl MachineLaunch for Launch {
             "pointer-bytes" => self.pointer_bytes = Some(number(option, text)?),
             // Buffers and numbers are parameters in the order in which they are given.
             "buf" | "arg" => {
-                let (name, values) = assignment(option, text)?;
-                let (name, values) = (name.to_owned(), Some(Values::Text(values.to_owned())));
+                let (name, values) = assigned(option, text)?;
+                let (name, values) = (name.to_owned(), Some(values));
                 self.param.push(match option {
                     "buf" => ParamValue { name, buffer: values, ..ParamValue::default() },
                     _ => ParamValue { name, value: values, ..ParamValue::default() },
                 });
             }
             "const" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let form = || wrong("c1=VALUES or c1[0x10]=VALUES is the form".to_owned());
                 let (bank, offset) = match name.strip_prefix('c').ok_or_else(form)?.split_once('[') {
                     None => (name[1..].parse().map_err(|_| form())?, 0),
@@ -166,16 +166,15 @@ impl MachineLaunch for Launch {
                         (bank.parse().map_err(|_| form())?, offset.ok_or_else(form)?)
                     }
                 };
-                self.constant.push(ConstantValues { bank, offset, values: Values::Text(values.to_owned()) });
+                self.constant.push(ConstantValues { bank, offset, values });
             }
             "input" => {
-                let (name, values) = assignment(option, text)?;
+                let (name, values) = assigned(option, text)?;
                 let word = name.strip_prefix(['v', 'a']).and_then(|digits| digits.parse().ok());
                 let word = word.ok_or_else(|| {
                     wrong(format!("`{name}` is not an input; v4 fits here, which is v[0x10] and following"))
                 })?;
-                let values = Some(Values::Text(values.to_owned()));
-                self.input.push(InputValues { word, values, ..InputValues::default() });
+                self.input.push(InputValues { word, values: Some(values), ..InputValues::default() });
             }
             _ => return Err(Error::Option { option: option.to_owned(), isa: Isa::Tesla }),
         }
@@ -198,14 +197,11 @@ impl MachineLaunch for Launch {
 
 /// The program type: what the program's file states, then the launch.
 fn stage(request: &Request<'_>) -> Result<Stage, Error> {
-    let named = match request.common.stage.as_deref() {
-        None => None,
-        Some(name) => Some(Stage::from_name(name).ok_or_else(|| Error::Name {
-            place: "stage".to_owned(),
-            found: name.to_owned(),
-            help: "compute, vertex, geometry or fragment fits here".to_owned(),
-        })?),
-    };
+    let named = request.common.stage.as_deref().map(|name| {
+        let help = "compute, vertex, geometry or fragment fits here";
+        Stage::from_name(name).ok_or_else(|| Error::name("stage", name, help))
+    });
+    let named = named.transpose()?;
     let stated = request.program.stage.map(|stage| {
         Stage::of(stage).ok_or_else(|| Error::Machine(format!("{stage} is no program type of tesla")))
     });
@@ -214,22 +210,19 @@ fn stage(request: &Request<'_>) -> Result<Stage, Error> {
 
 /// Refuses fields that belong to the other kind of program.
 fn refuse_what_does_not_fit(file: &Launch, lanes: Option<usize>, stage: Stage) -> Result<(), Error> {
-    let only = |what: &str, of: &str| {
-        Err(Error::Machine(format!("{what}: for {of} programs; this is a {stage} program")))
+    let of_graphics = [("lanes", lanes.is_some()), ("input", !file.input.is_empty())];
+    let of_kernels = [
+        ("grid", !file.grid.is_empty()),
+        ("block", !file.block.is_empty()),
+        ("param", !file.param.is_empty()),
+    ];
+    let (fields, of) = match stage {
+        Stage::Compute => (&of_graphics[..], "VP, GP and FP"),
+        Stage::Fragment | Stage::Vertex | Stage::Geometry => (&of_kernels[..], "CP"),
     };
-    if stage == Stage::Compute {
-        return match (lanes, file.input.is_empty()) {
-            (Some(_), _) => only("lanes", "VP, GP and FP"),
-            (None, false) => only("input", "VP, GP and FP"),
-            (None, true) => Ok(()),
-        };
-    }
-    match (file.grid.is_empty(), file.block.is_empty(), file.param.is_empty()) {
-        (false, _, _) => only("grid", "CP"),
-        (_, false, _) => only("block", "CP"),
-        (_, _, false) => only("param", "CP"),
-        (true, true, true) => Ok(()),
-    }
+    fields.iter().filter(|(_, stated)| *stated).try_for_each(|(what, _)| {
+        Err(Error::Machine(format!("{what}: for {of} programs; this is a {stage} program")))
+    })
 }
 
 impl Launch {
@@ -247,19 +240,12 @@ impl Launch {
             let (image, sampler) = values.image(Isa::Tesla, files)?;
             let mut texture = Texture::new(image, values.integer);
             texture.compared.clamps = values.fractions;
-            if let Some(letters) = &values.select {
-                texture.compared.components = compared(letters).ok_or_else(|| {
-                    let unit = values.unit;
-                    Error::Machine(format!(
-                        "texture {unit}: select `{letters}`: four letters of x01 fit here"
-                    ))
-                })?;
+            if let Some(components) = values.selected("x01", compared)? {
+                texture.compared.components = components;
             }
             setup.textures.textures.insert(values.unit, texture);
-            let states = values.sampler.is_some() || values.filter.is_some() || values.wrap.is_some();
-            if states || self.sampler.is_empty() {
-                let sampler = TextureSampler { sampler, compare: None };
-                setup.textures.samplers.insert(values.sampler.unwrap_or(values.unit), sampler);
+            if let Some(number) = values.own_sampler(self.sampler.is_empty()) {
+                setup.textures.samplers.insert(number, TextureSampler { sampler, compare: None });
             }
         }
         for values in &self.sampler {
@@ -281,16 +267,14 @@ impl Launch {
     }
 }
 
-/// What a comparison gives, by a letter a component.
-fn compared(letters: &str) -> Option<[Component; 4]> {
-    let component = |letter: char| match letter {
+/// What a comparison gives for a component.
+fn compared(letter: char) -> Option<Component> {
+    match letter {
         'x' => Some(Component::Share),
         '0' => Some(Component::Zero),
         '1' => Some(Component::One),
         _ => None,
-    };
-    let all: Option<Vec<Component>> = letters.chars().map(component).collect();
-    all?.try_into().ok()
+    }
 }
 
 fn place_constants(setup: &mut Setup, bank: u32, offset: u32, bytes: &[u8]) -> Result<(), Error> {
@@ -342,9 +326,8 @@ impl Launch {
                     return Err(Error::Machine(format!("{what}: planes are for FP programs")));
                 }
                 _ => {
-                    return Err(Error::Machine(format!(
-                        "{what}: give either values, or a plane and what is flat"
-                    )));
+                    let text = format!("{what}: give either values, or a plane and what is flat");
+                    return Err(Error::Machine(text));
                 }
             }
         }
@@ -394,9 +377,7 @@ impl Launch {
 
     /// How many registers a fragment program gives.
     fn results(&self) -> Result<usize, Error> {
-        let out = |place: &str, found: u32, help: &str| {
-            Err(Error::Name { place: place.to_owned(), found: found.to_string(), help: help.to_owned() })
-        };
+        let out = |place: &str, found: u32, help: &str| Err(Error::name(place, found, help));
         match (self.colors, self.results) {
             (Some(_), Some(results)) => out("results", results, "one of colors and results fits here"),
             (None, Some(results @ 0..=128)) => Ok(results as usize),

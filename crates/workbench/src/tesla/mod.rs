@@ -10,7 +10,7 @@ use std::sync::Arc;
 use reconverge_container::{Written, cubin_elf, cubin_text};
 use reconverge_isa::graph::Graph;
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
-use reconverge_isa::program::{Image, Module, Stage as Any};
+use reconverge_isa::program::{Image, Module, Param, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
 use reconverge_simt::uses::Uses;
@@ -81,7 +81,8 @@ fn about<'a>(module: Option<&'a Module>, program: &Program) -> About<'a> {
 /// place them, if they fill the shared memory that the container states, so that nothing is guessed.
 fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
     let types = names::params_of_mangled(program.name.as_deref().unwrap_or_default());
-    let types = types.unwrap_or_default();
+    let fits = |types: &Vec<_>| program.params.is_empty() || types.len() == program.params.len();
+    let types = types.filter(fits).unwrap_or_default();
     let label = |index: usize, name: Option<&str>| {
         let name = name.map_or_else(|| format!("parameter {index}"), str::to_owned);
         match types.get(index) {
@@ -89,20 +90,12 @@ fn named_params(module: Option<&Module>, program: &Program) -> Vec<NamedParam> {
             _ => name,
         }
     };
-    let fits = program.params.is_empty() || types.len() == program.params.len();
     if !program.params.is_empty() {
-        let params = program.params.iter().enumerate();
-        return params
-            .map(|(index, param)| {
-                let name = param.name.as_deref();
-                let label = if fits {
-                    label(index, name)
-                } else {
-                    name.map_or_else(|| format!("parameter {index}"), str::to_owned)
-                };
-                NamedParam { offset: param.offset, bytes: param.bytes, label }
-            })
-            .collect();
+        let named = |(index, param): (usize, &Param)| {
+            let label = label(index, param.name.as_deref());
+            NamedParam { offset: param.offset, bytes: param.bytes, label }
+        };
+        return program.params.iter().enumerate().map(named).collect();
     }
     let Some(area) = program.resources.shared_bytes.and_then(|bytes| bytes.checked_sub(0x10)) else {
         return Vec::new();
@@ -168,9 +161,8 @@ impl Machine for Tesla {
             // Modules for several chips have no common one.
             None => assembled.modules.is_empty().then(|| assembled.chip.name()),
         };
-        let target = Target::new(target.isa, chip).map_err(in_source)?;
-        let target = Target { stage: Some(assembled.stage.any()), ..target };
-        let mut back = Assembled::of(target, assembled.programs, Vec::new()).with_lines(assembled.lines);
+        let mut back = Assembled::of(target.isa, chip, assembled.programs, assembled.lines)?;
+        back.target.stage = Some(assembled.stage.any());
         back.image.modules = assembled.modules;
         Ok(back)
     }

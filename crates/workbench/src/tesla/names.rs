@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use cpp_demangle::Symbol;
 
 use crate::array::Dtype;
 
@@ -34,9 +34,7 @@ impl ParamType {
             ParamType::Long { .. } | ParamType::Unknown => None,
         }
     }
-}
 
-impl ParamType {
     /// What its address in the parameter area is a multiple of.
     pub(crate) fn align(self, pointer_bytes: usize) -> Option<usize> {
         match self {
@@ -72,8 +70,7 @@ pub fn demangled(name: &str) -> Option<String> {
     if !name.starts_with("_Z") {
         return None;
     }
-    let options = DemangleOptions::new().recursion_limit(128);
-    Symbol::new(name).ok()?.demangle_with_options(&options).ok()
+    Symbol::new(name).ok()?.demangle().ok()
 }
 
 /// The types of a kernel's parameters, in order; `None` where its name is not that of a C++ function.
@@ -131,16 +128,8 @@ fn split(list: &str) -> Vec<&str> {
 fn param_type(text: &str) -> ParamType {
     // Qualifiers follow what they qualify: `float const*`, `int* const`.
     let plain = |text: &str| -> String {
-        text.split_whitespace().filter(|word| !matches!(*word, "const" | "volatile" | "__restrict__")).fold(
-            String::new(),
-            |mut plain, word| {
-                if !plain.is_empty() {
-                    plain.push(' ');
-                }
-                plain.push_str(word);
-                plain
-            },
-        )
+        let qualifies = |word: &&str| matches!(*word, "const" | "volatile" | "__restrict__");
+        text.split_whitespace().filter(|word| !qualifies(word)).collect::<Vec<_>>().join(" ")
     };
     let text = text.trim_end();
     let text = ["const", "volatile", "restrict", "__restrict__", "__restrict"]

@@ -28,9 +28,6 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) lane_instructions: &'a mut u64,
 }
 
-/// The data that a call uses: the program, the level of its handlers, and the lanes.
-type Context<'a, 'w> = (&'a Lowered, Level, &'a mut Lanes<'w>);
-
 /// Position of the group after a region.
 pub(in crate::fast) enum Exit {
     /// The group is at its program counter.
@@ -54,11 +51,11 @@ impl Machine for R500 {
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = Context<'a, 'w>
+        = (&'a Lowered, Level, &'a mut Lanes<'w>)
     where
         'w: 'a;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Context<'_, '_>) -> bool {
+    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Self::Context<'_, '_>) -> bool {
         let (lowered, level, lanes) = context;
         if lanes.set(Set::ACTIVE).0 != active {
             choose(*level, lanes, Set::ACTIVE, Mask(active));

@@ -30,9 +30,6 @@ pub(in crate::fast) struct Work<'a, 'w> {
     pub(in crate::fast) budget: u64,
 }
 
-/// The data that a call uses: the program, the level of its handlers, and the lanes.
-type Context<'a, 'w> = (&'a Lowered, Level, &'a mut Lanes<'w>);
-
 /// The compiled engine of this machine.
 #[derive(Debug)]
 pub(in crate::fast) struct R700;
@@ -42,13 +39,13 @@ impl Machine for R700 {
     type Call = Range<u32>;
     type Region = Own;
     type Context<'a, 'w>
-        = Context<'a, 'w>
+        = (&'a Lowered, Level, &'a mut Lanes<'w>)
     where
         'w: 'a;
 
     const LEVEL: reconverge_jit::Level = reconverge_jit::Level::Avx512;
 
-    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Context<'_, '_>) -> bool {
+    fn call(call: &Range<u32>, active: u64, _: &mut State, context: &mut Self::Context<'_, '_>) -> bool {
         let (lowered, level, lanes) = context;
         let operations = &lowered.operations[call.start as usize..call.end as usize];
         level.run(Execute { lanes, operations, active });

@@ -376,10 +376,9 @@ impl Adapter {
                     events.push(("terminated", json!({})));
                     return Ok(());
                 }
-                let what = if more {
-                    "the group has ended"
-                } else {
-                    "the launch has ended; steps back are possible"
+                let what = match more {
+                    true => "the group has ended",
+                    false => "the launch has ended; steps back are possible",
                 };
                 ("step", Some(what.to_owned()))
             }

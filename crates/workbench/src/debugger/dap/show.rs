@@ -8,28 +8,32 @@ use serde_json::{Value, json};
 use super::{Adapter, LISTING, Refused, Shown, byte_address, spelled, unit_bytes};
 use crate::debugger::command;
 use crate::debugger::{CALLS, Change};
+use crate::listing::Line;
 use crate::session::GroupState;
 
 /// Most threads that are listed: the groups that run come first.
 const MOST_THREADS: usize = 256;
 
+/// The part of a list that a request asks for: from the first on, or all where it does not say how many.
+fn part(list: Vec<Value>, first: &Value, count: &Value) -> Vec<Value> {
+    let first = first.as_u64().unwrap_or(0) as usize;
+    let count = count.as_u64().filter(|count| *count > 0).map_or(list.len(), |count| count as usize);
+    list.into_iter().skip(first).take(count).collect()
+}
+
 impl Adapter {
     pub(super) fn threads(&mut self) -> Result<Value, Refused> {
         let debugger = self.debugger()?;
         let stepping = debugger.stepping();
-        let mut threads = Vec::new();
-        for group in 0..stepping.groups() {
-            if threads.len() == MOST_THREADS {
-                break;
-            }
-            if stepping.state(group) == GroupState::Running || group == debugger.group() {
-                let lanes = stepping.lanes(group);
-                let name =
-                    format!("group {group} (lanes {} to {})", lanes.start, lanes.end.saturating_sub(1));
-                threads.push(json!({ "id": group + 1, "name": name }));
-            }
-        }
-        Ok(json!({ "threads": threads }))
+        let listed =
+            |group: &usize| stepping.state(*group) == GroupState::Running || *group == debugger.group();
+        let thread = |group: usize| {
+            let lanes = stepping.lanes(group);
+            let name = format!("group {group} (lanes {} to {})", lanes.start, lanes.end.saturating_sub(1));
+            json!({ "id": group + 1, "name": name })
+        };
+        let threads = (0..stepping.groups()).filter(listed).take(MOST_THREADS).map(thread);
+        Ok(json!({ "threads": threads.collect::<Vec<Value>>() }))
     }
 
     pub(super) fn stack_trace(&mut self, arguments: &Value) -> Result<Value, Refused> {
@@ -38,40 +42,32 @@ impl Adapter {
         let unit = unit_bytes(debugger);
         let mut places = Vec::new();
         if let Some(issue) = debugger.stepping().issue(group) {
-            places.push(("".to_owned(), issue.pc));
+            places.push(("", issue.pc));
         }
         for row in debugger.stepping().stack(group) {
             if let Some(pc) = row.pc.filter(|_| CALLS.contains(&row.kind)) {
-                places.push(("called from ".to_owned(), pc));
+                places.push(("called from ", pc));
             }
         }
         // Frames are numbered below 256 a group.
         places.truncate(255);
         let total = places.len();
-        let first = arguments["startFrame"].as_u64().unwrap_or(0) as usize;
-        let levels = match arguments["levels"].as_u64() {
-            None | Some(0) => total,
-            Some(levels) => levels as usize,
-        };
-        let frames: Vec<Value> = places
-            .iter()
-            .enumerate()
-            .skip(first)
-            .take(levels)
-            .map(|(depth, (what, pc))| {
-                let line = debugger.lines().iter().position(|line| line.address == Some(*pc));
-                let text = debugger.line(*pc).map_or("", |line| line.text.as_str());
-                json!({
-                    "id": group * 256 + depth + 1,
-                    "name": format!("{what}{}  {}", debugger.spelled(*pc), text.split_whitespace().collect::<Vec<_>>().join(" ")),
-                    "line": line.map_or(0, |line| line + 1),
-                    "column": 1,
-                    "source": { "name": "listing", "sourceReference": LISTING },
-                    "instructionPointerReference": spelled(i64::from(*pc) * unit),
-                })
+        let frame = |(depth, (what, pc)): (usize, (&str, u32))| {
+            let line = debugger.lines().iter().position(|line| line.address == Some(pc));
+            let text = debugger.line(pc).map(Line::code).unwrap_or_default();
+            json!({
+                "id": group * 256 + depth + 1,
+                "name": format!("{what}{}  {text}", debugger.spelled(pc)),
+                "line": line.map_or(0, |line| line + 1),
+                "column": 1,
+                "source": { "name": "listing", "sourceReference": LISTING },
+                "instructionPointerReference": spelled(i64::from(pc) * unit),
             })
-            .collect();
-        Ok(json!({ "totalFrames": total, "stackFrames": frames }))
+        };
+        let frames: Vec<Value> = places.into_iter().enumerate().map(frame).collect();
+        Ok(
+            json!({ "totalFrames": total, "stackFrames": part(frames, &arguments["startFrame"], &arguments["levels"]) }),
+        )
     }
 
     fn reference(&mut self, shown: Shown) -> usize {
@@ -163,20 +159,13 @@ impl Adapter {
             }
             Shown::Stack(group) => {
                 let debugger = self.debugger()?;
-                for (depth, row) in debugger.stepping().stack(group).into_iter().enumerate() {
-                    let mut value = row.kind.to_owned();
-                    value.extend(row.pc.map(|pc| format!(" to {}", debugger.spelled(pc))));
-                    value.extend(row.mask.map(|mask| format!(" lanes {mask}")));
-                    value.extend(row.count.map(|count| format!(" count {count}")));
-                    variables.push(plain(format!("[{depth}]"), value));
+                for (depth, row) in debugger.stepping().stack(group).iter().enumerate() {
+                    variables.push(plain(format!("[{depth}]"), command::parts(debugger, row).join(" ")));
                 }
             }
             Shown::Memory(group) => {
-                let (lane, spaces) = {
-                    let debugger = self.debugger()?;
-                    (debugger.lane(), debugger.stepping().spaces())
-                };
-                for space in spaces {
+                let lane = self.debugger()?.lane();
+                for space in self.debugger()?.stepping().spaces() {
                     let reference = format!("{}:{group}:{}", space.name, lane.0);
                     self.memory.insert(reference.clone(), (space.name, group, lane));
                     variables.push(json!({
@@ -185,13 +174,7 @@ impl Adapter {
                 }
             }
         }
-        let first = arguments["start"].as_u64().unwrap_or(0) as usize;
-        let many = match arguments["count"].as_u64() {
-            None | Some(0) => variables.len(),
-            Some(count) => count as usize,
-        };
-        let variables: Vec<Value> = variables.into_iter().skip(first).take(many).collect();
-        Ok(json!({ "variables": variables }))
+        Ok(json!({ "variables": part(variables, &arguments["start"], &arguments["count"]) }))
     }
 
     /// The listing, a line an instruction.
@@ -204,12 +187,8 @@ impl Adapter {
         let lines = debugger.lines().iter().map(|line| {
             let label = line.label.as_ref().map(|label| format!("{label}: ")).unwrap_or_default();
             let code = line.code();
-            format!(
-                "{:>8}  {:indent$}{label}{code}\n",
-                debugger.spelled(line.address.unwrap_or(0)),
-                "",
-                indent = 2 * line.depth
-            )
+            let (address, indent) = (debugger.spelled(line.address.unwrap_or(0)), 2 * line.depth);
+            format!("{address:>8}  {:indent$}{label}{code}\n", "")
         });
         Ok(json!({ "content": lines.collect::<String>(), "mimeType": "text/x-asm" }))
     }
@@ -225,19 +204,15 @@ impl Adapter {
         let debugger = self.debugger()?;
         let unit = unit_bytes(debugger);
         let lines = debugger.lines();
-        let byte = |line: &crate::listing::Line| i64::from(line.address.unwrap_or(0)) * unit;
+        let byte = |line: &Line| i64::from(line.address.unwrap_or(0)) * unit;
         // The instruction at the address, or the one before it.
         let place = lines.partition_point(|line| byte(line) <= at) as i64 - 1;
         let end = lines.last().map_or(0, |line| byte(line) + 4 * line.words.len() as i64);
         let instructions = (place + first..place + first + count).map(|number| {
             match usize::try_from(number).ok().and_then(|number| lines.get(number)) {
                 Some(line) => {
-                    let bytes: Vec<String> = line
-                        .words
-                        .iter()
-                        .flat_map(|word| word.to_le_bytes())
-                        .map(|byte| format!("{byte:02x}"))
-                        .collect();
+                    let bytes = line.words.iter().flat_map(|word| word.to_le_bytes());
+                    let bytes: Vec<String> = bytes.map(|byte| format!("{byte:02x}")).collect();
                     let mut instruction = json!({
                         "address": spelled(byte(line)),
                         "instructionBytes": bytes.join(" "),

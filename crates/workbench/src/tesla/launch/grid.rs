@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::observe::Dynamic;
-use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Step, Watch};
+use reconverge_simt::{Event, FlowView, Lane, Mask, Options, Statistics, Step, Trap, Watch};
 use reconverge_tesla::flow::{ADDRESS_BITS, Token, TokenType, WARP};
 use reconverge_tesla::inst::Stage;
 use reconverge_tesla::launch::{
@@ -85,34 +85,34 @@ impl Ready for Grid {
 
     /// Lanes are numbered from 0 on again.
     fn piece(&self, lanes: Range<usize>) -> Option<Box<dyn Ready>> {
-        let part = |values: &mut Vec<u32>| {
+        fn part<T: Clone>(values: &mut Vec<T>, lanes: &Range<usize>) {
             *values = values.get(lanes.clone()).unwrap_or(&[]).to_vec();
-        };
+        }
         let mut grid = self.clone();
         let all = match &mut grid.launch {
             machine::Launch::Compute(_) => return None,
             machine::Launch::Fragment(fragment) => {
                 fragment.varyings.values_mut().for_each(|varying| match varying {
-                    Varying::Lanes(values) => part(values),
+                    Varying::Lanes(values) => part(values, &lanes),
                     Varying::Plane { .. } => {}
                 });
-                fragment.covered = fragment.covered.get(lanes.clone()).unwrap_or(&[]).to_vec();
+                part(&mut fragment.covered, &lanes);
                 // Without centres of its own, a fragment's place is its number's.
                 let numbered = fragment.centres.len() < lanes.end
                     && fragment.varyings.values().any(|varying| matches!(varying, Varying::Plane { .. }));
                 if numbered {
                     return None;
                 }
-                fragment.centres = fragment.centres.get(lanes.clone()).unwrap_or(&[]).to_vec();
-                fragment.centroids = fragment.centroids.get(lanes.clone()).unwrap_or(&[]).to_vec();
+                part(&mut fragment.centres, &lanes);
+                part(&mut fragment.centroids, &lanes);
                 &mut fragment.lanes
             }
             machine::Launch::Vertex(vertex) => {
-                vertex.inputs.values_mut().for_each(part);
+                vertex.inputs.values_mut().for_each(|values| part(values, &lanes));
                 &mut vertex.lanes
             }
             machine::Launch::Geometry(geometry) => {
-                geometry.inputs.values_mut().for_each(part);
+                geometry.inputs.values_mut().for_each(|values| part(values, &lanes));
                 &mut geometry.lanes
             }
         };
@@ -166,8 +166,25 @@ impl GridSteps {
     }
 
     fn warp(&self, group: usize) -> Option<&Warp> {
+        self.run.block().warps.get(group % self.warps).filter(|_| self.running().contains(&group))
+    }
+
+    fn warp_mut(&mut self, group: usize) -> Option<&mut Warp> {
         let here = self.running().contains(&group);
-        here.then(|| self.run.block().warps.get(group % self.warps)).flatten()
+        self.run.block_mut().warps.get_mut(group % self.warps).filter(|_| here)
+    }
+
+    /// The number of a register that warps have.
+    fn number(&self, Register { class, number, channel }: Register) -> Option<u8> {
+        let known = self.registers().into_iter().find(|known| known.name == class)?;
+        u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)
+    }
+
+    /// Takes how a step ended.
+    fn stepped(&mut self, step: Result<Step, Trap<Cause>>) -> Result<(), Error> {
+        let step = step.map_err(|trap| Error::Trap(Box::new(Trapped::from(&self.run.locate(trap)))))?;
+        self.done = step == Step::Done;
+        Ok(())
     }
 }
 
@@ -181,11 +198,9 @@ impl Inspect for GridSteps {
         ]
     }
 
-    fn read(&self, group: usize, Register { class, number, channel }: Register) -> Option<Vec<u32>> {
-        let warp = self.warp(group)?;
-        let known = self.registers().into_iter().find(|known| known.name == class)?;
-        let number = u8::try_from(number).ok().filter(|_| number < known.count && channel == 0)?;
-        let word = |lane: u8| match class {
+    fn read(&self, group: usize, register: Register) -> Option<Vec<u32>> {
+        let (warp, number) = (self.warp(group)?, self.number(register)?);
+        let word = |lane: u8| match register.class {
             "$r" => warp.r(Lane(lane), number),
             "$a" => warp.a(Lane(lane), number).into(),
             _ => warp.c(Lane(lane), number).into(),
@@ -200,23 +215,16 @@ impl Inspect for GridSteps {
     }
 
     fn memory(&self, space: &str, group: usize, lane: Lane, address: u32, count: usize) -> Vec<u8> {
-        let from = |bytes: &[u8]| {
-            let rest = bytes.get(address as usize..).unwrap_or_default();
+        let part = |bytes: &[u8], start: u32| {
+            let rest = bytes.get(start as usize..).unwrap_or_default();
             rest[..rest.len().min(count)].to_vec()
         };
+        let from = |bytes: &[u8]| part(bytes, address);
         match space {
             "g" => {
                 // As many as lie in one buffer.
-                let memory = self.run.memory();
-                let (mut fits, mut beyond) = (0, count.saturating_add(1));
-                while beyond - fits > 1 {
-                    let middle = fits + (beyond - fits) / 2;
-                    match memory.bytes(address, middle) {
-                        Some(_) => fits = middle,
-                        None => beyond = middle,
-                    }
-                }
-                memory.bytes(address, fits).unwrap_or_default().to_vec()
+                let buffer = self.run.memory().buffers().iter().rfind(|buffer| buffer.address <= address);
+                buffer.map_or(Vec::new(), |buffer| part(&buffer.bytes, address - buffer.address))
             }
             "s" if self.running().contains(&group) => from(self.run.block().common.shared.bytes()),
             "l" => {
@@ -231,15 +239,10 @@ impl Inspect for GridSteps {
     }
 
     fn set(&mut self, group: usize, register: Register, lane: Lane, value: u32) -> bool {
-        let Register { class, number, channel } = register;
-        let known = self.registers().into_iter().find(|known| known.name == class);
-        let number = known.filter(|known| number < known.count && channel == 0);
-        let number = number.and_then(|_| u8::try_from(register.number).ok());
-        let fits = lane.index() < self.lanes(group).len() && self.running().contains(&group);
-        let place = group % self.warps;
-        let warp = self.run.block_mut().warps.get_mut(place).filter(|_| fits);
-        let (Some(number), Some(warp)) = (number, warp) else { return false };
-        match class {
+        let Some(number) = self.number(register) else { return false };
+        let fits = lane.index() < self.lanes(group).len();
+        let Some(warp) = self.warp_mut(group).filter(|_| fits) else { return false };
+        match register.class {
             "$r" => warp.set_r(lane, number, value),
             // $a0 and $a5 on are 0. (1.4)
             "$a" => match u16::try_from(value) {
@@ -255,16 +258,16 @@ impl Inspect for GridSteps {
     }
 
     fn store(&mut self, space: &str, group: usize, lane: Lane, address: u32, bytes: &[u8]) -> bool {
-        let here = self.running().contains(&group);
-        let place = group % self.warps;
         match space {
             "g" => {
                 let place = self.run.memory_mut().bytes_mut(address, bytes.len());
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
-            "s" => here && replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes),
+            "s" if self.running().contains(&group) => {
+                replace(self.run.block_mut().common.shared.bytes_mut(), address, bytes)
+            }
             "l" => {
-                let warp = self.run.block_mut().warps.get_mut(place).filter(|_| here);
+                let warp = self.warp_mut(group);
                 let place = warp.and_then(|warp| warp.local_mut(lane, address, bytes.len() as u32));
                 place.map(|place| place.copy_from_slice(bytes)).is_some()
             }
@@ -386,19 +389,13 @@ impl Steps for GridSteps {
     }
 
     fn step(&mut self, observer: &mut dyn FnMut(Event)) -> Result<(), Error> {
-        match self.run.step_watched(Watch::of(&mut Dynamic(observer))) {
-            Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
-        }
-        Ok(())
+        let step = self.run.step_watched(Watch::of(&mut Dynamic(observer)));
+        self.stepped(step)
     }
 
     fn advance(&mut self, most: u64, watch: Watch<'_>) -> Result<(), Error> {
-        match self.run.advance(most, watch) {
-            Ok(step) => self.done = step == Step::Done,
-            Err(trap) => return Err(Error::Trap(Box::new(Trapped::from(&self.run.locate(trap))))),
-        }
-        Ok(())
+        let step = self.run.advance(most, watch);
+        self.stepped(step)
     }
 
     fn next_words(&self) -> Option<Vec<usize>> {
@@ -502,13 +499,11 @@ fn lane_outputs(outcome: &machine::Outcome, stage: Stage, results: usize) -> Vec
             let all = || each.iter().flatten();
             let count = all().map(Vec::len).max().unwrap_or(0);
             let words = all().flat_map(|vertex| (0..count).map(|number| word(vertex, number)));
-            outputs.push((
-                "emitted".to_owned(),
-                Array::from_words(Dtype::F32, vec![all().count(), count], words),
-            ));
+            let emitted = Array::from_words(Dtype::F32, vec![all().count(), count], words);
+            outputs.push(("emitted".to_owned(), emitted));
             let per_lane = each.iter().map(|vertices| vertices.len() as u32);
-            outputs
-                .push(("emitted_per_lane".to_owned(), Array::from_words(Dtype::U32, vec![lanes], per_lane)));
+            let per_lane = Array::from_words(Dtype::U32, vec![lanes], per_lane);
+            outputs.push(("emitted_per_lane".to_owned(), per_lane));
         }
     }
     outputs

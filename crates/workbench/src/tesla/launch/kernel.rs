@@ -10,7 +10,7 @@ use reconverge_tesla::launch::{Compute, LaunchError};
 use super::grid::{Outputs, Placed, impossible};
 use super::{Launch, sizes};
 use crate::array::{Array, Dtype};
-use crate::error::Error;
+use crate::error::{Error, counted};
 use crate::request::Request;
 use crate::tesla::names::{ParamType, demangled, params_of_mangled};
 use crate::values::{Files, Loaded, Stated, Values};
@@ -203,10 +203,7 @@ fn declared<'a>(file: &Launch, program: &'a Program) -> Result<&'a [Param], Erro
         })
         .collect();
     let kernel = program.name.as_deref().unwrap_or("the kernel");
-    let takes = match declared.len() {
-        1 => "1 parameter".to_owned(),
-        count => format!("{count} parameters"),
-    };
+    let takes = counted(declared.len() as u64, "parameter");
     let given = match file.param.len() {
         1 => "1 parameter was".to_owned(),
         count => format!("{count} parameters were"),
@@ -234,17 +231,14 @@ fn number_bytes(
     if array.bytes.len() == declared.bytes as usize {
         return Ok((array.bytes, array.dtype.bytes()));
     }
-    let fitting = match (declared.bytes, array.dtype.is_float()) {
-        (8, true) => &[Dtype::F64][..],
-        (1, false) => &[Dtype::U8, Dtype::I8],
-        (2, false) => &[Dtype::U16, Dtype::I16],
-        (4, false) => &[Dtype::U32, Dtype::I32],
-        (8, false) => &[Dtype::U64, Dtype::I64],
-        _ => &[],
+    let bytes = declared.bytes as usize;
+    let fitting = match array.dtype.is_float() {
+        true => [Some(Dtype::F64).filter(|_| bytes == 8), None],
+        false => [Dtype::unsigned(bytes), Dtype::signed(bytes)],
     };
-    let fitting = if array.len() == 1 { fitting } else { &[] };
     // Again from the source: what 32 bits cannot hold may fit the declared size.
-    let found = fitting.iter().find_map(|dtype| values.load_as(what, *dtype, files).ok());
+    let fitting = fitting.into_iter().flatten().filter(|_| array.len() == 1);
+    let found = fitting.filter_map(|dtype| values.load_as(what, dtype, files).ok()).next();
     let array = found.ok_or_else(|| {
         let (found, wanted) = (array.bytes.len(), declared.bytes);
         Error::Machine(format!("{what}: a value of {found} bytes; the kernel declares {wanted}"))
@@ -281,8 +275,7 @@ fn types_of(file: &Launch, program: &Program) -> Result<Option<Vec<ParamType>>, 
         return Ok(Some(types));
     }
     let (name, given) = (demangled(name).unwrap_or_default(), file.param.len());
-    let takes =
-        if types.len() == 1 { "1 parameter".to_owned() } else { format!("{} parameters", types.len()) };
+    let takes = counted(types.len() as u64, "parameter");
     Err(Error::Machine(format!("{name} takes {takes}, and {given} given, by --buf and --arg in their order")))
 }
 
@@ -297,8 +290,19 @@ impl Typed<'_> {
         Error::Machine(format!(
             "{}: {found}, but the kernel's name says {}: {remedy}",
             self.what,
-            Spelled(self.is)
+            self.spelled()
         ))
+    }
+
+    /// The type as C++ spells it.
+    fn spelled(&self) -> String {
+        match self.is {
+            ParamType::Pointer(None) => "a pointer".to_owned(),
+            ParamType::Pointer(Some(element)) => format!("a pointer to {element}"),
+            ParamType::Vector(element, count) => format!("{count} numbers of {element}"),
+            ParamType::Unknown => "a structure".to_owned(),
+            scalar => scalar.to_string(),
+        }
     }
 
     /// The contents of a buffer.
@@ -329,18 +333,13 @@ impl Typed<'_> {
     /// container declares, or that of a pointer.
     fn number(&self, values: &Values, bytes: usize, files: &dyn Files) -> Result<Option<Array>, Error> {
         let (element, count) = match self.is {
-            ParamType::Scalar(element) => (element, 1),
-            ParamType::Vector(element, count) => (element, count),
-            ParamType::Long { signed: true } => match Dtype::signed(bytes) {
-                Some(element) => (element, 1),
-                None => return Ok(None),
-            },
-            ParamType::Long { signed: false } | ParamType::Pointer(_) => match Dtype::unsigned(bytes) {
-                Some(element) => (element, 1),
-                None => return Ok(None),
-            },
-            ParamType::Unknown => return Ok(None),
+            ParamType::Scalar(element) => (Some(element), 1),
+            ParamType::Vector(element, count) => (Some(element), count),
+            ParamType::Long { signed: true } => (Dtype::signed(bytes), 1),
+            ParamType::Long { signed: false } | ParamType::Pointer(_) => (Dtype::unsigned(bytes), 1),
+            ParamType::Unknown => (None, 1),
         };
+        let Some(element) = element else { return Ok(None) };
         let Loaded { array, stated, .. } = values.load(self.what, files)?;
         if array.len() != count {
             let found = format!("{} numbers", array.len());
@@ -348,35 +347,15 @@ impl Typed<'_> {
         }
         let same = array.dtype.bytes() == element.bytes() && array.dtype.is_float() == element.is_float();
         match stated {
-            Stated::Not => {
-                let converted = array.convert(element).map_err(|error| {
-                    self.refused(&error.to_string(), &format!("give numbers that {element} can hold"))
-                })?;
-                Ok(Some(converted))
-            }
+            Stated::Not => array.convert(element).map(Some).map_err(|error| {
+                self.refused(&error.to_string(), &format!("give numbers that {element} can hold"))
+            }),
             Stated::Bits => Ok(Some(array)),
             Stated::File | Stated::Request if same => Ok(Some(array)),
             Stated::File | Stated::Request => {
                 let found = format!("a number of {}", array.dtype);
                 Err(self.refused(&found, &format!("leave the type out, or say :{element}")))
             }
-        }
-    }
-}
-
-/// A parameter's type as C++ spells it.
-struct Spelled(ParamType);
-
-impl std::fmt::Display for Spelled {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.0 {
-            ParamType::Pointer(None) => f.write_str("a pointer"),
-            ParamType::Pointer(Some(element)) => write!(f, "a pointer to {element}"),
-            ParamType::Scalar(element) => write!(f, "{element}"),
-            ParamType::Long { signed: true } => f.write_str("long"),
-            ParamType::Long { signed: false } => f.write_str("unsigned long"),
-            ParamType::Vector(element, count) => write!(f, "{count} numbers of {element}"),
-            ParamType::Unknown => f.write_str("a structure"),
         }
     }
 }
