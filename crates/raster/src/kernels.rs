@@ -66,6 +66,46 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
 }
 
+/// The lanes of a group that have not failed so far.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    /// All ones for each lane that is live.
+    words: Words,
+    /// Whether it is known that all lanes of a row are.
+    all: bool,
+}
+
+impl Live {
+    /// Lanes that are not in the mask fail.
+    #[inline(always)]
+    fn keep(&mut self, mask: &Words) {
+        let mut all = u32::MAX;
+        for lane in 0..LANES {
+            self.words[lane] &= mask[lane];
+            all &= mask[lane];
+        }
+        self.all &= all == u32::MAX;
+    }
+
+    /// Whether a lane is live.
+    #[inline(always)]
+    fn has(&self, lane: usize) -> bool {
+        self.words[lane] != 0
+    }
+
+    /// A lane fails.
+    #[inline(always)]
+    fn fail(&mut self, lane: usize) {
+        (self.words[lane], self.all) = (0, false);
+    }
+
+    /// The number of live lanes.
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        if self.all { LANES as u64 } else { self.words.iter().map(|live| u64::from(live & 1)).sum() }
+    }
+}
+
 /// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
@@ -84,35 +124,44 @@ impl<'a> Cells<'a> {
         Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
     }
 
-    /// The places of a group's lanes. Lanes outside of the surface leave `live`.
+    /// The place of a pixel, if the surface has it.
     #[inline(always)]
-    fn places(&self, group: &Group<'_>, live: &mut Words) -> Places {
-        let inside = |x: i32, y: i32| {
-            let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
-            let place = y * self.pitch + x;
-            (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
-        };
+    fn place(&self, x: i32, y: i32) -> Option<usize> {
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
+        let place = y * self.pitch + x;
+        (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
+    }
+
+    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
+    #[inline(always)]
+    fn places<'l>(
+        &self,
+        group: &Group<'_>,
+        live: &'l Live,
+        room: &'l mut Option<Live>,
+    ) -> (Places, &'l Live) {
         if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
+            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
         {
-            return Places::Rows(upper, upper + self.pitch);
+            return (Places::Rows(upper, upper + self.pitch), live);
         }
+        let live = room.insert(*live);
         let mut places = [0; LANES];
         for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
+            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
                 let all = [first, first + 1, last - 1, last];
                 places[lanes].copy_from_slice(&all);
                 continue;
             }
             for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
-                match inside(at.0, at.1) {
+                match self.place(at.0, at.1) {
                     Some(place) => places[lane] = place,
-                    None => live[lane] = 0,
+                    None => live.fail(lane),
                 }
             }
         }
-        Places::Each(places)
+        (Places::Each(places), live)
     }
 
     /// The words of both rows of a group.
@@ -123,7 +172,7 @@ impl<'a> Cells<'a> {
 
     /// The words of lanes that are live; 0 for others.
     #[inline(always)]
-    fn load(&self, places: &Places, live: &Words) -> Words {
+    fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
         let places = match places {
             Places::Each(places) => places,
@@ -143,7 +192,7 @@ impl<'a> Cells<'a> {
             }
         };
         for lane in 0..LANES {
-            if live[lane] != 0 {
+            if live.has(lane) {
                 words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
             }
         }
@@ -152,12 +201,12 @@ impl<'a> Cells<'a> {
 
     /// Stores words of lanes that are live.
     #[inline(always)]
-    fn store(&self, places: &Places, live: &Words, words: &Words) {
+    fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
             Places::Each(places) => places,
             Places::Rows(upper, lower) => {
                 let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
-                if are_all(live) {
+                if live.all {
                     let mut rows = [[0; LANES / 2]; 2];
                     for at in 0..LANES / 2 {
                         let lane = at / 2 * 4 + at % 2;
@@ -169,10 +218,10 @@ impl<'a> Cells<'a> {
                 }
                 for at in 0..LANES / 2 {
                     let lane = at / 2 * 4 + at % 2;
-                    if live[lane] != 0 {
+                    if live.has(lane) {
                         upper[at].store(words[lane].to_le(), Relaxed);
                     }
-                    if live[lane + 2] != 0 {
+                    if live.has(lane + 2) {
                         lower[at].store(words[lane + 2].to_le(), Relaxed);
                     }
                 }
@@ -180,7 +229,7 @@ impl<'a> Cells<'a> {
             }
         };
         for lane in 0..LANES {
-            if live[lane] != 0
+            if live.has(lane)
                 && let Some(word) = self.words.get(places[lane])
             {
                 word.store(words[lane].to_le(), Relaxed);
@@ -383,19 +432,6 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
-/// Whether all lanes are live. Arrays are compared by a call.
-#[inline(always)]
-fn are_all(live: &Words) -> bool {
-    live.iter().fold(u32::MAX, |all, live| all & live) == u32::MAX
-}
-
-#[inline(always)]
-fn keep(live: &mut Words, mask: &Words) {
-    for lane in 0..LANES {
-        live[lane] &= mask[lane];
-    }
-}
-
 /// Depths as fractions of 24 bits: [`DepthFormat::code`].
 #[inline(always)]
 fn fractions(depths: &Floats) -> Words {
@@ -497,22 +533,26 @@ impl Band<'_> {
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let mut live = [0; LANES];
+        let mut live = Live { words: [u32::MAX; LANES], all: false };
         let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
-        if whole && group.quads.iter().all(|quad| quad.covered == 0xf) {
-            live = [u32::MAX; LANES];
-        }
-        let partly = if live[0] == 0 { group.quads } else { &[] };
-        for (live, quad) in live.as_chunks_mut().0.iter_mut().zip(partly) {
-            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-            let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
-            *live = [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
+        live.all = whole && group.quads.iter().all(|quad| quad.covered == 0xf);
+        if !live.all {
+            live.words = [0; LANES];
+            for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
+                let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
+                let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
+                *live =
+                    [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
+            }
         }
         if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..4 * group.quads.len()])
-            {
-                *live &= u32::from(*killed).wrapping_sub(1);
-            }
+            let mut alive = [0; LANES];
+            let killed = &shaded.killed[group.shaded..][..4 * group.quads.len()];
+            alive
+                .iter_mut()
+                .zip(killed)
+                .for_each(|(live, killed)| *live = u32::from(*killed).wrapping_sub(1));
+            live.keep(&alive);
         }
         let mut room = None;
         if let Some((compare, reference)) = draw.alpha_test {
@@ -520,20 +560,20 @@ impl Band<'_> {
                 Some(Some(color)) => floats(row(&color[3], group.shaded, group, &mut room)),
                 _ => [0.; LANES],
             };
-            keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
+            live.keep(&compared(compare, &alpha, &[reference; LANES]));
         }
         if let Some(masks) = &shaded.mask {
             let masks = row(masks, group.shaded, group, &mut room);
-            keep(&mut live, &holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
+            live.keep(&holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
         }
-        if live.iter().fold(0, |any, live| any | live) == 0 {
+        if live.count() == 0 {
             return 0;
         }
         self.test(group, &mut live);
-        let passed = live.iter().map(|live| u64::from(live & 1)).sum();
+        let passed = live.count();
         if passed != 0 {
             for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
-                self.store(group, live, (target, color), *fixed);
+                self.store(group, &live, (target, color), *fixed);
             }
         }
         passed
@@ -541,7 +581,7 @@ impl Band<'_> {
 
     /// Tests depth and stencil: lanes that fail leave `live`.
     #[inline(always)]
-    fn test(&self, group: &Group<'_>, live: &mut Words) {
+    fn test(&self, group: &Group<'_>, live: &mut Live) {
         let Merge { batch, shaded, .. } = *self.merge;
         let (depths, first) = match &shaded.depth {
             Some(depths) => (depths, group.shaded),
@@ -565,14 +605,18 @@ impl Band<'_> {
                     }
                     for lane in 0..4 {
                         if !is_inside(x + (lane & 1), y + (lane >> 1)) {
-                            live[4 * number + lane as usize] = 0;
+                            live.fail(4 * number + lane as usize);
                         }
                     }
                 }
             }
             Depth::Test { cells, format, tests } => {
-                let places = cells.places(group, live);
-                let stored = cells.load(&places, live);
+                let mut outside = None;
+                let (places, inside) = cells.places(group, live, &mut outside);
+                let stored = cells.load(&places, inside);
+                if let Some(inside) = outside {
+                    *live = inside;
+                }
                 let layout = WordLayout::of(*format);
                 let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], None);
                 if let Some(compare) = tests.depth {
@@ -597,20 +641,20 @@ impl Band<'_> {
                 }
                 if tests.stencil.is_some() {
                     cells.store(&places, live, &words);
-                    keep(live, &passes);
+                    live.keep(&passes);
                 } else {
-                    keep(live, &passes);
+                    live.keep(&passes);
                     if tests.depth_write {
                         cells.store(&places, live, &words);
                     }
                 }
             }
             Depth::Lanes => {
-                for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0).collect::<Vec<_>>() {
+                for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)).collect::<Vec<_>>() {
                     let (x, y) = batch.fragments.pixel(group.first + lane);
                     let depth = depths.get(first + lane).map_or(0., |depth| f32::from_bits(*depth));
                     if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
-                        live[lane] = 0;
+                        live.fail(lane);
                     }
                 }
             }
@@ -637,7 +681,7 @@ impl Band<'_> {
                 }
             }
         }
-        keep(passes, &holds);
+        (0..LANES).for_each(|lane| passes[lane] &= holds[lane]);
         new
     }
 
@@ -646,25 +690,26 @@ impl Band<'_> {
     fn store(
         &self,
         group: &Group<'_>,
-        mut live: Words,
+        live: &Live,
         (target, color): (&Target, &Color<'_>),
         fixed: Option<u32>,
     ) {
         let Merge { batch, shaded, .. } = *self.merge;
+        let mut outside = None;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
-            let places = cells.places(group, &mut live);
-            cells.store(&places, &live, row(&source[*chan], group.shaded, group, &mut None));
+            let (places, live) = cells.places(group, live, &mut outside);
+            cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
         let Color::Bytes(cells) = color else {
-            for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0) {
+            for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
                 self.merge.store(self.memory, target, (x, y, 0), group.first + lane);
             }
             return;
         };
-        let places = cells.places(group, &mut live);
+        let (places, live) = cells.places(group, live, &mut outside);
         let mut written = 0;
         for (chan, place) in target.places.iter().enumerate() {
             if let Some(place) = place {
@@ -672,7 +717,7 @@ impl Band<'_> {
             }
         }
         let stored = if target.blend.is_some() || written != u32::MAX {
-            cells.load(&places, &live)
+            cells.load(&places, live)
         } else {
             [0; LANES]
         };
@@ -695,7 +740,7 @@ impl Band<'_> {
                 words[lane] |= stored[lane] & !written;
             }
         }
-        cells.store(&places, &live, &words);
+        cells.store(&places, live, &words);
     }
 }
 
