@@ -2,6 +2,7 @@
 //!
 //! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
 
+use std::iter::repeat_n;
 use std::sync::Arc;
 
 use reconverge_simt::level::Task;
@@ -12,7 +13,7 @@ use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 
 /// Quads whose weights are kept at a time, and their pixels.
-const QUADS: usize = 64;
+const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
 /// A number of each pixel.
@@ -269,22 +270,24 @@ pub(crate) struct Append<'a> {
     pub(crate) inputs: bool,
 }
 
-/// Makes room for `lanes` more words, and returns it.
+/// Adds a word of each pixel to a column.
 #[inline(always)]
-fn more(column: &mut LaneColumn, lanes: usize) -> &mut [u32] {
-    let column = Arc::make_mut(column);
-    let before = column.len();
-    column.resize(before + lanes, 0);
-    &mut column[before..]
+fn add(column: &mut LaneColumn, words: impl Iterator<Item = u32>) {
+    Arc::make_mut(column).extend(words);
 }
 
-/// A weighted sum at each pixel, as words.
+/// Adds the four words of each quad to a column.
 #[inline(always)]
-fn weighted(to: &mut [u32], [second, third]: &[Numbers; 2], values: [f64; 3]) {
-    for ((to, second), third) in to.iter_mut().zip(second).zip(third) {
-        let sum = values[1] * second + values[2] * third;
-        *to = ((values[0] + sum) as f32).to_bits();
-    }
+fn add_quads(column: &mut LaneColumn, quads: &[Quad], words: impl Fn(&Quad) -> [u32; 4]) {
+    add(column, quads.iter().flat_map(words));
+}
+
+/// Adds a weighted sum of each of some pixels to a column.
+#[inline(always)]
+fn add_sums(column: &mut LaneColumn, weights: &[Numbers; 2], lanes: usize, values: [f64; 3]) {
+    let [first, second, third] = values;
+    let sum = |(a, b): (&f64, &f64)| ((first + (second * a + third * b)) as f32).to_bits();
+    add(column, weights[0][..lanes].iter().zip(&weights[1][..lanes]).map(sum));
 }
 
 impl Task for Append<'_> {
@@ -325,7 +328,7 @@ impl Slopes {
         let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(depth as f32)));
         let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
         for (axis, value) in depth.into_iter().chain(w) {
-            more(&mut all.positions[axis], lanes).fill(value.to_bits());
+            add(&mut all.positions[axis], repeat_n(value.to_bits(), lanes));
         }
         let (has_w, has_depth) = (has_w && w.is_none(), has_depth && depth.is_none());
         let has_space = inputs && self.divides || has_w;
@@ -353,22 +356,21 @@ impl Slopes {
             }
         }
         if has_depth {
-            let to = more(&mut all.positions[2], lanes);
-            for (((to, second), third), of_first) in to.iter_mut().zip(&*second).zip(&*third).zip(&*of_first)
-            {
-                let sum = z[0] * of_first + z[1] * second + z[2] * third;
-                *to = clamped((sum + self.offset) as f32).to_bits();
-            }
+            let weights = of_first.iter().zip(&*second).zip(&*third);
+            let depth = |((first, second), third): ((&f64, &f64), &f64)| {
+                let sum = z[0] * first + z[1] * second + z[2] * third;
+                clamped((sum + self.offset) as f32).to_bits()
+            };
+            add(&mut all.positions[2], weights.map(depth));
         }
         if !inputs {
             return;
         }
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
-            let to = more(&mut all.positions[axis], lanes).as_chunks_mut().0;
-            for (to, quad) in to.iter_mut().zip(quads) {
+            add_quads(&mut all.positions[axis], quads, |quad| {
                 let at = [quad.x, quad.y][axis];
-                *to = [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits);
-            }
+                [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits)
+            });
         }
         if has_space {
             for lane in 0..lanes {
@@ -379,25 +381,19 @@ impl Slopes {
             }
         }
         if has_w {
-            let to = more(&mut all.positions[3], lanes);
-            to.iter_mut().zip(&*sums).for_each(|(to, sum)| *to = ((1. / sum) as f32).to_bits());
+            add(&mut all.positions[3], sums.iter().map(|sum| ((1. / sum) as f32).to_bits()));
         }
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Slope::Constant(word) => {
-                    let column = Arc::make_mut(column);
-                    column.resize(column.len() + lanes, word);
-                }
-                Slope::Linear(values) => weighted(more(column, lanes), linear, values),
-                Slope::Perspective(values) => weighted(more(column, lanes), space, values),
-                Slope::Along(along) => {
-                    for (to, quad) in more(column, lanes).as_chunks_mut().0.iter_mut().zip(quads) {
-                        let first = [quad.x, quad.y][along.axis];
-                        let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
-                        *to = [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))));
-                    }
-                }
+                Slope::Constant(word) => add(column, repeat_n(word, lanes)),
+                Slope::Linear(values) => add_sums(column, linear, lanes, values),
+                Slope::Perspective(values) => add_sums(column, space, lanes, values),
+                Slope::Along(along) => add_quads(column, quads, |quad| {
+                    let first = [quad.x, quad.y][along.axis];
+                    let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
+                    [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))))
+                }),
             }
         }
     }
