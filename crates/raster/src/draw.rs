@@ -5,6 +5,7 @@
 //! ```
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
+use std::convert::Infallible;
 use std::mem::take;
 
 use rayon::prelude::*;
@@ -22,7 +23,7 @@ use crate::lanes::Lanes;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::setup::{Corner, PIXEL, Quad, area, bounded, fill_samples, snap};
-use crate::span;
+use crate::span::{self, Strip};
 use crate::state::Batch;
 use crate::vertex::Vertex;
 
@@ -441,18 +442,26 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     ) -> Result<(), P::Error> {
         let mut slopes = take(&mut self.slopes);
         let mut found = take(&mut self.quads);
-        let (mut is_set, mut uniform) = (false, None);
         let scissor = self.draw.scissor;
+        if self.copied.is_some() {
+            slopes.set(shape, size, self.draw, &self.reads);
+            let mut strips = Vec::new();
+            let Ok(()) = span::strips(corners, scissor, |strip| {
+                strips.push(strip);
+                Ok::<(), Infallible>(())
+            });
+            if self.copy(level, &slopes, &strips)? {
+                (self.slopes, self.quads) = (slopes, found);
+                return Ok(());
+            }
+        }
+        let (mut is_first, mut uniform) = (true, None);
         let done = span::quads(corners, scissor, &mut found, |quads| {
-            if !is_set {
-                is_set = true;
+            if take(&mut is_first) {
                 slopes.set(shape, size, self.draw, &self.reads);
                 if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant(self.reads.position) {
                     uniform = Some(self.shade_once(level, &slopes, quads)?);
                 }
-            }
-            if uniform.is_none() && self.copy(level, &slopes, quads)? {
-                return Ok(());
             }
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
@@ -466,8 +475,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         done
     }
 
-    /// Copies the texels of quads, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
-    fn copy(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<bool, P::Error> {
+    /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
+    fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, P::Error> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
             return Ok(false);
@@ -487,7 +496,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             });
             ends.fragments.inputs
         };
-        let Some(passed) = copied.copy(quads, inputs, self.memory) else { return Ok(false) };
+        let Some(passed) = copied.copy(strips, inputs, self.memory) else { return Ok(false) };
         self.counts.passed += passed;
         self.copied = Some(copied);
         Ok(true)
