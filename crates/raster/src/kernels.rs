@@ -726,13 +726,15 @@ impl Band<'_> {
             (None, Some(word)) => [word; LANES],
             (None, None) => placed(target, rows(source, group, &mut room)),
             (Some(blend), _) => {
-                let second = match shaded.colors.get(1) {
-                    Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
-                    _ => [&[0; LANES]; 4],
-                };
                 let source = rows(source, group, &mut room);
-                let colors = Blending::new(blend, source, second, target, &stored).colors();
-                placed(target, colors.each_ref())
+                mixed(blend, source, target, &stored).unwrap_or_else(|| {
+                    let second = match shaded.colors.get(1) {
+                        Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
+                        _ => [&[0; LANES]; 4],
+                    };
+                    let colors = Blending::new(blend, source, second, target, &stored).colors();
+                    placed(target, colors.each_ref())
+                })
             }
         };
         if written != u32::MAX {
@@ -778,9 +780,14 @@ fn placed(target: &Target, colors: [&Words; 4]) -> Words {
 fn byte(value: f32) -> u32 {
     /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
     const WHOLE: f32 = 12_582_912.;
+    unit(value).mul_add(255., WHOLE).to_bits() & 0xff
+}
+
+/// A value from 0 to 1: the nearest one, 0 for a NaN.
+#[inline(always)]
+fn unit(value: f32) -> f32 {
     let value = if value > 0. { value } else { 0. };
-    let value = if value < 1. { value } else { 1. };
-    value.mul_add(255., WHOLE).to_bits() & 0xff
+    if value < 1. { value } else { 1. }
 }
 
 /// Whether a factor is of the second colour.
@@ -792,6 +799,49 @@ fn reads_second(blend: &Blend) -> bool {
         )
     };
     [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
+}
+
+/// [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most; `None` for others. A
+/// pixel is blended as a whole: its components stay in registers. Products are of numbers from 0 to 1.
+#[inline(always)]
+fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
+    let pixels = (source, target, stored);
+    let (by_source, equation, by_destination) = blend.color;
+    if blend.color != blend.alpha || equation != Equation::Add || blend.range != Some((0., 1.)) {
+        return None;
+    }
+    Some(match (by_source, by_destination) {
+        (Factor::SourceAlpha, Factor::OneMinusSourceAlpha) => {
+            weighted(pixels, |alpha| alpha, |alpha| 1. - alpha)
+        }
+        (Factor::One, Factor::OneMinusSourceAlpha) => weighted(pixels, |_| 1., |alpha| 1. - alpha),
+        (Factor::SourceAlpha, Factor::One) => weighted(pixels, |alpha| alpha, |_| 1.),
+        (Factor::One, Factor::One) => weighted(pixels, |_| 1., |_| 1.),
+        _ => return None,
+    })
+}
+
+/// The sums of source and destination by factors of the source's alpha, as bytes in their places.
+#[inline(always)]
+fn weighted(
+    (source, target, stored): ([&Words; 4], &Target, &Words),
+    left: impl Fn(f32) -> f32,
+    right: impl Fn(f32) -> f32,
+) -> Words {
+    let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
+    let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
+    let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
+    let mut words = [0; LANES];
+    for lane in 0..LANES {
+        let alpha = unit(f32::from_bits(source[3][lane]));
+        let (left, right) = (left(alpha), right(alpha));
+        for chan in 0..4 {
+            let source = unit(f32::from_bits(source[chan][lane]));
+            let destination = fraction(stored[lane] >> shifts[chan] & 0xff);
+            words[lane] |= (byte(source * left + destination * right) & masks[chan]) << shifts[chan];
+        }
+    }
+    words
 }
 
 /// [`Blend::apply`] for rows.
