@@ -111,7 +111,7 @@ struct Run<'a, 'b> {
     straight: &'a Straight,
     wave: &'a mut Wave,
     active: Mask,
-    /// Where the exports go: an outcome of so many lanes, of which these are the wavefront's.
+    /// The exports go to these of the outcome's lanes.
     outcome: &'a mut Outcome,
     lanes: usize,
     own: Range<usize>,
