@@ -227,11 +227,16 @@ impl Launch {
         }
     }
 
-    /// Makes a group of this launch another one at its start. `written` are all rows that the program may write, those of
-    /// inputs aside; its counts by slot stay.
-    pub(crate) fn restart(&self, group: &mut Group, first_lane: usize, lanes: Mask, written: &[usize]) {
+    /// Makes a group of this launch another one at its start, one of `width` lanes at most. `written` are all rows that the
+    /// program may write, those of inputs aside; its counts by slot stay.
+    pub(crate) fn restart(
+        &self,
+        group: &mut Group,
+        first_lane: usize,
+        (lanes, width): (Mask, usize),
+        written: &[usize],
+    ) {
         group.restart(lanes);
-        let width = self.width();
         written.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
             // The inputs of a smaller group do not cover what those of the one before it left.

@@ -300,6 +300,11 @@ impl Totals {
     /// [`Totals::add_group`] without the report.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
+        self.add_finding(group, first_lane);
+    }
+
+    /// Adds what strict mode objects to in a group that has ended.
+    pub(crate) fn add_finding(&mut self, group: &Group, first_lane: usize) {
         let finding = group.flow().left_open().map(|left_open| Finding { first_lane, left_open });
         self.finding = first(self.finding, finding);
     }

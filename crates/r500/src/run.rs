@@ -344,7 +344,8 @@ impl Run {
         let lanes = Run::lanes_of(&self.launch, next);
         match &self.fast {
             Some(fast) if !self.touched => {
-                self.launch.restart(&mut self.group, next, lanes, fast.written());
+                let width = self.launch.width();
+                self.launch.restart(&mut self.group, next, (lanes, width), fast.written());
                 self.group.issued.fill(0);
             }
             fast => {

@@ -104,6 +104,11 @@ impl Fast {
         self.compiled.is_some()
     }
 
+    /// Whether groups may run together: all of the program has a fast way, and none of it is host code.
+    pub(crate) fn runs_together(&self) -> bool {
+        !self.is_compiled() && self.by_reference().is_empty()
+    }
+
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.
     pub fn by_reference(&self) -> &[u16] {
         &self.lowered.by_reference
