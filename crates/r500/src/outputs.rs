@@ -217,7 +217,9 @@ impl<'a> Part<'a> {
         for PartColumn { output, words, written } in &mut self.columns {
             let wrote = group.written.output(*output) & all;
             if wrote.any() {
-                words[place..place + lanes].copy_from_slice(&group.rows[output_row(*output)][..lanes]);
+                let words = &mut words[place..place + lanes];
+                words.copy_from_slice(&group.rows[output_row(*output)][..lanes]);
+                (all - wrote).lanes().for_each(|lane| words[lane.index()] = 0);
                 insert(written, place, wrote);
             }
         }

@@ -326,15 +326,17 @@ enum Kind {
 }
 
 /// The sum of two products and the third source of the third channel (D2A), of three products (DP3), or of four (DP4), to
-/// the destination of the first channel, for all lanes. `TERMS` is 3 or 4.
-pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
+/// the destination of the first channel, for all lanes. `TERMS` is 3 or 4. `READ` of them are read; the others are zero.
+pub(super) struct Dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
-impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
+impl<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool> Body
+    for Dot<TERMS, READ, ADDEND, ZERO_WINS>
+{
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         for chunk in lanes.chunks() {
             let mut src = [[[0; CHUNK]; 2]; TERMS];
-            for (term, channel) in operation.channels[..TERMS].iter().enumerate() {
+            for (term, channel) in operation.channels[..READ].iter().enumerate() {
                 let (places, flips) = match kind::<ADDEND>(term) {
                     Kind::Product => ([channel.src[0], channel.src[1]], [channel.flip[0], channel.flip[1]]),
                     Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
@@ -347,7 +349,10 @@ impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot
                 }
             }
             let scale = f64::from(operation.scale);
-            let (mut result, refused) = plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale);
+            let (mut result, refused) = match READ {
+                2 => sums_of_two::<ZERO_WINS>(&[src[0], src[1]], scale),
+                _ => plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale),
+            };
             if refused {
                 let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
                 if exceptions != 0 {
@@ -413,6 +418,27 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         result[lane] = flushed(((sum * scale) as f32).to_bits());
     }
     (result, (unlike != 0) | (cancelled != 0))
+}
+
+/// Sums of two products and a zero, and whether some may be wrong.
+///
+/// The products are exact, so that a sum in double precision is rounded once. The second rounding, to a single, is right
+/// unless the first gave a number in the middle of two singles, or it is to a denormal.
+#[inline(always)]
+fn sums_of_two<const ZERO_WINS: bool>(src: &[[Words; 2]; 2], scale: f64) -> (Words, bool) {
+    const LOST: u64 = (1 << 29) - 1;
+    const LEAST: f64 = 2.0 * f32::MIN_POSITIVE as f64;
+    let mut result = [0; CHUNK];
+    let mut doubtful = 0;
+    for lane in 0..CHUNK {
+        let [a, b] = terms::<2, false, ZERO_WINS>(src, lane);
+        let sum = (a + b + 0.0) * scale;
+        let middle = sum.to_bits() & LOST == 1 << 28;
+        let small = (sum.abs() < LEAST) & (sum != 0.0);
+        doubtful |= u64::from(middle | small | sum.is_nan());
+        result[lane] = (sum as f32).to_bits();
+    }
+    (result, doubtful != 0)
 }
 
 /// The sums in more than double precision. Gives the lanes for which they may be wrong.

@@ -165,6 +165,16 @@ impl Fast {
         &self.lowered.written
     }
 
+    /// Those of temporaries that it may read before it has written them.
+    pub(crate) fn cleared(&self) -> &[usize] {
+        &self.lowered.cleared
+    }
+
+    /// Whether it may read the row of a temporary.
+    pub(crate) fn reads(&self, row: usize) -> bool {
+        self.lowered.read[row]
+    }
+
     /// Outputs that the program may write, by number.
     fn outputs(&self) -> impl Iterator<Item = usize> {
         (0..OUTPUTS).filter(|output| self.lowered.written.contains(&output_row(*output)))

@@ -58,8 +58,11 @@ impl<'a> Worker<'a> {
     fn run<O: Observer>(&mut self, mut outputs: Part<'_>, observer: &mut O) -> Result<(), Failed> {
         for first_lane in outputs.span().step_by(self.width) {
             let lanes = self.width.min(outputs.span().end - first_lane);
+            // Lanes that were never launched may share a quad with some that were, and have zeros.
+            let cleared = if lanes == self.width { self.fast.cleared() } else { self.fast.written() };
             let all = (Mask::first(lanes), self.width);
-            self.launch.restart(&mut self.group, first_lane, all, self.fast.written());
+            let reads = |row| self.fast.reads(row);
+            self.launch.restart(&mut self.group, first_lane, all, cleared, reads);
             if O::ENABLED {
                 observer.group(first_lane / self.width);
             }

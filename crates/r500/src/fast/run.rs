@@ -1,6 +1,5 @@
 //! Blocks one after another, and what flow control does between them.
 
-use std::iter;
 use std::ops::{ControlFlow, Range};
 
 use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Silent, Trap, stop};
@@ -12,7 +11,7 @@ use super::lower::{Block, Last, Lowered, NONE};
 use super::operands::Set;
 use crate::cause::Cause;
 use crate::flow::{self, Decision, Flow, LoopStep};
-use crate::group::{Group, Parted, after_fc};
+use crate::group::{Group, Parted, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
 /// Why blocks stop.
@@ -41,17 +40,6 @@ struct Company {
 /// No slot.
 const NOWHERE: u16 = u16::MAX;
 
-/// The lanes of each of the groups of `width` lanes that have these.
-fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
-    let mut left = lanes;
-    iter::from_fn(move || {
-        let first = left.lowest()?.index() / width * width;
-        let group = lanes & Mask(Mask::first(width).0 << first);
-        left = left - group;
-        Some(group)
-    })
-}
-
 /// What a flow instruction did.
 enum Flowed {
     /// A step of a loop.
@@ -60,6 +48,40 @@ enum Flowed {
     On,
     /// It traps.
     Trap(Cause),
+}
+
+/// The lanes of each of some groups.
+struct Groups {
+    lanes: [Mask; WIDEST / 4],
+    count: usize,
+}
+
+impl Groups {
+    /// One group.
+    fn alone(lanes: Mask) -> Groups {
+        Groups { lanes: [lanes; _], count: 1 }
+    }
+
+    /// The groups of `width` lanes that have these.
+    fn together(lanes: Mask, width: usize) -> Groups {
+        let mut groups = Groups { lanes: [Mask::NONE; _], count: 0 };
+        for first in (0..WIDEST).step_by(width) {
+            let group = lanes & Mask(Mask::first(width).0 << first);
+            if group.any() {
+                groups.lanes[groups.count] = group;
+                groups.count += 1;
+            }
+        }
+        groups
+    }
+
+    fn iter(&self) -> impl Iterator<Item = Mask> {
+        self.lanes[..self.count].iter().copied()
+    }
+
+    fn count(&self) -> u64 {
+        self.count as u64
+    }
 }
 
 impl Fast {
@@ -210,7 +232,10 @@ impl Fast {
             issued,
             divergent_branches: &mut statistics.divergent_branches,
             all,
-            groups: company.map_or(1, |_| u64::from(all.count()).div_ceil(lowered.width as u64)),
+            groups: match company {
+                None => Groups::alone(all),
+                Some(_) => Groups::together(all, lowered.width),
+            },
             waiting: company.map_or(NOWHERE, |company| company.waiting),
             whole,
             active: Mask::NONE,
@@ -248,8 +273,8 @@ struct Cursor<'a> {
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
-    /// How many groups they are, and where others wait.
-    groups: u64,
+    groups: Groups,
+    /// Where others wait.
     waiting: u16,
     /// Operations may write all lanes of the chunks at hand.
     whole: bool,
@@ -409,7 +434,7 @@ impl<'a> Cursor<'a> {
                     announce_issues(observer, arithmetic.clone(), self.active);
                     announce_path(observer, Path::Part, arithmetic.len() as u64);
                     self.count(arithmetic.len() as u64);
-                    self.issued[arithmetic].iter_mut().for_each(|times| *times += self.groups);
+                    self.issued[arithmetic].iter_mut().for_each(|times| *times += self.groups.count());
                     return ControlFlow::Break(stop);
                 }
                 announce_issues(observer, block.slots(), self.active);
@@ -451,7 +476,7 @@ impl<'a> Cursor<'a> {
         };
         announce_path(observer, path, u64::from(block.size));
         self.count(u64::from(block.size));
-        self.runs[self.number as usize] += self.groups;
+        self.runs[self.number as usize] += self.groups.count();
     }
 
     #[inline(always)]
@@ -495,7 +520,7 @@ impl<'a> Cursor<'a> {
         announce_path(observer, Path::Part, 1);
         self.number = NONE;
         self.count(1);
-        self.issued[usize::from(pc)] += self.groups;
+        self.issued[usize::from(pc)] += self.groups.count();
         match step {
             None => self.flow.advance(),
             Some(step) => {
@@ -533,25 +558,22 @@ impl<'a> Cursor<'a> {
         if self.is_stale(step) {
             return Some(Stop::Reference);
         }
-        if self.groups == 1 {
+        if self.groups.count == 1 {
             return None;
         }
         let want = step.want(*self.lanes.alu_result, &*self.lanes.predicate);
-        let jumping = self.flow.jumping(step, want, groups(self.all, self.lowered.width));
+        let jumping = self.flow.jumping(step, want, self.groups.iter());
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
     /// In how many groups the active lanes do not agree.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
-        match self.groups {
-            1 => decision.diverged().into(),
-            _ => {
-                let in_group =
-                    |lanes: &Mask| (decision.wanted & *lanes).any() && (decision.unwilling & *lanes).any();
-                groups(self.all, self.lowered.width).filter(in_group).count() as u64
-            }
+        if !decision.diverged() {
+            return 0;
         }
+        let in_group = |lanes: &Mask| (decision.wanted & *lanes).any() && (decision.unwilling & *lanes).any();
+        self.groups.iter().filter(in_group).count() as u64
     }
 
     /// Executes the flow instruction at the program counter.

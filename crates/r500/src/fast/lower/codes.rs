@@ -143,6 +143,9 @@ fn sum(shape: &Shape) -> Handlers {
 fn sum_of<const ZERO_WINS: bool>(shape: &Shape) -> Handlers {
     match *shape {
         Shape { scaled: true, .. } => channels::<AnyMad<ZERO_WINS, true>>(shape),
+        Shape { normal: false, flips: false, clamp: false, .. } => {
+            unclamped::<Mad<ZERO_WINS, false, true, false>>(shape)
+        }
         Shape { clamp: true, .. } | Shape { normal: false, .. } => {
             channels::<AnyMad<ZERO_WINS, false>>(shape)
         }
@@ -177,14 +180,16 @@ fn channel<K: Kernel>(shape: &Shape) -> Handlers {
     }
 }
 
-/// The code of a dot product, which writes all lanes.
-pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
+/// The code of a dot product, which writes all lanes. `of_two`: the third product is zero.
+pub(super) fn dot(dot: Dot, of_two: bool, zero_wins: bool, level: Level) -> Handler {
     match (dot, zero_wins) {
-        (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
-        (Dot::Three, true) => handler::<DotBody<3, false, true>>(level),
-        (Dot::Four, false) => handler::<DotBody<4, false, false>>(level),
-        (Dot::Four, true) => handler::<DotBody<4, false, true>>(level),
-        (Dot::TwoAndAddend, false) => handler::<DotBody<3, true, false>>(level),
-        (Dot::TwoAndAddend, true) => handler::<DotBody<3, true, true>>(level),
+        (Dot::Three, false) if of_two => handler::<DotBody<3, 2, false, false>>(level),
+        (Dot::Three, true) if of_two => handler::<DotBody<3, 2, false, true>>(level),
+        (Dot::Three, false) => handler::<DotBody<3, 3, false, false>>(level),
+        (Dot::Three, true) => handler::<DotBody<3, 3, false, true>>(level),
+        (Dot::Four, false) => handler::<DotBody<4, 4, false, false>>(level),
+        (Dot::Four, true) => handler::<DotBody<4, 4, false, true>>(level),
+        (Dot::TwoAndAddend, false) => handler::<DotBody<3, 3, true, false>>(level),
+        (Dot::TwoAndAddend, true) => handler::<DotBody<3, 3, true, true>>(level),
     }
 }
