@@ -562,7 +562,7 @@ impl<'a> Cursor<'a> {
             return None;
         }
         let want = step.want(*self.lanes.alu_result, &*self.lanes.predicate);
-        let jumping = self.flow.jumping(step, want, self.groups.iter());
+        let jumping = self.flow.jumping(step, want, self.groups.iter()) & self.all;
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 

@@ -8,10 +8,14 @@ use reconverge_simt::Mask;
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Of groups that run together, the lanes of those that jump by their votes on the instruction at the program counter.
+    /// Of groups that run together, the lanes of those that jump by their votes on the instruction at the program counter;
+    /// lanes of no group as well if all jump.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);
+        if votes.are_for_all(&step.inst) {
+            return Mask(u64::MAX);
+        }
         let jumping = groups.filter(|lanes| votes.jump(&step.inst, *lanes));
         jumping.fold(Mask::NONE, |all, lanes| all | lanes)
     }

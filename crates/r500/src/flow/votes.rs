@@ -23,6 +23,12 @@ impl Votes {
         let jump = if fc.jump_any { (voters & want).any() } else { (voters - want).is_empty() };
         jump && (inhibiting & lanes).is_empty()
     }
+
+    /// Whether a group of any lanes jumps.
+    #[inline(always)]
+    pub(super) fn are_for_all(&self, fc: &FcInst) -> bool {
+        !fc.jump_any && (self.voters - self.want).is_empty() && self.inhibiting.is_empty()
+    }
 }
 
 impl Flow {
