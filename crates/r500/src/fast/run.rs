@@ -50,38 +50,10 @@ enum Flowed {
     Trap(Cause),
 }
 
-/// The lanes of each of some groups.
-struct Groups {
-    lanes: [Mask; WIDEST / 4],
-    count: usize,
-}
-
-impl Groups {
-    /// One group.
-    fn alone(lanes: Mask) -> Groups {
-        Groups { lanes: [lanes; _], count: 1 }
-    }
-
-    /// The groups of `width` lanes that have these.
-    fn together(lanes: Mask, width: usize) -> Groups {
-        let mut groups = Groups { lanes: [Mask::NONE; _], count: 0 };
-        for first in (0..WIDEST).step_by(width) {
-            let group = lanes & Mask(Mask::first(width).0 << first);
-            if group.any() {
-                groups.lanes[groups.count] = group;
-                groups.count += 1;
-            }
-        }
-        groups
-    }
-
-    fn iter(&self) -> impl Iterator<Item = Mask> {
-        self.lanes[..self.count].iter().copied()
-    }
-
-    fn count(&self) -> u64 {
-        self.count as u64
-    }
+/// The lanes of each of the groups of `width` lanes that have these.
+fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
+    let group = move |first: usize| lanes & Mask(Mask::first(width).0 << first);
+    (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
 impl Fast {
@@ -232,10 +204,7 @@ impl Fast {
             issued,
             divergent_branches: &mut statistics.divergent_branches,
             all,
-            groups: match company {
-                None => Groups::alone(all),
-                Some(_) => Groups::together(all, lowered.width),
-            },
+            groups: company.map_or(1, |_| u64::from(all.count()).div_ceil(lowered.width as u64)),
             waiting: company.map_or(NOWHERE, |company| company.waiting),
             whole,
             active: Mask::NONE,
@@ -273,8 +242,8 @@ struct Cursor<'a> {
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
-    groups: Groups,
-    /// Where others wait.
+    /// How many groups they are, and where others wait.
+    groups: u64,
     waiting: u16,
     /// Operations may write all lanes of the chunks at hand.
     whole: bool,
@@ -434,7 +403,7 @@ impl<'a> Cursor<'a> {
                     announce_issues(observer, arithmetic.clone(), self.active);
                     announce_path(observer, Path::Part, arithmetic.len() as u64);
                     self.count(arithmetic.len() as u64);
-                    self.issued[arithmetic].iter_mut().for_each(|times| *times += self.groups.count());
+                    self.issued[arithmetic].iter_mut().for_each(|times| *times += self.groups);
                     return ControlFlow::Break(stop);
                 }
                 announce_issues(observer, block.slots(), self.active);
@@ -476,7 +445,7 @@ impl<'a> Cursor<'a> {
         };
         announce_path(observer, path, u64::from(block.size));
         self.count(u64::from(block.size));
-        self.runs[self.number as usize] += self.groups.count();
+        self.runs[self.number as usize] += self.groups;
     }
 
     #[inline(always)]
@@ -520,7 +489,7 @@ impl<'a> Cursor<'a> {
         announce_path(observer, Path::Part, 1);
         self.number = NONE;
         self.count(1);
-        self.issued[usize::from(pc)] += self.groups.count();
+        self.issued[usize::from(pc)] += self.groups;
         match step {
             None => self.flow.advance(),
             Some(step) => {
@@ -558,11 +527,11 @@ impl<'a> Cursor<'a> {
         if self.is_stale(step) {
             return Some(Stop::Reference);
         }
-        if self.groups.count == 1 {
+        if self.groups == 1 {
             return None;
         }
         let want = step.want(*self.lanes.alu_result, &*self.lanes.predicate);
-        let jumping = self.flow.jumping(step, want, self.groups.iter()) & self.all;
+        let jumping = self.flow.jumping(step, want, groups(self.all, self.lowered.width)) & self.all;
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
@@ -573,7 +542,7 @@ impl<'a> Cursor<'a> {
             return 0;
         }
         let in_group = |lanes: &Mask| (decision.wanted & *lanes).any() && (decision.unwilling & *lanes).any();
-        self.groups.iter().filter(in_group).count() as u64
+        groups(self.all, self.lowered.width).filter(in_group).count() as u64
     }
 
     /// Executes the flow instruction at the program counter.

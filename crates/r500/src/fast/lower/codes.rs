@@ -3,7 +3,7 @@
 use reconverge_simt::Level;
 
 use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
-use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, Kernel, Mad};
+use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, DotOfTwo, Kernel, Mad};
 use super::super::lanes::{Body, Handler, handler};
 use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
@@ -180,16 +180,24 @@ fn channel<K: Kernel>(shape: &Shape) -> Handlers {
     }
 }
 
-/// The code of a dot product, which writes all lanes. `of_two`: the third product is zero.
-pub(super) fn dot(dot: Dot, of_two: bool, zero_wins: bool, level: Level) -> Handler {
+/// The code of a dot product, which writes all lanes.
+pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
     match (dot, zero_wins) {
-        (Dot::Three, false) if of_two => handler::<DotBody<3, 2, false, false>>(level),
-        (Dot::Three, true) if of_two => handler::<DotBody<3, 2, false, true>>(level),
-        (Dot::Three, false) => handler::<DotBody<3, 3, false, false>>(level),
-        (Dot::Three, true) => handler::<DotBody<3, 3, false, true>>(level),
-        (Dot::Four, false) => handler::<DotBody<4, 4, false, false>>(level),
-        (Dot::Four, true) => handler::<DotBody<4, 4, false, true>>(level),
-        (Dot::TwoAndAddend, false) => handler::<DotBody<3, 3, true, false>>(level),
-        (Dot::TwoAndAddend, true) => handler::<DotBody<3, 3, true, true>>(level),
+        (Dot::Three, false) => handler::<DotBody<3, false, false>>(level),
+        (Dot::Three, true) => handler::<DotBody<3, false, true>>(level),
+        (Dot::Four, false) => handler::<DotBody<4, false, false>>(level),
+        (Dot::Four, true) => handler::<DotBody<4, false, true>>(level),
+        (Dot::TwoAndAddend, false) => handler::<DotBody<3, true, false>>(level),
+        (Dot::TwoAndAddend, true) => handler::<DotBody<3, true, true>>(level),
+    }
+}
+
+/// The code of a dot product of three products, the third of which is zero. `normal`: no source is a denormal.
+pub(super) fn dot_of_two(zero_wins: bool, normal: bool, level: Level) -> Handler {
+    match (zero_wins, normal) {
+        (false, false) => handler::<DotOfTwo<false, true>>(level),
+        (false, true) => handler::<DotOfTwo<false, false>>(level),
+        (true, false) => handler::<DotOfTwo<true, true>>(level),
+        (true, true) => handler::<DotOfTwo<true, false>>(level),
     }
 }

@@ -236,7 +236,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
             let known = self.lowering.lowered.constant(*place);
             known.is_some_and(|bits| f32::from_bits(bits).is_normal())
         };
-        self.lowering.setup.zero_wins && !src[..2].iter().any(is_number)
+        // Of a square both factors are zero, or none.
+        self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
     /// Whether a row is one in which no denormal can be.
@@ -363,8 +364,14 @@ impl<'a, 'l> Instruction<'a, 'l> {
             let Channel { src, flip, .. } = channels[2];
             self.lowering.lowered.constant(src[number]) == Some(0) && flip[number] == 0
         };
-        let of_two = dot == Dot::Three && is_zero(0) && is_zero(1);
-        let handler = codes::dot(dot, of_two, self.lowering.setup.zero_wins, self.lowering.level);
+        let Lowering { setup, level, .. } = *self.lowering;
+        let handler = if dot == Dot::Three && is_zero(0) && is_zero(1) {
+            let zero_wins = channels[..2].iter().any(|channel| self.zero_wins(channel.src));
+            let normal = |channel: &Channel| channel.src[..2].iter().all(|src| self.is_normal(*src));
+            codes::dot_of_two(zero_wins, channels[..2].iter().all(normal), level)
+        } else {
+            codes::dot(dot, setup.zero_wins, level)
+        };
         let dst = self.lowering.scratch()?;
         channels[0].dst = dst;
         let operation = Operation {
