@@ -161,8 +161,8 @@ impl Outputs {
         self
     }
 
-    /// Adds what the first `lanes` lanes of a group that has ended left; the first of them is lane `place`, behind those of
-    /// earlier groups.
+    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group is lane `place` here, after the
+    /// lanes of earlier groups.
     pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
         let all = Mask::first(lanes);
         insert(&mut self.killed, place, group.killed & all);
@@ -299,7 +299,7 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Lanes 62 to 73 of a launch, which leave their own numbers in the blue of target B, all but lane 70.
+    /// Returns lanes 62 to 73 of a launch, which leave their own numbers in the blue of target B, all but lane 70.
     fn group_of_twelve() -> Group {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
@@ -317,7 +317,7 @@ mod tests {
         group
     }
 
-    /// They are those of a launch of 100.
+    /// Returns what the group leaves in a launch of 100 lanes.
     fn part_of_a_run() -> Outputs {
         let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());

@@ -594,7 +594,7 @@ impl Routes {
         }
     }
 
-    /// The columns of the temporaries that the rasteriser writes: of those channels that are `needed`.
+    /// The columns of the temporaries that the rasteriser writes. Channels that are not `needed` are zero.
     fn temporaries(&self, fragments: &Fragments, needed: impl Fn(u8, usize) -> bool) -> Vec<Columns> {
         let one = 1f32.to_bits();
         let everywhere = |word: u32| match word {

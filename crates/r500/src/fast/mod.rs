@@ -5,7 +5,7 @@
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `run` | blocks one after another, and flow control between them |
+//! | `run` | blocks one after another, flow control between them, and groups that run together |
 //! | `compiled` | runs blocks as host code |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
@@ -165,7 +165,7 @@ impl Fast {
         &self.lowered.written
     }
 
-    /// Those of temporaries that it may read before it has written them.
+    /// Rows of temporaries that the program may read before it has written them.
     pub(crate) fn cleared(&self) -> &[usize] {
         &self.lowered.cleared
     }

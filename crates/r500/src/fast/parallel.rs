@@ -2,7 +2,7 @@
 //! that of the first group counts, so that nothing depends on how many threads there are.
 //!
 //! Without an observer, as many groups as have room in a row run together, so that an operation is called once for all of
-//! them: see [`Fast::run_together`]. Where one traps, the launch runs again, group after group.
+//! them: see [`Fast::run_together`]. If one traps, the launch runs again, group after group.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ struct Worker<'a> {
     totals: Totals,
 }
 
-/// Why a worker gives up.
+/// The reason for which a worker gives up.
 enum Failed {
     /// A group traps.
     Run(RunError),
@@ -121,7 +121,7 @@ pub(crate) fn run(
     .map_err(Failed::error)
 }
 
-/// Runs a launch, so many lanes at once.
+/// Runs a launch, `width` lanes at once.
 fn run_at(
     fast: &Fast,
     setup: &Arc<Setup>,

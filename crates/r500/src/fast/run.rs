@@ -22,18 +22,18 @@ enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
-    /// Of groups that run together, those of these lanes jump with the next instruction, and the others do not.
+    /// The groups of these lanes jump with the next instruction; the others that run with them do not.
     Apart(Mask),
-    /// Where other groups wait.
+    /// The groups have reached others that wait.
     Met,
 }
 
-/// How groups run together.
+/// The groups that run together.
 #[derive(Clone, Copy)]
 struct Company {
     /// The lanes of all, those included that wait.
     all: Mask,
-    /// Where some wait, as a slot; [`NOWHERE`] if none do.
+    /// The slot at which some wait; [`NOWHERE`] if none do.
     waiting: u16,
 }
 
@@ -86,10 +86,10 @@ impl Fast {
         Ok(())
     }
 
-    /// Runs groups together, as lanes of one that was [prepared](Fast::prepare) and whose lanes are theirs, to their end or
-    /// until runs are to [stop]. `runs` counts by block and group; of the counts of the group, only those of lanes and of
-    /// divergence are sums. Calls `ended` for groups that have ended. Returns `None` where they have to run alone instead:
-    /// some group traps or needs the reference interpreter.
+    /// Runs groups together to their end, or until runs are to [stop]. They are the lanes of `group`, which was
+    /// [prepared](Fast::prepare). `runs` counts by block, once for each group. The group's counts of lanes and of divergence are
+    /// those of all; its count of instructions is not. Calls `ended` for groups that have ended. Returns `None` if they have to
+    /// run alone instead: some group traps or needs the reference interpreter.
     pub(crate) fn run_together(
         &self,
         group: &mut Group,
@@ -242,8 +242,9 @@ struct Cursor<'a> {
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
-    /// How many groups they are, and where others wait.
+    /// The number of groups that run.
     groups: u64,
+    /// The slot at which others wait.
     waiting: u16,
     /// Operations may write all lanes of the chunks at hand.
     whole: bool,
@@ -521,7 +522,7 @@ impl<'a> Cursor<'a> {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
     }
 
-    /// Why a flow instruction is not executed here, if it is not.
+    /// Returns the reason to stop before a flow instruction, if there is one.
     #[inline(always)]
     fn leaves(&self, step: &flow::Step) -> Option<Stop> {
         if self.is_stale(step) {
@@ -535,7 +536,7 @@ impl<'a> Cursor<'a> {
         (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
     }
 
-    /// In how many groups the active lanes do not agree.
+    /// Returns the number of groups whose active lanes do not agree.
     #[inline(always)]
     fn diverged(&self, decision: &Decision) -> u64 {
         if !decision.diverged() {

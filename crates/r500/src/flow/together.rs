@@ -1,15 +1,15 @@
 //! Groups that run together in one flow state: at one program counter, with the same stacks, each with its own lanes.
 //!
-//! What a group does depends on its own lanes alone. While the groups' votes agree, one flow state serves them all; where
-//! they do not, those that jump part from the others, and join them again where both are at the same place.
+//! A group depends on its own lanes alone. While the groups' votes agree, one flow state serves them all. Groups that jump part
+//! from those that stay, and join them again when both are at the same place.
 
 use reconverge_simt::Mask;
 
 use super::{Call, Flow, Frame, Step};
 
 impl Flow {
-    /// Of groups that run together, the lanes of those that jump by their votes on the instruction at the program counter;
-    /// lanes of no group as well if all jump.
+    /// Returns the lanes of the groups that jump by their votes on the instruction at the program counter. If all jump, lanes of
+    /// no group are among them.
     #[inline(always)]
     pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
         let votes = self.votes(&step.inst, want);

@@ -92,7 +92,7 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
-    /// Those of temporaries that it may read before all lanes have written them.
+    /// Rows of temporaries that it may read before all lanes have written them.
     pub(super) cleared: Vec<usize>,
     /// By row of a temporary, whether the program may read it.
     pub(super) read: Vec<bool>,
@@ -198,7 +198,7 @@ fn written_first(setup: &Setup) -> Vec<usize> {
     let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
     for slot in setup.start..SLOTS as u16 {
         let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
-        // Behind it lanes may be off.
+        // Lanes may be off after it.
         if matches!(inst.body, InstBody::Fc(_)) {
             break;
         }

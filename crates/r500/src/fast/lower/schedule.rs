@@ -236,7 +236,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             let known = self.lowering.lowered.constant(*place);
             known.is_some_and(|bits| f32::from_bits(bits).is_normal())
         };
-        // Of a square both factors are zero, or none.
+        // Both factors of a square are zero, or none is.
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
