@@ -17,7 +17,7 @@ const QUADS: usize = 128;
 const PIXELS: usize = 4 * QUADS;
 
 /// A number of each pixel.
-type Numbers = [f64; PIXELS];
+type PerPixel = [f64; PIXELS];
 
 /// Quotients of whole numbers by one whole number, without a division.
 ///
@@ -242,12 +242,12 @@ fn on_point(shape: &Shape<'_>, size: [f64; 2], input: &Input, chan: usize) -> Sl
 #[derive(Debug)]
 pub(crate) struct Weights {
     /// Weights of the second and third vertex in the window.
-    linear: [Numbers; 2],
+    linear: [PerPixel; 2],
     /// The same in space.
-    space: [Numbers; 2],
+    space: [PerPixel; 2],
     /// Weight of the first vertex in the window, and the sum of the weights times 1/w.
-    first: Numbers,
-    sums: Numbers,
+    first: PerPixel,
+    sums: PerPixel,
 }
 
 impl Default for Weights {
@@ -284,7 +284,7 @@ fn add_quads(column: &mut LaneColumn, quads: &[Quad], words: impl Fn(&Quad) -> [
 
 /// Adds a weighted sum of each of some pixels to a column.
 #[inline(always)]
-fn add_sums(column: &mut LaneColumn, weights: &[Numbers; 2], lanes: usize, values: [f64; 3]) {
+fn add_sums(column: &mut LaneColumn, weights: &[PerPixel; 2], lanes: usize, values: [f64; 3]) {
     let [first, second, third] = values;
     let sum = |(a, b): (&f64, &f64)| ((first + (second * a + third * b)) as f32).to_bits();
     add(column, weights[0][..lanes].iter().zip(&weights[1][..lanes]).map(sum));

@@ -106,7 +106,7 @@ fn is_fixed(exports: &Exports) -> bool {
 }
 
 /// A wavefront of a straight-line program as code for a level.
-struct Run<'a, 'b> {
+struct StraightWave<'a, 'b> {
     runner: &'a mut Runner<'b>,
     straight: &'a Straight,
     wave: &'a mut Wave,
@@ -117,12 +117,12 @@ struct Run<'a, 'b> {
     own: Range<usize>,
 }
 
-impl Task for Run<'_, '_> {
+impl Task for StraightWave<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) {
-        let Run { runner, straight, wave, active, outcome, lanes, own } = self;
+        let StraightWave { runner, straight, wave, active, outcome, lanes, own } = self;
         let lowered = runner.lowered();
         for number in &straight.nodes {
             match &lowered.nodes[*number].work {
@@ -181,7 +181,15 @@ impl Runner<'_> {
         let own = outcome.killed.len()..outcome.killed.len() + width;
         outcome.killed.resize(own.end, false);
         self.with_rows(wave, |runner, wave| {
-            runner.level().run(Run { runner, straight, wave, active, outcome: &mut *outcome, lanes, own });
+            runner.level().run(StraightWave {
+                runner,
+                straight,
+                wave,
+                active,
+                outcome: &mut *outcome,
+                lanes,
+                own,
+            });
         });
         let (instructions, lanes) = (straight.instructions, width as u64);
         let lane_instructions = instructions * lanes;
