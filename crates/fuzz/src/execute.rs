@@ -351,7 +351,8 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
             fragment.covered = (0..lanes).map(|_| !random.once_in(3)).collect();
             fragment.helpers = random.once_in(2);
             let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
-            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| random.next()).collect()));
+            let values: Vec<u32> = (0..lanes).map(|_| random.next()).collect();
+            fragment.varyings.insert(1, Varying::Lanes(values.into()));
             fragment.varyings.insert(2, plane);
             Launch::Fragment(fragment)
         }

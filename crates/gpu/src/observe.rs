@@ -210,7 +210,7 @@ impl Machine {
                 if let Lanes::Pixels(pixels) = lanes {
                     launch.covered = pixels.iter().map(|pixel| pixel[2] == 1).collect();
                 }
-                let input = |(word, rows): (u16, Rows)| (word, Varying::Lanes(rows.words));
+                let input = |(word, rows): (u16, Rows)| (word, Varying::Lanes(rows.words.into()));
                 launch.varyings = inputs.into_iter().map(input).collect();
             }
             Machine::TeslaVertex(launch) => {

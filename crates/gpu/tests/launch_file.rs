@@ -325,7 +325,7 @@ fn a_launch_of_tesla_that_is_written_is_read_as_the_same() {
     (launch.helpers, launch.kept) = (true, Some(5));
     launch.covered = (0..20).map(|lane| lane % 3 != 0).collect();
     launch.varyings = [(0, words(20)), (255, words(20))]
-        .map(|(word, values)| (word, Varying::Lanes(values)))
+        .map(|(word, values)| (word, Varying::Lanes(values.into())))
         .into_iter()
         .collect::<BTreeMap<_, _>>();
     let program = ChipProgram {

@@ -380,9 +380,12 @@ impl Flow {
     pub fn execute(&mut self, step: &Step, want: Mask) -> Result<Decision, Undefined> {
         let Step { inst: fc, constant, .. } = step;
         self.check_mode(fc)?;
+        let votes = self.votes(fc, want);
 
         // 1. The else operation comes before anything else. (REG, B_ELSE)
-        let off_by_else = if fc.b_else { self.swap_else() } else { Mask::NONE };
+        if fc.b_else {
+            self.swap_else();
+        }
 
         // 2. Lanes that continued rejoin at the end of their loop. (CTM guide p. 36)
         if let Role::End { .. } = fc.op.role()
@@ -391,20 +394,11 @@ impl Flow {
             self.active |= std::mem::take(&mut frame.continued);
         }
 
-        // 3. Votes. Lanes switched off by this instruction's own B_ELSE vote "jump". (CTM guide p. 37)
-        let want = want | off_by_else;
-        let mut voters = self.active | off_by_else;
-        if fc.ignore_uncovered {
-            voters &= self.covered;
-        }
+        // 3. and 4. Votes.
+        let want = votes.want;
         let decision =
             |jumped| Decision { jumped, wanted: self.active & want, unwilling: self.active - want };
-        let mut jump = if fc.jump_any { (voters & want).any() } else { (voters - want).is_empty() };
-
-        // 4. Lanes that still have to pass through the rest of the loop keep a break or continue from jumping.
-        if self.inhibited(fc, off_by_else) {
-            jump = false;
-        }
+        let mut jump = votes.jump(fc, Mask(u64::MAX));
 
         // 5. Counts overrule the votes. (CTM guide p. 37)
         match fc.op.role() {
@@ -503,34 +497,13 @@ impl Flow {
         }
     }
 
-    /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places. Gives the lanes that went off.
-    fn swap_else(&mut self) -> Mask {
+    /// B_ELSE: active lanes and branch-inactive lanes of counter 0 change places.
+    fn swap_else(&mut self) {
         let waking = self.branch & self.counters.zero();
         let sleeping = self.active;
         self.counters.clear(sleeping);
         self.active = waking;
         self.branch = (self.branch - waking) | sleeping;
-        sleeping
-    }
-
-    /// CTM guide p. 37: a lane that a branch switched off stops a BREAK or CONTINUE from jumping; a lane that
-    /// waits for the innermost loop's next round stops a BREAK. Lanes that broke, or are off for other reasons,
-    /// do not. Inhibition wins over JUMP_ANY. (r500.md Q23)
-    fn inhibited(&self, fc: &FcInst, off_by_else: Mask) -> bool {
-        let is_break = match fc.op.role() {
-            Role::Break { .. } => true,
-            Role::Continue => false,
-            Role::Jump | Role::Begin { .. } | Role::End { .. } => return false,
-        };
-        let heard = if fc.ignore_uncovered { self.covered } else { Mask(u64::MAX) };
-        let in_scope = match (self.scope, self.loops.last()) {
-            (InhibitScope::Frame, Some(frame)) => frame.mask,
-            (InhibitScope::Frame, None) => Mask::NONE,
-            (InhibitScope::All, _) => Mask(u64::MAX),
-        };
-        let branched = (self.branch - off_by_else) & in_scope & heard;
-        let continued = self.loops.last().map_or(Mask::NONE, |frame| frame.continued) & heard;
-        branched.any() || (is_break && continued.any())
     }
 
     /// CTM guide p. 37, the table of operations.
@@ -754,6 +727,8 @@ mod shortcut;
 pub(crate) use shortcut::{InLoop, LoopStep};
 mod step;
 pub use step::{Step, target};
+mod together;
+mod votes;
 
 #[cfg(test)]
 mod tests;

@@ -82,6 +82,56 @@ pub(crate) fn after_fc(alu_result: &mut Mask, alu_result_valid: &mut Mask) {
     (*alu_result, *alu_result_valid) = (Mask::NONE, Mask::NONE);
 }
 
+/// Groups that wait while others, which ran together with them, go on in the [`Group`].
+pub(crate) struct Parted {
+    pub(crate) flow: Flow,
+    lanes: Mask,
+    alu_result: Mask,
+    alu_result_valid: Mask,
+    /// Issued to each of them, or to some if they did not part at once.
+    instructions: u64,
+}
+
+impl Parted {
+    /// Takes the groups of these lanes away.
+    pub(crate) fn take(group: &mut Group, lanes: Mask) -> Parted {
+        let take = |mask: &mut Mask| {
+            let taken = *mask & lanes;
+            *mask = *mask - lanes;
+            taken
+        };
+        Parted {
+            flow: group.flow.part(lanes),
+            lanes: take(&mut group.lanes),
+            alu_result: take(&mut group.alu_result),
+            alu_result_valid: take(&mut group.alu_result_valid),
+            instructions: group.statistics.instructions,
+        }
+    }
+
+    /// Adds the groups that run, if they are where these are.
+    pub(crate) fn join(&mut self, group: &Group) -> bool {
+        if !self.flow.is_where(&group.flow) {
+            return false;
+        }
+        self.flow.join(group.flow.clone());
+        self.lanes |= group.lanes;
+        self.alu_result |= group.alu_result;
+        self.alu_result_valid |= group.alu_result_valid;
+        // The watchdog stops none of them too late.
+        self.instructions = self.instructions.max(group.statistics.instructions);
+        true
+    }
+
+    /// Goes on with these groups.
+    pub(crate) fn resume(self, group: &mut Group) {
+        let Parted { flow, lanes, alu_result, alu_result_valid, instructions } = self;
+        (group.flow, group.lanes) = (flow, lanes);
+        (group.alu_result, group.alu_result_valid) = (alu_result, alu_result_valid);
+        group.statistics.instructions = instructions;
+    }
+}
+
 impl Group {
     /// A group at `flow` whose registers are all zero.
     pub(crate) fn at(setup: &Arc<Setup>, flow: Flow, lanes: Mask, mode: Mode, watchdog: u64) -> Group {

@@ -207,7 +207,7 @@ impl Launch {
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
         self.bind(&mut group);
-        self.load(&mut group, first_lane);
+        self.load(&mut group, first_lane, |_| true);
         group
     }
 
@@ -227,27 +227,37 @@ impl Launch {
         }
     }
 
-    /// Makes a group of this launch another one at its start. `written` are all rows that the program may write, those of
-    /// inputs aside; its counts by slot stay.
-    pub(crate) fn restart(&self, group: &mut Group, first_lane: usize, lanes: Mask, written: &[usize]) {
+    /// Makes a group of this launch another one at its start, one of `width` lanes at most; its counts by slot stay. `cleared`
+    /// are the rows that become zero, of which inputs need not be any. Columns go only to rows that the program `reads`.
+    pub(crate) fn restart(
+        &self,
+        group: &mut Group,
+        first_lane: usize,
+        (lanes, width): (Mask, usize),
+        cleared: &[usize],
+        reads: impl Fn(usize) -> bool,
+    ) {
         group.restart(lanes);
-        let width = self.width();
-        written.iter().for_each(|row| group.rows[*row][..width].fill(0));
+        cleared.iter().for_each(|row| group.rows[*row][..width].fill(0));
         if lanes != Mask::first(width) {
             // The inputs of a smaller group do not cover what those of the one before it left.
             for input in &self.inputs {
                 (0..4).for_each(|channel| group.rows[usize::from(input.temp) * 4 + channel].fill(0));
             }
         }
-        self.load(group, first_lane);
+        self.load(group, first_lane, reads);
     }
 
     /// What the rasteriser has written.
-    fn load(&self, group: &mut Group, first_lane: usize) {
+    fn load(&self, group: &mut Group, first_lane: usize, reads: impl Fn(usize) -> bool) {
         let count = group.lanes.count() as usize;
         for columns in &self.columns {
             for (channel, column) in columns.components.iter().enumerate() {
-                let row = &mut group.rows[usize::from(columns.temp) * 4 + channel];
+                let number = usize::from(columns.temp) * 4 + channel;
+                if !reads(number) {
+                    continue;
+                }
+                let row = &mut group.rows[number];
                 let words = column.get(first_lane..).unwrap_or_default();
                 if group.lanes == Mask::first(count) {
                     let words = &words[..words.len().min(count)];

@@ -3,8 +3,6 @@
 //! Programs seldom write more than a few of the seventeen channels that render targets and depth have, so they are kept
 //! by channel: a column of one word a lane for each channel that any lane wrote, and none for the others.
 
-use std::ops::Range;
-
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{Lane, Mask, Statistics};
 use thiserror::Error;
@@ -62,7 +60,7 @@ const WORD: usize = u64::BITS as usize;
 /// What the lanes left in a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
-    /// A word a lane; zero where nothing was written.
+    /// A word a lane; zero where nothing was written. The last are missing until the outputs are [settled](Outputs::settled).
     words: Vec<u32>,
     written: LaneBits,
 }
@@ -148,87 +146,56 @@ impl Outputs {
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
         let bits = || vec![0; lanes.div_ceil(WORD)];
         let mut columns = [const { None }; OUTPUTS];
-        outputs.for_each(|output| columns[output] = Some(Column { words: vec![0; lanes], written: bits() }));
+        outputs.for_each(|output| {
+            columns[output] = Some(Column { words: Vec::with_capacity(lanes), written: bits() });
+        });
         Outputs { lanes, killed: bits(), columns }
     }
 
-    /// Drops the columns that no lane wrote, so that equal runs give equal outputs.
+    /// Drops the columns that no lane wrote, so that equal runs give equal outputs, and fills the others.
     pub(crate) fn settled(mut self) -> Outputs {
         for column in &mut self.columns {
             *column = column.take().filter(|column| column.written.iter().any(|word| *word != 0));
+            column.iter_mut().for_each(|column| column.words.resize(self.lanes, 0));
         }
         self
     }
 
-    /// All lanes, to be written.
-    pub(crate) fn all(&mut self) -> Part<'_> {
-        let columns = self.columns.iter_mut().enumerate().filter_map(|(output, column)| {
-            let Column { words, written } = column.as_mut()?;
-            Some(PartColumn { output, words, written })
-        });
-        Part { first_lane: 0, lanes: self.lanes, killed: &mut self.killed, columns: columns.collect() }
-    }
-}
-
-/// Lanes that follow each other in [`Outputs`], to be written.
-pub(crate) struct Part<'a> {
-    /// The first, a multiple of [`WORD`].
-    first_lane: usize,
-    lanes: usize,
-    killed: &'a mut [u64],
-    columns: Vec<PartColumn<'a>>,
-}
-
-struct PartColumn<'a> {
-    output: usize,
-    words: &'a mut [u32],
-    written: &'a mut [u64],
-}
-
-impl<'a> Part<'a> {
-    /// The lanes.
-    pub(crate) fn span(&self) -> Range<usize> {
-        self.first_lane..self.first_lane + self.lanes
-    }
-
-    /// Takes the first `lanes` lanes away, a multiple of [`WORD`], or all that there are; `None` when there are none.
-    pub(crate) fn split_off(&mut self, lanes: usize) -> Option<Part<'a>> {
-        debug_assert!(lanes.is_multiple_of(WORD), "parts share no word");
-        let (first_lane, lanes) = (self.first_lane, lanes.min(self.lanes));
-        if lanes == 0 {
-            return None;
-        }
-        (self.first_lane, self.lanes) = (first_lane + lanes, self.lanes - lanes);
-        let bits = lanes.div_ceil(WORD);
-        let columns = self.columns.iter_mut().map(|column| PartColumn {
-            output: column.output,
-            words: take(&mut column.words, lanes),
-            written: take(&mut column.written, bits),
-        });
-        let columns = columns.collect();
-        Some(Part { first_lane, lanes, killed: take(&mut self.killed, bits), columns })
-    }
-
-    /// Writes what the first `lanes` lanes of a group that has ended left; the first of them is `first_lane` of
-    /// the launch.
-    pub(crate) fn put(&mut self, group: &Group, first_lane: usize, lanes: usize) {
-        let (place, all) = (first_lane - self.first_lane, Mask::first(lanes));
-        insert(self.killed, place, group.killed & all);
-        for PartColumn { output, words, written } in &mut self.columns {
-            let wrote = group.written.output(*output) & all;
+    /// Adds the outputs of the first `lanes` lanes of a group that has ended. Lane 0 of the group is lane `place` here, after the
+    /// lanes of earlier groups.
+    pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
+        let all = Mask::first(lanes);
+        insert(&mut self.killed, place, group.killed & all);
+        for (output, column) in self.columns.iter_mut().enumerate() {
+            let Some(Column { words, written }) = column else { continue };
+            let wrote = group.written.output(output) & all;
             if wrote.any() {
-                words[place..place + lanes].copy_from_slice(&group.rows[output_row(*output)][..lanes]);
+                debug_assert!(words.len() <= place, "groups come in order");
+                words.resize(place, 0);
+                words.extend_from_slice(&group.rows[output_row(output)][..lanes]);
+                (all - wrote).lanes().for_each(|lane| words[place + lane.index()] = 0);
                 insert(written, place, wrote);
             }
         }
     }
-}
 
-/// Takes the first elements of a slice away.
-fn take<'a, T>(slice: &mut &'a mut [T], count: usize) -> &'a mut [T] {
-    let (taken, left) = std::mem::take(slice).split_at_mut(count);
-    *slice = left;
-    taken
+    /// The outputs of lanes that follow each other, in parts of a multiple of [`WORD`] lanes each, the last aside.
+    pub(crate) fn joined(parts: Vec<Outputs>) -> Outputs {
+        let mut parts = parts.into_iter();
+        let mut all = parts.next().unwrap_or_default();
+        for part in parts {
+            debug_assert!(all.lanes.is_multiple_of(WORD), "parts share no word");
+            all.killed.extend(part.killed);
+            for (column, more) in all.columns.iter_mut().zip(part.columns) {
+                let (Some(column), Some(more)) = (column, more) else { continue };
+                column.words.resize(all.lanes, 0);
+                column.words.extend(more.words);
+                column.written.extend(more.written);
+            }
+            all.lanes += part.lanes;
+        }
+        all
+    }
 }
 
 fn has(bits: &LaneBits, lane: usize) -> bool {
@@ -300,6 +267,11 @@ impl Totals {
     /// [`Totals::add_group`] without the report.
     pub(crate) fn add_counts(&mut self, group: &Group, first_lane: usize) {
         self.statistics.add(&group.statistics());
+        self.add_finding(group, first_lane);
+    }
+
+    /// Adds what strict mode objects to in a group that has ended.
+    pub(crate) fn add_finding(&mut self, group: &Group, first_lane: usize) {
         let finding = group.flow().left_open().map(|left_open| Finding { first_lane, left_open });
         self.finding = first(self.finding, finding);
     }
@@ -327,8 +299,8 @@ fn first(one: Option<Finding>, other: Option<Finding>) -> Option<Finding> {
 mod tests {
     use super::*;
 
-    /// Lanes 62 to 73 of a launch of 100, which leave their own numbers in the blue of target B, all but lane 70.
-    fn part_of_a_run() -> Outputs {
+    /// Returns lanes 62 to 73 of a launch, which leave their own numbers in the blue of target B, all but lane 70.
+    fn group_of_twelve() -> Group {
         let setup =
             crate::text::assemble("OUT nop\n").map(|assembled| crate::setup::Setup::new(&assembled.program));
         let setup = std::sync::Arc::new(setup.expect("it assembles").expect("a program"));
@@ -342,8 +314,14 @@ mod tests {
             std::array::from_fn(|lane| if lane == 8 { 0 } else { 62 + lane as u32 });
         group.written.color[1][2] = Mask::first(12) - Mask(1 << 8);
         group.killed = Mask(1 << 5);
+        group
+    }
+
+    /// Returns what the group leaves in a launch of 100 lanes.
+    fn part_of_a_run() -> Outputs {
+        let group = group_of_twelve();
         let mut outputs = Outputs::new(100, [color(1, 2), color(0, 0), DEPTH].into_iter());
-        outputs.all().put(&group, 62, 12);
+        outputs.put(&group, 62, 12);
         outputs.settled()
     }
 
@@ -369,11 +347,22 @@ mod tests {
 
     #[test]
     fn parts_are_the_whole() {
-        let mut outputs = Outputs::new(150, [DEPTH].into_iter());
-        let mut rest = outputs.all();
-        let parts: Vec<_> = std::iter::from_fn(|| rest.split_off(64)).collect();
-        let spans: Vec<_> =
-            parts.iter().map(|part| (part.first_lane, part.lanes, part.killed.len())).collect();
-        assert_eq!(spans, [(0, 64, 1), (64, 64, 1), (128, 22, 1)]);
+        let mut group = group_of_twelve();
+        let wanted = || [color(1, 2), color(0, 0), DEPTH].into_iter();
+        let (mut whole, mut parts) = (Outputs::new(150, wanted()), Vec::new());
+        for first_lane in [0, 64, 128] {
+            let mut part = Outputs::new(64.min(150 - first_lane), wanted());
+            for place in [12, 40] {
+                // The last part ends in the group.
+                let lanes = 12.min(part.lanes.saturating_sub(place));
+                group.killed = Mask(1 << (first_lane / 64));
+                part.put(&group, place, lanes);
+                whole.put(&group, first_lane + place, lanes);
+            }
+            parts.push(part);
+        }
+        let lanes: Vec<_> = parts.iter().map(|part| (part.lanes, part.killed.len())).collect();
+        assert_eq!(lanes, [(64, 1), (64, 1), (22, 1)]);
+        assert_eq!(Outputs::joined(parts).settled(), whole.settled());
     }
 }

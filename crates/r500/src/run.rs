@@ -153,14 +153,14 @@ impl Loaded {
     /// Runs a launch group after group on the reference interpreter.
     fn on_reference<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
         let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
-        let (mut totals, mut all) = (Totals::default(), outputs.all());
+        let mut totals = Totals::default();
         for first_lane in (0..launch.lanes).step_by(launch.width()) {
             let lanes = Run::lanes_of(launch, first_lane);
             let mut group = launch.group(&self.setup, &self.options, first_lane, lanes);
             observer.group(first_lane / launch.width());
             group.run(observer).map_err(|trap| trapped(first_lane, trap))?;
             totals.add_group(&group, first_lane);
-            all.put(&group, first_lane, lanes.count() as usize);
+            outputs.put(&group, first_lane, lanes.count() as usize);
         }
         Ok(totals.with(outputs))
     }
@@ -334,7 +334,7 @@ impl Run {
         let lanes = Run::lanes_of(&self.launch, self.first_lane);
         self.totals.add_group(&self.group, self.first_lane);
         let outputs = Arc::make_mut(&mut self.outputs);
-        outputs.all().put(&self.group, self.first_lane, lanes.count() as usize);
+        outputs.put(&self.group, self.first_lane, lanes.count() as usize);
         let next = self.first_lane + self.launch.width();
         if next >= self.launch.lanes {
             self.done = true;
@@ -344,7 +344,8 @@ impl Run {
         let lanes = Run::lanes_of(&self.launch, next);
         match &self.fast {
             Some(fast) if !self.touched => {
-                self.launch.restart(&mut self.group, next, lanes, fast.written());
+                let width = self.launch.width();
+                self.launch.restart(&mut self.group, next, (lanes, width), fast.written(), |_| true);
                 self.group.issued.fill(0);
             }
             fast => {

@@ -15,7 +15,7 @@ use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
 
 use crate::fidelity::{self, computes};
 use crate::flow;
-use crate::inst::{Alu, Body, Fc, Inst, Source, Tex, TexRegister};
+use crate::inst::{Alu, Body, Fc, Inst, Source, TEMPORARIES, Tex, TexRegister};
 use crate::operations::{Unit, Value, each_read, sources_of};
 use crate::setup::Setup;
 use crate::words::*;
@@ -62,6 +62,25 @@ pub fn of_instruction(inst: &Inst) -> Vec<Uses> {
         }
         Body::Tex(tex) => texture(&inst.common, tex),
         Body::Fc(fc) => vec![flow_control(&inst.common, fc)],
+    }
+}
+
+/// Whether a program may read each channel of a temporary, by number.
+pub fn temps_read(setup: &Setup) -> Vec<bool> {
+    let mut read = vec![false; TEMPORARIES * 4];
+    let instructions = setup.slots().filter_map(|(_, slot)| slot.inst.as_ref().ok());
+    instructions.for_each(|inst| mark_temps_read(inst, &mut read));
+    read
+}
+
+/// Marks the channels of temporaries, by number, that an instruction may read.
+pub(crate) fn mark_temps_read(inst: &Inst, read: &mut [bool]) {
+    let all = of_instruction(inst);
+    for Read { slot, .. } in all.iter().flat_map(|uses| &uses.reads).filter(|read| read.slot.file == TEMP) {
+        match slot.number {
+            Some(number) => read[number as usize] = true,
+            None => read.fill(true),
+        }
     }
 }
 

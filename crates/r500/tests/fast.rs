@@ -9,14 +9,14 @@ use reconverge_isa::Program;
 use reconverge_r500::ctm::{self, Dispatch, Domain, Format, Surface, Tiling};
 use reconverge_r500::fast::Fast;
 use reconverge_r500::inst::Body;
-use reconverge_r500::launch::{Environment, Hardware, Input, Launch, RunError};
+use reconverge_r500::launch::{Columns, Environment, Hardware, Input, Launch, RunError};
 use reconverge_r500::outputs::{LaneOutput, Outcome};
 use reconverge_r500::run::{Loaded, run, run_watched};
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::assemble;
 use reconverge_r500::words::InstType;
 use reconverge_simt::fidelity::Report;
-use reconverge_simt::{Engine, GroupId, Level, Mode, Options, Statistics, Watch};
+use reconverge_simt::{Engine, FlowTrace, GroupId, Level, Mode, Options, Statistics, Watch};
 use reconverge_testkit::r500::{launch, program, quad, record, relative, setup};
 use reconverge_testkit::{Campaign, Random, everywhere, textures};
 
@@ -184,6 +184,35 @@ fn every_operation_gives_the_bits_that_the_lane_functions_give() {
     }
 }
 
+/// A dot product of two products, with special values, any bits, and sums in the middle of two singles.
+#[test]
+fn a_dot_product_of_two_products_is_rounded_as_the_lane_function_rounds_it() {
+    let seed = 0x5eed_050b;
+    println!("seed {seed:#x}");
+    let mut random = Random::new(seed);
+    for (omod, signs, zero_wins) in
+        [("", "", 0), ("", "-", 2), ("*2", "", 2), ("/8", "-", 0), ("*8", "", 0), ("/2", "", 2)]
+    {
+        let source = format!(
+            ".state US_CONFIG {zero_wins}\n\
+             ALU temp[4].rgb = DP3{omod} src0.rg0, {signs}src1.rg0 : src0=temp[1] src1=temp[2]\n{COPY}"
+        );
+        let setup = Setup::new(&assemble(&source).expect("it assembles").program).expect("a program");
+        let near = |random: &mut Random| {
+            let sign = if random.once_in(2) { -1. } else { 1. };
+            (sign * (1 + random.below(1 << 13)) as f32 * 2f32.powi(random.below(24) as i32 - 12)).to_bits()
+        };
+        let mut values = |_| match random.once_in(3) {
+            true => quad(&mut random),
+            false => [0; 4].map(|_| near(&mut random)),
+        };
+        let inputs = [1, 2].map(|temp| Input { temp, values: (0..8192).map(&mut values).collect() });
+        let launch = Launch { lanes: 8192, inputs: inputs.to_vec(), ..Launch::default() };
+        let what = format!("DP3{omod}, sign {signs:?}, {zero_wins}");
+        same_everywhere(&Arc::new(setup), &launch, &short(Mode::Lenient), &what).expect("it ends");
+    }
+}
+
 /// OMOD computes: a NaN that the sign modifier has turned negative becomes the machine's own again, in code that already
 /// knows it for a result as well.
 #[test]
@@ -226,6 +255,43 @@ fn random_programs_run_the_same() {
         ended * 6 >= programs && trapped * 6 >= programs,
         "the mix must reach both: {ended} ended, {trapped} trapped"
     );
+}
+
+/// Without an observer groups run together; with one, each runs alone. Inputs may be by column.
+#[test]
+fn groups_give_together_what_they_give_alone() {
+    let (programs, mut random) = Campaign::of_random(1_500, 0x5eed_050a);
+    let mut ended = 0;
+    for round in 0..programs {
+        let words = program(&mut random);
+        let setup = setup(&mut random, words);
+        let mode = random.one_of(&[Mode::Strict, Mode::Lenient, Mode::Lenient]);
+        let options = Options { engine: Engine::Fast, ..short(mode) };
+        let lanes = 65 + random.below(200) as usize;
+        let mut launch = launch(&mut random, lanes);
+        if random.once_in(2) {
+            let mut column = |input: &Input, channel| {
+                // The last lanes may be missing: they have zero.
+                let values = input.values[..lanes - random.below(8) as usize].iter();
+                Arc::new(values.map(|value: &[u32; 4]| value[channel]).collect())
+            };
+            let inputs = std::mem::take(&mut launch.inputs);
+            let columns = inputs.iter().map(|input| Columns {
+                temp: input.temp,
+                components: [0, 1, 2, 3].map(|channel| column(input, channel)),
+            });
+            launch.columns = columns.collect();
+        }
+        let together = run(&setup, &launch, &options);
+        let mut trace = FlowTrace::default();
+        let alone = run_watched(&setup, &launch, &options, Watch::of(&mut trace));
+        assert_eq!(together, alone, "round {round}");
+        let reference = Options { engine: Engine::Reference, ..options };
+        assert_eq!(together, run(&setup, &launch, &reference), "round {round}");
+        ended += u64::from(together.is_ok());
+    }
+    println!("{ended} ended");
+    assert!(ended * 6 >= programs);
 }
 
 /// Coverage: each operation by itself has a fast way, with every modifier and relative addresses.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_isa::limits::{self, Exceeded};
-use reconverge_simt::{Lane, Mask};
+use reconverge_simt::Mask;
 use thiserror::Error;
 
 use crate::chip::{Chip, LANES};
@@ -383,10 +383,8 @@ impl Launch {
     /// covered.
     pub(crate) fn wave_lanes(&self, place: usize) -> (usize, Mask) {
         let count = self.lanes.saturating_sub(place).min(self.environment.chip.wave_width.into());
-        let covered = |lane: Lane| match &self.covered {
-            Some(covered) => covered.get(place + lane.index()).copied().unwrap_or(false),
-            None => true,
-        };
-        (count, Mask::from_fn(count, covered))
+        let Some(covered) = &self.covered else { return (count, Mask::first(count)) };
+        let covered = covered.get(place..).unwrap_or_default();
+        (count, Mask::from_fn(count.min(covered.len()), |lane| covered[lane.index()]))
     }
 }

@@ -57,11 +57,21 @@ impl Loaded {
             let program = Program::from_words(self.words.to_vec());
             return Loaded::new(&program, environment, &self.origin.options);
         }
+        match environment.lowers_alike(self.environment()) {
+            true => self.with_values(environment),
+            false => Loaded { fast: Arc::default(), ..self.clone() }.with_values(environment),
+        }
+    }
+
+    /// [`Loaded::with_environment`] for an environment that is known to [lower alike](Environment::lowers_alike).
+    ///
+    /// # Errors
+    /// As [`Loaded::new`].
+    pub fn with_values(&self, environment: &Arc<Environment>) -> Result<Loaded, LaunchError> {
         environment.check()?;
         let launch = Arc::new(Launch::of(environment.clone(), 0, Vec::new()));
-        let same = environment.lowers_alike(self.environment());
-        let fast = if same { self.fast.clone() } else { Arc::default() };
-        Ok(Loaded { words: self.words.clone(), origin: Origin { launch, ..self.origin.clone() }, fast })
+        let origin = Origin { launch, ..self.origin.clone() };
+        Ok(Loaded { words: self.words.clone(), origin, fast: self.fast.clone() })
     }
 
     /// The environment that the program is loaded for.

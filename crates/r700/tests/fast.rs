@@ -11,7 +11,7 @@ use reconverge_r700::run::{Loaded, run as run_once};
 use reconverge_r700::text::assemble;
 use reconverge_simt::{Engine, Mode, Options, Watch};
 use reconverge_testkit::r700::{conditional, launch, program};
-use reconverge_testkit::{Campaign, Random};
+use reconverge_testkit::{Campaign, Random, special_words};
 
 /// Options of lenient mode.
 const LENIENT: Options =
@@ -45,6 +45,42 @@ fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
     }
     println!("{ended} ended");
     assert!(ended * 10 >= programs * 9, "{ended}");
+}
+
+/// Slots whose factors are both the constant 0 are left out of a sum, but for the sign of a zero that they change.
+#[test]
+fn dot_products_of_constant_zeros_leave_the_same_on_every_engine() {
+    let special = special_words();
+    let mut random = Random::new(7);
+    let lanes = 256;
+    let input = |gpr: u8, random: &mut Random| {
+        let word = |random: &mut Random| {
+            if random.below(3) == 0 { random.one_of(&special) } else { random.next() << 12 ^ random.next() }
+        };
+        Input { gpr, values: (0..lanes).map(|_| [(); 4].map(|()| word(random))).collect() }
+    };
+    for (opcode, zeros) in
+        ["DOT4", "DOT4_IEEE"].into_iter().flat_map(|opcode| (0..16).map(move |zeros| (opcode, zeros)))
+    {
+        let slot = |(number, chan): (usize, &str)| {
+            let factors = match zeros >> number & 1 {
+                0 => format!("R0.{chan}, R1.{chan}"),
+                _ => "0, 0".to_owned(),
+            };
+            let place = if number == 0 { "0" } else { "" };
+            format!(" {place} {chan}: {opcode} R2.{chan}, {factors}\n")
+        };
+        let slots: String = ["x", "y", "z", "w"].into_iter().enumerate().map(slot).collect();
+        let source = format!("ALU:\n{slots}EXPORT_DONE: PIXEL[0], R2.xyzw END_OF_PROGRAM\n");
+        let program = Program::from_words(assemble(&source, Chip::RV770).expect("it assembles").words);
+        let mut launch = Launch::new(Chip::RV770, Stage::Pixel, lanes);
+        launch.inputs = vec![input(0, &mut random), input(1, &mut random)];
+        run(&program, &launch, &LENIENT).expect("it ends");
+        // Sums of -0 alone.
+        let all = |gpr: u8, word: u32| Input { gpr, values: vec![[word; 4]; lanes].into() };
+        launch.inputs = vec![all(0, 0x8000_0000), all(1, 0x3f80_0000)];
+        run(&program, &launch, &LENIENT).expect("it ends");
+    }
 }
 
 /// A clause of two groups in each form, behind some pushes and perhaps in a loop: where the form wants a loop or an

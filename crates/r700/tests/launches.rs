@@ -14,7 +14,7 @@ use reconverge_r700::run::{RunError, run, run_in_pieces};
 use reconverge_r700::text::assemble;
 use reconverge_simt::Options;
 use reconverge_simt::limits::LANES;
-use reconverge_simt::{Engine, GroupTrap, Trap};
+use reconverge_simt::{Engine, GroupTrap, Mode, Trap};
 
 /// Lanes with R0.y leave something of every kind, those with R0.z are killed, and an R2.x above 1 is a trap.
 const EVERYTHING: &str = "ALU_PUSH_BEFORE:
@@ -97,6 +97,67 @@ fn columns_are_the_same_words_as_lanes() {
             for (chan, column) in columns.components.iter().enumerate() {
                 assert!(column.iter().eq(values.iter().map(|value| &value[chan])), "{kind:?} {base} {chan}");
             }
+        }
+    }
+}
+
+/// Straight-line code: clauses, texture instructions, and exports of registers and constants, some of them twice.
+const STRAIGHT: &str = "ALU:
+ 0 x: ADD R2.x, R0.x, R1.y
+   y: MUL R2.y, R0.y, R0.z
+   z: MOV R2.z, R1.x
+ 1 x: MULADD R3.x, PV.x, R0.y, R1.y
+   t: RECIP_IEEE R3.y, R0.x
+TEX:
+ GET_GRADIENTS_H R4.xyzw, R2.xyzw, t0, s0
+ GET_GRADIENTS_V R5.x_zw, R2.xyzw, t0, s0
+EXPORT: PIXEL[1], R4.xy0_
+NOP:
+ALU:
+ 2 x: ADD R2.x, R2.x, R5.z CLAMP
+EXPORT: PIXEL[1], R5.z___
+EXPORT_DONE: PIXEL[0], R2.xy1w END_OF_PROGRAM
+";
+
+/// A launch by column runs straight-line code without its control flow. Results, counts and readings are those of a launch by
+/// lane, which runs all of it.
+#[test]
+fn straight_line_code_by_column_leaves_the_same_as_by_lane() {
+    let program = program(STRAIGHT);
+    for (lanes, chip) in [(3_016, "rv770"), (3_016, "rv730"), (64, "rv770"), (8, "rv770"), (128, "rv730")] {
+        let chip = Chip::named(chip).expect("a chip");
+        let mut by_lane = Launch::new(chip, Stage::Pixel, lanes);
+        let float = |number: usize| (number as f32 * 0.37 - 11.).to_bits();
+        let value = |lane: usize| [float(lane), float(lane * lane % 97), float(lane % 7), 3];
+        by_lane.inputs.push(Input { gpr: 0, values: (0..lanes).map(value).collect() });
+        by_lane
+            .inputs
+            .push(Input { gpr: 1, values: (0..lanes / 2).map(|lane| [5, float(lane), 0, 0]).collect() });
+        let columns = by_lane.inputs.iter().map(|input| Columns {
+            gpr: input.gpr,
+            components: [0, 1, 2, 3]
+                .map(|chan| Arc::new(input.values.iter().map(|value| value[chan]).collect())),
+        });
+        let read: Arc<[(u8, u8)]> = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (2, 3)].into();
+        let by_column = Launch::of_columns(by_lane.environment.clone(), lanes, columns.collect(), Some(read));
+        let with = |engine| Options { mode: Mode::Lenient, ..with(engine) };
+        let expected = run(&program, &by_lane, &with(Engine::Reference)).expect("it ends");
+        for (engine, threads) in [(Engine::Fast, 1), (Engine::Fast, 3), (Engine::Compiled, 1)] {
+            let found = on(threads, || run(&program, &by_column, &with(engine))).expect("it ends");
+            assert_eq!(found.columns.len(), expected.exports.len());
+            for Exported { kind, base, values, .. } in &expected.exports {
+                let columns = found.columns.iter().find(|found| (found.kind, found.base) == (*kind, *base));
+                let columns = columns.expect("the target is there");
+                assert!(columns.written);
+                for (chan, column) in columns.components.iter().enumerate() {
+                    assert!(
+                        column.iter().eq(values.iter().map(|value| &value[chan])),
+                        "{base} {chan} {lanes}"
+                    );
+                }
+            }
+            let rest = Outcome { exports: expected.exports.clone(), columns: Vec::new(), ..found };
+            assert!(rest == expected, "{lanes} lanes of {}: {rest:?}", chip.name);
         }
     }
 }

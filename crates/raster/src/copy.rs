@@ -8,6 +8,7 @@ use reconverge_simt::vram::Vram;
 
 use crate::format::Number;
 use crate::setup::Quad;
+use crate::span::Strip;
 use crate::state::{CopiedTexels, Draw, LaneColumn, Target};
 
 /// A draw that copies bytes.
@@ -78,39 +79,30 @@ impl ByteRows {
         self.texels.coordinates.iter().chain(&self.texels.zeros).copied()
     }
 
-    /// Copies the pixels of quads, and returns their number. Returns `None`, and copies nothing, if some pixel is not
+    /// Copies the pixels of strips, and returns their number. Returns `None`, and copies nothing, if some pixel is not
     /// known to be a texel of the level. `inputs` interpolates the draw's inputs at quads, along which they are affine.
     pub(crate) fn copy(
         &self,
-        quads: &[Quad],
+        strips: &[Strip],
         inputs: impl FnOnce(&[Quad]) -> Vec<[LaneColumn; 4]>,
         memory: Vram<'_>,
     ) -> Option<u64> {
-        // Quads side by side that are covered as a whole, and others one by one.
-        let mut groups: Vec<(Quad, Quad)> = Vec::new();
-        for quad in quads {
-            match groups.last_mut() {
-                Some((_, last))
-                    if (last.covered, quad.covered) == (0xf, 0xf)
-                        && (last.x + 2, last.y) == (quad.x, quad.y) =>
-                {
-                    *last = *quad;
-                }
-                _ => groups.push((*quad, *quad)),
-            }
-        }
-        let ends: Vec<Quad> = groups.iter().flat_map(|(first, last)| [*first, *last]).collect();
+        let ends: Vec<Quad> = strips.iter().flat_map(|strip| [strip.first, strip.last()]).collect();
         let inputs = inputs(&ends);
         let mut runs = Vec::new();
-        for (number, (first, last)) in groups.iter().enumerate() {
+        for (number, Strip { first, count }) in strips.iter().enumerate() {
             let lanes = 8 * number..;
             // A lane of the first quad, and of the last one.
             let [left, right] = [lanes.start, lanes.start + 4];
             if first.covered == 0xf {
-                let pixels = (last.x + 2 - first.x) as usize;
                 for row in 0..2 {
                     let ends = [left + 2 * row, right + 2 * row + 1];
-                    runs.push(self.run(&inputs, ends, (first.x, first.y + row as i32), pixels)?);
+                    runs.push(self.run(
+                        &inputs,
+                        ends,
+                        (first.x, first.y + row as i32),
+                        2 * *count as usize,
+                    )?);
                 }
                 continue;
             }

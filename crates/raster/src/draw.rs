@@ -5,6 +5,8 @@
 //! ```
 //! Fragments are shaded in batches of whole quads and merged in the order of their primitives.
 
+use std::cell::Cell;
+use std::convert::Infallible;
 use std::mem::take;
 
 use rayon::prelude::*;
@@ -22,7 +24,7 @@ use crate::lanes::Lanes;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::setup::{Corner, PIXEL, Quad, area, bounded, fill_samples, snap};
-use crate::span;
+use crate::span::{self, Strip};
 use crate::state::Batch;
 use crate::vertex::Vertex;
 
@@ -107,6 +109,8 @@ pub(crate) fn run<P: FragmentProgram>(
     // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
     let copied =
         merge.as_ref().filter(|_| one_sample).and_then(|merge| merge.copied(program.copied()?, draw));
+    let mut room = ROOM.take().unwrap_or_default();
+    room.batch.start(draw);
     let mut pipeline = Pipeline {
         draw,
         coordinates,
@@ -114,28 +118,19 @@ pub(crate) fn run<P: FragmentProgram>(
         reads: program.reads(),
         is_uniform: program.is_uniform() && merge.as_ref().is_some_and(Kernels::is_complete),
         program,
-        batch: Batch::new(draw),
+        room,
         counts: Counts::default(),
         samples,
         places,
         stippled: 0,
         by_columns: level.filter(|_| one_sample),
-        slopes: Slopes::default(),
-        weights: Box::default(),
-        quads: Vec::new(),
         copied,
         merge,
     };
-    let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| pipeline.placed(vertex)).collect();
-    for run in vertices.runs {
-        pipeline.stippled = 0;
-        for primitive in assemble(draw.topology, run.len(), draw.last_provokes) {
-            pipeline.counts.primitives += 1;
-            pipeline.primitive(&placed, run, &primitive)?;
-        }
-    }
-    pipeline.flush()?;
-    Ok(pipeline.counts)
+    let drawn = pipeline.draw(vertices);
+    let Pipeline { room, counts, .. } = pipeline;
+    ROOM.set(Some(room));
+    drawn.map(|()| counts)
 }
 
 /// A vertex of the draw.
@@ -153,6 +148,21 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
     placed.iter().map(|placed| placed.vertex).collect()
 }
 
+/// Memory that draws fill, kept for later draws of the thread: of a small draw, each allocation shows.
+#[derive(Default)]
+struct Room {
+    batch: Batch,
+    /// The primitive that is filled by columns, and its quads.
+    slopes: Slopes,
+    weights: Weights,
+    quads: Vec<Quad>,
+}
+
+thread_local! {
+    /// The room of the last draw.
+    static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
+}
+
 struct Pipeline<'a, P> {
     draw: &'a Draw,
     coordinates: Coordinates,
@@ -161,7 +171,7 @@ struct Pipeline<'a, P> {
     reads: ReadColumns,
     /// Whether lanes with the same inputs have the same results, which rows can merge.
     is_uniform: bool,
-    batch: Batch,
+    room: Box<Room>,
     counts: Counts,
     /// Samples a pixel of the surfaces.
     samples: usize,
@@ -171,10 +181,6 @@ struct Pipeline<'a, P> {
     stippled: i64,
     /// The level of triangles and points by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// The primitive that is filled by columns, and its quads.
-    slopes: Slopes,
-    weights: Box<Weights>,
-    quads: Vec<Quad>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
     /// The copy of rows of bytes, as long as the draw does nothing else.
@@ -182,6 +188,18 @@ struct Pipeline<'a, P> {
 }
 
 impl<P: FragmentProgram> Pipeline<'_, P> {
+    fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), P::Error> {
+        let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| self.placed(vertex)).collect();
+        for run in vertices.runs {
+            self.stippled = 0;
+            for primitive in assemble(self.draw.topology, run.len(), self.draw.last_provokes) {
+                self.counts.primitives += 1;
+                self.primitive(&placed, run, &primitive)?;
+            }
+        }
+        self.flush()
+    }
+
     fn primitive(
         &mut self,
         vertices: &[Placed<'_>],
@@ -422,9 +440,9 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
         for part in work.chunks(BATCH / 4) {
-            self.batch.starts.push(self.batch.fragments.lanes);
-            part.iter().for_each(|quad| lanes.quad(&mut self.batch, quad));
-            if self.batch.fragments.lanes >= BATCH {
+            self.room.batch.starts.push(self.room.batch.fragments.lanes);
+            part.iter().for_each(|quad| lanes.quad(&mut self.room.batch, quad));
+            if self.room.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
         }
@@ -439,35 +457,43 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         corners: &[Corner; N],
         size: [f64; 2],
     ) -> Result<(), P::Error> {
-        let mut slopes = take(&mut self.slopes);
-        let mut found = take(&mut self.quads);
-        let (mut is_set, mut uniform) = (false, None);
+        let mut slopes = take(&mut self.room.slopes);
+        let mut found = take(&mut self.room.quads);
         let scissor = self.draw.scissor;
+        if self.copied.is_some() {
+            slopes.set(shape, size, self.draw, &self.reads);
+            let mut strips = Vec::new();
+            let Ok(()) = span::strips(corners, scissor, |strip| {
+                strips.push(strip);
+                Ok::<(), Infallible>(())
+            });
+            if self.copy(level, &slopes, &strips)? {
+                (self.room.slopes, self.room.quads) = (slopes, found);
+                return Ok(());
+            }
+        }
+        let (mut is_first, mut uniform) = (true, None);
         let done = span::quads(corners, scissor, &mut found, |quads| {
-            if !is_set {
-                is_set = true;
+            if take(&mut is_first) {
                 slopes.set(shape, size, self.draw, &self.reads);
                 if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant(self.reads.position) {
                     uniform = Some(self.shade_once(level, &slopes, quads)?);
                 }
             }
-            if uniform.is_none() && self.copy(level, &slopes, quads)? {
-                return Ok(());
-            }
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
                 Some(shaded) => self.merge(shaded, true),
-                None if self.batch.fragments.lanes >= BATCH => self.flush()?,
+                None if self.room.batch.fragments.lanes >= BATCH => self.flush()?,
                 None => {}
             }
             Ok(())
         });
-        (self.slopes, self.quads) = (slopes, found);
+        (self.room.slopes, self.room.quads) = (slopes, found);
         done
     }
 
-    /// Copies the texels of quads, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
-    fn copy(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<bool, P::Error> {
+    /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
+    fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, P::Error> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
             return Ok(false);
@@ -478,7 +504,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             let mut ends = Batch::new(draw);
             level.run(Append {
                 batch: &mut ends,
-                weights: &mut self.weights,
+                weights: &mut self.room.weights,
                 slopes,
                 quads,
                 draw,
@@ -487,7 +513,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             });
             ends.fragments.inputs
         };
-        let Some(passed) = copied.copy(quads, inputs, self.memory) else { return Ok(false) };
+        let Some(passed) = copied.copy(strips, inputs, self.memory) else { return Ok(false) };
         self.counts.passed += passed;
         self.copied = Some(copied);
         Ok(true)
@@ -499,11 +525,11 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         // Depth is read by the tests, too.
         let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
         let reads = self.reads.position | u8::from(tested) << 2;
-        self.batch.starts.push(self.batch.fragments.lanes);
+        self.room.batch.starts.push(self.room.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
             level.run(Append {
-                batch: &mut self.batch,
-                weights: &mut self.weights,
+                batch: &mut self.room.batch,
+                weights: &mut self.room.weights,
                 slopes,
                 quads,
                 draw,
@@ -526,7 +552,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             piece
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
-        pieces.iter().for_each(|piece| self.batch.append(piece));
+        pieces.iter().for_each(|piece| self.room.batch.append(piece));
     }
 
     /// Shades the first quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
@@ -535,8 +561,8 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         // Lanes that are not covered may have ended.
         let whole: Vec<Quad> = quads[..ROW / 4].iter().map(|quad| Quad { covered: 0xf, ..*quad }).collect();
         self.append(level, slopes, &whole, true);
-        let shaded = self.program.run(&self.batch.fragments);
-        self.batch.clear();
+        let shaded = self.program.run(&self.room.batch.fragments);
+        self.room.batch.clear();
         let shaded = shaded?;
         let row = |column: &LaneWords| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
         let colors = shaded.colors.iter();
@@ -551,21 +577,21 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
 
     /// Shades and merges what is in the batch.
     fn flush(&mut self) -> Result<(), P::Error> {
-        if self.batch.fragments.lanes == 0 {
+        if self.room.batch.fragments.lanes == 0 {
             return Ok(());
         }
-        let shaded = self.program.run(&self.batch.fragments)?;
+        let shaded = self.program.run(&self.room.batch.fragments)?;
         self.merge(&shaded, false);
         Ok(())
     }
 
     /// Merges what is in the batch; `uniform`: with the results of one row for all.
     fn merge(&mut self, shaded: &Shaded, uniform: bool) {
-        let Pipeline { draw, samples, batch, merge, .. } = self;
+        let Pipeline { draw, samples, room, merge, .. } = self;
         let kernels = merge.as_ref();
-        let merge = Merge { draw, samples: *samples, batch, shaded, uniform };
+        let merge = Merge { draw, samples: *samples, batch: &room.batch, shaded, uniform };
         self.counts.passed += bands::run(&merge, kernels, self.memory);
-        self.batch.clear();
+        self.room.batch.clear();
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{self, Vram};
 use reconverge_simt::wide::Wide;
 
 use crate::blend::{Blend, Equation, Factor, LogicOp};
@@ -66,6 +66,46 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
 }
 
+/// The lanes of a group that have not failed so far.
+#[derive(Clone, Copy, Debug)]
+struct Live {
+    /// All ones for each lane that is live.
+    words: Words,
+    /// Whether it is known that all lanes of a row are.
+    all: bool,
+}
+
+impl Live {
+    /// Lanes that are not in the mask fail.
+    #[inline(always)]
+    fn keep(&mut self, mask: &Words) {
+        let mut all = u32::MAX;
+        for lane in 0..LANES {
+            self.words[lane] &= mask[lane];
+            all &= mask[lane];
+        }
+        self.all &= all == u32::MAX;
+    }
+
+    /// Whether a lane is live.
+    #[inline(always)]
+    fn has(&self, lane: usize) -> bool {
+        self.words[lane] != 0
+    }
+
+    /// A lane fails.
+    #[inline(always)]
+    fn fail(&mut self, lane: usize) {
+        (self.words[lane], self.all) = (0, false);
+    }
+
+    /// The number of live lanes.
+    #[inline(always)]
+    fn count(&self) -> u64 {
+        if self.all { LANES as u64 } else { self.words.iter().map(|live| u64::from(live & 1)).sum() }
+    }
+}
+
 /// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
@@ -84,35 +124,44 @@ impl<'a> Cells<'a> {
         Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
     }
 
-    /// The places of a group's lanes. Lanes outside of the surface leave `live`.
+    /// The place of a pixel, if the surface has it.
     #[inline(always)]
-    fn places(&self, group: &Group<'_>, live: &mut Words) -> Places {
-        let mut places = [0; LANES];
-        let inside = |x: i32, y: i32| {
-            let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
-            let place = y * self.pitch + x;
-            (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
-        };
+    fn place(&self, x: i32, y: i32) -> Option<usize> {
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
+        let place = y * self.pitch + x;
+        (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
+    }
+
+    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
+    #[inline(always)]
+    fn places<'l>(
+        &self,
+        group: &Group<'_>,
+        live: &'l Live,
+        room: &'l mut Option<Live>,
+    ) -> (Places, &'l Live) {
         if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (inside(x, y), inside(x + LANES as i32 / 2 - 1, y + 1))
+            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
         {
-            return Places::Rows(upper, upper + self.pitch);
+            return (Places::Rows(upper, upper + self.pitch), live);
         }
+        let live = room.insert(*live);
+        let mut places = [0; LANES];
         for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (inside(x, y), inside(x + 1, y + 1)) {
+            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
                 let all = [first, first + 1, last - 1, last];
                 places[lanes].copy_from_slice(&all);
                 continue;
             }
             for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
-                match inside(at.0, at.1) {
+                match self.place(at.0, at.1) {
                     Some(place) => places[lane] = place,
-                    None => live[lane] = 0,
+                    None => live.fail(lane),
                 }
             }
         }
-        Places::Each(places)
+        (Places::Each(places), live)
     }
 
     /// The words of both rows of a group.
@@ -123,22 +172,27 @@ impl<'a> Cells<'a> {
 
     /// The words of lanes that are live; 0 for others.
     #[inline(always)]
-    fn load(&self, places: &Places, live: &Words) -> Words {
+    fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
         let places = match places {
             Places::Each(places) => places,
             Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(*upper, *lower) else { return words };
+                let Some(halves) = self.halves(*upper, *lower) else { return words };
+                let [upper, lower] = halves.map(|half| {
+                    let mut words = [0; LANES / 2];
+                    vram::load(half, &mut words);
+                    words
+                });
                 for at in 0..LANES / 2 {
                     let lane = at / 2 * 4 + at % 2;
-                    words[lane] = u32::from_le(upper[at].load(Relaxed));
-                    words[lane + 2] = u32::from_le(lower[at].load(Relaxed));
+                    words[lane] = u32::from_le(upper[at]);
+                    words[lane + 2] = u32::from_le(lower[at]);
                 }
                 return words;
             }
         };
         for lane in 0..LANES {
-            if live[lane] != 0 {
+            if live.has(lane) {
                 words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
             }
         }
@@ -147,18 +201,27 @@ impl<'a> Cells<'a> {
 
     /// Stores words of lanes that are live.
     #[inline(always)]
-    fn store(&self, places: &Places, live: &Words, words: &Words) {
+    fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
             Places::Each(places) => places,
             Places::Rows(upper, lower) => {
                 let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
-                let all = *live == [u32::MAX; LANES];
+                if live.all {
+                    let mut rows = [[0; LANES / 2]; 2];
+                    for at in 0..LANES / 2 {
+                        let lane = at / 2 * 4 + at % 2;
+                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
+                    }
+                    vram::store(upper, &rows[0]);
+                    vram::store(lower, &rows[1]);
+                    return;
+                }
                 for at in 0..LANES / 2 {
                     let lane = at / 2 * 4 + at % 2;
-                    if all || live[lane] != 0 {
+                    if live.has(lane) {
                         upper[at].store(words[lane].to_le(), Relaxed);
                     }
-                    if all || live[lane + 2] != 0 {
+                    if live.has(lane + 2) {
                         lower[at].store(words[lane + 2].to_le(), Relaxed);
                     }
                 }
@@ -166,7 +229,7 @@ impl<'a> Cells<'a> {
             }
         };
         for lane in 0..LANES {
-            if live[lane] != 0
+            if live.has(lane)
                 && let Some(word) = self.words.get(places[lane])
             {
                 word.store(words[lane].to_le(), Relaxed);
@@ -322,13 +385,13 @@ impl Task for Band<'_> {
 /// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
 /// whole row uses the room.
 #[inline(always)]
-fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Words) -> &'a Words {
+fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
         && group.quads.len() == LANES / 4
     {
         return words;
     }
-    *room = [0; LANES];
+    let room = room.insert([0; LANES]);
     let words = column.get(first..).unwrap_or_default();
     let count = words.len().min(4 * group.quads.len());
     room[..count].copy_from_slice(&words[..count]);
@@ -366,13 +429,6 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
         Compare::NotEqual => holds(values, stored, |value, stored| value != stored),
         Compare::GreaterEqual => holds(values, stored, |value, stored| value >= stored),
         Compare::Always => [u32::MAX; LANES],
-    }
-}
-
-#[inline(always)]
-fn keep(live: &mut Words, mask: &Words) {
-    for lane in 0..LANES {
-        live[lane] &= mask[lane];
     }
 }
 
@@ -477,43 +533,47 @@ impl Band<'_> {
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let mut live = [0; LANES];
+        let mut live = Live { words: [u32::MAX; LANES], all: false };
         let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
-        if whole && group.quads.iter().all(|quad| quad.covered == 0xf) {
-            live = [u32::MAX; LANES];
-        }
-        let partly = if live[0] == 0 { group.quads } else { &[] };
-        for (live, quad) in live.as_chunks_mut().0.iter_mut().zip(partly) {
-            let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-            let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
-            *live = [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
-        }
-        if !shaded.killed.is_empty() {
-            for (live, killed) in live.iter_mut().zip(&shaded.killed[group.shaded..][..4 * group.quads.len()])
-            {
-                *live &= u32::from(*killed).wrapping_sub(1);
+        live.all = whole && group.quads.iter().all(|quad| quad.covered == 0xf);
+        if !live.all {
+            live.words = [0; LANES];
+            for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
+                let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
+                let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
+                *live =
+                    [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
             }
         }
-        let mut room = [0; LANES];
+        if !shaded.killed.is_empty() {
+            let mut alive = [0; LANES];
+            let killed = &shaded.killed[group.shaded..][..4 * group.quads.len()];
+            alive
+                .iter_mut()
+                .zip(killed)
+                .for_each(|(live, killed)| *live = u32::from(*killed).wrapping_sub(1));
+            live.keep(&alive);
+        }
+        let mut room = None;
         if let Some((compare, reference)) = draw.alpha_test {
             let alpha = match shaded.colors.first() {
                 Some(Some(color)) => floats(row(&color[3], group.shaded, group, &mut room)),
                 _ => [0.; LANES],
             };
-            keep(&mut live, &compared(compare, &alpha, &[reference; LANES]));
+            live.keep(&compared(compare, &alpha, &[reference; LANES]));
         }
         if let Some(masks) = &shaded.mask {
             let masks = row(masks, group.shaded, group, &mut room);
-            keep(&mut live, &holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
+            live.keep(&holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
         }
-        if live == [0; LANES] {
+        if live.count() == 0 {
             return 0;
         }
         self.test(group, &mut live);
-        let passed = live.iter().map(|live| u64::from(live & 1)).sum();
+        let passed = live.count();
         if passed != 0 {
             for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
-                self.store(group, live, (target, color), *fixed);
+                self.store(group, &live, (target, color), *fixed);
             }
         }
         passed
@@ -521,7 +581,7 @@ impl Band<'_> {
 
     /// Tests depth and stencil: lanes that fail leave `live`.
     #[inline(always)]
-    fn test(&self, group: &Group<'_>, live: &mut Words) {
+    fn test(&self, group: &Group<'_>, live: &mut Live) {
         let Merge { batch, shaded, .. } = *self.merge;
         let (depths, first) = match &shaded.depth {
             Some(depths) => (depths, group.shaded),
@@ -545,16 +605,20 @@ impl Band<'_> {
                     }
                     for lane in 0..4 {
                         if !is_inside(x + (lane & 1), y + (lane >> 1)) {
-                            live[4 * number + lane as usize] = 0;
+                            live.fail(4 * number + lane as usize);
                         }
                     }
                 }
             }
             Depth::Test { cells, format, tests } => {
-                let places = cells.places(group, live);
-                let stored = cells.load(&places, live);
+                let mut outside = None;
+                let (places, inside) = cells.places(group, live, &mut outside);
+                let stored = cells.load(&places, inside);
+                if let Some(inside) = outside {
+                    *live = inside;
+                }
                 let layout = WordLayout::of(*format);
-                let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], [0; LANES]);
+                let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], None);
                 if let Some(compare) = tests.depth {
                     let depths = row(depths, first, group, &mut room);
                     let before = part(&stored, layout.depth);
@@ -577,20 +641,20 @@ impl Band<'_> {
                 }
                 if tests.stencil.is_some() {
                     cells.store(&places, live, &words);
-                    keep(live, &passes);
+                    live.keep(&passes);
                 } else {
-                    keep(live, &passes);
+                    live.keep(&passes);
                     if tests.depth_write {
                         cells.store(&places, live, &words);
                     }
                 }
             }
             Depth::Lanes => {
-                for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0).collect::<Vec<_>>() {
+                for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)).collect::<Vec<_>>() {
                     let (x, y) = batch.fragments.pixel(group.first + lane);
                     let depth = depths.get(first + lane).map_or(0., |depth| f32::from_bits(*depth));
                     if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
-                        live[lane] = 0;
+                        live.fail(lane);
                     }
                 }
             }
@@ -602,7 +666,7 @@ impl Band<'_> {
     fn stencil(&self, group: &Group<'_>, sides: &[Stencil; 2], stored: &Words, passes: &mut Words) -> Words {
         let Merge { batch, shaded, .. } = *self.merge;
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
-        let mut room = [0; LANES];
+        let mut room = None;
         let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
@@ -617,7 +681,7 @@ impl Band<'_> {
                 }
             }
         }
-        keep(passes, &holds);
+        (0..LANES).for_each(|lane| passes[lane] &= holds[lane]);
         new
     }
 
@@ -626,25 +690,26 @@ impl Band<'_> {
     fn store(
         &self,
         group: &Group<'_>,
-        mut live: Words,
+        live: &Live,
         (target, color): (&Target, &Color<'_>),
         fixed: Option<u32>,
     ) {
         let Merge { batch, shaded, .. } = *self.merge;
+        let mut outside = None;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
-            let places = cells.places(group, &mut live);
-            cells.store(&places, &live, row(&source[*chan], group.shaded, group, &mut [0; LANES]));
+            let (places, live) = cells.places(group, live, &mut outside);
+            cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
         let Color::Bytes(cells) = color else {
-            for lane in (0..4 * group.quads.len()).filter(|lane| live[*lane] != 0) {
+            for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
                 self.merge.store(self.memory, target, (x, y, 0), group.first + lane);
             }
             return;
         };
-        let places = cells.places(group, &mut live);
+        let (places, live) = cells.places(group, live, &mut outside);
         let mut written = 0;
         for (chan, place) in target.places.iter().enumerate() {
             if let Some(place) = place {
@@ -652,22 +717,24 @@ impl Band<'_> {
             }
         }
         let stored = if target.blend.is_some() || written != u32::MAX {
-            cells.load(&places, &live)
+            cells.load(&places, live)
         } else {
             [0; LANES]
         };
-        let (mut room, mut others) = ([[0; LANES]; 4], [[0; LANES]; 4]);
+        let (mut room, mut others) = ([None; 4], [None; 4]);
         let mut words = match (&target.blend, fixed) {
             (None, Some(word)) => [word; LANES],
             (None, None) => placed(target, rows(source, group, &mut room)),
             (Some(blend), _) => {
-                let second = match shaded.colors.get(1) {
-                    Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
-                    _ => [&[0; LANES]; 4],
-                };
                 let source = rows(source, group, &mut room);
-                let colors = Blending::new(blend, source, second, target, &stored).colors();
-                placed(target, colors.each_ref())
+                mixed(blend, source, target, &stored).unwrap_or_else(|| {
+                    let second = match shaded.colors.get(1) {
+                        Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
+                        _ => [&[0; LANES]; 4],
+                    };
+                    let colors = Blending::new(blend, source, second, target, &stored).colors();
+                    placed(target, colors.each_ref())
+                })
             }
         };
         if written != u32::MAX {
@@ -675,16 +742,20 @@ impl Band<'_> {
                 words[lane] |= stored[lane] & !written;
             }
         }
-        cells.store(&places, &live, &words);
+        cells.store(&places, live, &words);
     }
 }
 
 /// The components of a colour in a group.
 #[inline(always)]
-fn rows<'a>(columns: &'a [LaneWords; 4], group: &Group<'_>, room: &'a mut [Words; 4]) -> [&'a Words; 4] {
+fn rows<'a>(
+    columns: &'a [LaneWords; 4],
+    group: &Group<'_>,
+    room: &'a mut [Option<Words>; 4],
+) -> [&'a Words; 4] {
     let [r, g, b, a] = room.each_mut();
     let [red, green, blue, alpha] = columns;
-    let of = |column: &'a LaneWords, room: &'a mut Words| row(column, group.shaded, group, room);
+    let of = |column: &'a LaneWords, room: &'a mut Option<Words>| row(column, group.shaded, group, room);
     [of(red, r), of(green, g), of(blue, b), of(alpha, a)]
 }
 
@@ -709,9 +780,14 @@ fn placed(target: &Target, colors: [&Words; 4]) -> Words {
 fn byte(value: f32) -> u32 {
     /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
     const WHOLE: f32 = 12_582_912.;
+    unit(value).mul_add(255., WHOLE).to_bits() & 0xff
+}
+
+/// A value from 0 to 1: the nearest one, 0 for a NaN.
+#[inline(always)]
+fn unit(value: f32) -> f32 {
     let value = if value > 0. { value } else { 0. };
-    let value = if value < 1. { value } else { 1. };
-    value.mul_add(255., WHOLE).to_bits() & 0xff
+    if value < 1. { value } else { 1. }
 }
 
 /// Whether a factor is of the second colour.
@@ -723,6 +799,49 @@ fn reads_second(blend: &Blend) -> bool {
         )
     };
     [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
+}
+
+/// [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most; `None` for others. A
+/// pixel is blended as a whole: its components stay in registers. Products are of numbers from 0 to 1.
+#[inline(always)]
+fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
+    let pixels = (source, target, stored);
+    let (by_source, equation, by_destination) = blend.color;
+    if blend.color != blend.alpha || equation != Equation::Add || blend.range != Some((0., 1.)) {
+        return None;
+    }
+    Some(match (by_source, by_destination) {
+        (Factor::SourceAlpha, Factor::OneMinusSourceAlpha) => {
+            weighted(pixels, |alpha| alpha, |alpha| 1. - alpha)
+        }
+        (Factor::One, Factor::OneMinusSourceAlpha) => weighted(pixels, |_| 1., |alpha| 1. - alpha),
+        (Factor::SourceAlpha, Factor::One) => weighted(pixels, |alpha| alpha, |_| 1.),
+        (Factor::One, Factor::One) => weighted(pixels, |_| 1., |_| 1.),
+        _ => return None,
+    })
+}
+
+/// The sums of source and destination by factors of the source's alpha, as bytes in their places.
+#[inline(always)]
+fn weighted(
+    (source, target, stored): ([&Words; 4], &Target, &Words),
+    left: impl Fn(f32) -> f32,
+    right: impl Fn(f32) -> f32,
+) -> Words {
+    let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
+    let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
+    let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
+    let mut words = [0; LANES];
+    for lane in 0..LANES {
+        let alpha = unit(f32::from_bits(source[3][lane]));
+        let (left, right) = (left(alpha), right(alpha));
+        for chan in 0..4 {
+            let source = unit(f32::from_bits(source[chan][lane]));
+            let destination = fraction(stored[lane] >> shifts[chan] & 0xff);
+            words[lane] |= (byte(source * left + destination * right) & masks[chan]) << shifts[chan];
+        }
+    }
+    words
 }
 
 /// [`Blend::apply`] for rows.

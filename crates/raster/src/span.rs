@@ -36,7 +36,60 @@ fn span(edges: &[Edge], y: i32, (x0, x1): (i32, i32)) -> (i32, i32) {
     if low < high { (low as i32, high as i32) } else { NOTHING }
 }
 
-/// Hands over the quads with pixels inside of a convex polygon and of a rectangle, row by row, [`MOST`] at a time.
+/// Quads side by side of which the same pixels are covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Strip {
+    /// The first quad.
+    pub(crate) first: Quad,
+    /// Number of quads.
+    pub(crate) count: i32,
+}
+
+impl Strip {
+    /// The last quad.
+    pub(crate) fn last(&self) -> Quad {
+        Quad { x: self.first.x + 2 * (self.count - 1), ..self.first }
+    }
+}
+
+/// Calls `each` for the quads with pixels inside of a convex polygon and of a rectangle, row by row: a strip for those that are
+/// covered as a whole, one for each other quad.
+///
+/// # Errors
+/// That of `each`, which is not called again.
+pub(crate) fn strips<const N: usize, E>(
+    corners: &[Corner; N],
+    within: Rectangle,
+    mut each: impl FnMut(Strip) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((edges, (x0, x1), (y0, y1))) = edges(corners, within, [0, 0]) else { return Ok(()) };
+    for y in ((y0 & !1)..y1).step_by(2) {
+        let row = |y: i32| if (y0..y1).contains(&y) { span(&edges, y, (x0, x1)) } else { NOTHING };
+        let [(low, high), (lower, higher)] = [row(y), row(y + 1)];
+        let mut x = low.min(lower) & !1;
+        let end = high.max(higher);
+        // Quads between are covered as a whole.
+        let whole = (low.max(lower), high.min(higher));
+        while x < end {
+            let (mut covered, mut count) = (0xf, 1);
+            if x >= whole.0 && x + 2 <= whole.1 {
+                count = (whole.1 - x) / 2;
+            } else {
+                let has = |x: i32, (low, high): (i32, i32)| u8::from(low <= x && x < high);
+                let (upper, under) = ((low, high), (lower, higher));
+                covered =
+                    has(x, upper) | has(x + 1, upper) << 1 | has(x, under) << 2 | has(x + 1, under) << 3;
+            }
+            if covered != 0 {
+                each(Strip { first: Quad { x, y, covered }, count })?;
+            }
+            x += 2 * count;
+        }
+    }
+    Ok(())
+}
+
+/// Hands over the quads of [`strips`], [`MOST`] at a time.
 ///
 /// # Errors
 /// That of `each`, which is not called again.
@@ -46,38 +99,20 @@ pub(crate) fn quads<const N: usize, E>(
     found: &mut Vec<Quad>,
     mut each: impl FnMut(&[Quad]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Some((edges, (x0, x1), (y0, y1))) = edges(corners, within, [0, 0]) else { return Ok(()) };
     found.clear();
-    for y in ((y0 & !1)..y1).step_by(2) {
-        let row = |y: i32| if (y0..y1).contains(&y) { span(&edges, y, (x0, x1)) } else { NOTHING };
-        let [(low, high), (lower, higher)] = [row(y), row(y + 1)];
-        let mut x = low.min(lower) & !1;
-        let end = high.max(higher);
-        // Quads between are covered as a whole.
-        let whole = (low.max(lower), high.min(higher));
-        while x < end {
-            if x >= whole.0 && x + 2 <= whole.1 {
-                let last = (whole.1 - x) / 2;
-                let room = (MOST - found.len()) as i32;
-                let count = last.min(room);
-                found.extend((0..count).map(|at| Quad { x: x + 2 * at, y, covered: 0xf }));
-                x += 2 * count;
-            } else {
-                let has = |x: i32, (low, high): (i32, i32)| u8::from(low <= x && x < high);
-                let (upper, under) = ((low, high), (lower, higher));
-                let covered =
-                    has(x, upper) | has(x + 1, upper) << 1 | has(x, under) << 2 | has(x + 1, under) << 3;
-                if covered != 0 {
-                    found.push(Quad { x, y, covered });
-                }
-                x += 2;
-            }
+    strips(corners, within, |Strip { first, count }| {
+        let mut done = 0;
+        while done < count {
+            let next = count.min(done + (MOST - found.len()) as i32);
+            found.extend((done..next).map(|at| Quad { x: first.x + 2 * at, ..first }));
+            done = next;
             if found.len() >= MOST {
                 each(found)?;
                 found.clear();
             }
         }
-    }
+        Ok(())
+    })?;
     if found.is_empty() { Ok(()) } else { each(found) }
 }
 

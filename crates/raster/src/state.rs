@@ -450,8 +450,15 @@ pub(crate) struct Batch {
 
 impl Batch {
     pub(crate) fn new(draw: &Draw) -> Batch {
-        let inputs = vec![Default::default(); draw.inputs.len()];
-        Batch { fragments: Fragments { inputs, ..Fragments::default() }, ..Batch::default() }
+        let mut batch = Batch::default();
+        batch.start(draw);
+        batch
+    }
+
+    /// Becomes the first batch of a draw.
+    pub(crate) fn start(&mut self, draw: &Draw) {
+        self.clear();
+        self.fragments.inputs.resize_with(draw.inputs.len(), Default::default);
     }
 
     /// Removes all lanes, and keeps the memory of the columns, unless a program has kept it.

@@ -129,6 +129,19 @@ fn blend(random: &mut Random, number: Number) -> Blend {
     let mut part = || -> Part { (random.of(&FACTORS), random.of(&EQUATIONS), random.of(&FACTORS)) };
     let (color, alpha) = (part(), part());
     let constant = [0; 4].map(|_| random.component());
+    let usual = [
+        (Factor::SourceAlpha, Factor::OneMinusSourceAlpha),
+        (Factor::One, Factor::OneMinusSourceAlpha),
+        (Factor::SourceAlpha, Factor::One),
+        (Factor::One, Factor::One),
+    ];
+    let (color, alpha) = match random.once_in(2) {
+        true => {
+            let (source, destination) = random.of(&usual);
+            ((source, Equation::Add, destination), (source, Equation::Add, destination))
+        }
+        false => (color, alpha),
+    };
     Blend { color, alpha, constant, range: blend_range(number) }
 }
 

@@ -38,7 +38,8 @@ impl Level {
 
     /// The highest level that this processor and this build have; the baseline where there is none ([`Level::any`]).
     pub fn best() -> Level {
-        Level::available().pop().unwrap_or(Level::BASELINE)
+        let best = Kind::ALL.into_iter().rfind(|kind| is_built(*kind) && has(*kind));
+        best.map_or(Level::BASELINE, Level)
     }
 
     /// The level of a name, if this processor and this build have it.

@@ -87,8 +87,8 @@ impl<'a> Vram<'a> {
         let place = self.place(at, into.len())?;
         let (head, rest) = into.split_at_mut(place.head.len());
         let (words, tail) = rest.split_at_mut(place.words.len());
-        load(&self.head[place.head], head);
-        load(&self.tail[place.tail], tail);
+        load_bytes(&self.head[place.head], head);
+        load_bytes(&self.tail[place.tail], tail);
         let (first, skipped) = (place.words.start / WORD, place.words.start % WORD);
         let (part, words) = words.split_at_mut(partial(skipped, words.len()));
         let mut units = self.words[first..].iter();
@@ -123,8 +123,8 @@ impl<'a> Vram<'a> {
         let Some(place) = self.place(at, bytes.len()) else { return false };
         let (head, rest) = bytes.split_at(place.head.len());
         let (words, tail) = rest.split_at(place.words.len());
-        store(&self.head[place.head], head);
-        store(&self.tail[place.tail], tail);
+        store_bytes(&self.head[place.head], head);
+        store_bytes(&self.tail[place.tail], tail);
         let (first, skipped) = (place.words.start / WORD, place.words.start % WORD);
         let (part, words) = words.split_at(partial(skipped, words.len()));
         let mut units = self.words[first..].iter();
@@ -322,7 +322,25 @@ fn partial(skipped: usize, length: usize) -> usize {
     if skipped == 0 { 0 } else { (WORD - skipped).min(length) }
 }
 
-/// Loads as many words as both lists have.
+/// Loads as many words as both lists have, in the host's order of bytes.
+#[inline]
+pub fn load(from: &[AtomicU32], to: &mut [u32]) {
+    let count = from.len().min(to.len());
+    // SAFETY: both lists have as many words, and the second one is borrowed mutably.
+    let done = unsafe { copy(from.as_ptr().cast(), to.as_mut_ptr().cast(), count) };
+    to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed));
+}
+
+/// Stores as many words as both lists have, in the host's order of bytes.
+#[inline]
+pub fn store(to: &[AtomicU32], from: &[u32]) {
+    let count = from.len().min(to.len());
+    // SAFETY: both lists have as many words, and atomics can be written through a shared reference.
+    let done = unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), count) };
+    from[done..].iter().zip(&to[done..]).for_each(|(from, to)| to.store(*from, Relaxed));
+}
+
+/// [`load`] for words as bytes.
 #[inline]
 fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     let count = from.len().min(to.len());
@@ -331,7 +349,7 @@ fn load_words(from: &[AtomicU32], to: &mut [[u8; WORD]]) {
     to[done..].iter_mut().zip(&from[done..]).for_each(|(to, from)| *to = from.load(Relaxed).to_ne_bytes());
 }
 
-/// Stores as many words as both lists have.
+/// [`store`] for words as bytes.
 #[inline]
 fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
     let count = from.len().min(to.len());
@@ -397,12 +415,12 @@ unsafe fn copy(_: *const u8, _: *mut u8, _: usize) -> usize {
 }
 
 #[inline]
-fn load(from: &[AtomicU8], to: &mut [u8]) {
+fn load_bytes(from: &[AtomicU8], to: &mut [u8]) {
     to.iter_mut().zip(from).for_each(|(to, from)| *to = from.load(Relaxed));
 }
 
 #[inline]
-fn store(to: &[AtomicU8], from: &[u8]) {
+fn store_bytes(to: &[AtomicU8], from: &[u8]) {
     to.iter().zip(from).for_each(|(to, from)| to.store(*from, Relaxed));
 }
 

@@ -168,15 +168,13 @@ impl Block {
         observer: &mut O,
         mut go_on: impl FnMut(u64) -> bool,
     ) -> Result<Step, GroupTrap<Cause>> {
-        let end = loop {
+        loop {
             match self.advance(executor, context, global, observer, SLICE).end {
                 Ok(Step::Running) if !stop::asked() && go_on(self.common.statistics.instructions) => {}
                 Ok(step) => break Ok(step),
                 Err(trap) => break Err(self.locate(context, trap)),
             }
-        };
-        executor.settle(&mut self.common);
-        end
+        }
     }
 
     /// The trap with its place in the launch.

@@ -57,7 +57,8 @@ pub struct Common {
     /// or not; an instruction that its join skips counts when it executes later. Divergent branches are `bra`, `ret` and
     /// `break` on which the active lanes do not agree.
     pub statistics: Statistics,
-    /// By word of the code: how often the instruction there was issued.
+    /// By word of the code: how often the instruction there was issued, by all blocks in this memory since that was last
+    /// taken.
     pub issued: Vec<u64>,
     /// By basic block of the fast engine: how often it ran as a whole since `issued` was settled.
     pub runs: Vec<u64>,
@@ -76,13 +77,12 @@ impl Common {
         }
     }
 
-    /// Becomes what another block of the same launch has before its first instruction. s[] keeps its contents.
+    /// Becomes what another block of the same launch has before its first instruction. s[] keeps its contents, and
+    /// `issued` and `runs` count on.
     pub fn begin(&mut self, index: [u32; 2]) {
-        let Common { index: own_index, shared: _, barriers, statistics, issued, runs } = self;
+        let Common { index: own_index, shared: _, barriers, statistics, issued: _, runs: _ } = self;
         (*own_index, *statistics) = (index, Statistics::default());
         barriers.begin();
-        issued.fill(0);
-        runs.fill(0);
     }
 
     /// Counts an instruction, by its place in the code, for the active lanes.

@@ -222,7 +222,7 @@ impl Grid {
         let given = Mask::first(fragment.lanes - first);
         let known = fragment.covered.get(first..).unwrap_or_default();
         let known = &known[..known.len().min(WARP)];
-        let covered = match known.iter().all(|covered| *covered) {
+        let covered = match known.iter().fold(true, |all, covered| all & covered) {
             true => given,
             false => Mask::from_fn(WARP, |lane| {
                 given.has(lane) && known.get(lane.index()).copied().unwrap_or(true)
@@ -231,7 +231,9 @@ impl Grid {
         let launched = if fragment.helpers { whole_quads(covered) } else { covered };
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
-            warp.set_input_words(0, &[1.0f32.to_bits(); WARP]);
+            if !fragment.varyings.contains_key(&0) {
+                warp.set_input_words(0, &[1.0f32.to_bits(); WARP]);
+            }
             let mut positions: Option<[Positions; 2]> = None;
             for (&slot, varying) in &fragment.varyings {
                 let input = match varying {
@@ -318,22 +320,29 @@ impl Totals {
         totals
     }
 
-    /// Adds a block that has ended.
+    /// Adds a block that has ended. What it issued is in its memory until [`Totals::take_issued`].
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
-        self.count(&block.common.statistics, &block.common.issued);
+        self.statistics.add(&block.common.statistics);
         if let count @ 1.. = grid.lanes_of(block) {
             self.lanes.add(block.current(), count, grid.launch.kept());
         }
     }
 
+    /// Adds how often the blocks that ran in this memory have issued each instruction, and counts them anew from here on.
+    pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
+        executor.settle(&mut block.common);
+        self.count(&block.common.issued);
+        block.common.issued.fill(0);
+    }
+
     /// Adds the results of later blocks.
     pub(crate) fn add(&mut self, other: Totals) {
-        self.count(&other.statistics, &other.issued);
+        self.statistics.add(&other.statistics);
+        self.count(&other.issued);
         self.lanes.append(other.lanes);
     }
 
-    fn count(&mut self, statistics: &Statistics, issued: &[u64]) {
-        self.statistics.add(statistics);
+    fn count(&mut self, issued: &[u64]) {
         self.issued.resize(self.issued.len().max(issued.len()), 0);
         self.issued.iter_mut().zip(issued).for_each(|(total, times)| *total += times);
     }
@@ -374,6 +383,7 @@ pub(crate) fn run_blocks<E: Executor, O: Observer>(
         }
         totals.retire(grid, block);
     }
+    spare.iter_mut().for_each(|block| totals.take_issued(executor, block));
     if is_graphics {
         spare.into_iter().for_each(|block| executor.keep(block));
     }

@@ -240,8 +240,9 @@ impl Compute {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {
     /// By fragment: the word that interpolation gives at every position, flat included. For a perspective
-    /// attribute that is the attribute divided by w; the program multiplies by w itself. (6.7)
-    Lanes(Vec<u32>),
+    /// attribute that is the attribute divided by w; the program multiplies by w itself. (6.7) Shared, so that columns which others have
+    /// need no copy.
+    Lanes(Arc<Vec<u32>>),
     /// A plane, evaluated at the fragment's position; of a perspective attribute, the plane of attribute / w.
     Plane {
         /// Value at position (0, 0).

@@ -37,7 +37,14 @@ impl LaneResults {
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
         self.kept = kept.unwrap_or(rows.len()).min(rows.len());
+        let first = self.registers.len();
         self.registers.extend_from_slice(&rows[..self.kept]);
+        // Of lanes that ended before the warp did, what they had then.
+        for (lane, result) in warp.finalised() {
+            for (row, word) in self.registers[first..].iter_mut().zip(&result.registers) {
+                row.0[lane.index()] = *word;
+            }
+        }
         self.warps.push(WarpResult {
             outputs: warp.outputs.clone(),
             dead: warp.flow.dead(),
@@ -78,41 +85,35 @@ impl LaneResults {
 
     /// The results of a lane; `None` where there is no such lane.
     pub fn get(&self, lane: usize) -> Option<LaneResult> {
-        let (number, lane) = (lane / WARP, (lane < self.lanes).then_some(Lane((lane % WARP) as u8))?);
-        let warp = self.warps.get(number)?;
-        let of = |rows: &[Row<WARP>]| rows.iter().map(|row| row.0[lane.index()]).collect();
-        let mut result = warp.finalised.get(&lane).cloned().unwrap_or_else(|| LaneResult {
-            registers: of(&self.registers[number * self.kept..][..self.kept]),
-            outputs: of(&warp.outputs),
-            dead: warp.dead.has(lane),
-            emitted: warp.emitted.get(lane.index()).cloned().unwrap_or_default(),
-        });
-        result.registers.truncate(self.kept);
-        Some(result)
+        let warp = self.warps.get(lane / WARP).filter(|_| lane < self.lanes)?;
+        let of = |rows: &[Row<WARP>]| rows.iter().map(|row| row.0[lane % WARP]).collect();
+        let registers = of(&self.registers[lane / WARP * self.kept..][..self.kept]);
+        let place = Lane((lane % WARP) as u8);
+        Some(match warp.finalised.get(&place) {
+            Some(result) => LaneResult { registers, ..result.clone() },
+            None => LaneResult {
+                registers,
+                outputs: of(&warp.outputs),
+                dead: warp.dead.has(place),
+                emitted: warp.emitted.get(place.index()).cloned().unwrap_or_default(),
+            },
+        })
     }
 
     /// `$r<register>` of a lane; `None` where there is no such lane, or no such register was kept.
     pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
-        if lane >= self.lanes || register >= self.kept {
-            return None;
-        }
-        let (number, place) = (lane / WARP, lane % WARP);
-        match self.warps[number].finalised.get(&Lane(place as u8)) {
-            Some(result) => result.registers.get(register).copied(),
-            None => Some(self.registers[number * self.kept + register].0[place]),
-        }
+        let is_there = lane < self.lanes && register < self.kept;
+        is_there.then(|| self.registers[lane / WARP * self.kept + register].0[lane % WARP])
     }
 
     /// `$r<register>` of all lanes; zeros if no such register was kept.
     pub fn column(&self, register: usize) -> Vec<u32> {
+        if register >= self.kept {
+            return vec![0; self.lanes];
+        }
         let mut column = Vec::with_capacity(self.warps.len() * WARP);
-        for (number, warp) in self.warps.iter().enumerate() {
-            let row = (register < self.kept).then(|| &self.registers[number * self.kept + register]);
-            column.extend_from_slice(&row.unwrap_or(&Row::ZERO).0);
-            for (lane, result) in &warp.finalised {
-                let kept = result.registers.get(register).filter(|_| register < self.kept);
-                column[number * WARP + lane.index()] = kept.copied().unwrap_or(0);
-            }
+        for rows in self.registers.chunks_exact(self.kept) {
+            column.extend_from_slice(&rows[register].0);
         }
         column.truncate(self.lanes);
         column

@@ -239,8 +239,9 @@ fn in_lockstep<O: Observer>(
         if stop::asked() && grid.launch().lanes() == 0 {
             break;
         }
-        let (block, footprint) = lockstep::run(grid, fast, number, &memory, &views, made, &mut shares)?;
+        let (mut block, footprint) = lockstep::run(grid, fast, number, &memory, &views, made, &mut shares)?;
         totals.retire(grid, &block);
+        totals.take_issued(&Reference, &mut block);
         memory.commit(&[footprint]);
     }
     shares.announce(observer);
@@ -376,10 +377,11 @@ impl Run {
 
     /// The block has ended: adds what it left, and begins the next.
     fn next_block(&mut self) -> Step {
-        if let Some(fast) = &self.fast {
-            fast.settle(&mut self.block.common);
-        }
         self.finished.retire(&self.grid, &self.block);
+        match self.fast.as_deref() {
+            Some(fast) => self.finished.take_issued(fast, &mut self.block),
+            None => self.finished.take_issued(&Reference, &mut self.block),
+        }
         self.number += 1;
         if self.number == self.grid.blocks() {
             self.done = true;

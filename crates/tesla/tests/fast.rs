@@ -315,10 +315,10 @@ fn graphics_launch(stage: Stage, setup: Setup, random: &mut Random) -> Launch {
             fragment.centroids = (0..lanes / 2).map(|lane| [lane as f32, 0.25]).collect();
             fragment.kept = random.one_of(&[None, Some(4), Some(0), Some(99)]);
             let plane = Varying::Plane { base: 0.5, dx: -0.25, dy: 0.125, flat: random.next() };
-            fragment.varyings.insert(1, Varying::Lanes(values(random)));
+            fragment.varyings.insert(1, Varying::Lanes(values(random).into()));
             fragment.varyings.insert(2, plane);
             if random.once_in(2) {
-                fragment.varyings.insert(3, Varying::Lanes(values(random)));
+                fragment.varyings.insert(3, Varying::Lanes(values(random).into()));
             }
             Launch::Fragment(fragment)
         }
@@ -414,7 +414,7 @@ fn a_lit_fragment_and_a_vertex_run_without_the_reference_interpreter() {
     };
     let fragment = |setup: Setup| {
         let mut fragment = Fragment::new(setup, 32);
-        fragment.varyings.insert(1, Varying::Lanes(vec![0; 32]));
+        fragment.varyings.insert(1, Varying::Lanes(vec![0; 32].into()));
         Launch::Fragment(fragment)
     };
     let text = "interp $r1 v[0x0]\nrcp f32 $r1 $r1\ninterp $r0 v[0x4] $r1\ninterp $r2 cent v[0x4]\ninterp $r3 flat v[0x4]\n\

@@ -11,7 +11,8 @@ use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
 use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, LaneResults, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
+    Compute, Fragment, Geometry, LaneResult, LaneResults, Launch, LaunchError, Outcome, RunError, Setup,
+    Varying, Vertex,
 };
 use reconverge_tesla::run::{Run, run_watched};
 use reconverge_tesla::state::Emitted;
@@ -607,7 +608,7 @@ fn a_discarded_fragment_runs_on_and_is_reported_dead() {
         mov b32 $r0 0x9
         exit nop";
     let (mut launch, program) = fragment(source, 3);
-    launch.varyings.insert(1, Varying::Lanes(vec![0, 1, 2]));
+    launch.varyings.insert(1, Varying::Lanes(vec![0, 1, 2].into()));
     let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
     let lanes: Vec<(u32, bool)> = outcome.lanes.iter().map(|lane| (lane.registers[0], lane.dead)).collect();
     assert_eq!(lanes, [(9, false), (9, true), (9, false)]);
@@ -617,9 +618,11 @@ fn a_discarded_fragment_runs_on_and_is_reported_dead() {
 /// Results by column are those of each lane.
 fn by_column_as_by_lane(lanes: &LaneResults) {
     for register in [0, 1, 63, 200] {
-        let expected: Vec<u32> =
-            lanes.iter().map(|lane| lane.registers.get(register).copied().unwrap_or(0)).collect();
+        let of = |lane: LaneResult| lane.registers.get(register).copied();
+        let expected: Vec<u32> = lanes.iter().map(|lane| of(lane).unwrap_or(0)).collect();
         assert_eq!(lanes.column(register), expected, "$r{register}");
+        let lane = |lane: usize| lanes.get(lane).and_then(of);
+        assert!((0..=lanes.len()).all(|number| lanes.register(number, register) == lane(number)));
     }
     let dead: Vec<bool> = lanes.iter().map(|lane| lane.dead).collect();
     let found = lanes.dead();
@@ -644,7 +647,7 @@ fn exit_finalises_the_colour_of_a_fragment() {
             end: {end}"
         );
         let (mut launch, program) = fragment(&source, 5);
-        launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3, 4]));
+        launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3, 4].into()));
         let outcome = run(Launch::Fragment(launch), &program, &strict()).unwrap();
         let left: Vec<_> = outcome.lanes.iter().map(|lane| (lane.registers[0], lane.dead)).collect();
         assert_eq!(left, [(1, false), (0x63, true), (2, false), (3, false), (4, false)], "{end}");
@@ -667,7 +670,7 @@ fn a_lane_that_waits_for_its_caller_has_its_colour_still_to_come() {
         quadpop
         ret";
     let (mut launch, program) = fragment(source, 4);
-    launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3]));
+    launch.varyings.insert(1, Varying::Lanes(vec![1, 0, 2, 3].into()));
     assert_eq!(registers(launch, &program, 0), [0x63; 4]);
 }
 

@@ -76,7 +76,8 @@ pub fn machine_with(
             let mut fragment = Fragment::new(setup, lanes);
             fragment.covered = (0..lanes).map(|_| random.below(3) != 0).collect();
             fragment.covered[0] = true;
-            fragment.varyings.insert(1, Varying::Lanes((0..lanes).map(|_| value(&mut random)).collect()));
+            let values: Vec<u32> = (0..lanes).map(|_| value(&mut random)).collect();
+            fragment.varyings.insert(1, Varying::Lanes(values.into()));
             Launch::Fragment(fragment)
         }
         Stage::Compute | Stage::Vertex | Stage::Geometry => {

@@ -19,7 +19,7 @@ const LISTED: &[(&str, usize)] = &[
     ("Level", 5), ("Line", 6), ("Loaded", 6), ("Machine", 5), ("Memory", 4), ("Mode", 4),
     ("Named", 4), ("Node", 4), ("Number", 4), ("Numbers", 4), ("Open", 6), ("Operand", 5),
     ("Operation", 6), ("Outcome", 11), ("Outputs", 5), ("Own", 4), ("Packet", 4), ("Pair", 4),
-    ("Part", 13), ("Place", 13), ("Plan", 5), ("Read", 5), ("Reader", 7), ("Record", 5),
+    ("Part", 12), ("Place", 13), ("Plan", 5), ("Read", 5), ("Reader", 7), ("Record", 5),
     ("Recording", 4), ("Refused", 5), ("Row", 14), ("Rows", 6), ("Run", 9), ("RunError", 6),
     ("Segment", 4), ("Setup", 5), ("Shader", 4), ("Shape", 6), ("Side", 7), ("Slot", 5), ("Source", 6),
     ("Sources", 4), ("Space", 4), ("Stage", 5), ("State", 12), ("Step", 5), ("Stop", 5), ("Surface", 4),

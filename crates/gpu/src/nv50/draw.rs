@@ -1,5 +1,7 @@
 //! From methods to a [`Draw`]: what the fixed-function units do, and what programs leave and read.
 
+use std::sync::Arc;
+
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
@@ -16,21 +18,21 @@ use reconverge_tesla::launch::{Fragment, Launch, Varying};
 
 use super::format;
 use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
-use super::shader::Shader;
+use super::shader::{FACING, Shader};
 use super::state::{State, Unknown, fields};
 use super::surface::{Layout, Slices, TileMode};
 use crate::Fault;
 use crate::capture::Recording;
 use crate::observe::Captured;
 
+/// 1.0 as bits.
+const ONE: u32 = 1f32.to_bits();
+
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
 const BAND: f32 = 256.;
 
 /// The range of sizes of points that the driver advertises.
 const POINT_SIZES: [f32; 2] = [1., 64.];
-
-/// The word of v[] that says which side is seen.
-const FACING: u16 = 0xff;
 
 /// How primitives are made; `None` for a number that is none.
 pub(super) fn topology(number: u32) -> Option<Topology> {
@@ -597,50 +599,65 @@ impl FragmentProgram for FragmentStage<'_> {
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
-        let reciprocals: Vec<f32> = fragments.positions[3].iter().map(|w| 1. / f32::from_bits(*w)).collect();
+        let w = &fragments.positions[3];
+        // None where each is 1.
+        let divided = w.iter().fold(0, |differs, w| differs | (w ^ ONE)) != 0;
+        let reciprocals: Option<Vec<f32>> =
+            divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        launch.covered = vec![false; lanes];
-        for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
-            *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
+        if !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
+            launch.covered = vec![false; lanes];
+            for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
+                *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
+            }
         }
         launch.kept = Some(self.results);
         let mut next = 0;
-        let mut add = |values: Vec<u32>| {
+        let mut add = |values: Arc<Vec<u32>>| {
             launch.varyings.insert(next, Varying::Lanes(values));
             next += 1;
         };
         for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
-            add(match component {
-                3 => reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect(),
-                _ => fragments.positions[component].to_vec(),
+            add(match (component, &reciprocals) {
+                (3, Some(reciprocals)) => {
+                    Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
+                }
+                // What w is, its reciprocal is.
+                _ => fragments.positions[component].clone(),
             });
         }
         for word in &self.reads.words {
-            let mut values = fragments.inputs[word.input][word.chan].to_vec();
+            let mut values = fragments.inputs[word.input][word.chan].clone();
             if let Some((input, chan)) = word.back {
-                for (lane, (value, back)) in
-                    values.iter_mut().zip(&*fragments.inputs[input][chan]).enumerate()
-                {
+                let backs = &fragments.inputs[input][chan];
+                for (lane, (value, back)) in Arc::make_mut(&mut values).iter_mut().zip(&**backs).enumerate() {
                     *value = if fragments.is_front(lane) { *value } else { *back };
                 }
             }
-            if word.divides {
-                for (value, reciprocal) in values.iter_mut().zip(&reciprocals) {
-                    let divided = (f32::from_bits(*value) * reciprocal).to_bits();
-                    *value = if *reciprocal == 1. { *value } else { divided };
-                }
+            if let (true, Some(reciprocals)) = (word.divides, &reciprocals) {
+                let divided = |(value, reciprocal): (&u32, &f32)| match *reciprocal == 1. {
+                    true => *value,
+                    false => (f32::from_bits(*value) * reciprocal).to_bits(),
+                };
+                values = Arc::new(values.iter().zip(reciprocals).map(divided).collect());
             }
             add(values);
         }
-        let mut facing = vec![0; lanes];
-        for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
-            *lanes = [if *front { u32::MAX } else { 0 }; 4];
+        // A captured launch has all inputs.
+        if self.shader.reads_facing() || self.recording.is_some() {
+            let mut facing = vec![0; lanes];
+            for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
+                *lanes = [if *front { u32::MAX } else { 0 }; 4];
+            }
+            launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
-        launch.varyings.insert(FACING, Varying::Lanes(facing));
         let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
         let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
+        let last = self.results.saturating_sub(1);
+        let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
+        let killed = outcome.lanes.dead();
         let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
                 let mut column = outcome.lanes.column(4 * number + chan);
@@ -651,9 +668,6 @@ impl FragmentProgram for FragmentStage<'_> {
                 column
             }))
         };
-        let last = self.results.saturating_sub(1);
-        let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
-        let killed = outcome.lanes.dead();
         Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
     }
 }

@@ -32,6 +32,9 @@ use crate::observe::{Captured, ChipProgram, Machine, Rows};
 /// Bytes of the window of a stage's code.
 const WINDOW: u32 = 0x8_0000;
 
+/// The word of v[] that says which side is seen.
+pub(super) const FACING: u16 = 0xff;
+
 /// Vertex programs.
 pub(super) const VERTEX: Unit = Unit {
     stage: Stage::Vertex,
@@ -73,6 +76,7 @@ pub(super) struct Shader {
     loaded: Loaded,
     options: Options,
     is_plain: bool,
+    reads_facing: bool,
 }
 
 /// Programs of draws before.
@@ -100,6 +104,8 @@ pub(super) struct KeptProgram {
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
+    /// Whether it may read [`FACING`].
+    reads_facing: bool,
     /// Lowered for set-ups, which have no constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
@@ -129,7 +135,7 @@ impl Shader {
         let make = |found: Found| {
             let words: Arc<[u32]> = found.words.as_slice().into();
             let code = Code::of(&words, start, (stage, chip), &found.insts);
-            let Found { reads, constants, local_bytes, is_special, .. } = found;
+            let Found { reads, constants, local_bytes, is_special, reads_facing, .. } = found;
             let program = KeptProgram {
                 words: words.clone(),
                 code: Arc::new(code),
@@ -137,6 +143,7 @@ impl Shader {
                 constants,
                 local_bytes,
                 is_special,
+                reads_facing,
                 lowered: Kept::default(),
             };
             Ok::<_, Infallible>((Key { stage, start, words, options }, program))
@@ -185,8 +192,8 @@ impl Shader {
             setup.constants.place(slot, 0, &memory.bytes(start..end));
         }
         let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
-        let is_plain = !program.is_special;
-        Ok(Shader { unit, words: program.words.clone(), loaded, options, is_plain })
+        let (is_plain, reads_facing) = (!program.is_special, program.reads_facing);
+        Ok(Shader { unit, words: program.words.clone(), loaded, options, is_plain, reads_facing })
     }
 
     /// The program as it is observed.
@@ -198,6 +205,11 @@ impl Shader {
     /// Returns whether lanes with the same inputs have the same results.
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
+    }
+
+    /// Returns whether it may read [`FACING`].
+    pub(super) fn reads_facing(&self) -> bool {
+        self.reads_facing
     }
 
     /// Returns the setup that all launches of the shader share.
@@ -316,6 +328,8 @@ struct Found {
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
+    /// Whether it may read [`FACING`].
+    reads_facing: bool,
 }
 
 /// The l[] of a program that uses any.
@@ -352,10 +366,15 @@ impl Found {
             found.is_special |= !is_plain(&inst);
             for (place, _) in accesses(&inst, stage).memory {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
+                let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
+                    // A read of several words can only end there.
+                    Space::Varying => {
+                        let end = (place.offset as u32).saturating_add(place.access.bytes());
+                        found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
+                    }
                     Space::Local => found.local_bytes = found.local_bytes.max(LOCAL),
                     Space::Const(bank) => {
-                        let fixed = place.base == Base::A(0) && !place.increment;
                         let end = usize::from(place.offset as u16) + place.access.bytes() as usize;
                         let bytes = &mut found.constants[usize::from(bank) % 16];
                         *bytes = if fixed { end.max(*bytes) } else { usize::MAX };
@@ -389,7 +408,38 @@ impl Found {
         };
         if !complete || !targets.iter().all(begins) {
             found.constants = [usize::MAX; 16];
+            found.reads_facing = true;
         }
         found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reconverge_tesla::text::assemble;
+
+    fn reads_facing(words: &[u32]) -> bool {
+        let word = |at: u32| words.get(at as usize / 4).copied().unwrap_or(0);
+        Found::new(word, 0, (Chip::Gt215, Stage::Fragment)).reads_facing
+    }
+
+    #[test]
+    fn a_program_reads_facing_where_its_words_or_an_address_register_may_name_it() {
+        for (place, expected) in [("v[0x3f8]", false), ("v[0x3fc]", true), ("v[$a1+0x10]", true)] {
+            let text = format!("interp $r0 {place}\nexit nop");
+            let code = assemble(&text, Chip::Gt215, Stage::Fragment).unwrap().words();
+            assert_eq!(reads_facing(&code), expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_decoded_may_read_facing() {
+        let start = assemble("mov b32 $r0 0x1", Chip::Gt215, Stage::Fragment).unwrap().words();
+        let unknown = [0xf000_0001, 0xffff_ffff];
+        assert!(decode(unknown, Chip::Gt215, Stage::Fragment).is_err());
+        let end = assemble("exit nop", Chip::Gt215, Stage::Fragment).unwrap().words();
+        assert!(reads_facing(&[&start, &unknown[..], &end].concat()));
+        assert!(!reads_facing(&[&start[..], &end].concat()));
     }
 }

@@ -594,54 +594,53 @@ impl Routes {
         }
     }
 
-    /// The columns of the temporaries that the rasteriser writes.
-    fn temporaries(&self, fragments: &Fragments) -> Vec<Columns> {
+    /// The columns of the temporaries that the rasteriser writes. Channels that are not `needed` are zero.
+    fn temporaries(&self, fragments: &Fragments, needed: impl Fn(u8, usize) -> bool) -> Vec<Columns> {
         let one = 1f32.to_bits();
-        let everywhere = |word: u32| Arc::new(vec![word; fragments.lanes]);
-        let components = |source: &Source| -> [LaneColumn; 4] {
+        let everywhere = |word: u32| match word {
+            0 => LaneColumn::default(),
+            _ => Arc::new(vec![word; fragments.lanes]),
+        };
+        let component = |source: &Source, channel: usize| -> LaneColumn {
             match *source {
-                Source::Coordinates(all) => all.map(|component| match component {
+                Source::Coordinates(all) => match all[channel] {
                     Component::Input(input, channel) => fragments.inputs[input][channel].clone(),
                     Component::Bits(bits) => everywhere(bits),
-                }),
-                Source::Color { front, back, format } => {
-                    formatted(format, one).map(|component| match component {
-                        Component::Input(_, chan) => {
-                            let (seen, other) =
-                                (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
-                            if front == back || fragments.fronts.iter().all(|front| *front) {
-                                return seen.clone();
-                            }
-                            let mut column = LaneWords::clone(other);
-                            for (lane, (word, seen)) in column.iter_mut().zip(&**seen).enumerate() {
-                                *word = if fragments.is_front(lane) { *seen } else { *word };
-                            }
-                            Arc::new(column)
+                },
+                Source::Color { front, back, format } => match formatted(format, one)[channel] {
+                    Component::Input(_, chan) => {
+                        let (seen, other) = (&fragments.inputs[front][chan], &fragments.inputs[back][chan]);
+                        if front == back || fragments.fronts.iter().all(|front| *front) {
+                            return seen.clone();
                         }
-                        Component::Bits(bits) => everywhere(bits),
-                    })
-                }
-                Source::NoColor { format } => formatted(format, one).map(|component| match component {
+                        let mut column = LaneWords::clone(other);
+                        for (lane, (word, seen)) in column.iter_mut().zip(&**seen).enumerate() {
+                            *word = if fragments.is_front(lane) { *seen } else { *word };
+                        }
+                        Arc::new(column)
+                    }
+                    Component::Bits(bits) => everywhere(bits),
+                },
+                Source::NoColor { format } => match formatted(format, one)[channel] {
                     Component::Input(..) => LaneColumn::default(),
                     Component::Bits(bits) => everywhere(bits),
-                }),
-                Source::Position => {
-                    let [x, y, ..] = &fragments.positions;
-                    [x.clone(), y.clone(), LaneColumn::default(), LaneColumn::default()]
-                }
-                Source::Side => {
+                },
+                Source::Position if channel < 2 => fragments.positions[channel].clone(),
+                Source::Side if channel == 0 => {
                     let sides =
                         (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { 0 } else { one });
-                    [
-                        Arc::new(sides.collect()),
-                        LaneColumn::default(),
-                        LaneColumn::default(),
-                        LaneColumn::default(),
-                    ]
+                    Arc::new(sides.collect())
                 }
+                Source::Position | Source::Side => LaneColumn::default(),
             }
         };
-        let columns = |(temp, source): &(u8, Source)| Columns { temp: *temp, components: components(source) };
+        let columns = |(temp, source): &(u8, Source)| {
+            let component = |channel| match needed(*temp, channel) {
+                true => component(source, channel),
+                false => LaneColumn::default(),
+            };
+            Columns { temp: *temp, components: [0, 1, 2, 3].map(component) }
+        };
         self.0.iter().map(columns).collect()
     }
 }
@@ -699,8 +698,10 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        let mut outcome =
-            self.shader.run(fragments, self.routes.temporaries(fragments), &mut self.recording)?;
+        // What is captured is whole.
+        let needed = |temp, channel| self.recording.is_some() || self.shader.reads(temp, channel);
+        let temps = self.routes.temporaries(fragments, needed);
+        let mut outcome = self.shader.run(fragments, temps, &mut self.recording)?;
         let depth = self.outputs.depth.then(|| outcome.outputs.depth().map(<[u32]>::to_vec)).flatten();
         let left = &mut outcome.outputs;
         let mut killed = Vec::new();

@@ -24,6 +24,8 @@ pub(super) struct DecodedFrom {
 pub(super) struct KeptFragmentProgram {
     /// The constants that it reads.
     pub(super) constants: Vec<u8>,
+    /// Whether it may read each channel of a temporary.
+    pub(super) read: Arc<[bool]>,
     /// The program, decoded without constants and textures.
     pub(super) decoded: Loaded,
     /// The program lowered for textures, without constants.

@@ -11,6 +11,7 @@ use reconverge_r500::inst::TARGETS;
 use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, LaunchError, RunError};
 use reconverge_r500::outputs::Outcome;
 use reconverge_r500::run::Loaded;
+use reconverge_r500::uses::temps_read;
 use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, interleaved};
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
@@ -67,6 +68,8 @@ pub(super) struct Shader {
     chip: Chip,
     key: DecodedFrom,
     loaded: Loaded,
+    /// Whether it may read each channel of a temporary.
+    read: Arc<[bool]>,
     options: Options,
 }
 
@@ -112,10 +115,13 @@ impl Shader {
             let without = Environment { textures: Vec::new(), ..bare.clone() };
             let decoded = Loaded::new(&program, &without.into(), &options)?;
             let constants = decoded.setup().constants_read();
-            Ok::<_, LaunchError>((key, KeptFragmentProgram { constants, decoded, lowered: Kept::default() }))
+            let read = temps_read(decoded.setup()).into();
+            let lowered = Kept::default();
+            Ok::<_, LaunchError>((key, KeptFragmentProgram { constants, read, decoded, lowered }))
         };
-        let mut loaded = || -> Result<(DecodedFrom, Loaded), LaunchError> {
-            let (key, KeptFragmentProgram { constants, decoded, lowered }) = programs.get(alike, load)?;
+        let mut loaded = || -> Result<_, LaunchError> {
+            let (key, KeptFragmentProgram { constants, read, decoded, lowered }) =
+                programs.get(alike, load)?;
             let (_, lowered) = lowered.get(
                 |known| known.lowers_alike(&bare),
                 || {
@@ -129,12 +135,17 @@ impl Shader {
                 true => (0..=u8::MAX).map(|number| (number, state.us_constant(number))).collect(),
             };
             let environment = Arc::new(Environment { constants, ..bare.clone() });
-            Ok((key.clone(), lowered.with_environment(&environment)?))
+            Ok((key.clone(), read.clone(), lowered.with_environment(&environment)?))
         };
         let found = loaded();
         state.fragment_programs = programs;
-        let (key, loaded) = found.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
-        Ok(Shader { chip, key, loaded, options })
+        let (key, read, loaded) = found.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
+        Ok(Shader { chip, key, loaded, read, options })
+    }
+
+    /// Whether the program may read a channel of a temporary.
+    pub(super) fn reads(&self, temp: u8, channel: usize) -> bool {
+        self.read[usize::from(temp) * 4 + channel]
     }
 
     /// The program as it is observed.

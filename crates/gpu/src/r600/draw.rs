@@ -668,7 +668,9 @@ impl FragmentProgram for PixelProgram<'_> {
         let stencil = component(self.exports.stencil_ref_export_enable, 1);
         let mask = component(self.exports.mask_export_enable, 2);
         let colors = (0..8).map(&mut exported).collect();
-        Ok(Shaded { colors, depth, stencil, killed: outcome.killed, mask })
+        let some_are = outcome.killed.iter().fold(false, |any, killed| any | killed);
+        let killed = if some_are { outcome.killed } else { Vec::new() };
+        Ok(Shaded { colors, depth, stencil, killed, mask })
     }
 }
 

@@ -365,7 +365,7 @@ fn loaded(
             Ok::<_, LaunchError>((known.clone(), program.decoded.with_environment(&known)?))
         },
     )?;
-    Ok((lowered.with_environment(&environment)?, program.reads.clone()))
+    Ok((lowered.with_values(&environment)?, program.reads.clone()))
 }
 
 /// The environment of a program without its resources.

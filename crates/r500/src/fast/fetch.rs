@@ -23,7 +23,7 @@ impl Body for Fetched {
             return;
         }
         // Groups of R520 have 16 lanes.
-        if lanes.chunks().len() == 1 {
+        if lanes.chunks().end == 1 {
             run::<W, CHUNK>(wide, lanes, fetch, fetching);
         } else {
             run::<W, WIDEST>(wide, lanes, fetch, fetching);

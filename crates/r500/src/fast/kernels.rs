@@ -329,36 +329,57 @@ enum Kind {
 /// the destination of the first channel, for all lanes. `TERMS` is 3 or 4.
 pub(super) struct Dot<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>;
 
+/// [`Dot`] of three products, the third of which is zero. `FLUSH`: a source may be a denormal.
+pub(super) struct DotOfTwo<const ZERO_WINS: bool, const FLUSH: bool>;
+
 impl<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool> Body for Dot<TERMS, ADDEND, ZERO_WINS> {
     #[inline(always)]
     fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
-        for chunk in lanes.chunks() {
-            let mut src = [[[0; CHUNK]; 2]; TERMS];
-            for (term, channel) in operation.channels[..TERMS].iter().enumerate() {
-                let (places, flips) = match kind::<ADDEND>(term) {
-                    Kind::Product => ([channel.src[0], channel.src[1]], [channel.flip[0], channel.flip[1]]),
-                    Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
-                };
-                for number in 0..2 {
-                    src[term][number] = lanes.read(places[number], chunk);
-                    for lane in 0..CHUNK {
-                        src[term][number][lane] ^= flips[number];
-                    }
+        dot::<TERMS, TERMS, ADDEND, ZERO_WINS>(lanes, operation, plain_sums::<TERMS, ADDEND, ZERO_WINS>);
+    }
+}
+
+impl<const ZERO_WINS: bool, const FLUSH: bool> Body for DotOfTwo<ZERO_WINS, FLUSH> {
+    #[inline(always)]
+    fn run<W: Wide>(_: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        dot::<3, 2, false, ZERO_WINS>(lanes, operation, sums_of_two::<ZERO_WINS, FLUSH>);
+    }
+}
+
+/// A dot product of which `READ` terms are read and the others are zero. `sums` gives what it may be, and whether that may be
+/// wrong for some lane.
+#[inline(always)]
+fn dot<const TERMS: usize, const READ: usize, const ADDEND: bool, const ZERO_WINS: bool>(
+    lanes: &mut Lanes<'_>,
+    operation: &Operation,
+    sums: impl Fn(&[[Words; 2]; TERMS], f64) -> (Words, bool),
+) {
+    for chunk in lanes.chunks() {
+        let mut src = [[[0; CHUNK]; 2]; TERMS];
+        for (term, channel) in operation.channels[..READ].iter().enumerate() {
+            let (places, flips) = match kind::<ADDEND>(term) {
+                Kind::Product => ([channel.src[0], channel.src[1]], [channel.flip[0], channel.flip[1]]),
+                Kind::Addend => ([channel.src[2]; 2], [channel.flip[2]; 2]),
+            };
+            for number in 0..2 {
+                src[term][number] = lanes.read(places[number], chunk);
+                for lane in 0..CHUNK {
+                    src[term][number][lane] ^= flips[number];
                 }
             }
-            let scale = f64::from(operation.scale);
-            let (mut result, refused) = plain_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale);
-            if refused {
-                let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
-                if exceptions != 0 {
-                    dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, exceptions, &mut result);
-                }
-            }
-            if operation.clamp {
-                clamp(&mut result);
-            }
-            lanes.write(operation.channels[0].dst, chunk, result);
         }
+        let scale = f64::from(operation.scale);
+        let (mut result, refused) = sums(&src, scale);
+        if refused {
+            let exceptions = careful_sums::<TERMS, ADDEND, ZERO_WINS>(&src, scale, &mut result);
+            if exceptions != 0 {
+                dot_exactly::<TERMS, ADDEND, ZERO_WINS>(&src, operation.omod, exceptions, &mut result);
+            }
+        }
+        if operation.clamp {
+            clamp(&mut result);
+        }
+        lanes.write(operation.channels[0].dst, chunk, result);
     }
 }
 
@@ -413,6 +434,30 @@ fn plain_sums<const TERMS: usize, const ADDEND: bool, const ZERO_WINS: bool>(
         result[lane] = flushed(((sum * scale) as f32).to_bits());
     }
     (result, (unlike != 0) | (cancelled != 0))
+}
+
+/// Sums of two products and a zero, and whether some may be wrong.
+///
+/// The products are exact, so that a sum in double precision is rounded once. The second rounding, to a single, is right
+/// unless the first gave a number in the middle of two singles, or it is to a denormal.
+#[inline(always)]
+fn sums_of_two<const ZERO_WINS: bool, const FLUSH: bool>(src: &[[Words; 2]; 3], scale: f64) -> (Words, bool) {
+    const LOST: u64 = (1 << 29) - 1;
+    const LEAST: f64 = 2.0 * f32::MIN_POSITIVE as f64;
+    let mut result = [0; CHUNK];
+    let mut doubtful = 0;
+    for lane in 0..CHUNK {
+        let product = |[a, b]: &[Words; 2]| {
+            let (x, y) = factors::<ZERO_WINS, FLUSH>(a[lane], b[lane]);
+            f64::from(x) * f64::from(y)
+        };
+        let sum = (product(&src[0]) + product(&src[1]) + 0.0) * scale;
+        let middle = sum.to_bits() & LOST == 1 << 28;
+        let small = (sum.abs() < LEAST) & (sum != 0.0);
+        doubtful |= u64::from(middle | small | sum.is_nan());
+        result[lane] = (sum as f32).to_bits();
+    }
+    (result, doubtful != 0)
 }
 
 /// The sums in more than double precision. Gives the lanes for which they may be wrong.

@@ -29,8 +29,8 @@ pub(super) type Words = [u32; CHUNK];
 /// What operations work on.
 pub(super) struct Lanes<'a> {
     rows: Frame<&'a mut [Row<WIDEST>], WIDEST>,
-    /// Chunks that have lanes of the group.
-    chunks: usize,
+    /// The chunks from the first to the last that have lanes of the group.
+    chunks: Range<usize>,
     sets: [Mask; Set::COUNT],
     /// aL, as far as the operations of the block at hand ask for it.
     pub(super) al: i32,
@@ -78,32 +78,38 @@ impl DerefMut for Lanes<'_> {
 }
 
 impl<'a> Lanes<'a> {
-    /// No lane is active, and lanes from `lanes` on do not exist.
+    /// No lane is active, and other lanes than `lanes` do not exist.
     ///
     /// # Panics
-    /// There are fewer rows than the layout has, or more lanes than a row has.
+    /// There are fewer rows than the layout has.
     ///
     /// # Safety
     /// The operations that run were lowered with this layout.
     pub(super) unsafe fn new(
         rows: &'a mut [Row<WIDEST>],
         layout: &Layout<WIDEST>,
-        lanes: usize,
+        lanes: Mask,
         state: State<'a>,
     ) -> Self {
-        assert!(lanes <= WIDEST, "a row has room for the lanes");
         // SAFETY: the places of operations are those of the layout, as the caller promises.
         let rows = unsafe { Frame::new(rows, layout) };
-        let chunks = lanes.div_ceil(CHUNK);
+        let end = (WIDEST - lanes.0.leading_zeros() as usize).div_ceil(CHUNK);
+        let chunks = (lanes.0.trailing_zeros() as usize / CHUNK).min(end)..end;
         Lanes { rows, chunks, sets: [Mask::NONE; Set::COUNT], al: 0, refused: false, state }
     }
 
-    /// The numbers of the chunks that have lanes of the group.
+    /// The numbers of the chunks that have lanes of the group, and of those between.
     #[inline(always)]
     pub(super) fn chunks(&self) -> Range<usize> {
-        // SAFETY: `new` has seen that the lanes have room in a row. Without the bound, each access would ask for it.
-        unsafe { assert_unchecked(self.chunks <= WIDEST / CHUNK) };
-        0..self.chunks
+        // SAFETY: a mask has no more lanes than a row. Without the bound, each access would ask for it.
+        unsafe { assert_unchecked(self.chunks.end <= WIDEST / CHUNK) };
+        self.chunks.clone()
+    }
+
+    /// All lanes of those chunks.
+    pub(super) fn reach(&self) -> Mask {
+        let Range { start, end } = self.chunks();
+        Mask::first(end * CHUNK) - Mask::first(start * CHUNK)
     }
 
     /// The row of a channel of a temporary relative to aL. (r500.md Q6)

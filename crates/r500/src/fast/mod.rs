@@ -5,7 +5,7 @@
 //! | `lower` | from instructions to blocks of operations |
 //! | `lanes` | what an operation is, and how one body becomes code for each level of vector instructions |
 //! | `kernels`, `functions`, `bodies`, `fetch`, `memory` | the operations |
-//! | `run` | blocks one after another, and flow control between them |
+//! | `run` | blocks one after another, flow control between them, and groups that run together |
 //! | `compiled` | runs blocks as host code |
 //! | `parallel` | the groups of a launch on the host's threads |
 //! | `lockstep` | a group on both engines, for [`reconverge_simt::lockstep`] |
@@ -104,6 +104,11 @@ impl Fast {
         self.compiled.is_some()
     }
 
+    /// Whether groups may run together: all of the program has a fast way, and none of it is host code.
+    pub(crate) fn runs_together(&self) -> bool {
+        !self.is_compiled() && self.by_reference().is_empty()
+    }
+
     /// Slots whose instruction the reference interpreter executes: what has no fast way, or traps.
     pub fn by_reference(&self) -> &[u16] {
         &self.lowered.by_reference
@@ -158,6 +163,16 @@ impl Fast {
     /// Rows that the program may write.
     pub(crate) fn written(&self) -> &[usize] {
         &self.lowered.written
+    }
+
+    /// Rows of temporaries that the program may read before it has written them.
+    pub(crate) fn cleared(&self) -> &[usize] {
+        &self.lowered.cleared
+    }
+
+    /// Whether it may read the row of a temporary.
+    pub(crate) fn reads(&self, row: usize) -> bool {
+        self.lowered.read[row]
     }
 
     /// Outputs that the program may write, by number.

@@ -1,16 +1,19 @@
 //! The groups of a launch on the host's threads: each writes its own lanes' outputs, counts are sums, and of several traps
 //! that of the first group counts, so that nothing depends on how many threads there are.
+//!
+//! Without an observer, as many groups as have room in a row run together, so that an operation is called once for all of
+//! them: see [`Fast::run_together`]. If one traps, the launch runs again, group after group.
 
-use std::iter;
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{FlowView, Mask, Observer, Options, Shares, Silent, stop};
+use reconverge_simt::{FlowView, Lane, Mask, Observer, Options, Shares, Silent, stop};
 
 use super::{Fast, lockstep};
-use crate::group::{Group, OUTPUTS};
+use crate::group::{Group, OUTPUTS, WIDEST};
 use crate::launch::{Launch, RunError, trapped};
-use crate::outputs::{Outcome, Outputs, Part, Totals};
+use crate::outputs::{Outcome, Outputs, Totals};
 use crate::setup::Setup;
 
 /// Groups that are run in one go. Parts of outputs share no word of 64 lanes, whatever their width.
@@ -20,40 +23,82 @@ const BATCH: usize = 64;
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
+    /// Lanes that run at once.
+    width: usize,
     group: Group,
     runs: Vec<u64>,
     totals: Totals,
 }
 
+/// The reason for which a worker gives up.
+enum Failed {
+    /// A group traps.
+    Run(RunError),
+    /// Groups cannot run together.
+    Alone,
+}
+
+impl Failed {
+    fn error(self) -> RunError {
+        match self {
+            Failed::Run(error) => error,
+            Failed::Alone => unreachable!("groups that run alone can"),
+        }
+    }
+}
+
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
-    fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
+    fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options, width: usize) -> Self {
         let group = fast.group(setup, launch, options);
-        Worker { fast, launch, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
+        Worker { fast, launch, width, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
     }
 
-    /// Runs the groups that these outputs belong to, until runs are to [stop].
-    fn run<O: Observer>(&mut self, mut outputs: Part<'_>, observer: &mut O) -> Result<(), RunError> {
-        let width = self.launch.width();
-        for first_lane in outputs.span().step_by(width) {
-            let lanes = width.min(outputs.span().end - first_lane);
-            self.launch.restart(&mut self.group, first_lane, Mask::first(lanes), self.fast.written());
+    /// Runs the groups of some lanes, until runs are to [stop]. Returns what they left.
+    fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
+        let mut outputs = Outputs::new(span.len(), self.fast.outputs());
+        for first_lane in span.clone().step_by(self.width) {
+            let lanes = self.width.min(span.end - first_lane);
+            // Lanes that were never launched may share a quad with some that were, and have zeros.
+            let cleared = if lanes == self.width { self.fast.cleared() } else { self.fast.written() };
+            let all = (Mask::first(lanes), self.width);
+            let reads = |row| self.fast.reads(row);
+            self.launch.restart(&mut self.group, first_lane, all, cleared, reads);
             if O::ENABLED {
-                observer.group(first_lane / width);
+                observer.group(first_lane / self.width);
             }
-            while self.group.flow.issue().is_some() && !stop::asked() {
-                let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, observer);
-                ended.map_err(|trap| trapped(first_lane, trap))?;
+            if self.is_together() {
+                let totals = &mut self.totals;
+                let ended = |group: &Group| {
+                    let place = group.lanes.lowest().map_or(0, Lane::index);
+                    totals.add_finding(group, first_lane + place);
+                };
+                let ran = self.fast.run_together(&mut self.group, &mut self.runs, ended);
+                ran.ok_or(Failed::Alone)?;
+                totals.statistics.add(&self.group.statistics());
+            } else {
+                while self.group.flow.issue().is_some() && !stop::asked() {
+                    let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, observer);
+                    ended.map_err(|trap| Failed::Run(trapped(first_lane, trap)))?;
+                }
+                self.totals.add_counts(&self.group, first_lane);
             }
-            self.totals.add_counts(&self.group, first_lane);
-            outputs.put(&self.group, first_lane, lanes);
+            outputs.put(&self.group, first_lane - span.start, lanes);
         }
-        Ok(())
+        Ok(outputs)
+    }
+
+    /// Whether several groups run together.
+    fn is_together(&self) -> bool {
+        self.width > self.launch.width()
     }
 
     /// Counts of all groups so far.
     fn finish(mut self) -> Totals {
         self.fast.settle(&mut self.group, &mut self.runs);
+        if self.is_together() {
+            self.totals.statistics.instructions = self.group.issued.iter().sum();
+        }
         let report = self.group.report();
         self.fast.keep(self.group);
         Totals { report, ..self.totals }
@@ -67,19 +112,36 @@ pub(crate) fn run(
     launch: &Launch,
     options: &Options,
 ) -> Result<Outcome, RunError> {
-    let batch = BATCH * launch.width();
-    let workers = options.workers();
-    if workers == 1 || launch.lanes <= batch {
-        return run_in_order(fast, setup, launch, options, &mut Silent);
+    let alone = launch.width();
+    let together = if fast.runs_together() { WIDEST / alone * alone } else { alone };
+    match run_at(fast, setup, launch, options, together) {
+        Err(Failed::Alone) => run_at(fast, setup, launch, options, alone),
+        done => done,
     }
-    let mut outputs = Outputs::new(launch.lanes, fast.outputs());
-    let mut rest = outputs.all();
-    let parts = iter::from_fn(|| rest.split_off(batch));
-    let worker = || Worker::new(fast, setup, launch, options);
+    .map_err(Failed::error)
+}
+
+/// Runs a launch, `width` lanes at once.
+fn run_at(
+    fast: &Fast,
+    setup: &Arc<Setup>,
+    launch: &Launch,
+    options: &Options,
+    width: usize,
+) -> Result<Outcome, Failed> {
+    let batch = BATCH * launch.width();
+    let workers = if launch.lanes <= batch { 1 } else { options.workers() };
+    let worker = || Worker::new(fast, setup, launch, options, width);
+    if workers == 1 {
+        let mut worker = worker();
+        let outputs = worker.run(0..launch.lanes, &mut Silent)?;
+        return Ok(worker.finish().with(outputs));
+    }
+    let parts = (0..launch.lanes).step_by(batch).map(|first| first..launch.lanes.min(first + batch));
     let done = try_hand_out(workers, parts, worker, |worker, part| worker.run(part, &mut Silent))?;
     let mut totals = Totals::default();
     done.workers.into_iter().for_each(|worker| totals.add(&worker.finish()));
-    Ok(totals.with(outputs))
+    Ok(totals.with(Outputs::joined(done.results)))
 }
 
 /// Runs a launch that has passed [`Launch::check`] group after group, announcing flow events.
@@ -90,9 +152,8 @@ pub(crate) fn run_in_order<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let mut outputs = Outputs::new(launch.lanes, fast.outputs());
-    let mut worker = Worker::new(fast, setup, launch, options);
-    worker.run(outputs.all(), observer)?;
+    let mut worker = Worker::new(fast, setup, launch, options, launch.width());
+    let outputs = worker.run(0..launch.lanes, observer).map_err(Failed::error)?;
     Ok(worker.finish().with(outputs))
 }
 
@@ -107,15 +168,86 @@ pub(crate) fn run_in_lockstep<O: Observer>(
 ) -> Result<Outcome, RunError> {
     let mut outputs = Outputs::new(launch.lanes, 0..OUTPUTS);
     let (mut totals, mut shares) = (Totals::default(), Shares::default());
-    let mut all = outputs.all();
-    for first_lane in all.span().step_by(launch.width()) {
+    for first_lane in (0..launch.lanes).step_by(launch.width()) {
         let lanes = launch.width().min(launch.lanes - first_lane);
         let start = || launch.group(setup, options, first_lane, Mask::first(lanes));
         let made = |extent| Fast::compiled(setup, launch, options, None, extent);
         let group = lockstep::run(fast, setup, first_lane, start, made, &mut shares)?;
         totals.add_group(&group, first_lane);
-        all.put(&group, first_lane, lanes);
+        outputs.put(&group, first_lane, lanes);
     }
     shares.announce(observer);
     Ok(totals.with(outputs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::launch::{Environment, Hardware, Input};
+
+    /// A Mandelbrot set as Mesa's compiler leaves its loop: each BREAK is inside of a branch.
+    const BREAKS: &str = "
+.state US_CONFIG 0x2
+.state US_PIXSIZE 0x3
+.state US_FC_CTRL FULL_FC_EN=FULL
+.int 0 255 0 0
+ALU temp[1].rg = MAD src0.000, src0.110, src0.000 : src0=#0.0078125
+loop int[0] all ignore_uncovered -> end
+body:
+ALU temp[3]._, alu_result[GE].r = MAD src0.b00, src0.111, -src0.a00 : src0=temp[0]
+  + MAD src0.r, src0.r, src0.r : src0=#40
+if alu ignore_uncovered -> less
+break pop=1 ignore_uncovered -> behind
+endif -> less
+less:
+ALU temp[1].b = MAD src0.00a, src0.00r, src0.000 : src0=temp[1]
+  + temp[0].a = MAD src0.g, src0.g, src0.0 : src0=#2
+ALU temp[2].r = MAD src0.r00, src0.r00, -src0.a00 : src0=temp[1]
+  + MAD src0.r, src0.r, src0.r : src0=temp[0]
+ALU temp[2].g = MAD src0.0b0, src1.0g0, src0.000 : src0=temp[1] src1=temp[1]
+ALU temp[1].rg = MAD src0.rg0, src0.110, src1.rg0 : src0=temp[2] src1=temp[0]
+ALU temp[1].b = DP3 src0.rg0, src0.rg0 : src0=temp[1]
+ALU temp[3]._, alu_result[LT].r = MAD src0.a00, src0.111, -src0.b00 : src0=temp[1]
+  + MAD src0.r, src0.r, src0.r : src0=#4
+if alu ignore_uncovered -> inside
+break pop=1 ignore_uncovered -> behind
+endif -> inside
+inside:
+ALU temp[0].b = MAD src0.00b, src0.001, src0.001 : src0=temp[0]
+end:
+endloop int[0] ignore_uncovered -> body
+behind:
+OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
+";
+
+    fn ran(group_width: usize, lanes: usize, together: usize, watchdog: u64) -> Result<Outcome, Failed> {
+        let program = crate::text::assemble(BREAKS).expect("it assembles").program;
+        let setup = Arc::new(Setup::new(&program).expect("a program"));
+        let at = |lane: usize, from: f32| (from + lane as f32 / 300.0).to_bits();
+        let values = (0..lanes).map(|lane| [at(lane, -2.0), at(lane / 7, -0.2), 0, 0]).collect();
+        let hardware = Hardware { group_width, ..Hardware::default() };
+        let environment = Environment { hardware, ..Environment::default() }.into();
+        let launch =
+            Launch { environment, lanes, inputs: vec![Input { temp: 0, values }], ..Launch::default() };
+        let options = Options { watchdog, ..Options::default() };
+        let fast = Fast::lowered(&setup, &launch, &options, None, false);
+        assert!(fast.runs_together());
+        run_at(&fast, &setup, &launch, &options, together)
+    }
+
+    #[test]
+    fn groups_that_part_and_meet_give_what_they_give_alone() {
+        for (width, together, lanes) in [(16, 64, 1000), (4, 64, 777), (20, 60, 310), (16, 32, 17)] {
+            let [alone, both] = [width, together].map(|at| ran(width, lanes, at, 1 << 20).ok());
+            assert_eq!(both, alone, "{width}");
+            let statistics = alone.expect("it ends").statistics;
+            assert!(statistics.divergent_branches > 10 || lanes < 20, "{statistics:?}");
+        }
+    }
+
+    #[test]
+    fn a_group_that_traps_runs_alone() {
+        assert!(matches!(ran(16, 200, 16, 100), Err(Failed::Run(RunError::Trap(_)))));
+        assert!(matches!(ran(16, 200, 64, 100), Err(Failed::Alone)));
+    }
 }

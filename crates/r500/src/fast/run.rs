@@ -2,7 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 
-use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Trap};
+use reconverge_simt::{Event, FlowView, Level, Machine, Mask, Mode, Observer, Path, Silent, Trap, stop};
 
 use super::Fast;
 use super::compiled::{self, Compiled, Exit, Work};
@@ -10,8 +10,8 @@ use super::lanes::{Lanes, State, choose};
 use super::lower::{Block, Last, Lowered, NONE};
 use super::operands::Set;
 use crate::cause::Cause;
-use crate::flow::{self, Flow, LoopStep};
-use crate::group::{Group, after_fc};
+use crate::flow::{self, Decision, Flow, LoopStep};
+use crate::group::{Group, Parted, WIDEST, after_fc};
 use crate::inst::SLOTS;
 
 /// Why blocks stop.
@@ -22,7 +22,23 @@ enum Stop {
     Reference,
     /// A flow instruction trapped.
     Trap(Trap<Cause>),
+    /// The groups of these lanes jump with the next instruction; the others that run with them do not.
+    Apart(Mask),
+    /// The groups have reached others that wait.
+    Met,
 }
+
+/// The groups that run together.
+#[derive(Clone, Copy)]
+struct Company {
+    /// The lanes of all, those included that wait.
+    all: Mask,
+    /// The slot at which some wait; [`NOWHERE`] if none do.
+    waiting: u16,
+}
+
+/// No slot.
+const NOWHERE: u16 = u16::MAX;
 
 /// What a flow instruction did.
 enum Flowed {
@@ -32,6 +48,12 @@ enum Flowed {
     On,
     /// It traps.
     Trap(Cause),
+}
+
+/// The lanes of each of the groups of `width` lanes that have these.
+fn groups(lanes: Mask, width: usize) -> impl Iterator<Item = Mask> {
+    let group = move |first: usize| lanes & Mask(Mask::first(width).0 << first);
+    (0..WIDEST).step_by(width).map(group).filter(|group| group.any())
 }
 
 impl Fast {
@@ -49,8 +71,9 @@ impl Fast {
     ) -> Result<(), Trap<Cause>> {
         let end = group.statistics.instructions.saturating_add(most);
         while group.statistics.instructions < end && group.flow.issue().is_some() {
-            match self.run_blocks(group, runs, end, observer) {
+            match self.run_blocks(group, runs, end, None, observer) {
                 Stop::Over => return Ok(()),
+                Stop::Apart(_) | Stop::Met => unreachable!("the group runs alone"),
                 Stop::Reference => {
                     let before = group.statistics.instructions;
                     let stepped = group.step(observer);
@@ -63,12 +86,65 @@ impl Fast {
         Ok(())
     }
 
+    /// Runs groups together to their end, or until runs are to [stop]. They are the lanes of `group`, which was
+    /// [prepared](Fast::prepare). `runs` counts by block, once for each group. The group's counts of lanes and of divergence are
+    /// those of all; its count of instructions is not. Calls `ended` for groups that have ended. Returns `None` if they have to
+    /// run alone instead: some group traps or needs the reference interpreter.
+    pub(crate) fn run_together(
+        &self,
+        group: &mut Group,
+        runs: &mut [u64],
+        mut ended: impl FnMut(&Group),
+    ) -> Option<()> {
+        let all = group.lanes;
+        let mut waiting: Vec<Parted> = Vec::new();
+        loop {
+            let place = waiting.last().map_or(NOWHERE, |parted| parted.flow.pc());
+            let end = group.statistics.instructions.saturating_add(stop::SLICE);
+            let stop = match group.flow.issue() {
+                Some(_) => {
+                    self.run_blocks(group, runs, end, Some(Company { all, waiting: place }), &mut Silent)
+                }
+                None => Stop::Over,
+            };
+            match stop {
+                Stop::Over if group.flow.issue().is_some() && !stop::asked() => {}
+                Stop::Over => {
+                    ended(group);
+                    let Some(next) = waiting.pop() else { return Some(()) };
+                    next.resume(group);
+                }
+                Stop::Apart(jumping) => {
+                    let others = Parted::take(group, group.lanes - jumping);
+                    self.run_one(group, runs, all)?;
+                    if !waiting.last_mut().is_some_and(|parted| parted.join(group)) {
+                        waiting.push(Parted::take(group, jumping));
+                    }
+                    others.resume(group);
+                }
+                Stop::Met => match waiting.pop_if(|parted| parted.join(group)) {
+                    Some(joined) => joined.resume(group),
+                    None => self.run_one(group, runs, all)?,
+                },
+                Stop::Reference | Stop::Trap(_) => return None,
+            }
+        }
+    }
+
+    /// Runs the next instruction of groups that run together and agree.
+    fn run_one(&self, group: &mut Group, runs: &mut [u64], all: Mask) -> Option<()> {
+        let end = group.statistics.instructions + 1;
+        let stop = self.run_blocks(group, runs, end, Some(Company { all, waiting: NOWHERE }), &mut Silent);
+        matches!(stop, Stop::Over).then_some(())
+    }
+
     /// Runs blocks until something else has to happen, at the latest when the group has issued `end` instructions.
     fn run_blocks<O: Observer>(
         &self,
         group: &mut Group,
         runs: &mut [u64],
         end: u64,
+        company: Option<Company>,
         observer: &mut O,
     ) -> Stop {
         let strict = group.mode == Mode::Strict;
@@ -94,7 +170,7 @@ impl Fast {
             Lanes::new(
                 rows.with_room_mut(),
                 &lowered.layout,
-                64 - all.0.leading_zeros() as usize,
+                all,
                 State {
                     predicate,
                     alu_result,
@@ -110,7 +186,11 @@ impl Fast {
                 },
             )
         };
-        choose(self.level, &mut lanes, Set::ALL, all);
+        lanes.choose(Set::ALL, all);
+        // Lanes that were never launched share a quad with some that were: they must stay as they are. So must those of other
+        // groups.
+        let others = company.map_or(Mask::NONE, |company| company.all - all);
+        let whole = all.count().is_multiple_of(4) && (lanes.reach() & others).is_empty();
         let before = statistics.instructions;
         let budget = end.min(watchdog).saturating_sub(before);
         let mut cursor = Cursor {
@@ -124,7 +204,9 @@ impl Fast {
             issued,
             divergent_branches: &mut statistics.divergent_branches,
             all,
-            whole_quads: all.count().is_multiple_of(4),
+            groups: company.map_or(1, |_| u64::from(all.count()).div_ceil(lowered.width as u64)),
+            waiting: company.map_or(NOWHERE, |company| company.waiting),
+            whole,
             active: Mask::NONE,
             members: 0,
             full: 0,
@@ -160,8 +242,12 @@ struct Cursor<'a> {
     issued: &'a mut [u64],
     divergent_branches: &'a mut u64,
     all: Mask,
-    /// Lanes that were never launched share a quad with some that were: they must stay as they are.
-    whole_quads: bool,
+    /// The number of groups that run.
+    groups: u64,
+    /// The slot at which others wait.
+    waiting: u16,
+    /// Operations may write all lanes of the chunks at hand.
+    whole: bool,
     /// The active lanes as the rows have them, their number, and whether they are all lanes.
     active: Mask,
     members: u64,
@@ -177,6 +263,9 @@ impl<'a> Cursor<'a> {
     /// Runs the next compiled region, block, or instruction of a block.
     #[inline(always)]
     fn next<O: Observer>(&mut self, observer: &mut O) -> ControlFlow<Stop> {
+        if self.flow.pc() == self.waiting {
+            return ControlFlow::Break(Stop::Met);
+        }
         self.activate();
         let chained = self.number != NONE;
         let inside = if chained { 0 } else { self.enter()? };
@@ -216,8 +305,12 @@ impl<'a> Cursor<'a> {
         if self.flow.active() != self.active {
             self.active = self.flow.active();
             self.members = u64::from(self.active.count());
-            self.full = usize::from(self.active == self.all && self.whole_quads);
-            choose(self.level, &mut self.lanes, Set::ACTIVE, self.active);
+            self.full = usize::from(self.active == self.all && self.whole);
+            match self.regions {
+                Some(_) => choose(self.level, &mut self.lanes, Set::ACTIVE, self.active),
+                // Only host code reads the row.
+                None => self.lanes.choose(Set::ACTIVE, self.active),
+            }
         }
     }
 
@@ -270,7 +363,7 @@ impl<'a> Cursor<'a> {
                 let want = self.flow.active();
                 (self.active, self.number) = (want, NONE);
                 if let Err(undefined) = self.flow.execute(&self.lowered.flows[place as usize], want) {
-                    return stop(observer, block.first + block.size - 1, want, undefined.into());
+                    return trapped(observer, block.first + block.size - 1, want, undefined.into());
                 }
             }
         }
@@ -305,14 +398,14 @@ impl<'a> Cursor<'a> {
             Last::Flow(place) => {
                 self.flow.advance_by(block.size - 1);
                 let step = &self.lowered.flows[place as usize];
-                if self.is_stale(step) {
+                if let Some(stop) = self.leaves(step) {
                     let first = usize::from(block.first);
                     let arithmetic = first..first + usize::from(block.size) - 1;
                     announce_issues(observer, arithmetic.clone(), self.active);
                     announce_path(observer, Path::Part, arithmetic.len() as u64);
                     self.count(arithmetic.len() as u64);
-                    self.issued[arithmetic].iter_mut().for_each(|times| *times += 1);
-                    return ControlFlow::Break(Stop::Reference);
+                    self.issued[arithmetic].iter_mut().for_each(|times| *times += self.groups);
+                    return ControlFlow::Break(stop);
                 }
                 announce_issues(observer, block.slots(), self.active);
                 let flowed = self.branch(step, observer);
@@ -322,7 +415,7 @@ impl<'a> Cursor<'a> {
                     Flowed::Loop(LoopStep::Next) => {}
                     Flowed::On => next = NONE,
                     Flowed::Trap(cause) => {
-                        return stop(observer, block.first + block.size - 1, self.active, cause);
+                        return trapped(observer, block.first + block.size - 1, self.active, cause);
                     }
                 }
             }
@@ -353,7 +446,7 @@ impl<'a> Cursor<'a> {
         };
         announce_path(observer, path, u64::from(block.size));
         self.count(u64::from(block.size));
-        self.runs[self.number as usize] += 1;
+        self.runs[self.number as usize] += self.groups;
     }
 
     #[inline(always)]
@@ -390,19 +483,19 @@ impl<'a> Cursor<'a> {
             Last::Flow(place) if last => Some(&self.lowered.flows[place as usize]),
             Last::Flow(_) | Last::Next | Last::Reference => None,
         };
-        if step.is_some_and(|step| self.is_stale(step)) {
-            return ControlFlow::Break(Stop::Reference);
+        if let Some(stop) = step.and_then(|step| self.leaves(step)) {
+            return ControlFlow::Break(stop);
         }
         announce_issues(observer, usize::from(pc)..usize::from(pc) + 1, self.active);
         announce_path(observer, Path::Part, 1);
         self.number = NONE;
         self.count(1);
-        self.issued[usize::from(pc)] += 1;
+        self.issued[usize::from(pc)] += self.groups;
         match step {
             None => self.flow.advance(),
             Some(step) => {
                 if let Flowed::Trap(cause) = self.branch(step, observer) {
-                    return stop(observer, pc, self.active, cause);
+                    return trapped(observer, pc, self.active, cause);
                 }
             }
         }
@@ -429,6 +522,30 @@ impl<'a> Cursor<'a> {
         self.strict && step.reads_alu_result() && (self.active - *self.lanes.alu_result_valid).any()
     }
 
+    /// Returns the reason to stop before a flow instruction, if there is one.
+    #[inline(always)]
+    fn leaves(&self, step: &flow::Step) -> Option<Stop> {
+        if self.is_stale(step) {
+            return Some(Stop::Reference);
+        }
+        if self.groups == 1 {
+            return None;
+        }
+        let want = step.want(*self.lanes.alu_result, &*self.lanes.predicate);
+        let jumping = self.flow.jumping(step, want, groups(self.all, self.lowered.width)) & self.all;
+        (jumping.any() && jumping != self.all).then_some(Stop::Apart(jumping))
+    }
+
+    /// Returns the number of groups whose active lanes do not agree.
+    #[inline(always)]
+    fn diverged(&self, decision: &Decision) -> u64 {
+        if !decision.diverged() {
+            return 0;
+        }
+        let in_group = |lanes: &Mask| (decision.wanted & *lanes).any() && (decision.unwilling & *lanes).any();
+        groups(self.all, self.lowered.width).filter(in_group).count() as u64
+    }
+
     /// Executes the flow instruction at the program counter.
     #[inline(always)]
     fn branch<O: Observer>(&mut self, step: &flow::Step, observer: &mut O) -> Flowed {
@@ -438,7 +555,7 @@ impl<'a> Cursor<'a> {
             Some(step) => Flowed::Loop(step),
             None => match self.flow.execute_observed(step, want, observer) {
                 Ok(decision) => {
-                    *self.divergent_branches += u64::from(decision.diverged());
+                    *self.divergent_branches += self.diverged(&decision);
                     Flowed::On
                 }
                 Err(undefined) => return Flowed::Trap(undefined.into()),
@@ -478,7 +595,7 @@ fn announce_path<O: Observer>(observer: &mut O, path: Path, instructions: u64) {
 }
 
 #[cold]
-fn stop<O: Observer, C>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> ControlFlow<Stop, C> {
+fn trapped<O: Observer, C>(observer: &mut O, pc: u16, lanes: Mask, cause: Cause) -> ControlFlow<Stop, C> {
     if O::ENABLED {
         observer.event(Event::Trap { mask: lanes });
     }

@@ -40,6 +40,11 @@ impl Counters {
         }
     }
 
+    /// Adds the counters of other lanes: a lane's counter is 0 in one of both.
+    pub(super) fn add(&mut self, other: &Counters) {
+        self.bits.iter_mut().zip(other.bits).for_each(|(bit, other)| *bit |= other);
+    }
+
     /// Adds one to the counters of some lanes; 255 wraps.
     pub(super) fn increase(&mut self, lanes: Mask) {
         let mut carry = lanes;

@@ -96,10 +96,11 @@ impl Body for General {
 }
 
 /// DOT4, DOT4_IEEE: the sum over the four vector slots; entry `number` of [`Tables::across`] has their operands.
-/// `MODIFIED`: some of them have abs or neg.
-pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool>;
+/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots up to the last one whose factors are not both the
+/// constant 0.
+pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
-impl<const IEEE: bool, const MODIFIED: bool> Body for Dot4<IEEE, MODIFIED> {
+impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {
     #[inline(always)]
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let sources = &lanes.tables.across[operation.number as usize];
@@ -122,7 +123,12 @@ impl<const IEEE: bool, const MODIFIED: bool> Body for Dot4<IEEE, MODIFIED> {
                 if IEEE { usual_product(a, b) } else { legacy_product(a, b) }
             };
             let add = |a: u32, b: u32| lane::flush((f32::from_bits(a) + f32::from_bits(b)).to_bits());
-            let sum = add(add(add(product(0), product(1)), product(2)), product(3));
+            let mut sum = add(product(0), product(1));
+            for slot in 2..TERMS {
+                sum = add(sum, product(slot));
+            }
+            // A product of zeros makes 0 of -0.
+            let sum = if TERMS < 4 { add(sum, 0) } else { sum };
             nan |= u32::from(lane::is_nan(sum));
             result[lane] = sum;
         }

@@ -90,6 +90,18 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Runs and counts a fetch clause that only reads textures, with registers that are there.
+    #[inline(always)]
+    pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
+        wave.held = Held::default();
+        for place in clause.first as usize..(clause.first + clause.count) as usize {
+            if let Some(fetching) = &self.lowered().fetches[place].fetching {
+                wide.call(Fetch { runner: &mut *self, wave: &mut *wave, fetching, lanes });
+            }
+            self.count_fetch(place);
+        }
+    }
+
     /// A fetch instruction on these lanes. `false`: nothing is done, because the reference interpreter is to say how it
     /// traps, or what it does beyond what there is.
     #[inline(always)]

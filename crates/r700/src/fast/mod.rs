@@ -8,6 +8,7 @@
 //! | `nodes` | what compiled code computes |
 //! | `indexed` | operands and destinations relative to AR and aL |
 //! | `run` | runs clauses one after another, and the control flow between them |
+//! | `straight` | runs programs without control flow |
 //! | `fetch` | runs fetch clauses |
 //! | `memory` | runs what reaches memory, and exports |
 //! | `compiled` | runs clauses as host code |
@@ -35,6 +36,7 @@ mod memory;
 mod nodes;
 mod parallel;
 mod run;
+mod straight;
 
 use std::mem::take;
 use std::sync::Arc;
@@ -55,11 +57,13 @@ use compiled::Compiled;
 use counts::Counts;
 use lower::Lowered;
 use run::Runner;
+use straight::{Starts, Straight};
 
 /// A program lowered for an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct Fast {
     lowered: Arc<Lowered>,
+    straight: Option<Arc<Straight>>,
     level: Level,
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
@@ -75,9 +79,10 @@ impl Fast {
         let Origin { code, fetch_code, launch, options } = origin;
         let lowered = Arc::new(lower::lower(code, fetch_code.as_deref(), &launch.environment, options));
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
+        let straight = Straight::of(&lowered).map(Arc::new);
         let Environment { chip, stage, .. } = *launch.environment;
         let (spare, idle) = (Spare::default(), Launch::new(chip, stage, 0).into());
-        Fast { lowered, level: options.level(), data_share, compiled: None, spare, idle }
+        Fast { lowered, straight, level: options.level(), data_share, compiled: None, spare, idle }
     }
 
     /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
@@ -108,6 +113,12 @@ impl Fast {
         // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
         self.spare.keep(wave);
+    }
+
+    /// The program and the rows at the start, if it is straight-line code and the launch suits that.
+    fn straight<'a>(&'a self, origin: &'a Origin) -> Option<(&'a Straight, Starts<'a>)> {
+        let straight = self.straight.as_deref()?;
+        Some((straight, straight.starts(origin)?))
     }
 
     /// Gives a wavefront the rows that operations need, in place of those it has.
@@ -192,7 +203,13 @@ fn in_order<O: Observer>(
     let mut runner = Runner::new(fast, &origin.launch.environment);
     let mut wave = fast.wave(origin, 0);
     wave.set_simd(take(simd));
+    let straight = fast.straight(origin).filter(|_| !O::ENABLED);
     for (number, place) in places.iter().enumerate() {
+        if let Some((straight, starts)) = &straight
+            && runner.run_straight(straight, starts, (&mut wave, *place), (outcome, lanes))
+        {
+            continue;
+        }
         if number > 0 || *place != 0 {
             wave.restart(*place);
         }

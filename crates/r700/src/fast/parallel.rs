@@ -13,6 +13,7 @@ use reconverge_simt::{GroupTrap, Silent};
 use super::Fast;
 use super::counts::Counts;
 use super::run::Runner;
+use super::straight::{Starts, Straight};
 use crate::cause::Cause;
 use crate::chip::LANES;
 use crate::code::ExportKind;
@@ -113,11 +114,13 @@ pub(super) fn run(
 struct Worker<'a> {
     runner: Runner<'a>,
     wave: Wave,
+    straight: Option<(&'a Straight, Starts<'a>)>,
 }
 
 impl<'a> Worker<'a> {
     fn new(origin: &'a Origin, fast: &'a Fast) -> Worker<'a> {
-        Worker { runner: Runner::new(fast, &origin.launch.environment), wave: fast.wave(origin, 0) }
+        let runner = Runner::new(fast, &origin.launch.environment);
+        Worker { runner, wave: fast.wave(origin, 0), straight: fast.straight(origin) }
     }
 
     /// Runs a batch and gives the results that have no place.
@@ -125,6 +128,16 @@ impl<'a> Worker<'a> {
         let BatchOutputs { killed, exports } = &mut place;
         let mut rest = Outcome::default();
         for start in starts {
+            if let Some((straight, rows)) = &self.straight
+                && self.runner.run_straight(
+                    straight,
+                    rows,
+                    (&mut self.wave, *start),
+                    (&mut rest, killed.len()),
+                )
+            {
+                continue;
+            }
             self.wave.restart(*start);
             let end = self.runner.run_whole(&mut self.wave, &mut Silent);
             end.map_err(|trap| self.wave.trapped(trap))?;

@@ -104,6 +104,15 @@ impl<'a> Runner<'a> {
         self.lowered
     }
 
+    pub(super) fn level(&self) -> Level {
+        self.level
+    }
+
+    /// Counts a control-flow instruction.
+    pub(super) fn count_node(&mut self, number: usize) {
+        self.counts.nodes[number] = true;
+    }
+
     /// Counts an instruction of a fetch clause.
     pub(super) fn count_fetch(&mut self, number: usize) {
         self.counts.fetches[number] += 1;
@@ -119,10 +128,9 @@ impl<'a> Runner<'a> {
         most: u64,
         observer: &mut O,
     ) -> Result<Step, Trap<Cause>> {
-        self.swap_rows(wave);
         let end_at = wave.statistics.instructions.saturating_add(most);
-        let result = self.level.run(Run { runner: &mut *self, wave: &mut *wave, end_at, observer });
-        self.swap_rows(wave);
+        let result =
+            self.with_rows(wave, |runner, wave| runner.level.run(Run { runner, wave, end_at, observer }));
         result.map(|()| if wave.flow.done() { Step::Done } else { Step::Running })
     }
 
@@ -145,6 +153,15 @@ impl<'a> Runner<'a> {
         // SAFETY: operations run between a call of `run` and its end, when the rows are here, but for the time that the
         // reference interpreter has them, when none run.
         unsafe { self.lanes.frame.swap(&mut wave.registers) };
+    }
+
+    /// Calls a function while the runner has the rows of a wavefront.
+    #[inline(always)]
+    pub(super) fn with_rows<T>(&mut self, wave: &mut Wave, run: impl FnOnce(&mut Self, &mut Wave) -> T) -> T {
+        self.swap_rows(wave);
+        let result = run(self, wave);
+        self.swap_rows(wave);
+        result
     }
 
     /// Runs a wavefront until its statistics say `end_at` instructions.
@@ -440,7 +457,6 @@ impl<'a> Runner<'a> {
     ) -> Result<(), Trap<Cause>> {
         let (pc, active) = (wave.flow.pc(), wave.flow.active());
         let lowered = self.lowered;
-        let operations = &lowered.operations[run.operations.start as usize..run.operations.end as usize];
         issued.count(1, active);
         let before = Before::of::<O>(&wave.flow, form.changes_at_start());
         wave.flow.alu_enter(form, false).map_err(|fault| {
@@ -459,9 +475,7 @@ impl<'a> Runner<'a> {
         if O::PATHS {
             observer.path(Path::Clause, 1 + u64::from(run.count));
         }
-        self.counts.runs[clause.runs.start as usize] += 1;
-        self.lanes.predicate = u64::MAX;
-        self.execute(operations, active);
+        self.run_single(clause, run, active);
         if run.masks && wave.flow.update_execute_mask(form, Mask(self.lanes.skip)) {
             wave.statistics.divergent_branches += 1;
         }
@@ -537,6 +551,17 @@ impl<'a> Runner<'a> {
         self.leave(wave, clause, (pc, active), observer)?;
         before.announce(&wave.flow, observer);
         Ok(())
+    }
+
+    /// Runs and counts the operations of a clause that is one run.
+    #[inline(always)]
+    pub(super) fn run_single(&mut self, clause: &Clause, run: &Groups, active: Mask) {
+        self.counts.runs[clause.runs.start as usize] += 1;
+        self.lanes.predicate = u64::MAX;
+        self.execute(
+            &self.lowered.operations[run.operations.start as usize..run.operations.end as usize],
+            active,
+        );
     }
 
     /// Runs operations on the registers.

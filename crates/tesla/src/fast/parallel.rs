@@ -88,6 +88,7 @@ impl<E: Executor> Ahead<'_, E> {
             }
             longest.fetch_max(issued, Ordering::Relaxed);
         }
+        spare.block.iter_mut().for_each(|block| totals.take_issued(*executor, block));
         let footprint;
         (footprint, spare.shadow) = view.finish();
         Attempt { blocks, totals, footprint, end }

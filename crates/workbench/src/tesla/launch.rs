@@ -350,7 +350,7 @@ impl Launch {
                     fragment.covered = array.bytes.iter().map(|byte| *byte != 0).collect();
                 }
                 fragment.varyings =
-                    words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values))).collect();
+                    words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values.into()))).collect();
                 fragment.varyings.extend(planes);
                 machine::Launch::Fragment(fragment)
             }

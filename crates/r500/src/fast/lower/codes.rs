@@ -3,7 +3,7 @@
 use reconverge_simt::Level;
 
 use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
-use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, Kernel, Mad};
+use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, DotOfTwo, Kernel, Mad};
 use super::super::lanes::{Body, Handler, handler};
 use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
@@ -143,6 +143,9 @@ fn sum(shape: &Shape) -> Handlers {
 fn sum_of<const ZERO_WINS: bool>(shape: &Shape) -> Handlers {
     match *shape {
         Shape { scaled: true, .. } => channels::<AnyMad<ZERO_WINS, true>>(shape),
+        Shape { normal: false, flips: false, clamp: false, .. } => {
+            unclamped::<Mad<ZERO_WINS, false, true, false>>(shape)
+        }
         Shape { clamp: true, .. } | Shape { normal: false, .. } => {
             channels::<AnyMad<ZERO_WINS, false>>(shape)
         }
@@ -186,5 +189,15 @@ pub(super) fn dot(dot: Dot, zero_wins: bool, level: Level) -> Handler {
         (Dot::Four, true) => handler::<DotBody<4, false, true>>(level),
         (Dot::TwoAndAddend, false) => handler::<DotBody<3, true, false>>(level),
         (Dot::TwoAndAddend, true) => handler::<DotBody<3, true, true>>(level),
+    }
+}
+
+/// The code of a dot product of three products, the third of which is zero. `normal`: no source is a denormal.
+pub(super) fn dot_of_two(zero_wins: bool, normal: bool, level: Level) -> Handler {
+    match (zero_wins, normal) {
+        (false, false) => handler::<DotOfTwo<false, true>>(level),
+        (false, true) => handler::<DotOfTwo<false, false>>(level),
+        (true, false) => handler::<DotOfTwo<true, true>>(level),
+        (true, true) => handler::<DotOfTwo<true, false>>(level),
     }
 }

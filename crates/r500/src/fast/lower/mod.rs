@@ -37,11 +37,12 @@ use super::operands::{Fetch, Load, Scatter};
 use super::operands::{Place, Set};
 use crate::flow;
 use crate::group::{DEPTH_ROW, ROWS, WIDEST, color_row};
-use crate::inst::{Body as InstBody, SLOTS};
+use crate::inst::{Body as InstBody, SLOTS, TEMPORARIES};
 use crate::launch::Launch;
 use crate::memory::Bound;
 use crate::setup::Setup;
 use crate::texture::Texture;
+use crate::uses;
 use crate::words::{AluResultOp, Omod};
 
 /// What an operation is, for who makes other code of it than its own.
@@ -91,6 +92,10 @@ pub(super) struct Lowered {
     pub(super) by_reference: Vec<u16>,
     /// Rows that the program may write.
     pub(super) written: Vec<usize>,
+    /// Rows of temporaries that it may read before all lanes have written them.
+    pub(super) cleared: Vec<usize>,
+    /// By row of a temporary, whether the program may read it.
+    pub(super) read: Vec<bool>,
 }
 
 impl Lowered {
@@ -129,6 +134,10 @@ pub(super) fn lower(
     let strict = mode == Mode::Strict;
     let room = vec![Row::ZERO; MASKS + SCRATCH];
     let layout = Layout::new(ROWS + room.len());
+    let (written, fresh) = (written(setup), written_first(setup));
+    let read = uses::temps_read(setup);
+    let is_cleared = |row: &usize| read.get(*row).is_some_and(|read| *read) && !fresh.contains(row);
+    let cleared = written.iter().copied().filter(is_cleared).collect();
     let mut lowering = Lowering {
         setup,
         denormals: environment.has_denormals(setup),
@@ -154,7 +163,9 @@ pub(super) fn lower(
             layout,
             room,
             by_reference: Vec::new(),
-            written: written(setup),
+            written,
+            cleared,
+            read,
         },
         scratch: 0,
         al: None,
@@ -179,6 +190,26 @@ fn written(setup: &Setup) -> Vec<usize> {
         }
     }
     (0..ROWS).filter(|row| rows[*row]).collect()
+}
+
+/// Rows of temporaries that all lanes write before any reads them.
+fn written_first(setup: &Setup) -> Vec<usize> {
+    let al = values_of_al(setup);
+    let (mut read, mut written) = (vec![false; TEMPORARIES * 4], Vec::new());
+    for slot in setup.start..SLOTS as u16 {
+        let Some(Ok(inst)) = setup.slot(slot).map(|slot| slot.inst.as_ref()) else { break };
+        // Lanes may be off after it.
+        if matches!(inst.body, InstBody::Fc(_)) {
+            break;
+        }
+        uses::mark_temps_read(inst, &mut read);
+        let always = written_by(inst, &al).into_iter().filter(|(.., always)| *always);
+        written.extend(always.map(|(row, ..)| row).filter(|row| !read[*row]));
+        if slot == setup.end {
+            break;
+        }
+    }
+    written
 }
 
 struct Lowering<'a> {

@@ -156,7 +156,8 @@ impl<'a, 'l> Instruction<'a, 'l> {
         }
         let normal = computed.src.iter().all(|operand| self.is_normal(operand.place));
         let op = self.common.alu_result_op;
-        let mut operation = match (self.lowering.setup.zero_wins, normal) {
+        let zero_wins = self.zero_wins(computed.src.map(|operand| operand.place));
+        let mut operation = match (zero_wins, normal) {
             (false, false) => self.alu_result_of::<AnyMad<false, false>>(op, set),
             (false, true) => self.alu_result_of::<Mad<false, false, false, true>>(op, set),
             (true, false) => self.alu_result_of::<AnyMad<true, false>>(op, set),
@@ -202,7 +203,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
 
     fn emit(&mut self, together: &Together) {
         let Together { code, omod, clamp, set, ref channels } = *together;
-        let Lowering { setup, level, .. } = *self.lowering;
+        let level = self.lowering.level;
         let arithmetic = code != Code::MAGNITUDE && omod != Omod::DISABLED;
         let shape = Shape {
             count: channels.len(),
@@ -210,7 +211,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             normal: channels.iter().all(|channel| channel.src.iter().all(|src| self.is_normal(*src))),
             flips: channels.iter().any(|channel| channel.flip != [0; 3]),
             scaled: channels.iter().any(|channel| channel.scale != 1.0),
-            zero_wins: setup.zero_wins,
+            zero_wins: channels.iter().any(|channel| self.zero_wins(channel.src)),
             level,
         };
         let handlers = code.handlers(&shape).for_set(set);
@@ -227,6 +228,16 @@ impl<'a, 'l> Instruction<'a, 'l> {
         if arithmetic || code == Code::SUM {
             self.normal.extend(channels.iter().map(|channel| channel.dst));
         }
+    }
+
+    /// Whether the first two of the sources may be zero and no number, where zero wins.
+    fn zero_wins(&self, src: [Place; 3]) -> bool {
+        let is_number = |place: &Place| {
+            let known = self.lowering.lowered.constant(*place);
+            known.is_some_and(|bits| f32::from_bits(bits).is_normal())
+        };
+        // Both factors of a square are zero, or none is.
+        self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
     }
 
     /// Whether a row is one in which no denormal can be.
@@ -334,7 +345,6 @@ impl<'a, 'l> Instruction<'a, 'l> {
     /// Emits a dot product and gives its row.
     fn dot_product(&mut self, omod: Omod, clamp: bool) -> Option<Place> {
         let operations::Value::Dot(dot) = self.alu.rgb.op.operation().value else { return None };
-        let handler = codes::dot(dot, self.lowering.setup.zero_wins, self.lowering.level);
         let mut channels = [Channel::NONE; 4];
         for (term, channel) in channels.iter_mut().enumerate() {
             let operands = match (dot, term) {
@@ -350,6 +360,18 @@ impl<'a, 'l> Instruction<'a, 'l> {
                 }
             }
         }
+        let is_zero = |number: usize| {
+            let Channel { src, flip, .. } = channels[2];
+            self.lowering.lowered.constant(src[number]) == Some(0) && flip[number] == 0
+        };
+        let Lowering { setup, level, .. } = *self.lowering;
+        let handler = if dot == Dot::Three && is_zero(0) && is_zero(1) {
+            let zero_wins = channels[..2].iter().any(|channel| self.zero_wins(channel.src));
+            let normal = |channel: &Channel| channel.src[..2].iter().all(|src| self.is_normal(*src));
+            codes::dot_of_two(zero_wins, channels[..2].iter().all(normal), level)
+        } else {
+            codes::dot(dot, setup.zero_wins, level)
+        };
         let dst = self.lowering.scratch()?;
         channels[0].dst = dst;
         let operation = Operation {

@@ -156,7 +156,11 @@ impl Lowering<'_> {
                 }
             }
             let modified = across.iter().any(|source| source.keep != u32::MAX || source.flip != 0);
-            operation.run = self.across(op, modified)?;
+            let is_zero =
+                |source: &Across| (source.place, source.keep, source.flip) == (zero.place, u32::MAX, 0);
+            let has_term = |slot: &usize| !(is_zero(&across[*slot]) && is_zero(&across[slot + 4]));
+            let terms = (0..4).rfind(has_term).map_or(0, |last| last + 1);
+            operation.run = self.across(op, modified, terms)?;
             operation.number = self.lowered.tables.across.len() as u32;
             self.lowered.tables.across.push(across);
             let template = match op.opcode.code {
@@ -244,16 +248,22 @@ impl Lowering<'_> {
         Operation { src: [result, row.unwrap_or(result), result], set, number, ..self.operation(run) }
     }
 
-    /// The code of an operation over the four vector slots, some of whose operands may be `modified`.
-    pub(super) fn across(&self, op: &AluOp, modified: bool) -> Option<Handler> {
-        match (op.opcode.code, modified) {
-            (AluCode::Op2(Op2::DOT4), false) => Some(handler::<Dot4<false, false>>(self.level)),
-            (AluCode::Op2(Op2::DOT4), true) => Some(handler::<Dot4<false, true>>(self.level)),
-            (AluCode::Op2(Op2::DOT4_IEEE), false) => Some(handler::<Dot4<true, false>>(self.level)),
-            (AluCode::Op2(Op2::DOT4_IEEE), true) => Some(handler::<Dot4<true, true>>(self.level)),
-            (AluCode::Op2(Op2::MAX4), _) => Some(handler::<Max4>(self.level)),
-            (AluCode::Op2(_) | AluCode::Op3(_), _) => None,
-        }
+    /// The code of an operation over the four vector slots, some of whose operands may be `modified`, and of which those up to
+    /// `terms` are not all the constant 0.
+    pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
+        let level = self.level;
+        Some(match (op.opcode.code, modified, terms) {
+            (AluCode::Op2(Op2::DOT4), false, 0..=2) => handler::<Dot4<false, false, 2>>(level),
+            (AluCode::Op2(Op2::DOT4), false, 3) => handler::<Dot4<false, false, 3>>(level),
+            (AluCode::Op2(Op2::DOT4), false, _) => handler::<Dot4<false, false, 4>>(level),
+            (AluCode::Op2(Op2::DOT4), true, _) => handler::<Dot4<false, true, 4>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), false, 0..=2) => handler::<Dot4<true, false, 2>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), false, 3) => handler::<Dot4<true, false, 3>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), false, _) => handler::<Dot4<true, false, 4>>(level),
+            (AluCode::Op2(Op2::DOT4_IEEE), true, _) => handler::<Dot4<true, true, 4>>(level),
+            (AluCode::Op2(Op2::MAX4), ..) => handler::<Max4>(level),
+            (AluCode::Op2(_) | AluCode::Op3(_), ..) => return None,
+        })
     }
 
     /// An operation of this code with nothing to read and nowhere to write.

@@ -103,7 +103,7 @@ impl Lowering<'_> {
                 Meaning::Reduce(_) if op.pred_sel.is_some() && op.read().iter().any(indexes_register) => {
                     false
                 }
-                Meaning::Reduce(_) => self.across(op, false).is_some(),
+                Meaning::Reduce(_) => self.across(op, false, 4).is_some(),
                 _ => false,
             };
             let previous = |slot: usize| defined[slot] || !self.strict;

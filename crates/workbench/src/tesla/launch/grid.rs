@@ -93,7 +93,7 @@ impl Ready for Grid {
             machine::Launch::Compute(_) => return None,
             machine::Launch::Fragment(fragment) => {
                 fragment.varyings.values_mut().for_each(|varying| match varying {
-                    Varying::Lanes(values) => part(values, &lanes),
+                    Varying::Lanes(values) => part(Arc::make_mut(values), &lanes),
                     Varying::Plane { .. } => {}
                 });
                 part(&mut fragment.covered, &lanes);

@@ -1,0 +1,75 @@
+//! Groups that run together in one flow state: at one program counter, with the same stacks, each with its own lanes.
+//!
+//! A group depends on its own lanes alone. While the groups' votes agree, one flow state serves them all. Groups that jump part
+//! from those that stay, and join them again when both are at the same place.
+
+use reconverge_simt::Mask;
+
+use super::{Call, Flow, Frame, Step};
+
+impl Flow {
+    /// Returns the lanes of the groups that jump by their votes on the instruction at the program counter. If all jump, lanes of
+    /// no group are among them.
+    #[inline(always)]
+    pub(crate) fn jumping(&self, step: &Step, want: Mask, groups: impl Iterator<Item = Mask>) -> Mask {
+        let votes = self.votes(&step.inst, want);
+        if votes.are_for_all(&step.inst) {
+            return Mask(u64::MAX);
+        }
+        let jumping = groups.filter(|lanes| votes.jump(&step.inst, *lanes));
+        jumping.fold(Mask::NONE, |all, lanes| all | lanes)
+    }
+
+    /// Takes the groups of these lanes away.
+    pub(crate) fn part(&mut self, lanes: Mask) -> Flow {
+        let mut parted = self.clone();
+        parted.keep(lanes);
+        self.keep(!lanes);
+        parted
+    }
+
+    fn keep(&mut self, lanes: Mask) {
+        let Flow { active, branch, covered, loops, calls, .. } = self;
+        [active, branch, covered].into_iter().for_each(|mask| *mask &= lanes);
+        loops.iter_mut().flat_map(Frame::masks_mut).for_each(|mask| *mask &= lanes);
+        calls.iter_mut().flat_map(Call::masks_mut).for_each(|mask| *mask &= lanes);
+    }
+
+    /// Whether two flow states differ in their lanes only.
+    pub(crate) fn is_where(&self, other: &Flow) -> bool {
+        let frames = || self.loops.iter().zip(&other.loops);
+        let calls = || self.calls.iter().zip(&other.calls);
+        (self.pc, self.ended) == (other.pc, other.ended)
+            && (self.loops.len(), self.calls.len()) == (other.loops.len(), other.calls.len())
+            && frames().all(|(a, b)| (a.count, a.al) == (b.count, b.al))
+            && calls().all(|(a, b)| (a.return_to, a.loop_depth) == (b.return_to, b.loop_depth))
+    }
+
+    /// Adds groups that have [parted](Flow::part) and [are where](Flow::is_where) these are.
+    pub(crate) fn join(&mut self, mut other: Flow) {
+        // Counters of lanes that do not count have any value.
+        self.counters.clear(!self.branch);
+        other.counters.clear(!other.branch);
+        self.counters.add(&other.counters);
+        self.active |= other.active;
+        self.branch |= other.branch;
+        self.covered |= other.covered;
+        let frames = self.loops.iter_mut().zip(&mut other.loops);
+        let frames = frames.flat_map(|(to, from)| to.masks_mut().into_iter().zip(from.masks_mut()));
+        let calls = self.calls.iter_mut().zip(&mut other.calls);
+        let calls = calls.flat_map(|(to, from)| to.masks_mut().into_iter().zip(from.masks_mut()));
+        frames.chain(calls).for_each(|(to, from)| *to |= *from);
+    }
+}
+
+impl Frame {
+    fn masks_mut(&mut self) -> [&mut Mask; 3] {
+        [&mut self.mask, &mut self.broken, &mut self.continued]
+    }
+}
+
+impl Call {
+    fn masks_mut(&mut self) -> [&mut Mask; 2] {
+        [&mut self.callers, &mut self.returned]
+    }
+}
