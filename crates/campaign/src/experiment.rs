@@ -258,7 +258,7 @@ impl Injection<'_> {
     }
 }
 
-/// Chooses an item, each as likely as its weight says, and a number below its weight.
+/// Chooses an item with a probability in proportion to its weight, and a random number below its weight.
 fn weighted<'a, T>(random: &mut Random, items: &'a [T], weight: impl Fn(&T) -> u64) -> Option<(&'a T, u64)> {
     let mut place = below(random, items.iter().map(&weight).sum());
     items.iter().find_map(|item| match place.checked_sub(weight(item)) {

@@ -144,7 +144,7 @@ pub(crate) fn answer_as<T: Serialize>(as_json: bool, answer: &T, print: impl FnO
     }
 }
 
-/// Counts of instructions that groups and lanes executed, and of branches on which lanes parted.
+/// Returns counts as text: instructions by group and by lane, and divergent branches.
 pub(crate) fn executed(groups: u64, lanes: u64, divergent: u64) -> String {
     let groups = counted(groups, "group instruction");
     format!("{groups}, {}, {}", counted(lanes, "lane instruction"), counted(divergent, "divergent branch"))

@@ -227,8 +227,8 @@ impl Launch {
         }
     }
 
-    /// Makes a group of this launch another one at its start, one of `width` lanes at most; its counts by slot stay. `cleared`
-    /// are the rows that become zero, of which inputs need not be any. Columns go only to rows that the program `reads`.
+    /// Makes a group of this launch another one at its start, with at most `width` lanes. Its counts by slot stay. The rows
+    /// `cleared` become zero; they need not include inputs. Columns go only to rows that the program `reads`.
     pub(crate) fn restart(
         &self,
         group: &mut Group,

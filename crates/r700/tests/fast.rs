@@ -47,7 +47,7 @@ fn random_conditionals_and_loops_leave_the_same_on_every_engine() {
     assert!(ended * 10 >= programs * 9, "{ended}");
 }
 
-/// Slots whose factors are both the constant 0 are left out of a sum, but for the sign of a zero that they change.
+/// The fast engine leaves slots out of a sum if both factors are the constant 0. They still change the sign of a zero.
 #[test]
 fn dot_products_of_constant_zeros_leave_the_same_on_every_engine() {
     let special = special_words();

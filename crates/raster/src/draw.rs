@@ -148,7 +148,7 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
     placed.iter().map(|placed| placed.vertex).collect()
 }
 
-/// Memory that draws fill, kept for later draws of the thread: of a small draw, each allocation shows.
+/// Memory that draws fill. The thread keeps it for later draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
     batch: Batch,

@@ -56,7 +56,7 @@ impl Strip {
 /// covered as a whole, one for each other quad.
 ///
 /// # Errors
-/// That of `each`, which is not called again.
+/// The error of `each`, which is not called again.
 pub(crate) fn strips<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
@@ -92,7 +92,7 @@ pub(crate) fn strips<const N: usize, E>(
 /// Hands over the quads of [`strips`], [`MOST`] at a time.
 ///
 /// # Errors
-/// That of `each`, which is not called again.
+/// The error of `each`, which is not called again.
 pub(crate) fn quads<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,

@@ -320,7 +320,7 @@ impl Totals {
         totals
     }
 
-    /// Adds a block that has ended. What it issued is in its memory until [`Totals::take_issued`].
+    /// Adds a block that has ended, except for its counts of issued instructions: [`Totals::take_issued`] adds them later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         self.statistics.add(&block.common.statistics);
         if let count @ 1.. = grid.lanes_of(block) {

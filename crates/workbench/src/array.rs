@@ -241,7 +241,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Numbers of which no type is stated: `f64` where one has a fraction, else `i64`, or `u64` if that is too small.
+    /// Makes an array of numbers without a stated type: of `f64` if some number has a fraction, else of `i64`, or of `u64` if
+    /// `i64` is too small.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {

@@ -286,7 +286,7 @@ impl TextureValues {
         })
     }
 
-    /// The number of the texture's own sampler, where it has one: it states something of it, or `alone` there is no other.
+    /// Returns the number of the texture's own sampler. It has one if it states a field of it, or if `alone` and no other exists.
     pub(crate) fn own_sampler(&self, alone: bool) -> Option<u8> {
         let states = self.sampler.is_some() || self.filter.is_some() || self.wrap.is_some();
         (states || alone).then(|| self.sampler.unwrap_or(self.unit))
@@ -367,11 +367,11 @@ fn per_lane(place: &str, loaded: &Loaded, lanes: usize) -> Result<Vec<[u32; 4]>,
     }
 }
 
-/// How many lanes there are, and their inputs, each from its number, its name in messages and its values. Files of integers
-/// keep their bits where the machine has `integers`.
+/// Returns the number of lanes and their inputs. `inputs` are the number of each, its name in messages and its values. Files of
+/// integers keep their bits where the machine has `integers`.
 ///
 /// # Errors
-/// Numbers that cannot be had, or that do not fit the lanes.
+/// Values cannot be loaded, or their number does not fit the lanes.
 pub(crate) fn by_lane<'a, T>(
     request: &Request<'_>,
     integers: bool,

@@ -623,7 +623,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 (3, Some(reciprocals)) => {
                     Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
                 }
-                // What w is, its reciprocal is.
+                // Where every w is 1, so is every reciprocal.
                 _ => fragments.positions[component].clone(),
             });
         }

@@ -698,7 +698,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
-        // What is captured is whole.
+        // A capture has all temporaries.
         let needed = |temp, channel| self.recording.is_some() || self.shader.reads(temp, channel);
         let temps = self.routes.temporaries(fragments, needed);
         let mut outcome = self.shader.run(fragments, temps, &mut self.recording)?;

@@ -8,7 +8,7 @@ use crate::words::FcInst;
 /// The votes of all lanes.
 pub(super) struct Votes {
     voters: Mask,
-    /// Lanes that want to jump.
+    /// The lanes that vote for a jump.
     pub(super) want: Mask,
     /// Lanes that still have to pass through the rest of the loop: they keep a break or continue from jumping.
     inhibiting: Mask,

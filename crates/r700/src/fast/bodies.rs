@@ -96,8 +96,8 @@ impl Body for General {
 }
 
 /// DOT4, DOT4_IEEE: the sum over the four vector slots; entry `number` of [`Tables::across`] has their operands.
-/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots up to the last one whose factors are not both the
-/// constant 0.
+/// `MODIFIED`: some of them have abs or neg. `TERMS`: the number of slots that are computed; both factors of each later slot are
+/// the constant 0.
 pub(super) struct Dot4<const IEEE: bool, const MODIFIED: bool, const TERMS: usize>;
 
 impl<const IEEE: bool, const MODIFIED: bool, const TERMS: usize> Body for Dot4<IEEE, MODIFIED, TERMS> {

@@ -90,7 +90,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs and counts a fetch clause that only reads textures, with registers that are there.
+    /// Runs and counts a fetch clause that only reads textures. All its registers exist.
     #[inline(always)]
     pub(super) fn sample<W: Wide>(&mut self, wide: W, wave: &mut Wave, clause: &Fetches, lanes: Mask) {
         wave.held = Held::default();

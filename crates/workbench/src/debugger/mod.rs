@@ -583,12 +583,12 @@ impl Debugger {
         self.reason(lane).0
     }
 
-    /// Why a lane of the group runs or does not, in words.
+    /// States why a lane of the group runs or does not run.
     pub fn why(&self, lane: Lane) -> String {
         self.reason(lane).1
     }
 
-    /// Why a lane of the group runs or does not, in a few words and in more.
+    /// Returns the reason why a lane of the group runs or does not run: in a few words, and as a sentence.
     fn reason(&self, lane: Lane) -> (String, String) {
         let both = |few: &str, more: &str| (few.to_owned(), more.to_owned());
         match self.stepping.state(self.group) {

@@ -9,7 +9,7 @@ use super::Debugger;
 use crate::session::{Register, Stepping};
 
 reconverge_isa::choices! {
-    /// How two values are compared. What begins like another stands before it.
+    /// A comparison of two values. A sign that begins like another stands before it.
     pub enum Relation {
         /// `==`
         Equal = "==",
