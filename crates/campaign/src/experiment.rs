@@ -155,7 +155,7 @@ impl Experiment {
     }
 }
 
-/// What a change is made with.
+/// The inputs of a change.
 struct Injection<'a> {
     model: Model,
     point: &'a Point,

@@ -12,7 +12,7 @@ use crate::Error;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bytes<'a> {
     bytes: &'a [u8],
-    /// Where errors say that the bytes start.
+    /// The place of the first byte in the whole file, for errors.
     base: u64,
 }
 

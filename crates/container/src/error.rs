@@ -207,13 +207,13 @@ impl Error {
         Error::Overlap { first: first.into(), second: second.into(), at }
     }
 
-    /// What is wrong at a byte of a text.
+    /// Makes an error about the byte at an offset of a text.
     pub(crate) fn syntax(text: &str, at: usize, found: String, expected: impl Into<String>) -> Error {
         let (line, column) = Span::new(at, at).line_column(text);
         Error::Syntax { line, column, found, expected: expected.into() }
     }
 
-    /// What is wrong with a line.
+    /// Makes an error about a line of a text.
     pub(crate) fn line(line: usize, found: &str, expected: impl Into<String>) -> Error {
         Error::Syntax { line, column: 1, found: quoted(found.trim()), expected: expected.into() }
     }

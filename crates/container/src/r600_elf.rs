@@ -34,7 +34,7 @@ pub(crate) fn register_name(address: u32) -> Option<&'static str> {
     REGISTERS.iter().find(|(known, _)| *known == address).map(|(_, name)| *name)
 }
 
-/// What SQ_PGM_RESOURCES says: general registers in bits 7:0, stack entries in bits 15:8.
+/// Decodes SQ_PGM_RESOURCES: general registers in bits 7:0, stack entries in bits 15:8.
 pub(crate) fn resources_of(register: u32) -> Resources {
     Resources { registers: Some(register & 0xff), stack: Some(register >> 8 & 0xff), ..Resources::default() }
 }

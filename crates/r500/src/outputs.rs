@@ -60,7 +60,7 @@ const WORD: usize = u64::BITS as usize;
 /// What the lanes left in a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Column {
-    /// A word a lane; zero where nothing was written. The last are missing until the outputs are [settled](Outputs::settled).
+    /// One word for each lane, 0 if nothing was written. The last are missing until the outputs are [settled](Outputs::settled).
     words: Vec<u32>,
     written: LaneBits,
 }

@@ -39,7 +39,7 @@ impl LaneResults {
         self.kept = kept.unwrap_or(rows.len()).min(rows.len());
         let first = self.registers.len();
         self.registers.extend_from_slice(&rows[..self.kept]);
-        // Of lanes that ended before the warp did, what they had then.
+        // Lanes that ended before the warp keep the registers that they had then.
         for (lane, result) in warp.finalised() {
             for (row, word) in self.registers[first..].iter_mut().zip(&result.registers) {
                 row.0[lane.index()] = *word;

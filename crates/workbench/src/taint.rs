@@ -293,7 +293,7 @@ impl Sink for Taint {
 /// How exact what decided was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
-    /// By role and grade, the first.
+    /// The first of each role and grade.
     reached: BTreeMap<(Role, Fidelity), Reached>,
     unknown: BTreeSet<u32>,
 }

@@ -33,7 +33,7 @@ pub fn assemble(target: &Target, source: &str) -> Result<Assembled, Vec<Diagnost
     target.machine().assemble(target, source)
 }
 
-/// What a text of `what` gives back.
+/// Assembles a text of `what` again. Errors name `what`.
 fn back(target: &Target, text: &str, what: &str) -> Result<Assembled, String> {
     assemble(target, text).map_err(|errors| {
         let error = &errors[0];

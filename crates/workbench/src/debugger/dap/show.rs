@@ -14,7 +14,7 @@ use crate::session::GroupState;
 /// Most threads that are listed: the groups that run come first.
 const MOST_THREADS: usize = 256;
 
-/// The part of a list that a request asks for: from the first on, or all where it does not say how many.
+/// Returns `count` elements of a list from number `first` on. Without a number, `first` is 0 and `count` is all.
 fn part(list: Vec<Value>, first: &Value, count: &Value) -> Vec<Value> {
     let first = first.as_u64().unwrap_or(0) as usize;
     let count = count.as_u64().filter(|count| *count > 0).map_or(list.len(), |count| count as usize);

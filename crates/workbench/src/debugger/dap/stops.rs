@@ -6,7 +6,7 @@ use super::{Adapter, LISTING, Refused, Shown, byte_address, spelled, unit_bytes}
 use crate::debugger::stop::{Hits, On, Only, Watched};
 use crate::debugger::{Debugger, command};
 
-/// A breakpoint as it is asked for: what it stops at, its text, and what its answer says besides the number.
+/// A requested breakpoint: the place, its text, and the fields of the answer other than the number.
 type Wanted = (On, String, Value);
 
 /// Adds a stop with what a breakpoint's `condition` and `hitCondition` say.
