@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{Fills, Vram};
 use reconverge_simt::{Engine, Options};
 
 use crate::capture::Watch;
@@ -33,13 +33,22 @@ pub(crate) trait SharedParts: Send {
     fn unknown(&self) -> &Unknown;
 }
 
+/// Executes what was submitted. Clears are stored when something reads them, at the end at the latest.
+fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
+    let fills = Fills::default();
+    let memory = memory.with_fills(&fills);
+    let result = run(memory);
+    memory.settle(0..memory.len());
+    result
+}
+
 impl<C: SharedParts> Gpu for C {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault> {
-        SharedParts::submit(self, memory, submission)
+        with_fills(memory, |memory| SharedParts::submit(self, memory, submission))
     }
 
     fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        SharedParts::push(self, memory, segments)
+        with_fills(memory, |memory| SharedParts::push(self, memory, segments))
     }
 
     fn share(&mut self, parts: Option<&[Range<usize>]>) {

@@ -20,6 +20,9 @@ pub(crate) fn run(merge: &Merge<'_>, kernels: Option<&Kernels<'_>>, memory: Vram
         Some(kernels) => kernels.run(merge, rows, memory),
         None => merge.band(rows, memory),
     };
+    if memory.has_fills() {
+        settle(merge, memory);
+    }
     let threads = pool::threads();
     // What is copied between surfaces is of other samples, too.
     let copies = merge.draw.copies_depth || merge.draw.multisample.copy.is_some();
@@ -33,18 +36,32 @@ pub(crate) fn run(merge: &Merge<'_>, kernels: Option<&Kernels<'_>>, memory: Vram
     rows(&(i32::MIN..i32::MAX))
 }
 
+/// The surfaces of a draw, and the bytes of their elements.
+fn surfaces<'a>(merge: &Merge<'a>) -> impl Iterator<Item = (&'a Surface, usize)> {
+    let depth = merge.draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
+    let targets = merge.draw.targets.iter();
+    depth.chain(targets.map(|target| (&target.surface, usize::from(target.format.bytes))))
+}
+
+/// Settles fills of the rows that the lanes reach, before several threads read and write them.
+fn settle(merge: &Merge<'_>, memory: Vram<'_>) {
+    let rows = merge.batch.fragments.quads.iter().map(|quad| quad.y.max(0) as usize);
+    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
+    for (surface, bytes) in surfaces(merge) {
+        let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
+        let range = if merge.samples == 1 { row(low)..row(high + 2) } else { surface.start..surface.end };
+        memory.settle(range);
+    }
+}
+
 /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.
 fn bands(merge: &Merge<'_>, bytes: usize, count: usize) -> Option<Vec<Range<i32>>> {
     let rows = merge.batch.fragments.quads.iter().map(|quad| quad.y);
     let (low, high) = (rows.clone().min()?.max(0), rows.max()? + 2);
     // Whole quads.
     let rows_of = |band: usize| low + ((i64::from(high - low) * band as i64) / count as i64) as i32 / 2 * 2;
-    let depth = merge.draw.depth.as_ref().map(|depth| (&depth.surface, depth.format.bytes()));
-    let targets = merge.draw.targets.iter();
-    let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
-    let surfaces: Vec<(&Surface, usize)> = depth.into_iter().chain(targets).collect();
     let mut ranges = Vec::new();
-    for (surface, bytes) in &surfaces {
+    for (surface, bytes) in surfaces(merge) {
         for (sample, band) in (0..merge.samples).flat_map(|sample| (0..count).map(move |band| (sample, band)))
         {
             let row = |row: i32| {

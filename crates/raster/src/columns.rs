@@ -179,6 +179,11 @@ impl Slopes {
         [self.first, self.second, self.third].iter().all(is_near)
     }
 
+    /// Depth as the tests see it, if it is the same at all pixels, and whether the front is seen.
+    pub(crate) fn level(&self, draw: &Draw) -> (Option<f32>, bool) {
+        (self.depth.map(|depth| clamped(draw, depth)), self.front)
+    }
+
     /// Whether all inputs that are read are the same at all pixels, and so are these components of the position.
     pub(crate) fn is_constant(&self, position: u8) -> bool {
         let inputs = self.filled.iter().all(|filled| matches!(filled.change, Slope::Constant(_)));
@@ -270,6 +275,15 @@ pub(crate) struct Append<'a> {
     pub(crate) inputs: bool,
 }
 
+/// A depth in the range of the viewport.
+#[inline(always)]
+fn clamped(draw: &Draw, depth: f64) -> f32 {
+    match draw.viewport.depth {
+        Some((low, high)) => (depth as f32).max(low).min(high),
+        None => depth as f32,
+    }
+}
+
 /// Adds a word of each pixel to a column.
 #[inline(always)]
 fn add(column: &mut LaneColumn, words: impl Iterator<Item = u32>) {
@@ -321,11 +335,7 @@ impl Slopes {
         let Slopes { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
         let lanes = 4 * quads.len();
         let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
-        let clamped = |depth: f32| match draw.viewport.depth {
-            Some((low, high)) => depth.max(low).min(high),
-            None => depth,
-        };
-        let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(depth as f32)));
+        let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(draw, depth)));
         let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
         for (axis, value) in depth.into_iter().chain(w) {
             add(&mut all.positions[axis], repeat_n(value.to_bits(), lanes));
@@ -359,7 +369,7 @@ impl Slopes {
             let weights = of_first.iter().zip(&*second).zip(&*third);
             let depth = |((first, second), third): ((&f64, &f64), &f64)| {
                 let sum = z[0] * first + z[1] * second + z[2] * third;
-                clamped((sum + self.offset) as f32).to_bits()
+                clamped(draw, sum + self.offset).to_bits()
             };
             add(&mut all.positions[2], weights.map(depth));
         }

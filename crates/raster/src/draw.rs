@@ -17,13 +17,14 @@ use reconverge_simt::vram::Vram;
 use crate::bands;
 use crate::columns::{Append, Slopes, Weights};
 use crate::copy::ByteRows;
+use crate::fills;
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
 use crate::lanes::Lanes;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
-use crate::setup::{Corner, PIXEL, Quad, area, bounded, fill_samples, snap};
+use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::span::{self, Strip};
 use crate::state::Batch;
 use crate::vertex::Vertex;
@@ -38,8 +39,8 @@ const BATCH: usize = 1 << 12;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
-/// Number of quads from which on a primitive with uniform lanes is shaded by itself.
-const UNIFORM: usize = 1 << 8;
+/// Number of pixels from which on a primitive with uniform lanes is shaded by itself.
+const UNIFORM: u64 = 1 << 10;
 
 /// How a chip takes the positions of vertices on their way to the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -473,12 +474,23 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
             }
         }
         let (mut is_first, mut uniform) = (true, None);
+        if self.is_uniform && span::most_pixels(corners) >= UNIFORM {
+            slopes.set(shape, size, self.draw, &self.reads);
+            is_first = false;
+            let pixels = span::rectangles(corners, scissor);
+            if fills::count(&pixels) >= UNIFORM && slopes.is_constant(self.reads.position) {
+                let shaded = self.shade_once(level, &slopes, pixels[0])?;
+                if let Some(passed) = self.filled(&shaded, &slopes, &pixels) {
+                    self.counts.passed += passed;
+                    (self.room.slopes, self.room.quads) = (slopes, found);
+                    return Ok(());
+                }
+                uniform = Some(shaded);
+            }
+        }
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if take(&mut is_first) {
                 slopes.set(shape, size, self.draw, &self.reads);
-                if self.is_uniform && quads.len() >= UNIFORM && slopes.is_constant(self.reads.position) {
-                    uniform = Some(self.shade_once(level, &slopes, quads)?);
-                }
             }
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
@@ -555,12 +567,20 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         pieces.iter().for_each(|piece| self.room.batch.append(piece));
     }
 
-    /// Shades the first quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
-    fn shade_once(&mut self, level: Level, slopes: &Slopes, quads: &[Quad]) -> Result<Shaded, P::Error> {
+    /// Fills the pixels of a uniform primitive, and returns their number, or `None` if lanes are to be merged.
+    fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
+        let constants = self.merge.as_ref()?.constants(self.draw, shaded, slopes.level(self.draw))?;
+        fills::fill(&constants, pixels, self.memory)
+    }
+
+    /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
+    fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, P::Error> {
         self.flush()?;
+        let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
         // Lanes that are not covered may have ended.
-        let whole: Vec<Quad> = quads[..ROW / 4].iter().map(|quad| Quad { covered: 0xf, ..*quad }).collect();
-        self.append(level, slopes, &whole, true);
+        let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
+        let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
+        self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
         let shaded = self.program.run(&self.room.batch.fragments);
         self.room.batch.clear();
         let shaded = shaded?;

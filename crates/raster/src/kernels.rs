@@ -13,10 +13,11 @@ use reconverge_simt::wide::Wide;
 use crate::blend::{Blend, Equation, Factor, LogicOp};
 use crate::copy::ByteRows;
 use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
+use crate::fills::Constant;
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{CopiedTexels, Draw, LaneWords, Surface, Target};
+use crate::state::{CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -120,7 +121,8 @@ impl<'a> Cells<'a> {
     /// The elements of a surface in memory.
     fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
         let bytes = surface.end.min(memory.len()).checked_sub(surface.start)?;
-        let words = memory.units(surface.start, bytes / 4 * 4)?;
+        // Rows are settled before they are read or written: see `bands::run`.
+        let words = memory.as_stored().units(surface.start, bytes / 4 * 4)?;
         Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
     }
 
@@ -290,6 +292,70 @@ impl<'a> Kernels<'a> {
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
+    }
+
+    /// What all lanes store, given the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
+    /// `None` if tests may drop a lane.
+    pub(crate) fn constants(
+        &self,
+        draw: &Draw,
+        shaded: &Shaded,
+        (level, front): (Option<f32>, bool),
+    ) -> Option<Vec<Constant>> {
+        let killed = shaded.killed.first().copied().unwrap_or(false);
+        if killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
+            return None;
+        }
+        let first = |column: &LaneWords| column.first().copied().unwrap_or(0);
+        let mut all = Vec::new();
+        match &self.depth {
+            Depth::None => {}
+            Depth::Inside(surface, 4) => all.push(Constant { surface: surface.clone(), value: 0, mask: 0 }),
+            Depth::Test { format, tests, .. } => {
+                let surface = draw.depth.as_ref()?.surface.clone();
+                let (layout, mut value, mut mask) = (WordLayout::of(*format), 0, 0);
+                let mut add = |(first, count): (u32, u32), bits_of: u32, written: u32| {
+                    mask |= (written & bits(count)) << first;
+                    value |= (bits_of & written & bits(count)) << first;
+                };
+                if let Some(compare) = tests.depth {
+                    (compare == Compare::Always).then_some(())?;
+                    let depth = shaded.depth.as_ref().map(|depth| f32::from_bits(first(depth))).or(level)?;
+                    if tests.depth_write {
+                        add(layout.depth, format.code(depth), u32::MAX);
+                    }
+                }
+                if let Some(sides) = &tests.stencil {
+                    let side = &sides[usize::from(!front)];
+                    let reference = shaded.stencil.as_ref().map_or(side.reference, |all| first(all) as u8);
+                    let value = match side.pass {
+                        _ if side.compare != Compare::Always => return None,
+                        StencilOp::Keep => None,
+                        StencilOp::Zero => Some(0),
+                        StencilOp::Replace => Some(reference),
+                        _ => return None,
+                    };
+                    if let Some(value) = value {
+                        add(layout.stencil, value.into(), side.write_mask.into());
+                    }
+                }
+                all.push(Constant { surface, value, mask });
+            }
+            Depth::Inside(..) | Depth::Lanes => return None,
+        }
+        for (target, color) in draw.targets.iter().zip(&self.colors) {
+            let Some(Some(source)) = shaded.colors.get(target.color) else { continue };
+            let (value, mask) = match color {
+                Color::Word(_, chan) => (first(&source[*chan]), u32::MAX),
+                Color::Bytes(_) if target.blend.is_none() => {
+                    let words = source.each_ref().map(|column| [first(column); LANES]);
+                    (placed(target, words.each_ref())[0], written_bits(target))
+                }
+                Color::Bytes(_) | Color::Lanes => return None,
+            };
+            all.push(Constant { surface: target.surface.clone(), value, mask });
+        }
+        Some(all)
     }
 
     /// Whether lanes are tested by depths that the program does not compute.
@@ -710,12 +776,7 @@ impl Band<'_> {
             return;
         };
         let (places, live) = cells.places(group, live, &mut outside);
-        let mut written = 0;
-        for (chan, place) in target.places.iter().enumerate() {
-            if let Some(place) = place {
-                written |= (u32::from(target.mask >> chan & 1) * 0xff) << (8 * place);
-            }
-        }
+        let written = written_bits(target);
         let stored = if target.blend.is_some() || written != u32::MAX {
             cells.load(&places, live)
         } else {
@@ -744,6 +805,18 @@ impl Band<'_> {
         }
         cells.store(&places, live, &words);
     }
+}
+
+/// The bits of an element of four bytes that are written.
+#[inline(always)]
+fn written_bits(target: &Target) -> u32 {
+    let mut written = 0;
+    for (chan, place) in target.places.iter().enumerate() {
+        if let Some(place) = place {
+            written |= (u32::from(target.mask >> chan & 1) * 0xff) << (8 * place);
+        }
+    }
+    written
 }
 
 /// The components of a colour in a group.

@@ -13,6 +13,7 @@
 //! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
 //! | `copy` | texels that go to a target as they are |
+//! | `fills` | pixels that are all alike |
 //! | [`reference`](mod@reference) | the same pixel by pixel |
 //! | [`format`](mod@format), [`block`] | elements of surfaces, compressed texels |
 
@@ -26,6 +27,7 @@ mod columns;
 mod copy;
 pub mod depth;
 pub mod draw;
+mod fills;
 pub mod format;
 pub mod interpolate;
 mod kernels;

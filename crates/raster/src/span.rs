@@ -2,7 +2,7 @@
 //!
 //! The quads are those of [`fill`](crate::setup::fill), in the same order.
 
-use crate::setup::{Corner, Edge, Quad, Rectangle, edges};
+use crate::setup::{Corner, Edge, PIXEL, Quad, Rectangle, edges};
 
 /// Columns up to which a row is searched pixel by pixel: a division takes as long as some pixels.
 const NARROW: i32 = 12;
@@ -89,6 +89,31 @@ pub(crate) fn strips<const N: usize, E>(
     Ok(())
 }
 
+/// Returns the number of pixels that a polygon has at most.
+pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
+    let extent = |axis: usize| {
+        let places = corners.iter().map(|corner| corner[axis]);
+        let (low, high) = (places.clone().min().unwrap_or(0), places.max().unwrap_or(0));
+        (high - low) as u64 / PIXEL as u64 + 1
+    };
+    extent(0).saturating_mul(extent(1))
+}
+
+/// Returns the pixels inside of a convex polygon and of a rectangle as rectangles, from the first row to the last one.
+pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangle) -> Vec<Rectangle> {
+    let mut found: Vec<Rectangle> = Vec::new();
+    let Some((edges, columns, (y0, y1))) = edges(corners, within, [0, 0]) else { return found };
+    for y in y0..y1 {
+        let (x0, x1) = span(&edges, y, columns);
+        match found.last_mut() {
+            Some(last) if (last.x0, last.x1, last.y1) == (x0, x1, y) => last.y1 = y + 1,
+            _ if x0 < x1 => found.push(Rectangle { x0, y0: y, x1, y1: y + 1 }),
+            _ => {}
+        }
+    }
+    found
+}
+
 /// Hands over the quads of [`strips`], [`MOST`] at a time.
 ///
 /// # Errors
@@ -121,7 +146,7 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
-    use crate::setup::{PIXEL, fill};
+    use crate::setup::fill;
 
     /// Random polygons of all sizes, with corners at coarse places, so that centres lie on edges.
     #[test]
@@ -151,6 +176,19 @@ mod tests {
             Ok::<(), Infallible>(())
         });
         assert_eq!(found, expected, "{corners:?}");
+        let of_quad = |quad: &Quad| {
+            let quad = *quad;
+            (0..4).filter(move |lane| quad.covered >> lane & 1 != 0).map(move |lane| quad.pixel(lane))
+        };
+        let mut expected: Vec<(i32, i32)> = expected.iter().flat_map(of_quad).collect();
+        let in_rectangle = |of: &Rectangle| {
+            let columns = of.x0..of.x1;
+            (of.y0..of.y1).flat_map(move |y| columns.clone().map(move |x| (x, y)))
+        };
+        let mut pixels: Vec<(i32, i32)> = rectangles(corners, within).iter().flat_map(in_rectangle).collect();
+        expected.sort_unstable();
+        pixels.sort_unstable();
+        assert_eq!(pixels, expected, "{corners:?}");
     }
 
     #[test]

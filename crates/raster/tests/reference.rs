@@ -17,7 +17,7 @@ use reconverge_raster::primitive::Topology;
 use reconverge_raster::reference;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{Fills, RowFill, Vram};
 
 const WIDTH: usize = 72;
 const HEIGHT: usize = 50;
@@ -401,9 +401,12 @@ fn draws_by_columns_are_those_of_the_reference() {
         };
         let (mut memory, mut expected) = (background.clone(), background);
         let (mut found, mut known) = (program(), program());
-        let Ok(counts) = draw_with(&draw, coordinates, vertices, Vram::new(&mut memory), &mut found);
-        let Ok(right) =
-            reference::draw_with(&draw, coordinates, vertices, Vram::new(&mut expected), &mut known);
+        let fills = Fills::default();
+        let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
+        clear(&mut random, [memory, expected]);
+        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
+        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
+        let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
         assert_eq!(counts, right, "draw {number}");
         // What is shaded once is shaded in other batches.
         let whole = if found.uniform { 0 } else { known.seen.len() };
@@ -428,6 +431,105 @@ fn draws_by_columns_are_those_of_the_reference() {
         assert_eq!(differs, None, "draw {number}: {draw:?}");
     }
     assert!(shaded_once > 4, "{shaded_once} draws");
+}
+
+/// Fills all surfaces. In one of the memories that is outstanding.
+fn clear(random: &mut Random, memories: [Vram<'_>; 2]) {
+    let fill = RowFill {
+        start: 0,
+        words: WIDTH,
+        pitch: 4 * WIDTH,
+        rows: 3 * SURFACE / (4 * WIDTH),
+        value: random.bits() as u32,
+        mask: random.of(&[u32::MAX, 0xff_ffff]),
+    };
+    assert!(memories.iter().all(|memory| memory.fill(&fill)));
+    assert!(memories.iter().any(|memory| memory.has_fills()));
+}
+
+/// A draw that gives every pixel the same, in most cases without a test that drops one.
+fn alike(random: &mut Random) -> Draw {
+    let mut draw = state(random);
+    draw.inputs = vec![Input::Attribute { index: 0, how: How::Flat }; 3];
+    draw.topology = random.of(&[Topology::Rectangles, Topology::Triangles]);
+    draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false };
+    draw.viewport.depth = random.once_in(2).then_some((0.1, 0.9));
+    (draw.clip, draw.multisample) = (None, Multisample::default());
+    draw.sides = [Side::default(); 2];
+    draw.alpha_test = draw.alpha_test.filter(|_| random.once_in(2));
+    draw.logic = LogicOp::COPY;
+    for target in &mut draw.targets {
+        let (format, places) = match random.once_in(3) {
+            false => (formats()[0], target.places),
+            true => (Format::new([32, 0, 0, 0], Number::Uint), [None, Some(0), None, None]),
+        };
+        (target.format, target.places) = (format, places);
+        target.blend = target.blend.filter(|_| random.once_in(5));
+    }
+    let format = random.of(&DEPTHS[..4]);
+    draw.depth = (!random.once_in(4)).then(|| DepthTarget { surface: surface(random, 2), format });
+    let compare = if random.once_in(8) { random.of(&Compare::ALL) } else { Compare::Always };
+    draw.tests.depth = (!random.once_in(4)).then_some(compare);
+    let mut side = || Stencil {
+        compare: if random.once_in(8) { Compare::Less } else { Compare::Always },
+        reference: random.bits() as u8,
+        mask: 0xff,
+        write_mask: random.of(&[0xff, 0x3c]),
+        fail: random.of(&OPS),
+        depth_fail: random.of(&OPS),
+        pass: random.of(&OPS[..4]),
+    };
+    let sides = [side(), side()];
+    draw.tests.stencil = random.once_in(2).then_some(sides);
+    draw
+}
+
+/// Draws without tests, whose pixels are all alike, fill rows. Memory and counts are those of the reference.
+#[test]
+fn pixels_that_are_alike_are_filled_as_in_the_reference() {
+    let mut few = 0;
+    for number in 0..300 {
+        let mut random = Random(number);
+        let draw = alike(&mut random);
+        let depth = random.float(-0.2, 1.2);
+        let fixed = [0; 4].map(|_| random.component().to_bits());
+        let (x, y) = (random.below(30) as f32 + 0.25, random.below(20) as f32);
+        let (right, below) = (x + random.float(36., 60.), y + random.float(36., 60.));
+        let corners = [[x, y], [right, y], [x, below], [right, below]].into_iter();
+        let vertex = |[x, y]: [f32; 2]| Vertex {
+            position: [x, y, depth, 1.],
+            attributes: vec![fixed],
+            ..Vertex::default()
+        };
+        let all: Vec<Vertex> = corners.map(vertex).collect();
+        let runs = match draw.topology {
+            Topology::Rectangles => vec![vec![0, 1, 2]],
+            _ => vec![vec![0, 1, 2, 3, 2, 1]],
+        };
+        let vertices = Vertices { all: &all, runs: &runs };
+        let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
+        let (mut memory, mut expected) = (background.clone(), background);
+        let program = || Program {
+            computes_depth: number % 5 == 0,
+            masks: number % 7 == 0,
+            uniform: true,
+            ..Program::default()
+        };
+        let (mut found, mut known) = (program(), program());
+        let fills = Fills::default();
+        let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
+        clear(&mut random, [memory, expected]);
+        let coordinates = Coordinates::default();
+        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
+        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
+        assert_eq!(counts, right, "draw {number}: {draw:?}");
+        let lanes: usize = found.seen.iter().map(|fragments| fragments.lanes).sum();
+        few += usize::from((1..200).contains(&lanes));
+        let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
+        let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
+        assert_eq!(differs, None, "draw {number}: {draw:?}");
+    }
+    assert!(few > 100, "{few} draws were shaded once");
 }
 
 /// A program that names what it reads gets the same words there, and no others.

@@ -9,13 +9,18 @@
 //! concurrent atomic accesses of different sizes. A write to a part of a word leaves the other bytes of that word alone,
 //! even if another thread or the program writes to them at the same time.
 //!
-//! Ranges of many words are copied as vectors, at the speed of `memcpy`: see [`copy`].
+//! Ranges of many words are copied as vectors, at the speed of `memcpy`: see [`copy`]. Fills of many rows may be stored later: see
+//! [`Fills`].
 
 // Views of bytes as atomics, and copies of them. `Vram::new`, `Vram::from_raw` and `copy` state the reasons why they are sound.
 #![allow(unsafe_code)]
 
+mod fills;
+
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+pub use self::fills::{Fills, RowFill};
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
@@ -37,6 +42,8 @@ pub struct Vram<'a> {
     head: &'a [AtomicU8],
     words: &'a [AtomicU32],
     tail: &'a [AtomicU8],
+    /// Fills that are outstanding.
+    fills: Option<&'a Fills>,
 }
 
 impl<'a> Vram<'a> {
@@ -57,7 +64,7 @@ impl<'a> Vram<'a> {
         // both sizes of atomics. The caller is responsible for the range and for other accesses.
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
-        Vram { head, words, tail }
+        Vram { head, words, tail, fills: None }
     }
 
     /// Returns the number of bytes.
@@ -80,6 +87,7 @@ impl<'a> Vram<'a> {
 
     /// Implements [`Vram::read`] for any range.
     fn read_parts(self, at: usize, into: &mut [u8]) -> Option<&mut [u8]> {
+        self.settle(at..at.saturating_add(into.len()));
         if let Some((unit, first)) = self.inside(at, into.len()) {
             into.copy_from_slice(&unit.load(Relaxed).to_ne_bytes()[first..][..into.len()]);
             return Some(into);
@@ -116,6 +124,7 @@ impl<'a> Vram<'a> {
 
     /// Implements [`Vram::write`] for any range.
     fn write_parts(self, at: usize, bytes: &[u8]) -> bool {
+        self.settle(at..at.saturating_add(bytes.len()));
         if let Some((unit, first)) = self.inside(at, bytes.len()) {
             store_part(unit, first, bytes);
             return true;
@@ -280,7 +289,9 @@ impl<'a> Vram<'a> {
         let start = at
             .checked_sub(self.head.len())
             .filter(|start| start.is_multiple_of(WORD) && length.is_multiple_of(WORD))?;
-        self.words.get(start / WORD..)?.get(..length / WORD)
+        let units = self.words.get(start / WORD..)?.get(..length / WORD)?;
+        self.settle(at..at + length);
+        Some(units)
     }
 
     /// Returns the word that contains a range, and the position of the range in it, or `None` if several units do.

@@ -2,12 +2,15 @@
 
 use reconverge_raster::draw::Surface;
 use reconverge_raster::setup::Rectangle;
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{RowFill, Vram};
 
 use super::draw::{clear_rectangle, color_surface, zeta};
 use super::methods::{ClearBuffers, tesla as m};
 use super::state::{State, Unknown, fields};
 use super::surface::Slices;
+
+/// Bytes of a word.
+const WORD: usize = 4;
 
 /// Clears what a word of CLEAR_BUFFERS says.
 pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: Vram<'_>, word: u32) {
@@ -76,6 +79,21 @@ fn fill(
     let inside = rectangle.and(whole);
     if inside.x0 >= inside.x1 {
         return;
+    }
+    if bytes == WORD {
+        let filled = memory.fill(&RowFill {
+            start: surface
+                .start
+                .saturating_add((inside.y0 as usize * surface.pitch + inside.x0 as usize) * WORD),
+            words: (inside.x1 - inside.x0) as usize,
+            pitch: surface.pitch * WORD,
+            rows: (inside.y1 - inside.y0).max(0) as usize,
+            value: bits as u32,
+            mask: written as u32,
+        });
+        if filled {
+            return;
+        }
     }
     // A row of the elements, and of the bits of them that are written.
     let count = (inside.x1 - inside.x0) as usize;
