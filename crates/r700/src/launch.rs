@@ -4,7 +4,7 @@
 //! order of their lanes. Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use reconverge_isa::limits::{self, Exceeded};
 use reconverge_simt::Mask;
@@ -75,12 +75,19 @@ pub struct Input {
 }
 
 /// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, Eq)]
 pub struct FetchProgram {
     /// The words. Shared, so that an environment is cheap to copy and to compare.
     pub words: Arc<[u32]>,
     /// Its first instruction, in 64-bit words.
     pub start: u32,
+}
+
+impl PartialEq for FetchProgram {
+    fn eq(&self, other: &FetchProgram) -> bool {
+        let same = Arc::ptr_eq(&self.words, &other.words) || self.words == other.words;
+        same && self.start == other.start
+    }
 }
 
 /// What a program is loaded for: everything that its runs have in common.
@@ -104,8 +111,8 @@ pub struct Environment {
     pub prefer_vector: bool,
     /// What this stage reads.
     pub resources: Resources,
-    /// What ALT_CONST reads.
-    pub alternate: Resources,
+    /// What ALT_CONST reads, if there is something.
+    pub alternate: Option<Box<Resources>>,
     /// The fetch program; without one CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,
     /// What a vertex fetch of type VERTEX_DATA adds to its index.
@@ -159,6 +166,8 @@ pub struct Launch {
     /// Whether exports are given by column: [`Outcome::columns`](crate::outcome::Outcome::columns) instead of
     /// [`Outcome::exports`](crate::outcome::Outcome::exports).
     pub by_column: bool,
+    /// Whether the outcome reports [what was executed](crate::outcome::Outcome::fidelity).
+    pub reports: bool,
     /// The scatter buffer (MEM_EXPORT, READ_SCATTER), in dwords.
     pub scatter: Vec<u32>,
     /// Global registers, which all wavefronts share: x to w for each lane position.
@@ -203,7 +212,7 @@ impl Environment {
             dx10_clamp: true,
             prefer_vector: true,
             resources: Resources::default(),
-            alternate: Resources::default(),
+            alternate: None,
             fetch_program: None,
             base_vertex: 0,
             base_instance: 0,
@@ -279,12 +288,19 @@ impl Environment {
             && *semantics == other.semantics
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
-            && alternate.lowers_alike(&other.alternate)
+            && match (alternate, &other.alternate) {
+                (Some(own), Some(other)) => own.lowers_alike(other),
+                (own, other) => own.is_none() && other.is_none(),
+            }
     }
 
     /// What an instruction with this ALT_CONST reads.
     pub fn bound(&self, alternate: bool) -> &Resources {
-        if alternate { &self.alternate } else { &self.resources }
+        static NOTHING: LazyLock<Resources> = LazyLock::new(Resources::default);
+        match alternate {
+            false => &self.resources,
+            true => self.alternate.as_deref().unwrap_or_else(|| &NOTHING),
+        }
     }
 
     /// How this program's code is to be decoded.
@@ -346,6 +362,7 @@ impl Launch {
             columns: Vec::new(),
             read: None,
             by_column: false,
+            reports: true,
             scatter: Vec::new(),
             global: Vec::new(),
         }

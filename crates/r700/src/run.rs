@@ -103,6 +103,15 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
+        self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
+    }
+
+    /// [`Loaded::run_watched`] for a launch in an environment of its own, which is known to
+    /// [lower alike](Environment::lowers_alike).
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_alike(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
@@ -112,7 +121,7 @@ impl Loaded {
     /// A launch that does not fit.
     pub fn running(&self, launch: Launch) -> Result<Run, LaunchError> {
         launch.check()?;
-        let (origin, simd) = self.start(launch);
+        let (origin, simd) = self.start(Launch { environment: self.environment().clone(), ..launch });
         let mut wave = origin.wave(0, &[]);
         wave.set_simd(simd);
         let done = origin.launch.lanes == 0;
@@ -132,7 +141,6 @@ impl Loaded {
     /// The wavefronts of a launch, and what they share at the start.
     fn start(&self, mut launch: Launch) -> (Origin, Simd) {
         let (scatter, global) = (take(&mut launch.scatter), take(&mut launch.global));
-        launch.environment = self.environment().clone();
         let origin = Origin { launch: Arc::new(launch), ..self.origin.clone() };
         (origin, Simd { scatter, global, ..Simd::default() })
     }

@@ -155,8 +155,9 @@ fn texture_instructions_do_the_same_on_every_engine() {
             let sampler = TextureSampler { sampler: textures::sampler(&mut random), compare };
             launch.environment_mut().resources.samplers.insert(number, sampler);
         }
-        launch.environment_mut().alternate = launch.environment.resources.clone();
-        launch.environment_mut().alternate.textures.remove(&(random.below(8) as u8));
+        let mut alternate = launch.environment.resources.clone();
+        alternate.textures.remove(&(random.below(8) as u8));
+        launch.environment_mut().alternate = Some(alternate.into());
         let mode = if random.once_in(2) { Mode::Strict } else { Mode::Lenient };
         // Both engines, on every level of vector instructions, and in lockstep.
         let options = Options { mode, ..Options::default() };

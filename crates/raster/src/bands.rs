@@ -23,11 +23,10 @@ pub(crate) fn run(merge: &Merge<'_>, kernels: Option<&Kernels<'_>>, memory: Vram
     if memory.has_fills() {
         settle(merge, memory);
     }
-    let threads = pool::threads();
     // What is copied between surfaces is of other samples, too.
     let copies = merge.draw.copies_depth || merge.draw.multisample.copy.is_some();
-    if merge.batch.fragments.lanes >= MANY
-        && threads > 1
+    let threads = if merge.batch.fragments.lanes >= MANY { pool::threads() } else { 1 };
+    if threads > 1
         && !copies
         && let Some(bands) = bands(merge, memory.len(), threads)
     {

@@ -440,7 +440,7 @@ fn clear(random: &mut Random, memories: [Vram<'_>; 2]) {
         words: WIDTH,
         pitch: 4 * WIDTH,
         rows: 3 * SURFACE / (4 * WIDTH),
-        value: random.bits() as u32,
+        value: random.bits(),
         mask: random.of(&[u32::MAX, 0xff_ffff]),
     };
     assert!(memories.iter().all(|memory| memory.fill(&fill)));

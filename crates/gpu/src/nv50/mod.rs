@@ -577,8 +577,8 @@ impl chip::SharedParts for Nv50 {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));
             }
-            for at in segment.clone().step_by(4) {
-                let word = load(memory, at);
+            // The chip fetches the words of a segment before it executes them.
+            for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 match self.fifo.take(word) {
                     Ok(None) => {}
                     Ok(Some(call)) => self.call(memory, call, word),

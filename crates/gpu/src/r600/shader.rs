@@ -114,7 +114,9 @@ pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
+    /// The program, loaded for an environment that lowers alike.
     loaded: Loaded,
+    environment: Arc<Environment>,
     reads: Arc<ComponentsRead>,
     options: Options,
 }
@@ -174,19 +176,20 @@ impl Shader {
         let numbers = numbers.filter(|_| !watch.is_on());
         let loaded = loaded(&mut programs, unit, context, key, numbers);
         context.state.programs = programs;
-        let (loaded, reads) = loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
-        Ok(Shader { unit, words, loaded, reads, options: context.options })
+        let (loaded, environment, reads) =
+            loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
+        Ok(Shader { unit, words, loaded, environment, reads, options: context.options })
     }
 
     /// The program as it is observed.
     fn observed(&self) -> ChipProgram {
-        let chip = self.loaded.environment().chip;
+        let chip = self.environment.chip;
         chip_program(chip, self.unit.program_stage(), self.words.to_vec())
     }
 
     /// What a run starts from, but for its lanes and their registers.
     fn machine(&self) -> Machine {
-        let mut launch = Launch::of(self.loaded.environment().clone(), 0, Vec::new());
+        let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
         launch.environment_mut().resources.vertex_buffers.values_mut().for_each(shorten);
         Machine::R700(Box::new(launch))
     }
@@ -210,9 +213,9 @@ impl Shader {
         // The size is that of the driver's ring, which is written many times over in a draw.
         words[1] = u32::MAX;
         let ring = VertexBuffer::from_resource(words, bytes);
-        let mut environment = Environment::clone(self.loaded.environment());
+        let environment = Arc::make_mut(&mut self.environment);
         environment.resources.vertex_buffers.insert(RING, ring);
-        let loaded = self.loaded.with_environment(&environment.into());
+        let loaded = self.loaded.with_environment(&self.environment);
         self.loaded = loaded.expect("the registers fit as before");
     }
 
@@ -229,7 +232,7 @@ impl Shader {
     /// Returns the texels that the program copies, if that is all that it does. Registers of `others` are not interpolated.
     pub(super) fn copied(&self, others: &[u8]) -> Option<CopiedTexels> {
         let TexelRead { resource, select, axes, level, sampler } = self.reads.texel.as_ref()?;
-        let resources = &self.loaded.environment().resources;
+        let resources = &self.environment.resources;
         let texture = resources.textures.get(resource)?;
         let (number, normalised) = match sampler {
             None => (0, false),
@@ -279,8 +282,8 @@ impl Shader {
         let columns =
             registers.iter().map(|(gpr, columns)| Columns { gpr: *gpr, components: (*columns).clone() });
         let read = Some(self.reads.components.clone());
-        let launch = Launch::of_columns(self.loaded.environment().clone(), lanes, columns.collect(), read);
-        let outcome = self.loaded.run_watched(launch, Observed::Nothing);
+        let launch = Launch::of_columns(self.environment.clone(), lanes, columns.collect(), read);
+        let outcome = self.loaded.run_alike(Launch { reports: false, ..launch }, Observed::Nothing);
         outcome.map_err(|error| self.fault(error))
     }
 
@@ -306,7 +309,8 @@ impl Shader {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        let outcome = self.loaded.run(lanes, inputs).map_err(|error| self.fault(error))?;
+        let launch = Launch { reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
+        let outcome = self.loaded.run_alike(launch, Observed::Nothing).map_err(|error| self.fault(error))?;
         if let Some(recording) = recording {
             let exports = outcome.exports.iter().map(|export| {
                 (export.name(), Rows { width: 4, words: export.values.as_flattened().to_vec() })
@@ -336,14 +340,17 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// The program of a key with the resources that it reads, and the components that it reads.
+/// A program, loaded for an environment that lowers alike, its environment, and the components that it reads.
+type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>);
+
+/// The program of a key with the resources that it reads.
 fn loaded(
     programs: &mut Kept<ProgramKey, KeptProgram>,
     unit: Unit,
     context: &mut Context<'_, '_>,
     key: ProgramKey,
     numbers: Option<Largest>,
-) -> Result<(Loaded, Arc<ComponentsRead>), LaunchError> {
+) -> Result<LoadedProgram, LaunchError> {
     let bare = Environment::new(context.chip, unit.stage);
     let (options, bare) = (context.options, bare_environment(bare, &key));
     let (_, program) = programs.get(
@@ -365,7 +372,7 @@ fn loaded(
             Ok::<_, LaunchError>((known.clone(), program.decoded.with_environment(&known)?))
         },
     )?;
-    Ok((lowered.with_values(&environment)?, program.reads.clone()))
+    Ok((lowered.clone(), environment, program.reads.clone()))
 }
 
 /// The environment of a program without its resources.

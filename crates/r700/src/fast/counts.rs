@@ -67,6 +67,15 @@ impl Counts {
         }
     }
 
+    /// Counts of nothing, in the memory of those of an earlier launch of the same program.
+    pub(super) fn again(self) -> Counts {
+        let Counts { mut runs, mut fetches, mut nodes, .. } = self;
+        runs.fill(0);
+        fetches.fill(0);
+        nodes.fill(false);
+        Counts { runs, fetches, nodes, empty_push: false }
+    }
+
     /// Adds those of other wavefronts of the same program.
     pub(crate) fn add(&mut self, other: &Counts) {
         let counts = self.runs.iter_mut().chain(&mut self.fetches);

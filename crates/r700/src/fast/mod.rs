@@ -70,6 +70,8 @@ pub(crate) struct Fast {
     compiled: Option<Arc<Compiled>>,
     /// A wavefront that has ended, at a launch without lanes.
     spare: Spare<Wave>,
+    /// Counts of a launch before.
+    counts: Spare<Counts>,
     /// That launch.
     idle: Arc<Launch>,
 }
@@ -81,8 +83,17 @@ impl Fast {
         let data_share = [Some(&**code), fetch_code.as_deref()].into_iter().flatten().any(data_share);
         let straight = Straight::of(&lowered).map(Arc::new);
         let Environment { chip, stage, .. } = *launch.environment;
-        let (spare, idle) = (Spare::default(), Launch::new(chip, stage, 0).into());
-        Fast { lowered, straight, level: options.level(), data_share, compiled: None, spare, idle }
+        let idle = Launch::new(chip, stage, 0).into();
+        Fast {
+            lowered,
+            straight,
+            level: options.level(),
+            data_share,
+            compiled: None,
+            spare: Spare::default(),
+            counts: Spare::default(),
+            idle,
+        }
     }
 
     /// The same program with host code of an extent. Without AVX2, or without memory for code, it stays as it is.
@@ -172,7 +183,10 @@ pub(crate) fn run<O: Observer>(
     } else {
         in_order(origin, fast, simd, &places, origin.launch.lanes, &mut outcome, observer)?
     };
-    counts.settle(fast, &mut outcome.fidelity);
+    if origin.launch.reports {
+        counts.settle(fast, &mut outcome.fidelity);
+    }
+    fast.counts.keep(counts);
     Ok(outcome)
 }
 

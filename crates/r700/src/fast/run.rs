@@ -84,7 +84,7 @@ impl<'a> Runner<'a> {
             tables: &fast.lowered.tables,
             environment,
         };
-        let counts = Counts::new(&fast.lowered);
+        let counts = fast.counts.take().map_or_else(|| Counts::new(&fast.lowered), Counts::again);
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.compiled.as_deref() }
     }
 

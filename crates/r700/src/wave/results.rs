@@ -172,7 +172,9 @@ impl Wave {
         }
         outcome.emissions.append(&mut self.emissions);
         outcome.statistics.add(&self.statistics);
-        outcome.fidelity.add(&self.fidelity);
+        if self.launch.reports {
+            outcome.fidelity.add(&self.fidelity);
+        }
         outcome.stack_needed = outcome.stack_needed.max(self.flow.stack_needed());
         outcome.finding = outcome.finding.or(self.flow.open().filter(|_| self.strict()));
     }
