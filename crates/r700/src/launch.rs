@@ -285,7 +285,8 @@ impl Environment {
             && (*fused_muladd_64, *ldexp_64_integer_first)
                 == (other.fused_muladd_64, other.ldexp_64_integer_first)
             && chip.is_like(&other.chip)
-            && *semantics == other.semantics
+            // glibc's memcmp of two empty lists takes 0.15 us on processors with AVX-512: it reads no byte at addresses without memory.
+            && semantics.iter().eq(&other.semantics)
             && *fetch_program == other.fetch_program
             && resources.lowers_alike(&other.resources)
             && match (alternate, &other.alternate) {

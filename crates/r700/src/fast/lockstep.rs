@@ -69,7 +69,7 @@ impl<'a> Pair<'a> {
             wave.set_simd(simd.clone());
             wave
         };
-        Pair { reference: wave(), fast: wave(), engine, runner, cut: false }
+        Pair { reference: *wave(), fast: *wave(), engine, runner, cut: false }
     }
 }
 

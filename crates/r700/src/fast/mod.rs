@@ -69,7 +69,7 @@ pub(crate) struct Fast {
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
     /// A wavefront that has ended, at a launch without lanes.
-    spare: Spare<Wave>,
+    spare: Spare<Box<Wave>>,
     /// Counts of a launch before.
     counts: Spare<Counts>,
     /// That launch.
@@ -107,20 +107,20 @@ impl Fast {
     }
 
     /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.
-    fn wave(&self, origin: &Origin, place: usize) -> Wave {
+    fn wave(&self, origin: &Origin, place: usize) -> Box<Wave> {
         let mut wave = match self.spare.take() {
             Some(mut wave) => {
                 wave.begin(origin, place);
                 wave
             }
-            None => origin.wave(place, &self.lowered.room),
+            None => Box::new(origin.wave(place, &self.lowered.room)),
         };
         self.set_uniforms(&mut wave);
         wave
     }
 
     /// Keeps a wavefront that has ended for a later launch.
-    fn keep(&self, mut wave: Wave) {
+    fn keep(&self, mut wave: Box<Wave>) {
         // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
         self.spare.keep(wave);

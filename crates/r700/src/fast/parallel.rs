@@ -113,7 +113,7 @@ pub(super) fn run(
 /// What a thread keeps between its batches.
 struct Worker<'a> {
     runner: Runner<'a>,
-    wave: Wave,
+    wave: Box<Wave>,
     straight: Option<(&'a Straight, Starts<'a>)>,
 }
 
