@@ -25,6 +25,7 @@ use crate::lanes::Lanes;
 use crate::merge::Merge;
 use crate::primitive::{Primitive, Topology, assemble};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
+use crate::shading::{Shading, Stopped, Stopping};
 use crate::span::{self, Strip};
 use crate::state::Batch;
 use crate::vertex::Vertex;
@@ -97,6 +98,23 @@ pub(crate) fn run<P: FragmentProgram>(
     program: &mut P,
     level: Option<Level>,
 ) -> Result<Counts, P::Error> {
+    let mut program = Stopping { program, error: None };
+    let (drawn, counts) = drawn(draw, coordinates, vertices, memory, &mut program, level);
+    match (drawn, program.error) {
+        (Err(Stopped), Some(error)) => Err(error),
+        _ => Ok(counts),
+    }
+}
+
+/// [`run`] for any program.
+fn drawn(
+    draw: &Draw,
+    coordinates: Coordinates,
+    vertices: Vertices<'_>,
+    memory: Vram<'_>,
+    program: &mut dyn Shading,
+    level: Option<Level>,
+) -> (Result<(), Stopped>, Counts) {
     let samples = draw.multisample.places.len().max(1);
     let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
     let places = match draw.multisample.by_sample {
@@ -108,8 +126,8 @@ pub(crate) fn run<P: FragmentProgram>(
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
     let merge = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
     // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
-    let copied =
-        merge.as_ref().filter(|_| one_sample).and_then(|merge| merge.copied(program.copied()?, draw));
+    let plain = merge.as_ref().filter(|_| one_sample);
+    let copied = plain.and_then(|merge| merge.copied(program.copied()?, draw));
     let mut room = ROOM.take().unwrap_or_default();
     room.batch.start(draw);
     let mut pipeline = Pipeline {
@@ -131,7 +149,7 @@ pub(crate) fn run<P: FragmentProgram>(
     let drawn = pipeline.draw(vertices);
     let Pipeline { room, counts, .. } = pipeline;
     ROOM.set(Some(room));
-    drawn.map(|()| counts)
+    (drawn, counts)
 }
 
 /// A vertex of the draw.
@@ -164,11 +182,11 @@ thread_local! {
     static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
-struct Pipeline<'a, P> {
+struct Pipeline<'a> {
     draw: &'a Draw,
     coordinates: Coordinates,
     memory: Vram<'a>,
-    program: &'a mut P,
+    program: &'a mut dyn Shading,
     reads: ReadColumns,
     /// Whether lanes with the same inputs have the same results, which rows can merge.
     is_uniform: bool,
@@ -188,8 +206,8 @@ struct Pipeline<'a, P> {
     copied: Option<ByteRows>,
 }
 
-impl<P: FragmentProgram> Pipeline<'_, P> {
-    fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), P::Error> {
+impl Pipeline<'_> {
+    fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
         let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| self.placed(vertex)).collect();
         for run in vertices.runs {
             self.stippled = 0;
@@ -206,7 +224,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         vertices: &[Placed<'_>],
         run: &[usize],
         primitive: &Primitive,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         let draw = self.draw;
         let places = &primitive.vertices[..usize::from(primitive.count)];
         let provoking = vertices[run[primitive.provoking]].vertex;
@@ -278,7 +296,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
-    fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), P::Error> {
+    fn rectangle(&mut self, corners: [Placed<'_>; 3], provoking: &Vertex) -> Result<(), Stopped> {
         let windows = corners.map(|corner| corner.window);
         let [a, b, c] = windows.map(|window| window.corner);
         let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
@@ -296,7 +314,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
-    fn polygon(&mut self, polygon: &[Placed<'_>], provoking: &Vertex) -> Result<(), P::Error> {
+    fn polygon(&mut self, polygon: &[Placed<'_>], provoking: &Vertex) -> Result<(), Stopped> {
         let window = |at: usize| polygon[at].window;
         let areas =
             (2..polygon.len()).map(|at| area([window(0).corner, window(at - 1).corner, window(at).corner]));
@@ -342,7 +360,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         provoking: &Vertex,
         front: bool,
         offset: f64,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         let windows = ends.map(|end| end.window);
         let [a, b] = windows.map(|window| window.corner);
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
@@ -388,7 +406,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         provoking: &Vertex,
         front: bool,
         offset: f64,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         let Points { size, from_vertex, range } = self.draw.points;
         let size = match from_vertex {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
@@ -414,7 +432,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         corners: &[Corner; N],
         size: [f64; 2],
         dash: Option<&Dash>,
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         if let (Some(level), Kind::Triangle | Kind::Point, None) = (self.by_columns, shape.kind, dash) {
             return self.fill_by_columns(level, shape, corners, size);
         }
@@ -457,7 +475,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         shape: &Shape<'_>,
         corners: &[Corner; N],
         size: [f64; 2],
-    ) -> Result<(), P::Error> {
+    ) -> Result<(), Stopped> {
         let mut slopes = take(&mut self.room.slopes);
         let mut found = take(&mut self.room.quads);
         let scissor = self.draw.scissor;
@@ -505,7 +523,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Copies the texels of strips, if the draw only copies and all of them are whole texels. Otherwise the draw copies no more.
-    fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, P::Error> {
+    fn copy(&mut self, level: Level, slopes: &Slopes, strips: &[Strip]) -> Result<bool, Stopped> {
         let Some(copied) = self.copied.take() else { return Ok(false) };
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
             return Ok(false);
@@ -574,7 +592,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
-    fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, P::Error> {
+    fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
         self.flush()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
         // Lanes that are not covered may have ended.
@@ -596,7 +614,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
     }
 
     /// Shades and merges what is in the batch.
-    fn flush(&mut self) -> Result<(), P::Error> {
+    fn flush(&mut self) -> Result<(), Stopped> {
         if self.room.batch.fragments.lanes == 0 {
             return Ok(());
         }

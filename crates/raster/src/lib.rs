@@ -9,6 +9,7 @@
 //! | [`setup`] | which pixels a primitive covers |
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
+//! | `shading` | the fragment program, without its type |
 //! | `bands` | merging by bands of rows, each by a thread |
 //! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
@@ -36,6 +37,7 @@ mod merge;
 pub mod primitive;
 pub mod reference;
 pub mod setup;
+mod shading;
 mod span;
 mod state;
 pub mod vertex;
