@@ -67,10 +67,21 @@ impl Stream {
                 break;
             }
         }
-        if elements.iter().any(|element| matches!(element.kind, 8 | 9 | 14 | 15)) {
+        let stream = Stream(elements);
+        if !stream.is_known() {
             state.unknown.note("VAP_PROG_STREAM_CNTL: packed triples");
         }
-        Stream(elements)
+        stream
+    }
+
+    /// The vectors that it writes, a bit each.
+    pub(super) fn targets(&self) -> u32 {
+        self.0.iter().fold(0, |targets, element| targets | 1 << element.target)
+    }
+
+    /// Whether all of it is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.0.iter().all(|element| !matches!(element.kind, 8 | 9 | 14 | 15))
     }
 
     /// The vectors of a vertex of these words; words that are not there read as 0.
@@ -207,8 +218,8 @@ impl Layout {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// The vertices that these vectors are.
-    pub(super) fn vertices(&self, state: &State, all: &[Vectors]) -> Vec<Vertex> {
+    /// Makes `vertices` those that these vectors are.
+    pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
         // Place of what there is: one vector behind the other, or each at its own.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
@@ -223,9 +234,10 @@ impl Layout {
         for set in 0..SETS {
             places[COLORS + set] = place(self.components(set) != 0, WINDOW_SETS + set);
         }
-        let planes: Vec<[f32; 4]> =
-            (0..6).map(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits)).collect();
-        let vertex = |vectors: &Vectors| {
+        let planes: [[f32; 4]; 6] =
+            std::array::from_fn(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits));
+        vertices.resize_with(all.len(), Vertex::default);
+        for (vertex, vectors) in vertices.iter_mut().zip(all) {
             let vector =
                 |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
             let position = vectors[0].map(f32::from_bits);
@@ -235,14 +247,12 @@ impl Layout {
                 }
                 _ => 0.,
             };
-            Vertex {
-                position,
-                point_size: f32::from_bits(vector(point_size)[0]),
-                distances: std::array::from_fn(distance),
-                attributes: places.iter().map(|place| vector(*place)).collect(),
-            }
-        };
-        all.iter().map(vertex).collect()
+            vertex.position = position;
+            vertex.point_size = f32::from_bits(vector(point_size)[0]);
+            vertex.distances = std::array::from_fn(distance);
+            vertex.attributes.clear();
+            vertex.attributes.extend(places.iter().map(|place| vector(*place)));
+        }
     }
 }
 

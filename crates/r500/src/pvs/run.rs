@@ -158,23 +158,21 @@ impl Loaded {
         self.options.engine().not_compiled() == Engine::Fast && vertices <= BATCH * WIDTH
     }
 
-    /// Runs vertices on the fast engine for what they leave alone: nothing is counted. `vertices` have their first `N` input
-    /// registers, of which those that `inputs` has (bit 0 is register 0) are read; all others hold zeros. `left` gets the
-    /// first `N` output registers, with zeros where a vertex writes nothing.
+    /// Replaces the first `N` input registers of vertices by the first `N` output registers, with zeros where a vertex writes
+    /// nothing. The fast engine runs them, and counts nothing. Of the inputs, those that `inputs` has are read, a bit each; all
+    /// others hold zeros.
     ///
     /// # Errors
     /// The first trap in the order of the vertices.
     pub fn run_vectors<const N: usize>(
         &self,
-        vertices: &[[[u32; 4]; N]],
+        vertices: &mut [[[u32; 4]; N]],
         inputs: u32,
-        left: &mut [[[u32; 4]; N]],
     ) -> Result<(), RunError> {
         let fast = self.lowered();
         let mut group = fast.group(&self.setup, &self.environment, &self.options);
         let inputs = (0..N.min(INPUTS)).filter(|register| inputs >> register & 1 != 0);
-        let groups = vertices.chunks(WIDTH).zip(left.chunks_mut(WIDTH));
-        for (number, (vertices, left)) in groups.enumerate() {
+        for (number, vertices) in vertices.chunks_mut(WIDTH).enumerate() {
             fast.restart(&mut group, Mask::first(vertices.len()));
             for register in inputs.clone() {
                 let rows = &mut group.rows.rows_mut()[INPUT.start + 4 * register..][..4];
@@ -187,7 +185,7 @@ impl Loaded {
             run_to_end(&fast, &mut group, number * WIDTH)?;
             for (output, written) in group.written.iter().enumerate().take(N) {
                 let is_written = written.iter().any(|lanes| lanes.any());
-                for (lane, vectors) in left.iter_mut().enumerate() {
+                for (lane, vectors) in vertices.iter_mut().enumerate() {
                     vectors[output] = match is_written {
                         true => {
                             [0, 1, 2, 3].map(|channel| group.rows[OUTPUT.start + 4 * output + channel][lane])
