@@ -340,7 +340,9 @@ impl R300 {
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.images.written(&range));
         self.passed += drawn?.passed;
-        self.shaded.truncate(SHADED);
+        if self.shaded.len() > SHADED {
+            self.shaded = Vec::new();
+        }
         // What is not known is named for each draw.
         if !is_new || !self.watch.is_on() && self.named() == named {
             self.known = Known { prepared: Some(prepared), shader: Some(shader), ..known };

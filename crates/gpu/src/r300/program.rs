@@ -126,7 +126,7 @@ impl VertexProgram {
         targets: u32,
         recording: &mut Option<Recording>,
     ) -> Result<(), Fault> {
-        if recording.is_none() && self.loaded.runs_vectors(vertices.len()) {
+        if recording.is_none() && self.loaded.runs_vectors() {
             return self.loaded.run_vectors(vertices, targets).map_err(failed);
         }
         let of = |register: usize| vertices.iter().map(|vectors| vectors[register]).collect::<Arc<[_]>>();

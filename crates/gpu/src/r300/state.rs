@@ -207,3 +207,61 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The driver writes constants between draws, and registers with the values that they have.
+    #[test]
+    fn what_draws_depend_on_changes_only_by_other_values() {
+        let mut state = State::default();
+        let buffers = [0..64, 64..128];
+        let mut changes = |first: u32, one: bool, payload: &[u32], buffers: &[Range<usize>]| {
+            let before = state.changes();
+            let kind = Kind::Registers { first, one };
+            state.write(&Packet { kind, payload, buffers: buffers.to_vec(), at: 0 }, |_, _, _, _| {});
+            state.changes() != before
+        };
+        assert!(changes(reg::SU_CULL_MODE, false, &[1], &[]));
+        assert!(!changes(reg::SU_CULL_MODE, false, &[1], &[]));
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
+        assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
+        // The place of constants, but not their number.
+        assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
+        assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
+        for (port, data, constants, code) in [
+            (reg::GA_US_VECTOR_INDEX, reg::GA_US_VECTOR_DATA, 1 << 16, 0),
+            (reg::VAP_PVS_VECTOR_INDX_REG, reg::VAP_PVS_UPLOAD_DATA, PVS_CONSTANTS as u32, 0),
+        ] {
+            for one in [true, false] {
+                let value = 7 + u32::from(one);
+                assert!(!changes(port, false, &[constants], &[]));
+                assert!(!changes(data, one, &[value], &[]), "constants");
+                assert!(!changes(port, false, &[code], &[]));
+                assert!(changes(data, one, &[value], &[]), "code");
+                assert!(!changes(port, false, &[code], &[]));
+                assert!(!changes(data, one, &[value], &[]), "the same code");
+            }
+        }
+        assert_eq!((state.us_constant(0)[0], state.pvs(PVS_CONSTANTS)[0], state.pvs(0)[0]), (7, 7, 7));
+        assert_eq!(state.word(reg::VAP_PVS_UPLOAD_DATA), 7);
+    }
+
+    /// Words that follow each other behind a port go on where the ones before ended, and those behind the end nowhere.
+    #[test]
+    fn a_port_counts_on_to_the_end_of_its_memory() {
+        let mut state = State::default();
+        let mut write = |first: u32, one: bool, payload: &[u32]| {
+            let kind = Kind::Registers { first, one };
+            state.write(&Packet { kind, payload, buffers: Vec::new(), at: 0 }, |_, _, _, _| {});
+        };
+        write(reg::VAP_PVS_VECTOR_INDX_REG, false, &[PVS_VECTORS as u32 - 1]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[1, 2]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[3, 4, 5]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[6]);
+        assert_eq!(state.pvs(PVS_VECTORS - 1), [1, 2, 3, 4]);
+    }
+}

@@ -3,6 +3,8 @@
 //! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c` for what is
 //! in which vector.
 
+use std::mem::take;
+
 use half::f16;
 use reconverge_raster::vertex::Vertex;
 
@@ -218,7 +220,7 @@ impl Layout {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// Makes `vertices` those that these vectors are.
+    /// Makes `vertices`, whose memory is used again, those that these vectors are.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
         // Place of what there is: one vector behind the other, or each at its own.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
@@ -236,8 +238,7 @@ impl Layout {
         }
         let planes: [[f32; 4]; 6] =
             std::array::from_fn(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits));
-        vertices.resize_with(all.len(), Vertex::default);
-        for (vertex, vectors) in vertices.iter_mut().zip(all) {
+        let vertex = |vectors: &Vectors, mut attributes: Vec<[u32; 4]>| {
             let vector =
                 |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
             let position = vectors[0].map(f32::from_bits);
@@ -247,12 +248,21 @@ impl Layout {
                 }
                 _ => 0.,
             };
-            vertex.position = position;
-            vertex.point_size = f32::from_bits(vector(point_size)[0]);
-            vertex.distances = std::array::from_fn(distance);
-            vertex.attributes.clear();
-            vertex.attributes.extend(places.iter().map(|place| vector(*place)));
+            attributes.clear();
+            attributes.extend(places.iter().map(|place| vector(*place)));
+            Vertex {
+                position,
+                point_size: f32::from_bits(vector(point_size)[0]),
+                distances: std::array::from_fn(distance),
+                attributes,
+            }
+        };
+        vertices.truncate(all.len());
+        let (again, others) = all.split_at(vertices.len());
+        for (place, vectors) in vertices.iter_mut().zip(again) {
+            *place = vertex(vectors, take(&mut place.attributes));
         }
+        vertices.extend(others.iter().map(|vectors| vertex(vectors, Vec::new())));
     }
 }
 

@@ -153,9 +153,9 @@ impl Loaded {
         Ok(outcome)
     }
 
-    /// Whether a launch of so many vertices is run by the fast engine on one thread, as [`Loaded::run_vectors`] does it.
-    pub fn runs_vectors(&self, vertices: usize) -> bool {
-        self.options.engine().not_compiled() == Engine::Fast && vertices <= BATCH * WIDTH
+    /// Whether [`Loaded::run_vectors`] gives what [`Loaded::run`] does: the options name the fast engine.
+    pub fn runs_vectors(&self) -> bool {
+        self.options.engine().not_compiled() == Engine::Fast
     }
 
     /// Replaces the first `N` input registers of vertices by the first `N` output registers, with zeros where a vertex writes
@@ -170,32 +170,20 @@ impl Loaded {
         inputs: u32,
     ) -> Result<(), RunError> {
         let fast = self.lowered();
-        let mut group = fast.group(&self.setup, &self.environment, &self.options);
-        let inputs = (0..N.min(INPUTS)).filter(|register| inputs >> register & 1 != 0);
-        for (number, vertices) in vertices.chunks_mut(WIDTH).enumerate() {
-            fast.restart(&mut group, Mask::first(vertices.len()));
-            for register in inputs.clone() {
-                let rows = &mut group.rows.rows_mut()[INPUT.start + 4 * register..][..4];
-                for (lane, vectors) in vertices.iter().enumerate() {
-                    for (row, word) in rows.iter_mut().zip(vectors[register]) {
-                        row.0[lane] = word;
-                    }
-                }
-            }
-            run_to_end(&fast, &mut group, number * WIDTH)?;
-            for (output, written) in group.written.iter().enumerate().take(N) {
-                let is_written = written.iter().any(|lanes| lanes.any());
-                for (lane, vectors) in vertices.iter_mut().enumerate() {
-                    vectors[output] = match is_written {
-                        true => {
-                            [0, 1, 2, 3].map(|channel| group.rows[OUTPUT.start + 4 * output + channel][lane])
-                        }
-                        false => [0; 4],
-                    };
-                }
-            }
+        let inputs = (0..N.min(INPUTS)).filter(move |register| inputs >> register & 1 != 0);
+        let batch = BATCH * WIDTH;
+        let workers = if vertices.len() <= batch { 1 } else { self.options.workers() };
+        let group = || fast.group(&self.setup, &self.environment, &self.options);
+        if workers == 1 {
+            let mut group = group();
+            run_in_place(&fast, &mut group, (0, vertices), inputs.clone())?;
+            fast.keep(group, inputs);
+            return Ok(());
         }
-        fast.keep(group, inputs);
+        let batches = vertices.chunks_mut(batch).enumerate();
+        try_hand_out(workers, batches, group, |group, (number, vertices)| {
+            run_in_place(&fast, group, (number * batch, vertices), inputs.clone())
+        })?;
         Ok(())
     }
 
@@ -253,6 +241,33 @@ impl<'a> Worker<'a> {
         outcome.report.add(&self.group.report());
         self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
     }
+}
+
+/// Runs vertices, the first of which is vertex `start`, and replaces their input registers by output registers.
+fn run_in_place<const N: usize>(
+    fast: &Fast,
+    group: &mut Group,
+    (start, vertices): (usize, &mut [[[u32; 4]; N]]),
+    inputs: impl Iterator<Item = usize> + Clone,
+) -> Result<(), RunError> {
+    for (number, vertices) in vertices.chunks_mut(WIDTH).enumerate() {
+        fast.restart(group, Mask::first(vertices.len()));
+        for register in inputs.clone() {
+            let rows = &mut group.rows.rows_mut()[INPUT.start + 4 * register..][..4];
+            for (lane, vectors) in vertices.iter().enumerate() {
+                rows.iter_mut().zip(vectors[register]).for_each(|(row, word)| row.0[lane] = word);
+            }
+        }
+        run_to_end(fast, group, start + number * WIDTH)?;
+        for (output, written) in group.written.iter().enumerate().take(N) {
+            let is_written = written.iter().any(|lanes| lanes.any());
+            let rows = [0, 1, 2, 3].map(|channel| &group.rows[OUTPUT.start + 4 * output + channel]);
+            for (lane, vectors) in vertices.iter_mut().enumerate() {
+                vectors[output] = if is_written { rows.map(|row| row[lane]) } else { [0; 4] };
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Runs a group, whose first is vertex `first`, to its end, or until runs are to [stop].
