@@ -86,8 +86,9 @@ pub struct R300 {
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// What the last draw depended on.
+    /// How the words of the last draw became vectors, with the state that it was made from.
     stream: Option<(u64, Stream)>,
+    /// What it depended on.
     known: Known,
     /// Its vertices.
     shaded: Vec<Vertex>,
@@ -308,10 +309,10 @@ impl R300 {
         let made_from = Some((self.state.changes(), self.options, topology));
         let mut known = take(&mut self.known);
         let is_new = self.watch.is_on() || known.made_from != made_from;
-        let mut named = 0;
+        let mut named = None;
         if is_new {
             known = Known { made_from, ..Known::default() };
-            named = self.named();
+            named = Some(self.state.named());
         }
         let layout = *known.layout.get_or_insert_with(|| Layout::new(&mut self.state));
         if !layout.bypasses() {
@@ -329,7 +330,10 @@ impl R300 {
         let at_hand = at_hand.take_if(|shader| shader.renew(state, images, memory));
         let shader = match at_hand {
             Some(shader) => shader,
-            None => Shader::new(self.chip, (state, images), memory, self.options, &mut self.watch)?.into(),
+            None => {
+                named.get_or_insert_with(|| state.named());
+                Shader::new(self.chip, (state, images), memory, self.options, &mut self.watch)?.into()
+            }
         };
         let Prepared { draw, coordinates, routes, outputs } = &*prepared;
         let recording = captured.as_mut().map(|captured| shader.fragments(captured, draw));
@@ -344,17 +348,10 @@ impl R300 {
             self.shaded = Vec::new();
         }
         // What is not known is named for each draw.
-        if !is_new || !self.watch.is_on() && self.named() == named {
+        if !self.watch.is_on() && named.is_none_or(|before| before == self.state.named()) {
             self.known = Known { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())
-    }
-
-    /// How often something was named that is not known.
-    fn named(&self) -> u64 {
-        let mut times = 0;
-        self.state.unknown.each(&mut |_, count| times += count);
-        times
     }
 
     /// Runs the vertex program, the one at hand or that of the unit.
