@@ -106,13 +106,19 @@ impl Environment {
             && textures.iter().zip(&other.textures).all(texture)
     }
 
-    /// The float constants of a run of a program: its own, replaced by those of the environment.
-    pub(crate) fn constants_of(&self, setup: &Setup) -> Vec<[u32; 4]> {
-        let mut constants = vec![[0; 4]; CONSTANTS];
+    /// Gives a group its float constants (those of the program, replaced by those of the environment) and textures. The
+    /// launches of the group have the same program and environments that [lower alike](Environment::lowers_alike).
+    pub(crate) fn bind(&self, group: &mut Group) {
+        let Group { setup, constants, textures, .. } = group;
+        let constants = Arc::make_mut(constants);
+        constants.clear();
+        constants.resize(CONSTANTS, [0; 4]);
         for (number, value) in setup.constants.iter().chain(&self.constants) {
             constants[usize::from(*number)] = *value;
         }
-        constants
+        for (unit, texture) in &self.textures {
+            textures[usize::from(*unit)] = Some(texture.clone());
+        }
     }
 }
 
@@ -206,25 +212,9 @@ impl Launch {
         let limits = limits.unwrap_or(Limits::recommended(setup.fc_mode));
         let flow = Flow::new(setup.start, lanes, lanes, setup.fc_mode, limits, mode).with_scope(scope);
         let mut group = Group::at(setup, flow, lanes, mode, watchdog);
-        self.bind(&mut group);
+        self.environment.bind(&mut group);
         self.load(&mut group, first_lane, |_| true);
         group
-    }
-
-    /// Prepares a group of an earlier launch for this one; [`Launch::restart`] follows. Both launches have the same program,
-    /// environments that [lower alike](Environment::lowers_alike), and inputs in the same temporaries.
-    pub(crate) fn begin(&self, group: &mut Group) {
-        group.issued.fill(0);
-        group.textures.fill(None);
-        self.bind(group);
-    }
-
-    /// Gives a group its constants and textures.
-    fn bind(&self, group: &mut Group) {
-        group.constants = Arc::new(self.environment.constants_of(&group.setup));
-        for (unit, texture) in &self.environment.textures {
-            group.textures[usize::from(*unit)] = Some(texture.clone());
-        }
     }
 
     /// Makes a group of this launch another one at its start, with at most `width` lanes. Its counts by slot stay. The rows

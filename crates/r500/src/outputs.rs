@@ -47,11 +47,11 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// By output: the channels of render targets A to D, then depth. None where no lane wrote.
-    columns: [Option<Column>; OUTPUTS],
+    /// By output, in order: the channels of render targets A to D, then depth. None where no lane wrote.
+    columns: Vec<(usize, Column)>,
 }
 
-/// One bit a lane, lane 0 lowest in the first word.
+/// One bit a lane, lane 0 lowest in the first word. Words that are missing at the end are 0.
 type LaneBits = Vec<u64>;
 
 /// Lanes of a word of [`LaneBits`].
@@ -62,7 +62,23 @@ const WORD: usize = u64::BITS as usize;
 struct Column {
     /// One word for each lane, 0 if nothing was written. The last are missing until the outputs are [settled](Outputs::settled).
     words: Vec<u32>,
-    written: LaneBits,
+    /// The lanes among them that wrote nothing.
+    missing: LaneBits,
+}
+
+impl Column {
+    /// Adds lanes without anything, so that there are as many as `lanes`.
+    fn pad(&mut self, lanes: usize) {
+        let from = self.words.len();
+        if from < lanes {
+            self.words.resize(lanes, 0);
+            for word in from / WORD..lanes.div_ceil(WORD) {
+                let first = word * WORD;
+                let lanes = Mask::first(lanes - first) - Mask::first(from.saturating_sub(first));
+                insert(&mut self.missing, first, lanes);
+            }
+        }
+    }
 }
 
 /// The number of a target's channel among the outputs.
@@ -92,17 +108,23 @@ impl Outputs {
     /// [`Outputs::get`] for a lane that exists.
     fn at(&self, lane: usize) -> LaneOutput {
         let mut output = LaneOutput { killed: has(&self.killed, lane), ..LaneOutput::default() };
-        for target in 0..TARGETS {
-            for channel in 0..4 {
-                if let Some(column) = &self.columns[color(target, channel)] {
-                    output.color[target][channel] = column.words[lane];
-                    output.written[target] |= u8::from(has(&column.written, lane)) << channel;
+        for (number, column) in &self.columns {
+            let (wrote, word) = (!has(&column.missing, lane), column.words[lane]);
+            match *number {
+                DEPTH => output.depth = wrote.then_some(word),
+                number => {
+                    output.color[number / 4][number % 4] = word;
+                    output.written[number / 4] |= u8::from(wrote) << (number % 4);
                 }
             }
         }
-        let depth = self.columns[DEPTH].as_ref().filter(|column| has(&column.written, lane));
-        output.depth = depth.map(|column| column.words[lane]);
         output
+    }
+
+    /// The words of an output; `None` where no lane wrote.
+    fn words(&self, output: usize) -> Option<&[u32]> {
+        let (_, column) = self.columns.iter().find(|(number, _)| *number == output)?;
+        Some(&column.words)
     }
 
     /// The output registers of each lane, in lane order.
@@ -116,7 +138,7 @@ impl Outputs {
         if target >= TARGETS || channel >= 4 {
             return None;
         }
-        self.columns[color(target, channel)].as_ref().map(|column| &column.words[..])
+        self.words(color(target, channel))
     }
 
     /// Removes what [`Outputs::color`] returns.
@@ -124,12 +146,14 @@ impl Outputs {
         if target >= TARGETS || channel >= 4 {
             return None;
         }
-        self.columns[color(target, channel)].take().map(|column| column.words)
+        let output = color(target, channel);
+        let place = self.columns.iter().position(|(number, _)| *number == output)?;
+        Some(self.columns.remove(place).1.words)
     }
 
     /// Bits of the depth (W) output, a word a lane, zero where a lane wrote nothing. `None` when no lane wrote it.
     pub fn depth(&self) -> Option<&[u32]> {
-        self.columns[DEPTH].as_ref().map(|column| &column.words[..])
+        self.words(DEPTH)
     }
 
     /// Whether TEXKILL removed any lane.
@@ -142,22 +166,18 @@ impl Outputs {
         lane < self.lanes && has(&self.killed, lane)
     }
 
-    /// Room for what lanes will leave in these outputs, by number; they cannot write others.
+    /// Room for what lanes will leave in these outputs, by number and in order; they cannot write others.
     pub(crate) fn new(lanes: usize, outputs: impl Iterator<Item = usize>) -> Outputs {
-        let bits = || vec![0; lanes.div_ceil(WORD)];
-        let mut columns = [const { None }; OUTPUTS];
-        outputs.for_each(|output| {
-            columns[output] = Some(Column { words: Vec::with_capacity(lanes), written: bits() });
-        });
-        Outputs { lanes, killed: bits(), columns }
+        let column = || Column { words: Vec::with_capacity(lanes), missing: LaneBits::new() };
+        let columns = outputs.map(|output| (output, column())).collect();
+        Outputs { lanes, killed: LaneBits::new(), columns }
     }
 
     /// Drops the columns that no lane wrote, so that equal runs give equal outputs, and fills the others.
     pub(crate) fn settled(mut self) -> Outputs {
-        for column in &mut self.columns {
-            *column = column.take().filter(|column| column.written.iter().any(|word| *word != 0));
-            column.iter_mut().for_each(|column| column.words.resize(self.lanes, 0));
-        }
+        // A column has words from the first lane on that wrote.
+        self.columns.retain(|(_, column)| !column.words.is_empty());
+        self.columns.iter_mut().for_each(|(_, column)| column.pad(self.lanes));
         self
     }
 
@@ -166,15 +186,14 @@ impl Outputs {
     pub(crate) fn put(&mut self, group: &Group, place: usize, lanes: usize) {
         let all = Mask::first(lanes);
         insert(&mut self.killed, place, group.killed & all);
-        for (output, column) in self.columns.iter_mut().enumerate() {
-            let Some(Column { words, written }) = column else { continue };
-            let wrote = group.written.output(output) & all;
+        for (output, column) in &mut self.columns {
+            let wrote = group.written.output(*output) & all;
             if wrote.any() {
-                debug_assert!(words.len() <= place, "groups come in order");
-                words.resize(place, 0);
-                words.extend_from_slice(&group.rows[output_row(output)][..lanes]);
-                (all - wrote).lanes().for_each(|lane| words[place + lane.index()] = 0);
-                insert(written, place, wrote);
+                debug_assert!(column.words.len() <= place, "groups come in order");
+                column.pad(place);
+                column.words.extend_from_slice(&group.rows[output_row(*output)][..lanes]);
+                (all - wrote).lanes().for_each(|lane| column.words[place + lane.index()] = 0);
+                insert(&mut column.missing, place, all - wrote);
             }
         }
     }
@@ -185,12 +204,13 @@ impl Outputs {
         let mut all = parts.next().unwrap_or_default();
         for part in parts {
             debug_assert!(all.lanes.is_multiple_of(WORD), "parts share no word");
-            all.killed.extend(part.killed);
-            for (column, more) in all.columns.iter_mut().zip(part.columns) {
-                let (Some(column), Some(more)) = (column, more) else { continue };
-                column.words.resize(all.lanes, 0);
-                column.words.extend(more.words);
-                column.written.extend(more.written);
+            append(&mut all.killed, all.lanes, &part.killed);
+            for ((_, column), (_, more)) in all.columns.iter_mut().zip(part.columns) {
+                if !more.words.is_empty() {
+                    column.pad(all.lanes);
+                    column.words.extend(more.words);
+                    append(&mut column.missing, all.lanes, &more.missing);
+                }
             }
             all.lanes += part.lanes;
         }
@@ -199,15 +219,24 @@ impl Outputs {
 }
 
 fn has(bits: &LaneBits, lane: usize) -> bool {
-    Mask(bits[lane / WORD]).has(Lane((lane % WORD) as u8))
+    bits.get(lane / WORD).is_some_and(|word| Mask(*word).has(Lane((lane % WORD) as u8)))
 }
 
 /// Adds lanes, the first of which is lane `place`.
-fn insert(bits: &mut [u64], place: usize, lanes: Mask) {
+fn insert(bits: &mut LaneBits, place: usize, lanes: Mask) {
     let (word, shift) = (place / WORD, place % WORD);
-    bits[word] |= lanes.0 << shift;
-    if shift != 0 && lanes.0 >> (WORD - shift) != 0 {
-        bits[word + 1] |= lanes.0 >> (WORD - shift);
+    let parts = [lanes.0 << shift, if shift == 0 { 0 } else { lanes.0 >> (WORD - shift) }];
+    for (at, part) in (word..).zip(parts).filter(|(_, part)| *part != 0) {
+        bits.resize(bits.len().max(at + 1), 0);
+        bits[at] |= part;
+    }
+}
+
+/// Adds the lanes of a part that begins at lane `place`, a multiple of [`WORD`].
+fn append(bits: &mut LaneBits, place: usize, part: &LaneBits) {
+    if !part.is_empty() {
+        bits.resize(place / WORD, 0);
+        bits.extend_from_slice(part);
     }
 }
 

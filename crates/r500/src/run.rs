@@ -71,6 +71,14 @@ impl Loaded {
         Ok(Loaded { fast, ..loaded })
     }
 
+    /// Replaces the float constants of the environment.
+    pub fn set_constants(&mut self, constants: impl Iterator<Item = (u8, [u32; 4])>) {
+        let environment = Arc::make_mut(&mut self.environment);
+        environment.constants.clear();
+        environment.constants.extend(constants);
+        self.denormals = environment.has_denormals(&self.setup);
+    }
+
     /// The decoded program.
     pub fn setup(&self) -> &Setup {
         &self.setup
@@ -99,6 +107,23 @@ impl Loaded {
     /// Those of [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
+    }
+
+    /// [`Loaded::run_watched`] for the outputs alone: the fast engine counts nothing, which takes much of the time of a small
+    /// launch.
+    ///
+    /// # Errors
+    /// Those of [`Loaded::run`].
+    pub fn run_for_outputs(&self, mut launch: Launch) -> Result<Outputs, RunError> {
+        if self.options.engine() != Engine::Fast {
+            return Ok(self.run_watched(launch, Watch::Nothing)?.outputs);
+        }
+        launch.environment = self.environment.clone();
+        launch.check().map_err(RunError::Launch)?;
+        let Loaded { setup, options, .. } = self;
+        let lower = || Fast::lowered(setup, &launch, options, None, false);
+        let fast = self.fast.plain(&(launch.temps(), self.denormals), lower);
+        Ok(parallel::run(&fast, setup, &launch, options, false)?.outputs)
     }
 
     /// A launch before its first instruction, in the environment of [`Loaded::new`].
@@ -141,7 +166,7 @@ impl Loaded {
         match (engine.not_compiled(), lowered) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
                 true => parallel::run_in_order(&fast, setup, &launch, options, observer),
-                false => parallel::run(&fast, setup, &launch, options),
+                false => parallel::run(&fast, setup, &launch, options, true),
             }),
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 CodeFault::caught(|| parallel::run_in_lockstep(&fast, setup, &launch, options, observer))

@@ -26,6 +26,7 @@ pub struct Slot {
 /// A program in its slots, with its state registers, decoded and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
+    /// The slots, up to the last that is loaded.
     slots: Vec<Option<Slot>>,
     /// US_CONFIG.ZERO_TIMES_ANYTHING_EQUALS_ZERO.
     pub zero_wins: bool,
@@ -159,7 +160,7 @@ impl Setup {
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
-        let mut slots = vec![None; SLOTS];
+        let mut slots = vec![None; usize::from(last) + 1];
         for (slot, words) in slots[usize::from(first)..].iter_mut().zip(program.words.as_chunks::<WORDS>().0)
         {
             let inst = inst::decode(words);

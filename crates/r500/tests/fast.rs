@@ -491,6 +491,12 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             loaded = loaded.with_environment(&launch.environment).unwrap();
             let found = loaded.run_watched(launch.clone(), Watch::Nothing);
             assert_eq!(found, run(&setup, &launch, &options), "round {round}, launch {number}");
+            let outputs = found.clone().map(|outcome| outcome.outputs);
+            assert_eq!(
+                loaded.run_for_outputs(launch),
+                outputs,
+                "round {round}, launch {number}: outputs alone"
+            );
             if found.is_ok() { good += 1 } else { bad += 1 }
         }
         ended += good;

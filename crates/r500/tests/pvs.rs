@@ -497,6 +497,21 @@ fn a_launch_leaves_nothing_to_the_next_one_of_its_program() {
             loaded = loaded.with_environment(&launch.environment);
             let found = loaded.run_watched(launch.clone(), Watch::Nothing);
             assert_eq!(found, run(&setup, &launch, &options), "round {round}, launch {number}");
+            let (mut left, mut inputs) = (vec![[[0; 4]; 16]; vertices], 0);
+            for input in &launch.inputs {
+                inputs |= 1 << input.register;
+                left.iter_mut()
+                    .zip(&*input.values)
+                    .for_each(|(to, from)| to[usize::from(input.register)] = *from);
+            }
+            let ran = loaded.run_vectors(&mut left, inputs);
+            assert_eq!(ran.as_ref().err(), found.as_ref().err(), "round {round}, launch {number}: in place");
+            for output in (0..16).filter(|_| ran.is_ok()) {
+                let expected = found.as_ref().ok().and_then(|found| found.outputs.values(output));
+                let expected = expected.map_or(vec![[0; 4]; vertices], <[_]>::to_vec);
+                let left: Vec<_> = left.iter().map(|vectors| vectors[output]).collect();
+                assert_eq!(left, expected, "round {round}, launch {number}, o{output}");
+            }
             ended += usize::from(found.is_ok());
         }
     }

@@ -59,6 +59,7 @@ pub(super) fn topology(state: &mut State, prim_type: u8) -> Option<Topology> {
 }
 
 /// A draw, with what the fragment program's inputs and outputs are.
+#[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) draw: Draw,
     pub(super) coordinates: Coordinates,
@@ -480,9 +481,9 @@ enum Component {
     Bits(u32),
 }
 
-/// From what is interpolated to temporaries: the rasteriser's instructions.
+/// From what is interpolated to temporaries: the rasteriser's instructions. The column is an empty one, which is zero.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Routes(Vec<(u8, Source)>);
+pub(super) struct Routes(Vec<(u8, Source)>, LaneColumn);
 
 /// Codes of a component of coordinates.
 const ZERO: u8 = 62;
@@ -598,7 +599,7 @@ impl Routes {
     fn temporaries(&self, fragments: &Fragments, needed: impl Fn(u8, usize) -> bool) -> Vec<Columns> {
         let one = 1f32.to_bits();
         let everywhere = |word: u32| match word {
-            0 => LaneColumn::default(),
+            0 => self.1.clone(),
             _ => Arc::new(vec![word; fragments.lanes]),
         };
         let component = |source: &Source, channel: usize| -> LaneColumn {
@@ -622,7 +623,7 @@ impl Routes {
                     Component::Bits(bits) => everywhere(bits),
                 },
                 Source::NoColor { format } => match formatted(format, one)[channel] {
-                    Component::Input(..) => LaneColumn::default(),
+                    Component::Input(..) => self.1.clone(),
                     Component::Bits(bits) => everywhere(bits),
                 },
                 Source::Position if channel < 2 => fragments.positions[channel].clone(),
@@ -631,13 +632,13 @@ impl Routes {
                         (0..fragments.lanes).map(|lane| if fragments.is_front(lane) { 0 } else { one });
                     Arc::new(sides.collect())
                 }
-                Source::Position | Source::Side => LaneColumn::default(),
+                Source::Position | Source::Side => self.1.clone(),
             }
         };
         let columns = |(temp, source): &(u8, Source)| {
             let component = |channel| match needed(*temp, channel) {
                 true => component(source, channel),
-                false => LaneColumn::default(),
+                false => self.1.clone(),
             };
             Columns { temp: *temp, components: [0, 1, 2, 3].map(component) }
         };
@@ -701,9 +702,8 @@ impl FragmentProgram for PixelProgram<'_> {
         // A capture has all temporaries.
         let needed = |temp, channel| self.recording.is_some() || self.shader.reads(temp, channel);
         let temps = self.routes.temporaries(fragments, needed);
-        let mut outcome = self.shader.run(fragments, temps, &mut self.recording)?;
-        let depth = self.outputs.depth.then(|| outcome.outputs.depth().map(<[u32]>::to_vec)).flatten();
-        let left = &mut outcome.outputs;
+        let mut left = self.shader.run(fragments, temps, &mut self.recording)?;
+        let depth = self.outputs.depth.then(|| left.depth().map(<[u32]>::to_vec)).flatten();
         let mut killed = Vec::new();
         if left.any_killed() || self.outputs.alpha.is_some() {
             killed = (0..fragments.lanes).map(|lane| left.is_killed(lane)).collect();
@@ -715,7 +715,7 @@ impl FragmentProgram for PixelProgram<'_> {
                 *killed |= !alpha.passes(value);
             }
         }
-        let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::new();
+        let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::with_capacity(TARGETS + 1);
         for (number, target) in self.outputs.targets.iter().enumerate() {
             colors.push(target.and_then(|(output, select)| {
                 let written = (0..4).any(|channel| left.color(output, channel).is_some());

@@ -27,10 +27,13 @@ mod state;
 mod texture;
 mod vertex;
 
+use std::mem::take;
 use std::ops::Range;
 
 use reconverge_r500::chip::Chip;
 use reconverge_raster::draw as raster;
+use reconverge_raster::primitive::Topology;
+use reconverge_raster::vertex::Vertex;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
@@ -50,6 +53,9 @@ use vertex::{Layout, Stream, Vectors};
 
 /// Instructions that a group may issue before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
+
+/// Vertices whose memory is kept from draw to draw, at most.
+const SHADED: usize = 1 << 12;
 
 /// Where vertices come from: PRIM_WALK.
 mod walk {
@@ -80,6 +86,23 @@ pub struct R300 {
     passed: u64,
     draws: u64,
     watch: Watch,
+    /// How the words of the last draw became vectors, with the state that it was made from.
+    stream: Option<(u64, Stream)>,
+    /// What it depended on.
+    known: Known,
+    /// Its vertices.
+    shaded: Vec<Vertex>,
+}
+
+/// What draws depend on besides vertices, constants and texels, as far as it was needed since something of it changed.
+#[derive(Debug, Default)]
+struct Known {
+    /// State and options that it was made from.
+    made_from: Option<(u64, Options, Topology)>,
+    layout: Option<Layout>,
+    vertex: Option<VertexProgram>,
+    prepared: Option<Box<Prepared>>,
+    shader: Option<Box<Shader>>,
 }
 
 impl R300 {
@@ -97,6 +120,9 @@ impl R300 {
             passed: 0,
             draws: 0,
             watch: Watch::default(),
+            stream: None,
+            known: Known::default(),
+            shaded: Vec::new(),
         }
     }
 
@@ -186,13 +212,32 @@ impl R300 {
     fn draw_embedded(&mut self, memory: Vram<'_>, word: u32, words: &[u32]) -> Result<(), Fault> {
         let control = self.control(word, walk::EMBEDDED);
         let size = (self.state.word(reg::VAP_VTX_SIZE) & 0x7f).max(1) as usize;
-        let stream = Stream::new(&mut self.state);
+        let stream = self.stream();
         let count = self.count(&control) as usize;
         let vectors: Vec<Vectors> =
             words.chunks(size).take(count).map(|vertex| stream.vectors(vertex)).collect();
         let places: Vec<usize> = (0..vectors.len()).collect();
         let numbers = (0..vectors.len() as u32).collect();
-        self.draw(memory, &control, Vertices { vectors, numbers, places })
+        let targets = stream.targets();
+        self.keep(stream);
+        self.draw(memory, &control, Vertices { vectors, targets, numbers, places })
+    }
+
+    /// How the words of a vertex become vectors.
+    fn stream(&mut self) -> Stream {
+        let changes = self.state.changes();
+        match self.stream.take() {
+            Some((made_from, stream)) if made_from == changes => stream,
+            _ => Stream::new(&mut self.state),
+        }
+    }
+
+    /// Keeps a stream for the next draw.
+    fn keep(&mut self, stream: Stream) {
+        // What is not known is named for each draw.
+        if stream.is_known() {
+            self.stream = Some((self.state.changes(), stream));
+        }
     }
 
     /// A draw of indices: words of one or two of them.
@@ -217,8 +262,9 @@ impl R300 {
 
     /// A draw of these vertices of the arrays.
     fn draw_arrays(&mut self, memory: Vram<'_>, control: &VfCntl, indices: &[u32]) -> Result<(), Fault> {
-        let stream = Stream::new(&mut self.state);
-        let (mut vectors, mut numbers, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        let stream = self.stream();
+        let (mut vectors, mut numbers, mut places) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(indices.len()));
         let (mut known, mut words) = (Numbers::new(indices.iter().copied()), Vec::new());
         for index in indices {
             let place = known.of(*index);
@@ -236,7 +282,9 @@ impl R300 {
             }
             places.push(place);
         }
-        self.draw(memory, control, Vertices { vectors, numbers, places })
+        let targets = stream.targets();
+        self.keep(stream);
+        self.draw(memory, control, Vertices { vectors, targets, numbers, places })
     }
 
     fn draw(&mut self, memory: Vram<'_>, control: &VfCntl, vertices: Vertices) -> Result<(), Fault> {
@@ -251,40 +299,80 @@ impl R300 {
         &mut self,
         memory: Vram<'_>,
         control: &VfCntl,
-        vertices: Vertices,
+        mut vertices: Vertices,
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let Some(topology) = draw::topology(&mut self.state, control.prim_type) else { return Ok(()) };
         if let Some(captured) = captured {
             captured.primitive = format!("{topology:?}");
         }
-        let layout = Layout::new(&mut self.state);
-        let vectors = match layout.bypasses() {
-            true => vertices.vectors,
-            false => self.shade(&vertices, captured)?,
-        };
+        let made_from = Some((self.state.changes(), self.options, topology));
+        let mut known = take(&mut self.known);
+        let is_new = self.watch.is_on() || known.made_from != made_from;
+        let mut named = None;
+        if is_new {
+            known = Known { made_from, ..Known::default() };
+            named = Some(self.state.named());
+        }
+        let layout = *known.layout.get_or_insert_with(|| Layout::new(&mut self.state));
+        if !layout.bypasses() {
+            self.shade(&mut known.vertex, &mut vertices, captured)?;
+        }
         let state = &mut self.state;
-        let shaded = layout.vertices(state, &vectors);
-        let corners = raster::Vertices { all: &shaded, runs: &[vertices.places] };
-        let Prepared { draw, coordinates, routes, outputs } = draw::prepare(state, topology, &layout)?;
-        let (images, watch) = (&mut self.images, &mut self.watch);
-        let shader = Shader::new(self.chip, (state, images), memory, self.options, watch)?;
-        let recording = captured.as_mut().map(|captured| shader.fragments(captured, &draw));
-        let (routes, outputs, inputs) = (&routes, &outputs, draw.inputs.len());
+        layout.vertices(state, &vertices.vectors, &mut self.shaded);
+        let corners = raster::Vertices { all: &self.shaded, runs: &[vertices.places] };
+        let prepared = match known.prepared.take() {
+            Some(prepared) => prepared,
+            None => draw::prepare(state, topology, &layout)?.into(),
+        };
+        let images = &mut self.images;
+        let mut at_hand = known.shader.take();
+        let at_hand = at_hand.take_if(|shader| shader.renew(state, images, memory));
+        let shader = match at_hand {
+            Some(shader) => shader,
+            None => {
+                named.get_or_insert_with(|| state.named());
+                Shader::new(self.chip, (state, images), memory, self.options, &mut self.watch)?.into()
+            }
+        };
+        let Prepared { draw, coordinates, routes, outputs } = &*prepared;
+        let recording = captured.as_mut().map(|captured| shader.fragments(captured, draw));
+        let inputs = draw.inputs.len();
         let mut program = PixelProgram { shader: &shader, routes, outputs, inputs, recording };
-        let drawn = raster::draw_with(&draw, coordinates, corners, memory, &mut program);
+        let drawn = raster::draw_with(draw, *coordinates, corners, memory, &mut program);
         capture::add(captured, program.recording);
-        self.watch.surfaces(self.draws, &draw, memory);
+        self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.images.written(&range));
         self.passed += drawn?.passed;
+        if self.shaded.len() > SHADED {
+            self.shaded = Vec::new();
+        }
+        // What is not known is named for each draw.
+        if !self.watch.is_on() && named.is_none_or(|before| before == self.state.named()) {
+            self.known = Known { prepared: Some(prepared), shader: Some(shader), ..known };
+        }
         Ok(())
     }
 
-    /// What the vertex program leaves of vertices.
-    fn shade(&mut self, vertices: &Vertices, captured: &mut Option<Captured>) -> Result<Vec<Vectors>, Fault> {
-        let program = VertexProgram::new(self.chip, &mut self.state, self.options, &mut self.watch)?;
+    /// Runs the vertex program, the one at hand or that of the unit.
+    fn shade(
+        &mut self,
+        known: &mut Option<VertexProgram>,
+        vertices: &mut Vertices,
+        captured: &mut Option<Captured>,
+    ) -> Result<(), Fault> {
+        let program = match known {
+            Some(program) => {
+                program.take_constants(&self.state);
+                program
+            }
+            None => {
+                let made = VertexProgram::new(self.chip, &mut self.state, self.options, &mut self.watch)?;
+                known.insert(made)
+            }
+        };
         let mut recording = captured.as_ref().map(|_| program.vertices(&vertices.numbers));
-        let shaded = program.run(&vertices.vectors, &mut recording);
+        let shaded = program.run(&mut vertices.vectors, vertices.targets, &mut recording);
         capture::add(captured, recording);
         shaded
     }
@@ -294,6 +382,8 @@ impl R300 {
 struct Vertices {
     /// What the arrays or the packet have of each.
     vectors: Vec<Vectors>,
+    /// The vectors of them that the stream writes, a bit each.
+    targets: u32,
     /// The index of each.
     numbers: Vec<u32>,
     /// Which of them primitives are made of.

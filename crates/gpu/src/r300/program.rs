@@ -11,13 +11,13 @@ use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::pvs::inst::OUTPUTS;
-use reconverge_r500::pvs::launch::{Environment, Input, Launch, LaunchError, RunError};
+use reconverge_r500::pvs::launch::{Input, Launch, LaunchError, RunError};
 use reconverge_r500::pvs::run::Loaded;
 use reconverge_simt::Options;
 
 use super::programs::DecodedFrom;
 use super::registers::{self as reg, *};
-use super::state::{PVS_CONSTANTS, State, fields};
+use super::state::{CONST_BASE, PVS_CONSTANTS, State, fields};
 use super::vertex::{VECTORS, Vectors};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
@@ -27,11 +27,11 @@ use crate::observe::{ChipProgram, Machine, Rows};
 const DESCRIPTORS: usize = 16;
 const CONSTANTS: usize = 256;
 
-/// VAP_PVS_CONST_CNTL among the registers of a program, and its PVS_CONST_BASE_OFFSET.
+/// VAP_PVS_CONST_CNTL among the registers of a program.
 const CONST_CNTL: usize = 2;
-const CONST_BASE: u32 = 0xff;
 
 /// The vertex program with its constants; it runs on any number of vertices.
+#[derive(Debug)]
 pub(super) struct VertexProgram {
     chip: Chip,
     key: DecodedFrom,
@@ -41,6 +41,13 @@ pub(super) struct VertexProgram {
 
 fn fault(what: impl Display) -> Fault {
     Fault::Trap(format!("vertex program: {what}"))
+}
+
+fn failed(error: RunError) -> Fault {
+    match error {
+        RunError::Trap(trap) => fault(trap),
+        other => fault(other),
+    }
 }
 
 impl VertexProgram {
@@ -55,10 +62,8 @@ impl VertexProgram {
         watch: &mut Watch,
     ) -> Result<VertexProgram, Fault> {
         let (slots, mut registers) = program(state);
-        // The driver stores the constants of each draw after those of the draw before. Only an observer sees their position.
-        let mut base = 0;
+        // Only an observer sees the position of the constants.
         if !watch.is_on() {
-            base = (registers[CONST_CNTL] & CONST_BASE) as usize;
             registers[CONST_CNTL] &= !CONST_BASE;
         }
         let mut programs = take(&mut state.vertex_programs);
@@ -78,12 +83,24 @@ impl VertexProgram {
         let found = programs.get(alike, load).map(|(key, loaded)| (key.clone(), loaded.clone()));
         state.vertex_programs = programs;
         let (key, loaded) = found.map_err(fault)?;
-        // An observer gets everything.
-        let most = if watch.is_on() { u8::MAX } else { loaded.setup().constant_max };
+        let mut program = VertexProgram { chip, key, loaded, options };
+        match watch.is_on() {
+            false => program.take_constants(state),
+            // An observer gets everything.
+            true => {
+                let value = |number: u8| (number, state.pvs(PVS_CONSTANTS + usize::from(number)));
+                program.loaded.set_constants((0..=u8::MAX).map(value));
+            }
+        }
+        Ok(program)
+    }
+
+    /// Takes the constants that the unit has now. Nothing looks at the draw.
+    pub(super) fn take_constants(&mut self, state: &State) {
+        let base = (state.word(reg::VAP_PVS_CONST_CNTL) & CONST_BASE) as usize;
+        let most = self.loaded.setup().constant_max;
         let value = |number: u8| state.pvs(PVS_CONSTANTS + (base + usize::from(number)) % CONSTANTS);
-        let constants = (0..=most).map(|number| (number, value(number))).collect();
-        let loaded = loaded.with_environment(&Environment { constants }.into());
-        Ok(VertexProgram { chip, key, loaded, options })
+        self.loaded.set_constants((0..=most).map(|number| (number, value(number))));
     }
 
     /// The program as it is observed.
@@ -98,15 +115,20 @@ impl VertexProgram {
         Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
-    /// What it leaves of these vertices: vectors in the order of its output registers.
+    /// Replaces the vectors of vertices by what it leaves of them, in the order of its output registers. `targets` are the
+    /// vectors that the stream writes, a bit each; the others are zero.
     ///
     /// # Errors
     /// It traps, or runs too long.
     pub(super) fn run(
         &self,
-        vertices: &[Vectors],
+        vertices: &mut [Vectors],
+        targets: u32,
         recording: &mut Option<Recording>,
-    ) -> Result<Vec<Vectors>, Fault> {
+    ) -> Result<(), Fault> {
+        if recording.is_none() && self.loaded.runs_vectors() {
+            return self.loaded.run_vectors(vertices, targets).map_err(failed);
+        }
         let of = |register: usize| vertices.iter().map(|vectors| vectors[register]).collect::<Arc<[_]>>();
         let used =
             (0..VECTORS).filter(|register| vertices.iter().any(|vectors| vectors[*register] != [0; 4]));
@@ -117,21 +139,18 @@ impl VertexProgram {
             let inputs = inputs.map(|input| (input.register.into(), 4, input.values.as_flattened()));
             recording.start(vertices.len(), inputs, None);
         }
-        let outcome = self.loaded.run(vertices.len(), inputs).map_err(|error| match error {
-            RunError::Trap(trap) => fault(trap),
-            other => fault(other),
-        })?;
+        let outcome = self.loaded.run(vertices.len(), inputs).map_err(failed)?;
         let outputs = || (0..OUTPUTS).filter_map(|at| Some((at, outcome.outputs.values(at)?)));
         if let Some(recording) = recording {
             let rows = |values: &[[u32; 4]]| Rows { width: 4, words: values.as_flattened().to_vec() };
             let outputs = outputs().map(|(output, values)| (format!("o{output}"), rows(values)));
             recording.end(outputs, iter::repeat_n(false, vertices.len()));
         }
-        let mut left = vec![[[0; 4]; VECTORS]; vertices.len()];
+        vertices.fill([[0; 4]; VECTORS]);
         for (output, values) in outputs().filter(|(output, _)| *output < VECTORS) {
-            left.iter_mut().zip(values).for_each(|(vectors, value)| vectors[output] = *value);
+            vertices.iter_mut().zip(values).for_each(|(vectors, value)| vectors[output] = *value);
         }
-        Ok(left)
+        Ok(())
     }
 }
 

@@ -6,6 +6,7 @@ use reconverge_r500::launch::Environment;
 use reconverge_r500::run::Loaded;
 use reconverge_simt::Options;
 
+use super::copied::TexelRead;
 use crate::kept::Kept;
 
 /// The state on which decoding a program depends.
@@ -23,9 +24,11 @@ pub(super) struct DecodedFrom {
 #[derive(Clone, Debug)]
 pub(super) struct KeptFragmentProgram {
     /// The constants that it reads.
-    pub(super) constants: Vec<u8>,
+    pub(super) constants: Arc<[u8]>,
     /// Whether it may read each channel of a temporary.
     pub(super) read: Arc<[bool]>,
+    /// The texel that it puts out, if that is all that it does.
+    pub(super) texel: Option<TexelRead>,
     /// The program, decoded without constants and textures.
     pub(super) decoded: Loaded,
     /// The program lowered for textures, without constants.

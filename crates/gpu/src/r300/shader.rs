@@ -9,16 +9,16 @@ use reconverge_isa::program::Stage;
 use reconverge_r500::chip::Chip;
 use reconverge_r500::inst::TARGETS;
 use reconverge_r500::launch::{Columns, Environment, Hardware, Launch, LaunchError, RunError};
-use reconverge_r500::outputs::Outcome;
+use reconverge_r500::outputs::Outputs;
 use reconverge_r500::run::Loaded;
 use reconverge_r500::uses::temps_read;
 use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, interleaved};
+use reconverge_simt::Options;
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::vram::Vram;
-use reconverge_simt::{Options, Watch as Observed};
 
-use super::copied::texel_read;
+use super::copied::{TexelRead, texel_read};
 use super::programs::{DecodedFrom, KeptFragmentProgram};
 use super::registers as reg;
 use super::state::State;
@@ -64,12 +64,19 @@ fn named(registers: &[u32]) -> Vec<(String, u32)> {
 }
 
 /// The fragment program with all that it reads; it runs on any number of lanes.
+#[derive(Debug)]
 pub(super) struct Shader {
     chip: Chip,
     key: DecodedFrom,
     loaded: Loaded,
     /// Whether it may read each channel of a temporary.
     read: Arc<[bool]>,
+    /// The constants that it reads.
+    constants: Arc<[u8]>,
+    /// The texel that it puts out, if that is all that it does.
+    texel: Option<TexelRead>,
+    /// The units of its textures, in the order of the environment.
+    units: Vec<texture::Unit>,
     options: Options,
 }
 
@@ -88,11 +95,16 @@ impl Shader {
         let range = state.word(reg::US_CODE_RANGE);
         let (first, size) = ((range & 0x1ff) as usize, (range >> 16 & 0x1ff) as usize + 1);
         let registers = registers(state);
-        let mut textures = Vec::new();
+        let (mut textures, mut units) = (Vec::new(), Vec::new());
         let enabled = state.word(reg::TX_ENABLE);
         for unit in (0..16u8).filter(|unit| enabled >> unit & 1 != 0) {
-            match texture::texture(state, images, usize::from(unit), memory) {
-                Ok(found) => textures.push((unit, found)),
+            let found = texture::unit(state, usize::from(unit))
+                .and_then(|found| Ok((found.texture(images, memory)?, found)));
+            match found {
+                Ok((texture, found)) => {
+                    textures.push((unit, texture));
+                    units.push(found);
+                }
                 Err(what) => state.unknown.note(what),
             }
         }
@@ -114,13 +126,14 @@ impl Shader {
             let program = chip_program(chip, &key.words, first, &registers).program();
             let without = Environment { textures: Vec::new(), ..bare.clone() };
             let decoded = Loaded::new(&program, &without.into(), &options)?;
-            let constants = decoded.setup().constants_read();
+            let constants = decoded.setup().constants_read().into();
             let read = temps_read(decoded.setup()).into();
             let lowered = Kept::default();
-            Ok::<_, LaunchError>((key, KeptFragmentProgram { constants, read, decoded, lowered }))
+            let texel = texel_of(&key);
+            Ok::<_, LaunchError>((key, KeptFragmentProgram { constants, read, texel, decoded, lowered }))
         };
         let mut loaded = || -> Result<_, LaunchError> {
-            let (key, KeptFragmentProgram { constants, read, decoded, lowered }) =
+            let (key, KeptFragmentProgram { constants, read, texel, decoded, lowered }) =
                 programs.get(alike, load)?;
             let (_, lowered) = lowered.get(
                 |known| known.lowers_alike(&bare),
@@ -130,17 +143,38 @@ impl Shader {
                 },
             )?;
             let constants = match watch.is_on() {
-                false => constants.iter().map(|number| (*number, state.us_constant(*number))).collect(),
+                false => constants.clone(),
                 // An observer gets everything.
-                true => (0..=u8::MAX).map(|number| (number, state.us_constant(number))).collect(),
+                true => (0..=u8::MAX).collect(),
             };
-            let environment = Arc::new(Environment { constants, ..bare.clone() });
-            Ok((key.clone(), read.clone(), lowered.with_environment(&environment)?))
+            Ok((key.clone(), read.clone(), *texel, constants, lowered.clone()))
         };
         let found = loaded();
         state.fragment_programs = programs;
-        let (key, read, loaded) = found.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
-        Ok(Shader { chip, key, loaded, read, options })
+        let (key, read, texel, constants, loaded) =
+            found.map_err(|error| Fault::Trap(format!("fragment program: {error}")))?;
+        let mut shader = Shader { chip, key, loaded, read, constants, texel, units, options };
+        shader.take_constants(state);
+        Ok(shader)
+    }
+
+    /// Takes the constants that the unit has now.
+    fn take_constants(&mut self, state: &State) {
+        let constants = self.constants.iter().map(|number| (*number, state.us_constant(*number)));
+        self.loaded.set_constants(constants);
+    }
+
+    /// Takes the constants that the unit has now. Returns whether the textures are still those in memory: if they are not, or are
+    /// not known, the program is another one.
+    pub(super) fn renew(&mut self, state: &State, images: &mut Images, memory: Vram<'_>) -> bool {
+        let textures = &self.loaded.environment().textures;
+        let same = self.units.iter().zip(textures).all(|(unit, (_, texture))| {
+            unit.image(images, memory).is_ok_and(|image| Arc::ptr_eq(&image, &texture.image))
+        });
+        if same {
+            self.take_constants(state);
+        }
+        same
     }
 
     /// Whether the program may read a channel of a temporary.
@@ -160,13 +194,7 @@ impl Shader {
         select: [u8; 4],
         input: impl Fn(u8, u8) -> Option<(usize, usize)>,
     ) -> Option<CopiedTexels> {
-        let DecodedFrom { words, first, registers, .. } = &self.key;
-        let register = |address: u32| {
-            let at = REGISTERS.iter().position(|(known, _)| *known == address)?;
-            registers.get(at).copied()
-        };
-        let (code, offset) = (register(reg::US_CODE_ADDR)?, register(reg::US_CODE_OFFSET)?);
-        let read = texel_read(words, *first, code, offset)?;
+        let read = self.texel?;
         let textures = &self.loaded.environment().textures;
         let (_, texture) = textures.iter().rev().find(|(unit, _)| *unit == read.unit)?;
         let unnormalised = read.unscaled || texture.sampler.unnormalised;
@@ -194,7 +222,7 @@ impl Shader {
         fragments: &Fragments,
         temps: Vec<Columns>,
         recording: &mut Option<Recording>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<Outputs, Fault> {
         if let Some(recording) = recording {
             let values = |columns: &Columns| interleaved(&columns.components, fragments.lanes);
             let inputs: Vec<_> = temps.iter().map(|columns| (columns.temp.into(), values(columns))).collect();
@@ -203,15 +231,25 @@ impl Shader {
         }
         let environment = self.loaded.environment().clone();
         let launch = Launch { environment, lanes: fragments.lanes, inputs: Vec::new(), columns: temps };
-        let outcome = self.loaded.run_watched(launch, Observed::Nothing).map_err(|error| match error {
+        let outputs = self.loaded.run_for_outputs(launch).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("fragment program: {trap}")),
             other => Fault::Trap(format!("fragment program: {other}")),
         })?;
         if let Some(recording) = recording {
-            recording.end(outputs(&outcome).into_iter(), outcome.outputs.iter().map(|lane| lane.killed));
+            recording.end(named_outputs(&outputs).into_iter(), outputs.iter().map(|lane| lane.killed));
         }
-        Ok(outcome)
+        Ok(outputs)
     }
+}
+
+/// The texel that a program puts out, if that is all that it does.
+fn texel_of(key: &DecodedFrom) -> Option<TexelRead> {
+    let DecodedFrom { words, first, registers, .. } = key;
+    let register = |address: u32| {
+        let at = REGISTERS.iter().position(|(known, _)| *known == address)?;
+        registers.get(at).copied()
+    };
+    texel_read(words, *first, register(reg::US_CODE_ADDR)?, register(reg::US_CODE_OFFSET)?)
 }
 
 fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> ChipProgram {
@@ -226,8 +264,7 @@ fn chip_program(chip: Chip, words: &[u32], first: usize, registers: &[u32]) -> C
 }
 
 /// What lanes have left, by the names that launches of the machine have for it.
-fn outputs(outcome: &Outcome) -> Vec<(String, Rows)> {
-    let left = &outcome.outputs;
+fn named_outputs(left: &Outputs) -> Vec<(String, Rows)> {
     let mut found = Vec::new();
     for target in 0..TARGETS {
         let channels = [0, 1, 2, 3].map(|channel| left.color(target, channel));

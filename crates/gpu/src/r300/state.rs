@@ -41,6 +41,8 @@ pub(super) struct State {
     pvs_port: Port,
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
+    /// How often something changed that draws depend on, apart from constants, planes and what only one packet reads.
+    changes: u64,
     /// Programs that were loaded.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
     pub(super) vertex_programs: Kept<DecodedFrom, Loaded>,
@@ -56,6 +58,7 @@ impl Default for State {
             pvs_port: Port { next: 0 },
             pvs: vec![0; PVS_VECTORS * 4],
             unknown: Unknown::default(),
+            changes: 0,
             fragment_programs: Kept::default(),
             vertex_programs: Kept::default(),
         }
@@ -76,7 +79,65 @@ impl DerefMut for State {
     }
 }
 
+/// Registers that each draw reads anew, or that write to memories.
+const READ_ANEW: [u32; 10] = [
+    reg::GA_US_VECTOR_INDEX,
+    reg::GA_US_VECTOR_DATA,
+    reg::VAP_PVS_VECTOR_INDX_REG,
+    reg::VAP_PVS_UPLOAD_DATA,
+    reg::VAP_ALT_NUM_VERTICES,
+    reg::VAP_INDEX_OFFSET,
+    reg::VAP_VF_MAX_VTX_INDX,
+    reg::VAP_VF_MIN_VTX_INDX,
+    reg::ZB_ZPASS_DATA,
+    reg::ZB_ZPASS_ADDR,
+];
+
+/// PVS_CONST_BASE_OFFSET of VAP_PVS_CONST_CNTL: the driver stores the constants of each draw after those of the draw before.
+pub(super) const CONST_BASE: u32 = 0xff;
+
+/// Puts words into a memory, as far as there is room. Returns whether that changes one before `end`.
+fn put(memory: &mut [u32], start: usize, words: &[u32], end: usize) -> bool {
+    let room = memory.get_mut(start..).unwrap_or_default();
+    let count = room.len().min(words.len());
+    let looked_at = end.saturating_sub(start).min(count);
+    let changes = room[..looked_at] != words[..looked_at];
+    room[..count].copy_from_slice(&words[..count]);
+    changes
+}
+
 impl State {
+    /// A number that stays the same as long as all stays the same that draws depend on, apart from constants, planes, vertices and
+    /// texels.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// How often something was named that is not known.
+    pub(super) fn named(&self) -> u64 {
+        let mut times = 0;
+        self.unknown.each(&mut |_, count| times += count);
+        times
+    }
+
+    /// Writes words to the memory of the fragment unit.
+    fn put_us(&mut self, words: &[u32]) {
+        let constants = self.word(reg::GA_US_VECTOR_INDEX) >> 16 & 1 != 0;
+        let (memory, end) = match constants {
+            true => (&mut self.us_constants, 0),
+            false => (&mut self.us_code, US_SLOTS * US_WORDS),
+        };
+        self.changes += u64::from(put(memory, self.us_port.next, words, end));
+        self.us_port.next += words.len();
+    }
+
+    /// Writes words to the memory of the vertex unit.
+    fn put_pvs(&mut self, words: &[u32]) {
+        let changes = put(&mut self.pvs, self.pvs_port.next, words, 4 * PVS_CONSTANTS);
+        self.changes += u64::from(changes);
+        self.pvs_port.next += words.len();
+    }
+
     /// Instructions of the fragment unit: words of slots in order.
     pub(super) fn us_code(&self, slots: Range<usize>) -> &[u32] {
         self.us_code.get(slots.start * US_WORDS..slots.end * US_WORDS).unwrap_or(&[])
@@ -107,44 +168,107 @@ impl State {
         mut each: impl FnMut(&mut State, u32, u32, Option<&Range<usize>>),
     ) {
         let Kind::Registers { first, one } = packet.kind else { return };
+        if let (true, Some(last)) = (one, packet.payload.last()) {
+            match first {
+                reg::GA_US_VECTOR_DATA => self.put_us(packet.payload),
+                reg::VAP_PVS_UPLOAD_DATA => self.put_pvs(packet.payload),
+                _ => {}
+            }
+            if [reg::GA_US_VECTOR_DATA, reg::VAP_PVS_UPLOAD_DATA].contains(&first) {
+                self.set(first, *last);
+                return;
+            }
+        }
         let mut buffers = packet.buffers.iter();
         for (number, word) in packet.payload.iter().enumerate() {
             let address = if one { first } else { first + 4 * number as u32 };
+            let changed = self.word(address) ^ *word;
             self.set(address, *word);
             match address {
                 reg::GA_US_VECTOR_INDEX => {
                     let (index, constants) = ((word & 0x1ff) as usize, word >> 16 & 1 != 0);
                     self.us_port.next = index * if constants { 4 } else { US_WORDS };
                 }
-                reg::GA_US_VECTOR_DATA => {
-                    let constants = self.word(reg::GA_US_VECTOR_INDEX) >> 16 & 1 != 0;
-                    let memory = if constants { &mut self.us_constants } else { &mut self.us_code };
-                    if let Some(place) = memory.get_mut(self.us_port.next) {
-                        *place = *word;
-                    }
-                    self.us_port.next += 1;
-                }
+                reg::GA_US_VECTOR_DATA => self.put_us(&[*word]),
                 reg::VAP_PVS_VECTOR_INDX_REG => self.pvs_port.next = (word & 0x7ff) as usize * 4,
-                reg::VAP_PVS_UPLOAD_DATA => {
-                    if let Some(place) = self.pvs.get_mut(self.pvs_port.next) {
-                        *place = *word;
-                    }
-                    self.pvs_port.next += 1;
-                }
+                reg::VAP_PVS_UPLOAD_DATA => self.put_pvs(&[*word]),
                 _ => {}
             }
             match register(address) {
                 Some(known) => {
+                    let mut changes = match address {
+                        reg::VAP_PVS_CONST_CNTL => changed & !CONST_BASE != 0,
+                        _ => changed != 0 && known.ignored.is_none() && !READ_ANEW.contains(&address),
+                    };
                     let buffer = if known.relocated { buffers.next() } else { None };
                     if let Some(buffer) = buffer {
-                        self.buffers.insert(address, buffer.clone());
+                        changes |= self.buffers.insert(address, buffer.clone()).as_ref() != Some(buffer);
                     } else if known.relocated {
-                        self.buffers.remove(&address);
+                        changes |= self.buffers.remove(&address).is_some();
                     }
+                    self.changes += u64::from(changes);
                     each(self, address, *word, buffer);
                 }
                 None => self.unknown.note(format!("register {address:#x}")),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The driver writes constants between draws, and registers with the values that they have.
+    #[test]
+    fn what_draws_depend_on_changes_only_by_other_values() {
+        let mut state = State::default();
+        let buffers = [0..64, 64..128];
+        let mut changes = |first: u32, one: bool, payload: &[u32], buffers: &[Range<usize>]| {
+            let before = state.changes();
+            let kind = Kind::Registers { first, one };
+            state.write(&Packet { kind, payload, buffers: buffers.to_vec(), at: 0 }, |_, _, _, _| {});
+            state.changes() != before
+        };
+        assert!(changes(reg::SU_CULL_MODE, false, &[1], &[]));
+        assert!(!changes(reg::SU_CULL_MODE, false, &[1], &[]));
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
+        assert!(!changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[..1]));
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &buffers[1..]), "another buffer");
+        assert!(changes(reg::RB3D_COLOROFFSET0, false, &[0], &[]), "no buffer");
+        // The place of constants, but not their number.
+        assert!(!changes(reg::VAP_PVS_CONST_CNTL, false, &[4], &[]));
+        assert!(changes(reg::VAP_PVS_CONST_CNTL, false, &[4 | 3 << 16], &[]));
+        for (port, data, constants, code) in [
+            (reg::GA_US_VECTOR_INDEX, reg::GA_US_VECTOR_DATA, 1 << 16, 0),
+            (reg::VAP_PVS_VECTOR_INDX_REG, reg::VAP_PVS_UPLOAD_DATA, PVS_CONSTANTS as u32, 0),
+        ] {
+            for one in [true, false] {
+                let value = 7 + u32::from(one);
+                assert!(!changes(port, false, &[constants], &[]));
+                assert!(!changes(data, one, &[value], &[]), "constants");
+                assert!(!changes(port, false, &[code], &[]));
+                assert!(changes(data, one, &[value], &[]), "code");
+                assert!(!changes(port, false, &[code], &[]));
+                assert!(!changes(data, one, &[value], &[]), "the same code");
+            }
+        }
+        assert_eq!((state.us_constant(0)[0], state.pvs(PVS_CONSTANTS)[0], state.pvs(0)[0]), (7, 7, 7));
+        assert_eq!(state.word(reg::VAP_PVS_UPLOAD_DATA), 7);
+    }
+
+    /// Words that follow each other behind a port go on where the ones before ended, and those behind the end nowhere.
+    #[test]
+    fn a_port_counts_on_to_the_end_of_its_memory() {
+        let mut state = State::default();
+        let mut write = |first: u32, one: bool, payload: &[u32]| {
+            let kind = Kind::Registers { first, one };
+            state.write(&Packet { kind, payload, buffers: Vec::new(), at: 0 }, |_, _, _, _| {});
+        };
+        write(reg::VAP_PVS_VECTOR_INDX_REG, false, &[PVS_VECTORS as u32 - 1]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[1, 2]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[3, 4, 5]);
+        write(reg::VAP_PVS_UPLOAD_DATA, true, &[6]);
+        assert_eq!(state.pvs(PVS_VECTORS - 1), [1, 2, 3, 4]);
     }
 }

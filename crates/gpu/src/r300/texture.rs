@@ -137,16 +137,43 @@ impl Layout {
     }
 }
 
-/// The texture of a unit.
+/// What a texture unit reads, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    /// The registers that texels depend on, and the place of the texture: the key of its image.
+    key: ([u32; 5], Range<usize>),
+    /// The bytes of the image.
+    range: Range<usize>,
+    layout: Layout,
+    select: [Select; 4],
+    sampler: Sampler,
+}
+
+impl Unit {
+    /// The image, as memory has it now.
+    ///
+    /// # Errors
+    /// What is not known of it, by name.
+    pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
+        let Unit { key, range, layout, select, .. } = self;
+        let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
+        images.get(key.clone(), range.clone(), memory, make)
+    }
+
+    /// The texture, as memory has it now.
+    ///
+    /// # Errors
+    /// What is not known of it, by name.
+    pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
+        Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
+    }
+}
+
+/// The texture unit of a number.
 ///
 /// # Errors
 /// What is not known of it, by name.
-pub(super) fn texture(
-    state: &mut State,
-    images: &mut Images,
-    unit: usize,
-    memory: Vram<'_>,
-) -> Result<Texture, String> {
+pub(super) fn unit(state: &mut State, unit: usize) -> Result<Unit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
     if filter0.max_aniso > 0 && [filter0.mag_filter, filter0.min_filter].contains(&ANISOTROPIC) {
@@ -203,12 +230,10 @@ pub(super) fn texture(
     }
     let end = place.end.min(place.start + layout.bytes());
     let range = place.start..end;
-    let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, end - place.start, select).map(Arc::new);
-    let image = images.get((words, place.clone()), range, memory, make)?;
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
     let border = select.map(|select| select.of(border));
     let sampler = sampler(&filter0, &filter1, border);
-    Ok(Texture { image, sampler })
+    Ok(Unit { key: (words, place), range, layout, select, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.

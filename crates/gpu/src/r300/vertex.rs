@@ -3,6 +3,8 @@
 //! Source: AMD's R5xx 3D register reference, VAP_PROG_STREAM_CNTL; Mesa `r300_vs_draw.c` and `r300_state_derived.c` for what is
 //! in which vector.
 
+use std::mem::take;
+
 use half::f16;
 use reconverge_raster::vertex::Vertex;
 
@@ -67,10 +69,21 @@ impl Stream {
                 break;
             }
         }
-        if elements.iter().any(|element| matches!(element.kind, 8 | 9 | 14 | 15)) {
+        let stream = Stream(elements);
+        if !stream.is_known() {
             state.unknown.note("VAP_PROG_STREAM_CNTL: packed triples");
         }
-        Stream(elements)
+        stream
+    }
+
+    /// The vectors that it writes, a bit each.
+    pub(super) fn targets(&self) -> u32 {
+        self.0.iter().fold(0, |targets, element| targets | 1 << element.target)
+    }
+
+    /// Whether all of it is known.
+    pub(super) fn is_known(&self) -> bool {
+        self.0.iter().all(|element| !matches!(element.kind, 8 | 9 | 14 | 15))
     }
 
     /// The vectors of a vertex of these words; words that are not there read as 0.
@@ -207,8 +220,8 @@ impl Layout {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// The vertices that these vectors are.
-    pub(super) fn vertices(&self, state: &State, all: &[Vectors]) -> Vec<Vertex> {
+    /// Makes `vertices`, whose memory is used again, those that these vectors are.
+    pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
         // Place of what there is: one vector behind the other, or each at its own.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);
         let mut place = |present: bool, fixed: usize| {
@@ -223,9 +236,9 @@ impl Layout {
         for set in 0..SETS {
             places[COLORS + set] = place(self.components(set) != 0, WINDOW_SETS + set);
         }
-        let planes: Vec<[f32; 4]> =
-            (0..6).map(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits)).collect();
-        let vertex = |vectors: &Vectors| {
+        let planes: [[f32; 4]; 6] =
+            std::array::from_fn(|plane| state.pvs(PVS_PLANES + plane).map(f32::from_bits));
+        let vertex = |vectors: &Vectors, mut attributes: Vec<[u32; 4]>| {
             let vector =
                 |place: Option<usize>| place.and_then(|at| vectors.get(at)).copied().unwrap_or_default();
             let position = vectors[0].map(f32::from_bits);
@@ -235,14 +248,21 @@ impl Layout {
                 }
                 _ => 0.,
             };
+            attributes.clear();
+            attributes.extend(places.iter().map(|place| vector(*place)));
             Vertex {
                 position,
                 point_size: f32::from_bits(vector(point_size)[0]),
                 distances: std::array::from_fn(distance),
-                attributes: places.iter().map(|place| vector(*place)).collect(),
+                attributes,
             }
         };
-        all.iter().map(vertex).collect()
+        vertices.truncate(all.len());
+        let (again, others) = all.split_at(vertices.len());
+        for (place, vectors) in vertices.iter_mut().zip(again) {
+            *place = vertex(vectors, take(&mut place.attributes));
+        }
+        vertices.extend(others.iter().map(|vectors| vertex(vectors, Vec::new())));
     }
 }
 

@@ -50,8 +50,17 @@ pub struct Fast {
     lowered: Arc<Lowered>,
     level: Level,
     compiled: Option<Arc<Compiled>>,
-    /// A group that has ended, without textures.
-    spare: Spare<Group>,
+    /// Outputs that the program may write, by number.
+    outputs: Vec<usize>,
+    /// What a run has left, without textures.
+    spare: Spare<Box<Room>>,
+}
+
+/// What a launch runs in.
+struct Room {
+    group: Group,
+    /// Counts by block.
+    runs: Vec<u64>,
 }
 
 impl Fast {
@@ -91,12 +100,9 @@ impl Fast {
         singly: bool,
     ) -> Fast {
         let level = options.level();
-        Fast {
-            lowered: Arc::new(lower::lower(setup, launch, options.mode, bound, level, singly)),
-            level,
-            compiled: None,
-            spare: Spare::default(),
-        }
+        let lowered = Arc::new(lower::lower(setup, launch, options.mode, bound, level, singly));
+        let outputs = (0..OUTPUTS).filter(|output| lowered.written.contains(&output_row(*output))).collect();
+        Fast { lowered, level, compiled: None, outputs, spare: Spare::default() }
     }
 
     /// Whether some of the program is host code.
@@ -120,28 +126,32 @@ impl Fast {
         self.set_uniforms(group);
     }
 
-    /// A group of no lanes that was prepared: one that an earlier launch of the program left, or a new one.
-    fn group(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Group {
-        let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
+    /// A group of no lanes that was prepared, and counts by block of 0: what an earlier launch of the program left, or new ones.
+    /// The group's counts by slot are those of earlier launches.
+    fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<Room> {
         match self.spare.take() {
-            Some(mut group) => {
-                none.begin(&mut group);
-                self.set_uniforms(&mut group);
-                group
+            Some(mut room) => {
+                launch.environment.bind(&mut room.group);
+                self.set_uniforms(&mut room.group);
+                room.runs.fill(0);
+                room
             }
             None => {
+                let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
                 let mut group = none.group(setup, options, 0, Mask::NONE);
                 self.prepare(&mut group);
-                group
+                Box::new(Room { group, runs: vec![0; self.blocks()] })
             }
         }
     }
 
-    /// Keeps a group that has ended for a later launch.
-    fn keep(&self, mut group: Group) {
+    /// Keeps what a launch has left for a later one.
+    fn keep(&self, mut room: Box<Room>, launch: &Launch) {
         // Textures may be large.
-        group.textures.fill(None);
-        self.spare.keep(group);
+        for (unit, _) in &launch.environment.textures {
+            room.group.textures[usize::from(*unit)] = None;
+        }
+        self.spare.keep(room);
     }
 
     /// Fills the rows of what is made of float constants.
@@ -177,7 +187,7 @@ impl Fast {
 
     /// Outputs that the program may write, by number.
     fn outputs(&self) -> impl Iterator<Item = usize> {
-        (0..OUTPUTS).filter(|output| self.lowered.written.contains(&output_row(*output)))
+        self.outputs.iter().copied()
     }
 
     /// How many counts by block there are.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{FlowView, Lane, Mask, Observer, Options, Shares, Silent, stop};
 
-use super::{Fast, lockstep};
+use super::{Fast, Room, lockstep};
 use crate::group::{Group, OUTPUTS, WIDEST};
 use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
@@ -25,8 +25,9 @@ struct Worker<'a> {
     launch: &'a Launch,
     /// Lanes that run at once.
     width: usize,
-    group: Group,
-    runs: Vec<u64>,
+    room: Box<Room>,
+    /// Whether anything is counted; else the totals stay empty.
+    counts: bool,
     totals: Totals,
 }
 
@@ -49,41 +50,56 @@ impl Failed {
 
 impl<'a> Worker<'a> {
     /// The launch must have passed [`Launch::check`].
-    fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options, width: usize) -> Self {
-        let group = fast.group(setup, launch, options);
-        Worker { fast, launch, width, group, runs: vec![0; fast.blocks()], totals: Totals::default() }
+    fn new(
+        fast: &'a Fast,
+        setup: &Arc<Setup>,
+        launch: &'a Launch,
+        options: &Options,
+        (width, counts): (usize, bool),
+    ) -> Self {
+        let mut room = fast.room(setup, launch, options);
+        if counts {
+            room.group.issued.fill(0);
+        }
+        Worker { fast, launch, width, room, counts, totals: Totals::default() }
     }
 
     /// Runs the groups of some lanes, until runs are to [stop]. Returns what they left.
     fn run<O: Observer>(&mut self, span: Range<usize>, observer: &mut O) -> Result<Outputs, Failed> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
-        for first_lane in span.clone().step_by(self.width) {
-            let lanes = self.width.min(span.end - first_lane);
+        let is_together = self.is_together();
+        let Worker { fast, launch, width, room, counts, totals } = self;
+        let (width, Room { group, runs }) = (*width, &mut **room);
+        for first_lane in span.clone().step_by(width) {
+            let lanes = width.min(span.end - first_lane);
             // Lanes that were never launched may share a quad with some that were, and have zeros.
-            let cleared = if lanes == self.width { self.fast.cleared() } else { self.fast.written() };
-            let all = (Mask::first(lanes), self.width);
-            let reads = |row| self.fast.reads(row);
-            self.launch.restart(&mut self.group, first_lane, all, cleared, reads);
+            let cleared = if lanes == width { fast.cleared() } else { fast.written() };
+            let all = (Mask::first(lanes), width);
+            let reads = |row| fast.reads(row);
+            launch.restart(group, first_lane, all, cleared, reads);
             if O::ENABLED {
-                observer.group(first_lane / self.width);
+                observer.group(first_lane / width);
             }
-            if self.is_together() {
-                let totals = &mut self.totals;
+            if is_together {
                 let ended = |group: &Group| {
-                    let place = group.lanes.lowest().map_or(0, Lane::index);
-                    totals.add_finding(group, first_lane + place);
+                    if *counts {
+                        let place = group.lanes.lowest().map_or(0, Lane::index);
+                        totals.add_finding(group, first_lane + place);
+                    }
                 };
-                let ran = self.fast.run_together(&mut self.group, &mut self.runs, ended);
+                let ran = fast.run_together(group, runs, ended);
                 ran.ok_or(Failed::Alone)?;
-                totals.statistics.add(&self.group.statistics());
+                totals.statistics.add(&group.statistics());
             } else {
-                while self.group.flow.issue().is_some() && !stop::asked() {
-                    let ended = self.fast.run(&mut self.group, &mut self.runs, stop::SLICE, observer);
+                while group.flow.issue().is_some() && !stop::asked() {
+                    let ended = fast.run(group, runs, stop::SLICE, observer);
                     ended.map_err(|trap| Failed::Run(trapped(first_lane, trap)))?;
                 }
-                self.totals.add_counts(&self.group, first_lane);
+                if *counts {
+                    totals.add_counts(group, first_lane);
+                }
             }
-            outputs.put(&self.group, first_lane - span.start, lanes);
+            outputs.put(group, first_lane - span.start, lanes);
         }
         Ok(outputs)
     }
@@ -95,43 +111,47 @@ impl<'a> Worker<'a> {
 
     /// Counts of all groups so far.
     fn finish(mut self) -> Totals {
-        self.fast.settle(&mut self.group, &mut self.runs);
-        if self.is_together() {
-            self.totals.statistics.instructions = self.group.issued.iter().sum();
+        if self.counts {
+            let Room { group, runs } = &mut *self.room;
+            self.fast.settle(group, runs);
+            if self.width > self.launch.width() {
+                self.totals.statistics.instructions = group.issued.iter().sum();
+            }
+            self.totals.report = group.report();
         }
-        let report = self.group.report();
-        self.fast.keep(self.group);
-        Totals { report, ..self.totals }
+        self.fast.keep(self.room, self.launch);
+        self.totals
     }
 }
 
-/// Runs a launch that has passed [`Launch::check`].
+/// Runs a launch that has passed [`Launch::check`], and counts unless it leaves counts out.
 pub(crate) fn run(
     fast: &Fast,
     setup: &Arc<Setup>,
     launch: &Launch,
     options: &Options,
+    counts: bool,
 ) -> Result<Outcome, RunError> {
     let alone = launch.width();
     let together = if fast.runs_together() { WIDEST / alone * alone } else { alone };
-    match run_at(fast, setup, launch, options, together) {
-        Err(Failed::Alone) => run_at(fast, setup, launch, options, alone),
+    match run_at(fast, setup, launch, options, (together, counts)) {
+        Err(Failed::Alone) => run_at(fast, setup, launch, options, (alone, counts)),
         done => done,
     }
     .map_err(Failed::error)
 }
 
-/// Runs a launch, `width` lanes at once.
+/// Runs a launch, `width` lanes at once, and counts if that is wanted.
 fn run_at(
     fast: &Fast,
     setup: &Arc<Setup>,
     launch: &Launch,
     options: &Options,
-    width: usize,
+    (width, counts): (usize, bool),
 ) -> Result<Outcome, Failed> {
     let batch = BATCH * launch.width();
     let workers = if launch.lanes <= batch { 1 } else { options.workers() };
-    let worker = || Worker::new(fast, setup, launch, options, width);
+    let worker = || Worker::new(fast, setup, launch, options, (width, counts));
     if workers == 1 {
         let mut worker = worker();
         let outputs = worker.run(0..launch.lanes, &mut Silent)?;
@@ -152,7 +172,7 @@ pub(crate) fn run_in_order<O: Observer>(
     options: &Options,
     observer: &mut O,
 ) -> Result<Outcome, RunError> {
-    let mut worker = Worker::new(fast, setup, launch, options, launch.width());
+    let mut worker = Worker::new(fast, setup, launch, options, (launch.width(), true));
     let outputs = worker.run(0..launch.lanes, observer).map_err(Failed::error)?;
     Ok(worker.finish().with(outputs))
 }
@@ -232,7 +252,7 @@ OUT out[A].rgb = MAD src0.bbb, src0.111, src0.000 : src0=temp[0]
         let options = Options { watchdog, ..Options::default() };
         let fast = Fast::lowered(&setup, &launch, &options, None, false);
         assert!(fast.runs_together());
-        run_at(&fast, &setup, &launch, &options, together)
+        run_at(&fast, &setup, &launch, &options, (together, true))
     }
 
     #[test]

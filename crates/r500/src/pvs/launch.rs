@@ -80,11 +80,9 @@ impl Launch {
 
     /// The constant file of a run of a program: its own constants, replaced by those of the environment.
     pub(crate) fn constants_of(&self, setup: &Setup) -> Arc<[[u32; 4]; CONSTANTS]> {
-        let mut constants = [[0; 4]; CONSTANTS];
-        for (number, value) in setup.constants.iter().chain(&self.environment.constants) {
-            constants[usize::from(*number)] = *value;
-        }
-        Arc::new(constants)
+        let mut constants = Arc::new([[0; 4]; CONSTANTS]);
+        setup.put_constants(Arc::make_mut(&mut constants), &self.environment.constants);
+        constants
     }
 
     /// The vertices of the group that begins with vertex `first`.

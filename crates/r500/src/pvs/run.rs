@@ -6,13 +6,14 @@ use reconverge_isa::Program;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{
-    Engine, FlowView, Machine, Observer, Options, Silent, Statistics, Step, Trap, Watch, stepping, stop,
-    watched,
+    Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap, Watch, stepping,
+    stop, watched,
 };
 
 use super::cause::Cause;
 use super::fast::{Fast, lockstep};
-use super::group::{Group, WIDTH};
+use super::group::{Group, INPUT, OUTPUT, WIDTH};
+use super::inst::INPUTS;
 use super::launch::{Environment, Input, Launch, LaunchError, RunError, trapped};
 use super::outputs::Outcome;
 use super::setup::Setup;
@@ -72,6 +73,13 @@ impl Loaded {
         Loaded { environment: environment.clone(), ..self.clone() }
     }
 
+    /// Replaces the constants of the environment.
+    pub fn set_constants(&mut self, constants: impl Iterator<Item = (u8, [u32; 4])>) {
+        let environment = Arc::make_mut(&mut self.environment);
+        environment.constants.clear();
+        environment.constants.extend(constants);
+    }
+
     /// The decoded program.
     pub fn setup(&self) -> &Setup {
         &self.setup
@@ -125,10 +133,10 @@ impl Loaded {
         let fast = self.lowered();
         let batch = BATCH * WIDTH;
         let batches = (0..launch.vertices).step_by(batch);
-        let workers = self.options.workers();
+        let workers = if launch.vertices <= batch { 1 } else { self.options.workers() };
         let worker = || Worker::new(&fast, &self.setup, launch, &self.options);
         let mut outcome = Outcome::new(launch.vertices);
-        if workers == 1 || launch.vertices <= batch {
+        if workers == 1 {
             let mut worker = worker();
             worker.run(0, launch.vertices, &mut outcome, 0)?;
             worker.finish(&mut outcome);
@@ -143,6 +151,40 @@ impl Loaded {
         done.results.iter().for_each(|(first, part)| outcome.put_all(part, *first));
         done.workers.into_iter().for_each(|worker| worker.finish(&mut outcome));
         Ok(outcome)
+    }
+
+    /// Whether [`Loaded::run_vectors`] gives what [`Loaded::run`] does: the options name the fast engine.
+    pub fn runs_vectors(&self) -> bool {
+        self.options.engine().not_compiled() == Engine::Fast
+    }
+
+    /// Replaces the first `N` input registers of vertices by the first `N` output registers, with zeros where a vertex writes
+    /// nothing. The fast engine runs them, and counts nothing. Of the inputs, those that `inputs` has are read, a bit each; all
+    /// others hold zeros.
+    ///
+    /// # Errors
+    /// The first trap in the order of the vertices.
+    pub fn run_vectors<const N: usize>(
+        &self,
+        vertices: &mut [[[u32; 4]; N]],
+        inputs: u32,
+    ) -> Result<(), RunError> {
+        let fast = self.lowered();
+        let inputs = (0..N.min(INPUTS)).filter(move |register| inputs >> register & 1 != 0);
+        let batch = BATCH * WIDTH;
+        let workers = if vertices.len() <= batch { 1 } else { self.options.workers() };
+        let group = || fast.group(&self.setup, &self.environment, &self.options);
+        if workers == 1 {
+            let mut group = group();
+            run_in_place(&fast, &mut group, (0, vertices), inputs.clone())?;
+            fast.keep(group, inputs);
+            return Ok(());
+        }
+        let batches = vertices.chunks_mut(batch).enumerate();
+        try_hand_out(workers, batches, group, |group, (number, vertices)| {
+            run_in_place(&fast, group, (number * batch, vertices), inputs.clone())
+        })?;
+        Ok(())
     }
 
     fn observed<O: Observer>(&self, launch: &Launch, observer: &mut O) -> Result<Outcome, RunError> {
@@ -172,12 +214,14 @@ impl Loaded {
 struct Worker<'a> {
     fast: &'a Fast,
     launch: &'a Launch,
-    group: Group,
+    group: Box<Group>,
 }
 
 impl<'a> Worker<'a> {
     fn new(fast: &'a Fast, setup: &Arc<Setup>, launch: &'a Launch, options: &Options) -> Worker<'a> {
-        Worker { fast, launch, group: fast.group(setup, launch, options) }
+        let mut group = fast.group(setup, &launch.environment, options);
+        group.issued.fill(0);
+        Worker { fast, launch, group }
     }
 
     /// Runs the vertices from `start` to `end`; the outcome's first is vertex `base`.
@@ -185,10 +229,7 @@ impl<'a> Worker<'a> {
         for first in (start..end).step_by(WIDTH) {
             self.fast.restart(&mut self.group, self.launch.lanes(first));
             self.launch.load(&mut self.group, first);
-            while self.group.flow.issue().is_some() && !stop::asked() {
-                let ended = self.fast.run(&mut self.group, stop::SLICE, &mut Silent);
-                ended.map_err(|trap| trapped(first, trap))?;
-            }
+            run_to_end(self.fast, &mut self.group, first)?;
             outcome.outputs.put(&self.group, first - base);
             outcome.statistics.add(&self.group.statistics());
         }
@@ -198,8 +239,43 @@ impl<'a> Worker<'a> {
     /// Adds what was executed in all groups.
     fn finish(self, outcome: &mut Outcome) {
         outcome.report.add(&self.group.report());
-        self.fast.keep(self.group, self.launch);
+        self.fast.keep(self.group, self.launch.inputs.iter().map(|input| input.register.into()));
     }
+}
+
+/// Runs vertices, the first of which is vertex `start`, and replaces their input registers by output registers.
+fn run_in_place<const N: usize>(
+    fast: &Fast,
+    group: &mut Group,
+    (start, vertices): (usize, &mut [[[u32; 4]; N]]),
+    inputs: impl Iterator<Item = usize> + Clone,
+) -> Result<(), RunError> {
+    for (number, vertices) in vertices.chunks_mut(WIDTH).enumerate() {
+        fast.restart(group, Mask::first(vertices.len()));
+        for register in inputs.clone() {
+            let rows = &mut group.rows.rows_mut()[INPUT.start + 4 * register..][..4];
+            for (lane, vectors) in vertices.iter().enumerate() {
+                rows.iter_mut().zip(vectors[register]).for_each(|(row, word)| row.0[lane] = word);
+            }
+        }
+        run_to_end(fast, group, start + number * WIDTH)?;
+        for (output, written) in group.written.iter().enumerate().take(N) {
+            let is_written = written.iter().any(|lanes| lanes.any());
+            let rows = [0, 1, 2, 3].map(|channel| &group.rows[OUTPUT.start + 4 * output + channel]);
+            for (lane, vectors) in vertices.iter_mut().enumerate() {
+                vectors[output] = if is_written { rows.map(|row| row[lane]) } else { [0; 4] };
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a group, whose first is vertex `first`, to its end, or until runs are to [stop].
+fn run_to_end(fast: &Fast, group: &mut Group, first: usize) -> Result<(), RunError> {
+    while group.flow.issue().is_some() && !stop::asked() {
+        fast.run(group, stop::SLICE, &mut Silent).map_err(|trap| trapped(first, trap))?;
+    }
+    Ok(())
 }
 
 /// Runs every vertex of a launch: see [`Loaded::run`].

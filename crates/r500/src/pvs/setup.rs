@@ -39,6 +39,7 @@ pub struct Slot {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setup {
+    /// The slots, up to the last that is loaded.
     slots: Vec<Option<Slot>>,
     /// First slot to execute. (PVS_FIRST_INST)
     pub first: u16,
@@ -70,7 +71,7 @@ impl Setup {
     pub fn new(program: &Program) -> Result<Setup, SetupError> {
         count_decoded();
         let (first, last) = slots_of(program, WORDS, SLOTS)?;
-        let mut slots = vec![None; SLOTS];
+        let mut slots = vec![None; usize::from(last) + 1];
         for (slot, words) in slots[usize::from(first)..].iter_mut().zip(program.words.as_chunks::<WORDS>().0)
         {
             let inst = decode(words);
@@ -164,6 +165,16 @@ impl Setup {
     pub(crate) fn constant(&self, number: i32) -> Option<usize> {
         let inside = (0..=i32::from(self.constant_max)).contains(&number);
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
+    }
+
+    /// Makes a constant file that of the program, replaced by others. Places that the program cannot read keep what they have.
+    pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
+        for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
+            file[place] = [0; 4];
+        }
+        for (number, value) in self.constants.iter().chain(others) {
+            file[usize::from(*number)] = *value;
+        }
     }
 
     /// The words of the loaded slots in order.

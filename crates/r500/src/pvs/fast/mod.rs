@@ -23,12 +23,15 @@ use reconverge_simt::{Event, FlowView, Level, Mask, Observer, Options, Trap};
 
 use super::cause::Cause;
 use super::flow::Flow;
-use super::group::{Group, INPUT};
-use super::inst::OUTPUTS;
-use super::launch::Launch;
+use super::group::{Group, INPUT, WIDTH};
+use super::inst::{CONSTANTS, OUTPUTS};
+use super::launch::Environment;
 use super::setup::Setup;
 use lower::Plain;
 use rows::Execute;
+
+/// Vertices of most small draws: instructions compute no more lanes if there are no others.
+const FEW: usize = 8;
 
 /// A lowered program.
 #[derive(Clone, Debug)]
@@ -39,7 +42,7 @@ pub struct Fast {
     written: Vec<usize>,
     level: Level,
     /// A group that has ended, whose input registers are zeros.
-    spare: Spare<Group>,
+    spare: Spare<Box<Group>>,
 }
 
 impl Fast {
@@ -60,23 +63,26 @@ impl Fast {
         self.slots.iter().enumerate().filter_map(|(slot, plain)| plain.is_none().then_some(slot))
     }
 
-    /// A group of no vertices: one that an earlier launch of the program left, or a new one.
-    pub(crate) fn group(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Group {
-        let constants = launch.constants_of(setup);
-        match self.spare.take() {
-            Some(mut group) => {
-                group.constants = constants;
-                group.issued.fill(0);
-                group
-            }
-            None => Group::new(setup, constants, Mask::NONE, options.mode, options.watchdog),
-        }
+    /// A group of no vertices: one that an earlier launch of the program left, or a new one. Counts by slot are those of earlier
+    /// launches.
+    pub(crate) fn group(
+        &self,
+        setup: &Arc<Setup>,
+        environment: &Environment,
+        options: &Options,
+    ) -> Box<Group> {
+        let mut group = self.spare.take().unwrap_or_else(|| {
+            let constants = Arc::new([[0; 4]; CONSTANTS]);
+            Box::new(Group::new(setup, constants, Mask::NONE, options.mode, options.watchdog))
+        });
+        setup.put_constants(Arc::make_mut(&mut group.constants), &environment.constants);
+        group
     }
 
-    /// Keeps a group that has ended for a later launch.
-    pub(crate) fn keep(&self, mut group: Group, launch: &Launch) {
-        for input in &launch.inputs {
-            let start = INPUT.start + usize::from(input.register) * 4;
+    /// Keeps a group that has ended for a later launch. `inputs` are the registers that have been written before its start.
+    pub(crate) fn keep(&self, mut group: Box<Group>, inputs: impl Iterator<Item = usize>) {
+        for register in inputs {
+            let start = INPUT.start + register * 4;
             group.rows.rows_mut()[start..start + 4].fill(Row::ZERO);
         }
         self.spare.keep(group);
@@ -85,9 +91,11 @@ impl Fast {
     /// Makes a group one of other vertices at the start of the program; counts by slot stay.
     pub(crate) fn restart(&self, group: &mut Group, lanes: Mask) {
         group.flow = Flow::new(group.setup.first, lanes);
+        // The other lanes are not looked at.
+        let width = (u64::BITS - lanes.0.leading_zeros()) as usize;
         let rows = group.rows.rows_mut();
-        self.written.iter().for_each(|row| rows[*row].0.fill(0));
-        group.a0.iter_mut().for_each(|row| row.fill(0));
+        self.written.iter().for_each(|row| rows[*row].0[..width].fill(0));
+        group.a0.iter_mut().for_each(|row| row[..width].fill(0));
         group.a0_written = [Mask::NONE; 4];
         group.predicate = Mask::NONE;
         group.written = [[Mask::NONE; 4]; OUTPUTS];
@@ -131,7 +139,11 @@ impl Fast {
         }
         match self.slots.get(usize::from(pc)) {
             Some(Some(plain)) if plain.fits(group, lanes) => {
-                self.level.run(Execute { group, plain, inst: &inst, lanes });
+                let inst = &inst;
+                match lanes.0 >> FEW {
+                    0 => self.level.run(Execute::<FEW> { group, plain, inst, lanes }),
+                    _ => self.level.run(Execute::<WIDTH> { group, plain, inst, lanes }),
+                }
                 Ok(())
             }
             _ => group.instruction(&inst, observer),

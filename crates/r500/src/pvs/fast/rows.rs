@@ -15,11 +15,11 @@ use crate::pvs::operations::{Operation, Value};
 use crate::pvs::outputs::mark;
 use crate::pvs::words::{DstType, Select, VeOp};
 
-type Row = [f32; WIDTH];
-type Vector = [Row; 4];
+type Row<const N: usize> = [f32; N];
+type Vector<const N: usize> = [Row<N>; 4];
 
-/// An instruction for the vertices `lanes` of a group.
-pub(super) struct Execute<'a> {
+/// An instruction for the vertices `lanes` of a group, which are among the first `N`.
+pub(super) struct Execute<'a, const N: usize> {
     pub(super) group: &'a mut Group,
     pub(super) plain: &'a Plain,
     pub(super) inst: &'a Inst,
@@ -27,26 +27,26 @@ pub(super) struct Execute<'a> {
 }
 
 /// What an operation gives.
-struct Results {
-    value: Vector,
+struct Results<const N: usize> {
+    value: Vector<N>,
     /// Lanes that keep what they have, by channel.
     kept: [u64; 4],
     predicate: Option<u64>,
 }
 
-impl Task for Execute<'_> {
+impl<const N: usize> Task for Execute<'_, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<W: Wide>(self, _: W) {
         let Execute { group, plain, inst, lanes } = self;
-        let mut operands = [[[0.0; WIDTH]; 4]; 3];
+        let mut operands = [[[0.0; N]; 4]; 3];
         for (number, vector) in operands.iter_mut().enumerate() {
             load(group, plain.places[number], &inst.operands[number], plain.reads[number], vector);
         }
-        let mut dual = [[0.0; WIDTH]; 2];
+        let mut dual = [[0.0; N]; 2];
         if let (Some(half), Some((place, _))) = (&inst.dual, plain.dual) {
-            let mut vector = [[0.0; WIDTH]; 4];
+            let mut vector = [[0.0; N]; 4];
             load(group, place, &half.source, half.scalars(), &mut vector);
             dual = [vector[0], vector[1]];
         }
@@ -79,7 +79,7 @@ impl Task for Execute<'_> {
 }
 
 #[inline(always)]
-fn saturate(row: &mut Row) {
+fn saturate<const N: usize>(row: &mut Row<N>) {
     for x in row {
         *x = lane::saturate(*x);
     }
@@ -88,7 +88,7 @@ fn saturate(row: &mut Row) {
 // ---- Operands
 
 #[inline(always)]
-fn load(group: &Group, place: Place, operand: &Operand, used: u8, vector: &mut Vector) {
+fn load<const N: usize>(group: &Group, place: Place, operand: &Operand, used: u8, vector: &mut Vector<N>) {
     for (channel, row) in vector.iter_mut().enumerate().filter(|(channel, _)| used >> channel & 1 == 1) {
         let negate = operand.negate >> channel & 1 == 1;
         let from = match operand.select[channel] {
@@ -132,19 +132,25 @@ fn load(group: &Group, place: Place, operand: &Operand, used: u8, vector: &mut V
 // ---- Results
 
 #[inline(always)]
-fn each(a: &Row, b: &Row, c: &Row, out: &mut Row, function: impl Fn(f32, f32, f32) -> f32) {
-    for lane in 0..WIDTH {
+fn each<const N: usize>(
+    a: &Row<N>,
+    b: &Row<N>,
+    c: &Row<N>,
+    out: &mut Row<N>,
+    function: impl Fn(f32, f32, f32) -> f32,
+) {
+    for lane in 0..N {
         out[lane] = function(a[lane], b[lane], c[lane]);
     }
 }
 
 #[inline(always)]
-fn of_lane([x, y, z, w]: &Vector, lane: usize) -> [f32; 4] {
+fn of_lane<const N: usize>([x, y, z, w]: &Vector<N>, lane: usize) -> [f32; 4] {
     [x[lane], y[lane], z[lane], w[lane]]
 }
 
 #[inline(always)]
-fn holds(row: &Row, compare: impl Fn(f32) -> bool) -> u64 {
+fn holds<const N: usize>(row: &Row<N>, compare: impl Fn(f32) -> bool) -> u64 {
     let mut bits = 0;
     for (lane, x) in row.iter().enumerate() {
         bits |= u64::from(compare(*x)) << lane;
@@ -153,8 +159,13 @@ fn holds(row: &Row, compare: impl Fn(f32) -> bool) -> u64 {
 }
 
 #[inline(always)]
-fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -> Results {
-    let mut results = Results { value: [[0.0; WIDTH]; 4], kept: [0; 4], predicate: None };
+fn compute<const N: usize>(
+    op: Op,
+    operation: &Operation,
+    [a, b, c]: &[Vector<N>; 3],
+    wanted: u8,
+) -> Results<N> {
+    let mut results = Results { value: [[0.0; N]; 4], kept: [0; 4], predicate: None };
     let value = &mut results.value;
     match operation.value {
         Value::Nothing => {}
@@ -164,7 +175,7 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
             }
         }
         Value::Dot => {
-            for lane in 0..WIDTH {
+            for lane in 0..N {
                 value[0][lane] = lane::dot(of_lane(a, lane), of_lane(b, lane));
             }
             replicate(value);
@@ -176,7 +187,7 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
             value[3] = b[3];
         }
         Value::MultiplyClamp => {
-            for lane in 0..WIDTH {
+            for lane in 0..N {
                 value[0][lane] = lane::multiply_clamp(of_lane(a, lane), of_lane(b, lane), of_lane(c, lane));
             }
             replicate(value);
@@ -187,7 +198,7 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
             }
         }
         Value::Push(compare) => {
-            for lane in 0..WIDTH {
+            for lane in 0..N {
                 value[0][lane] = lane::push(compare, a[3][lane], b[3][lane]).1;
             }
             results.predicate = Some(holds(&a[3], |x| x == 0.0) & holds(&b[3], |x| compare.holds(x)));
@@ -206,8 +217,8 @@ fn compute(op: Op, operation: &Operation, [a, b, c]: &[Vector; 3], wanted: u8) -
 
 /// An operation of the math engine.
 #[inline(always)]
-fn compute_scalars(operation: &Operation, a: &Row, b: &Row, c: &Row) -> Results {
-    let mut results = Results { value: [[0.0; WIDTH]; 4], kept: [0; 4], predicate: None };
+fn compute_scalars<const N: usize>(operation: &Operation, a: &Row<N>, b: &Row<N>, c: &Row<N>) -> Results<N> {
+    let mut results = Results { value: [[0.0; N]; 4], kept: [0; 4], predicate: None };
     let value = &mut results.value;
     match operation.value {
         Value::Scalar(function) => {
@@ -215,7 +226,7 @@ fn compute_scalars(operation: &Operation, a: &Row, b: &Row, c: &Row) -> Results 
             replicate(value);
         }
         Value::Vector(function) => {
-            for lane in 0..WIDTH {
+            for lane in 0..N {
                 let vector = function(a[lane], b[lane], c[lane]);
                 (0..4).for_each(|n| value[n][lane] = vector[n]);
             }
@@ -238,7 +249,7 @@ fn compute_scalars(operation: &Operation, a: &Row, b: &Row, c: &Row) -> Results 
 }
 
 #[inline(always)]
-fn replicate(value: &mut Vector) {
+fn replicate<const N: usize>(value: &mut Vector<N>) {
     let [x, rest @ ..] = value;
     rest.fill(*x);
 }
@@ -246,7 +257,14 @@ fn replicate(value: &mut Vector) {
 /// A channel of an operation that works by channels. Written out where it is frequent: calls of `function` are not vector
 /// code.
 #[inline(always)]
-fn channel(op: Op, function: fn(f32, f32, f32) -> f32, a: &Row, b: &Row, c: &Row, out: &mut Row) {
+fn channel<const N: usize>(
+    op: Op,
+    function: fn(f32, f32, f32) -> f32,
+    a: &Row<N>,
+    b: &Row<N>,
+    c: &Row<N>,
+    out: &mut Row<N>,
+) {
     let Op::Vector(op) = op else { return each(a, b, c, out, function_of_macro(op)) };
     match op {
         VeOp::VE_MULTIPLY => each(a, b, c, out, |a, b, _| lane::multiply(a, b)),
@@ -273,15 +291,15 @@ fn function_of_macro(op: Op) -> fn(f32, f32, f32) -> f32 {
 
 /// Writes the lanes whose bit is set.
 #[inline(always)]
-fn blend(row: &mut [u32; WIDTH], value: &Row, lanes: u64) {
-    for lane in 0..WIDTH {
+fn blend<const N: usize>(row: &mut [u32; WIDTH], value: &Row<N>, lanes: u64) {
+    for lane in 0..N {
         let keep = ((lanes >> lane & 1) as u32).wrapping_sub(1);
         row[lane] = row[lane] & keep | value[lane].to_bits() & !keep;
     }
 }
 
 #[inline(always)]
-fn write(group: &mut Group, inst: &Inst, target: Target, results: &Results, lanes: Mask) {
+fn write<const N: usize>(group: &mut Group, inst: &Inst, target: Target, results: &Results<N>, lanes: Mask) {
     let channels = inst.dst.mask;
     for channel in (0..4).filter(|channel| channels >> channel & 1 == 1) {
         let from = if inst.dst.file == DstType::OUT_REPL_X { 0 } else { channel };
