@@ -613,12 +613,14 @@ impl FragmentProgram for FragmentStage<'_> {
             }
         }
         launch.kept = Some(self.results);
-        let mut next = 0;
+        // Where every w is 1, the first word need not be given. A captured launch has all inputs.
+        let ones = self.reads.umask == 8 && reciprocals.is_none() && self.recording.is_none();
+        let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
             launch.varyings.insert(next, Varying::Lanes(values));
             next += 1;
         };
-        for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
+        for component in (0..4).filter(|component| !ones && self.reads.umask >> component & 1 != 0) {
             add(match (component, &reciprocals) {
                 (3, Some(reciprocals)) => {
                     Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
@@ -652,15 +654,15 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
-        let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
+        let mut outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
         let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
         let last = self.results.saturating_sub(1);
         let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
         let killed = outcome.lanes.dead();
-        let color = |number: usize| {
+        let mut color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
-                let mut column = outcome.lanes.column(4 * number + chan);
+                let mut column = outcome.lanes.take_column(4 * number + chan);
                 if self.clamps[number] {
                     let clamped = |value: &mut u32| *value = f32::from_bits(*value).clamp(0., 1.).to_bits();
                     column.iter_mut().for_each(clamped);
