@@ -167,6 +167,16 @@ impl LaneResults {
         (0..self.lanes).map(words).collect()
     }
 
+    /// Word `word` of o\[\] of the lanes from `WARP * warp` on; zeros where there is none.
+    pub fn output_row(&self, warp: usize, word: usize) -> [u32; WARP] {
+        let Some(rest) = self.warps.get(warp).and_then(|warp| warp.rest.as_deref()) else { return [0; WARP] };
+        let mut row = rest.outputs.get(word).map_or([0; WARP], |row| row.0);
+        for (lane, result) in &rest.finalised {
+            row[lane.index()] = result.outputs.get(word).copied().unwrap_or(0);
+        }
+        row
+    }
+
     /// By lane, whether it was killed; empty if none was.
     pub fn dead(&self) -> Vec<bool> {
         if !self.some_ended {

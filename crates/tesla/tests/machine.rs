@@ -632,7 +632,7 @@ fn by_column_as_by_lane(lanes: &LaneResults) {
 
 /// Straight-line programs: constants alone, registers that keep what a lane had, predicates and flags, halves, inputs that the
 /// launch does not give, derivatives, and one that branches.
-const STRAIGHT: [&str; 6] = [
+const STRAIGHT: [&str; 7] = [
     "interp $r0 v[0x0]
     rcp f32 $r0 $r0
     interp $r4 v[0x4] $r0
@@ -674,6 +674,19 @@ const STRAIGHT: [&str; 6] = [
     (e $c0) bra end
     mov b32 $r1 0x9
     end:
+    exit nop",
+    "mov b32 $r0 0x3
+    mov b32 $r4 0x40
+    interp $r1 v[0x4]
+    add b32 $r0 $r0 $r4
+    add b32 $r1 $r1 $r0
+    set $c0 # l s32 $r1 $r4
+    mov b32 $r0 0x9
+    (e $c0) add b32 $r0 $r1 $r4
+    mov b32 $r1 $r4
+    mov b32 $r20 $r4
+    add b32 $r3 $r20 $r0
+    mov b32 $r4 0x5
     exit nop",
 ];
 

@@ -16,6 +16,7 @@ use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
 use reconverge_tesla::launch::{Fragment, Launch, Varying};
 
+use super::Slots;
 use super::format;
 use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
 use super::shader::{FACING, Shader};
@@ -498,38 +499,40 @@ impl Reads {
         })
     }
 
-    /// A vertex, of the words of the result map.
-    pub(super) fn vertex(&self, state: &State, slots: &[u32]) -> Vertex {
-        let slot = |number: usize| slots.get(number).copied().unwrap_or(0);
-        let float = |number: usize| f32::from_bits(slot(number));
+    /// The vertices, of the words of the result map.
+    pub(super) fn vertices(&self, state: &State, slots: &Slots) -> Vec<Vertex> {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
-        let size = state.word(m::SEMANTIC_PTSZ);
+        let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
         let colors = state.word(m::SEMANTIC_COLOR);
-        let clamped = colors >> 24 & 1 != 0;
-        let is_color = |number: usize| {
-            let count = (colors >> 16 & 0xff) as usize;
-            [colors & 0xff, colors >> 8 & 0xff]
-                .iter()
-                .any(|first| (*first as usize..*first as usize + count).contains(&number))
+        let count = if colors >> 24 & 1 != 0 { (colors >> 16 & 0xff) as usize } else { 0 };
+        let is_clamped = |number: usize| {
+            let firsts = [colors & 0xff, colors >> 8 & 0xff].map(|first| first as usize);
+            firsts.iter().any(|first| (*first..*first + count).contains(&number))
         };
-        let value = |number: usize| match clamped && is_color(number) {
-            true => float(number).clamp(0., 1.).to_bits(),
-            false => slot(number),
+        let vertex = |vertex: usize| {
+            let words = slots.of(vertex);
+            let slot = |number: usize| words.get(number).copied().unwrap_or(0);
+            let float = |number: usize| f32::from_bits(slot(number));
+            let value = |number: usize| match count != 0 && is_clamped(number) {
+                true => float(number).clamp(0., 1.).to_bits(),
+                false => slot(number),
+            };
+            let w = float(3);
+            let attribute = |&(quad, divided): &(usize, bool)| {
+                [0, 1, 2, 3].map(|at| match divided {
+                    true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
+                    false => value(4 * quad + at),
+                })
+            };
+            Vertex {
+                position: [0, 1, 2, 3].map(float),
+                point_size: float(size),
+                // CLIP_DISTANCE_ENABLE says which of them count.
+                distances: std::array::from_fn(|plane| float(first + plane)),
+                attributes: self.slots.iter().map(attribute).collect(),
+            }
         };
-        let w = float(3);
-        let attribute = |&(quad, divided): &(usize, bool)| {
-            [0, 1, 2, 3].map(|at| match divided {
-                true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
-                false => value(4 * quad + at),
-            })
-        };
-        Vertex {
-            position: [0, 1, 2, 3].map(float),
-            point_size: float((size >> 4 & 0xff) as usize),
-            // CLIP_DISTANCE_ENABLE says which of them count.
-            distances: std::array::from_fn(|plane| float(first + plane)),
-            attributes: self.slots.iter().map(attribute).collect(),
-        }
+        (0..slots.len()).map(vertex).collect()
     }
 }
 
@@ -660,7 +663,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let last = self.results.saturating_sub(1);
         let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
         let killed = outcome.lanes.dead();
-        let mut color = |number: usize| {
+        let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
                 let mut column = outcome.lanes.take_column(4 * number + chan);
                 if self.clamps[number] {

@@ -23,6 +23,12 @@ pub(super) struct Lane {
     pub(super) instance: u32,
 }
 
+/// Indices whose vertices are found without a search.
+const DENSE: u32 = 1 << 18;
+
+/// No vertex.
+const NONE: u32 = u32::MAX;
+
 /// The vertices between VERTEX_BEGIN_GL and VERTEX_END_GL.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
@@ -33,6 +39,8 @@ pub(super) struct Batch {
     pub(super) lanes: Vec<Lane>,
     /// Which of them primitives are made of, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
+    /// The places of vertices of the arrays by their indices: of those below [`DENSE`], [`NONE`] where there is none.
+    dense: Vec<u32>,
     known: HashMap<u32, usize>,
     /// Words of VERTEX_DATA that do not make a vertex yet.
     partial: Vec<u32>,
@@ -63,14 +71,25 @@ impl Batch {
 
     /// A vertex of the arrays, by its index; `id` is its vertex id.
     pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
-        match self.known.get(&index) {
-            Some(place) => self.add(*place),
-            None => {
-                let attributes = fetch.attributes(memory, index, self.instance);
-                let place = self.push(Lane { attributes, id, instance: self.instance });
-                self.known.insert(index, place);
+        let known = match index < DENSE {
+            true => {
+                self.dense.get(index as usize).filter(|place| **place != NONE).map(|place| *place as usize)
             }
+            false => self.known.get(&index).copied(),
+        };
+        if let Some(place) = known {
+            return self.add(place);
         }
+        let attributes = fetch.attributes(memory, index, self.instance);
+        let place = self.push(Lane { attributes, id, instance: self.instance });
+        if index >= DENSE {
+            self.known.insert(index, place);
+            return;
+        }
+        if self.dense.len() <= index as usize {
+            self.dense.resize(index as usize + 1, NONE);
+        }
+        self.dense[index as usize] = place as u32;
     }
 
     /// A word of VERTEX_DATA; whether it completes a vertex.

@@ -28,7 +28,7 @@ use crate::inst::{Inst, Op, Operand, Space, Stage};
 use crate::launch::{Fragment, Launch, Varying};
 use crate::state::Parts;
 use crate::trap::Cause;
-use crate::uses::{self, accesses};
+use crate::uses::{self, Accesses, accesses};
 
 /// The instructions of a straight-line program.
 #[derive(Clone, Debug)]
@@ -36,6 +36,8 @@ pub(super) struct Straight {
     /// What is the same for all warps, and what each runs then.
     first: Vec<Step>,
     each: Vec<Step>,
+    /// How many rows [`Step::Keep`] keeps.
+    kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
     zeroed: Vec<u8>,
     /// Registers that a warp writes.
@@ -54,6 +56,15 @@ enum Step {
         to: Place,
     },
     Operation(Handler, Operation),
+    /// Keeps a register that is the same for all warps, and gives it back.
+    Keep {
+        number: usize,
+        register: u8,
+    },
+    Restore {
+        number: usize,
+        register: u8,
+    },
 }
 
 /// What instructions have written so far.
@@ -65,6 +76,8 @@ struct Known {
     whole: BTreeSet<u8>,
     fixed: BTreeSet<u8>,
     zeroed: BTreeSet<u8>,
+    /// Registers that are the same for all warps, but not at their start: the number of the row that is kept.
+    away: BTreeMap<u8, usize>,
 }
 
 impl Straight {
@@ -106,26 +119,60 @@ impl Straight {
         let mut straight = Straight {
             first: Vec::new(),
             each: Vec::new(),
+            kept: 0,
             zeroed: Vec::new(),
             written: known.writers.keys().copied().collect(),
             writes_flags,
             places: found.iter().map(|(place, ..)| *place).collect(),
         };
         for (_, inst, operations) in found.into_iter().filter(|(.., operations)| !operations.is_empty()) {
-            let is_fixed = known.take(inst, ones);
-            let to = if is_fixed { &mut straight.first } else { &mut straight.each };
-            to.extend(operations.map(|number| Step::of(lowered, number)));
+            let of = accesses(inst, context.stage);
+            let steps = operations.map(|number| Step::of(lowered, number));
+            if known.take(inst, &of, ones) {
+                straight.first.extend(steps);
+                for (register, _) in of.writes.iter().filter_map(register) {
+                    let is_there = u32::from(register) < context.setup.registers;
+                    if is_there && known.writers.get(&register) != Some(&1) {
+                        straight.first.push(Step::Keep { number: straight.kept, register });
+                        known.away.insert(register, straight.kept);
+                        straight.kept += 1;
+                    }
+                }
+            } else {
+                for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
+                    straight.restore(&mut known, register);
+                }
+                for (register, is_all) in of.writes.iter().filter_map(register) {
+                    if !is_all || of.conditional {
+                        straight.restore(&mut known, register);
+                    }
+                    known.away.remove(&register);
+                }
+                straight.each.extend(steps);
+            }
+        }
+        while let Some((register, _)) = known.away.first_key_value() {
+            let register = *register;
+            straight.restore(&mut known, register);
         }
         straight.zeroed = known.zeroed.into_iter().collect();
-        straight.written.retain(|register| !known.fixed.contains(register));
+        let is_once = |register: &u8| known.writers.get(register) == Some(&1);
+        straight.written.retain(|register| !(is_once(register) && known.fixed.contains(register)));
         Some(straight)
+    }
+
+    /// Gives a register back that is the same for all warps, before a warp needs it.
+    fn restore(&mut self, known: &mut Known, register: u8) {
+        if let Some(number) = known.away.remove(&register) {
+            self.each.push(Step::Restore { number, register });
+        }
     }
 
     /// The columns of the inputs of all warps, in their order, where the launch gives them; `None` if it gives one otherwise.
     fn columns<'a>(&self, fragment: &'a Fragment) -> Option<Vec<Option<&'a [u32]>>> {
         let words = self.each.iter().filter_map(|step| match step {
             Step::Input { word, .. } => Some(word),
-            Step::Operation(..) => None,
+            Step::Operation(..) | Step::Keep { .. } | Step::Restore { .. } => None,
         });
         let column = |word: &u16| match fragment.varyings.get(word) {
             Some(Varying::Lanes(values)) => Some(Some(&values[..])),
@@ -152,16 +199,16 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
 
 impl Known {
     /// Takes the next instruction, and returns whether it gives all warps the same.
-    fn take(&mut self, inst: &Inst, ones: bool) -> bool {
-        let of = accesses(inst, Stage::Fragment);
+    fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
         for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
             if !self.whole.contains(&register) && is_written(&register) {
                 self.zeroed.insert(register);
             }
         }
-        let is_once = |place: &uses::Place| match register(place) {
-            Some((number, true)) => self.writers.get(&number) == Some(&1) && !self.zeroed.contains(&number),
+        // A register that a warp may read before is not written before all warps.
+        let is_whole = |place: &uses::Place| match register(place) {
+            Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
             _ => false,
         };
         let is_same = |place: &uses::Place| {
@@ -175,18 +222,19 @@ impl Known {
         let is_plain = matches!(inst.op, Op::Arith(_) | Op::Memory(_)) && !of.conditional;
         let is_fixed = is_plain
             && !inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)))
-            && of.writes.iter().all(is_once)
+            && of.writes.iter().all(is_whole)
             && of.reads.iter().all(|(place, ..)| is_same(place))
             && of.memory.iter().all(|(place, written)| !written && constant(place));
         for (number, all) in of.writes.iter().filter_map(register) {
             if all && !of.conditional {
                 self.whole.insert(number);
-                if is_fixed {
-                    self.fixed.insert(number);
-                }
             } else if !self.whole.contains(&number) {
                 self.zeroed.insert(number);
             }
+            match is_fixed {
+                true => self.fixed.insert(number),
+                false => self.fixed.remove(&number),
+            };
         }
         is_fixed
     }
@@ -226,14 +274,17 @@ impl Task for Warps<'_> {
         // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
+        let mut kept = vec![Row::ZERO; straight.kept];
+        let place = |register: &u8| tables.layout.place(usize::from(*register));
         for step in &straight.first {
             match step {
                 Step::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
                 // SAFETY: operations were made for the level that `Fast` runs on.
                 Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                Step::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
+                Step::Restore { .. } => {}
             }
         }
-        let place = |register: &u8| tables.layout.place(usize::from(*register));
         let is_there = |register: &&u8| usize::from(**register) < grid.launch().setup().registers as usize;
         let zeroed: Vec<Place> = straight.zeroed.iter().filter(is_there).map(place).collect();
         let results = totals.columns(grid);
@@ -269,6 +320,8 @@ impl Task for Warps<'_> {
                     }
                     // SAFETY: as above.
                     Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                    Step::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
+                    Step::Keep { .. } => {}
                 }
             }
             for register in &written {
