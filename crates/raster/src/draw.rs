@@ -582,6 +582,7 @@ impl<P: FragmentProgram> Pipeline<'_, P> {
         }
         let shaded = self.program.run(&self.room.batch.fragments)?;
         self.merge(&shaded, false);
+        self.program.merged(shaded);
         Ok(())
     }
 

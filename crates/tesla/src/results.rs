@@ -1,5 +1,6 @@
 //! The results of the lanes of a graphics launch: registers by column, the rest by warp, given out by lane.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use reconverge_simt::registers::Row;
@@ -7,6 +8,16 @@ use reconverge_simt::{Lane, Mask};
 
 use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
+
+thread_local! {
+    /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results, because memory that
+    /// goes back to the system after every launch takes a third of the time of a short program.
+    static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Columns that a thread keeps, at most, and the words of the largest.
+const MOST_KEPT: usize = 16;
+const LARGEST_KEPT: usize = 1 << 16;
 
 /// The results of all lanes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -86,6 +97,7 @@ impl LaneResults {
         // Where there is none, the rows find theirs one by one, or end the process as any others would.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
+            *column = ROOM.with_borrow_mut(Vec::pop).unwrap_or_default();
             let _ = column.try_reserve_exact(warps.saturating_mul(WARP));
         }
     }
@@ -152,6 +164,16 @@ impl LaneResults {
             }
             _ => vec![0; self.lanes],
         }
+    }
+
+    /// Takes a column back whose memory may serve later results.
+    pub fn give_back(mut column: Vec<u32>) {
+        column.clear();
+        ROOM.with_borrow_mut(|room| {
+            if room.len() < MOST_KEPT && column.capacity() <= LARGEST_KEPT {
+                room.push(column);
+            }
+        });
     }
 
     /// The words of o\[\] of each lane.

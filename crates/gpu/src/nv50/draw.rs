@@ -14,7 +14,7 @@ use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
-use reconverge_tesla::launch::{Fragment, Launch, Varying};
+use reconverge_tesla::launch::{Fragment, LaneResults, Launch, Varying};
 
 use super::Slots;
 use super::format;
@@ -674,5 +674,9 @@ impl FragmentProgram for FragmentStage<'_> {
             }))
         };
         Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
+    }
+
+    fn merged(&mut self, shaded: Shaded) {
+        shaded.colors.into_iter().flatten().flatten().chain(shaded.depth).for_each(LaneResults::give_back);
     }
 }

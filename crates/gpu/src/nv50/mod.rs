@@ -376,7 +376,7 @@ impl Nv50 {
     fn end(&mut self, memory: Vram<'_>) {
         let Some(batch) = self.batch.take() else { return };
         self.fetch = None;
-        if batch.lanes.is_empty() || !self.draws_conditionally(memory, true) {
+        if batch.ids.is_empty() || !self.draws_conditionally(memory, true) {
             return;
         }
         self.draws += 1;
@@ -406,14 +406,14 @@ impl Nv50 {
         let bound = (state, &self.bindings, &mut *unknown);
         let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
         let launch =
-            launch::Vertex { setup: vertex.setup(), lanes: batch.lanes.len(), inputs: inputs(state, batch) };
+            launch::Vertex { setup: vertex.setup(), lanes: batch.ids.len(), inputs: inputs(state, batch) };
         let mut recording = captured
             .as_ref()
-            .map(|_| vertex.vertices(batch.lanes.iter().map(|lane| [lane.id, lane.instance]).collect()));
+            .map(|_| vertex.vertices(batch.ids.iter().map(|id| [*id, batch.instance]).collect()));
         let outcome = vertex.run(Launch::Vertex(launch), &mut recording, None);
         capture::add(captured, recording);
         let outcome = outcome?;
-        self.counters.vertices += batch.lanes.len() as u64;
+        self.counters.vertices += batch.ids.len() as u64;
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
         // Slots of the vertices that primitives are made of, and the runs of these.
         let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
@@ -529,15 +529,15 @@ fn inputs(state: &State, batch: &Batch) -> BTreeMap<u16, Vec<u32>> {
     for number in 0..ATTRIBUTES {
         let mask = state.nth(m::VP_ATTR_EN, number / 8) >> (4 * (number % 8));
         for component in (0..4).filter(|component| mask >> component & 1 != 0) {
-            add(batch.lanes.iter().map(|lane| lane.attributes[number][component]).collect());
+            add(batch.attributes[number].component(component, batch.ids.len()));
         }
     }
     let builtin = state.word(m::VP_GP_BUILTIN_ATTR_EN);
     if builtin & 1 != 0 {
-        add(batch.lanes.iter().map(|lane| lane.id).collect());
+        add(batch.ids.clone());
     }
     if builtin & 0x10 != 0 {
-        add(batch.lanes.iter().map(|lane| lane.instance).collect());
+        add(vec![batch.instance; batch.ids.len()]);
     }
     inputs
 }
