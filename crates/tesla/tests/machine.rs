@@ -632,7 +632,7 @@ fn by_column_as_by_lane(lanes: &LaneResults) {
 
 /// Straight-line programs: constants alone, registers that keep what a lane had, predicates and flags, halves, inputs that the
 /// launch does not give, derivatives, and one that branches.
-const STRAIGHT: [&str; 7] = [
+const STRAIGHT: [&str; 8] = [
     "interp $r0 v[0x0]
     rcp f32 $r0 $r0
     interp $r4 v[0x4] $r0
@@ -687,6 +687,12 @@ const STRAIGHT: [&str; 7] = [
     mov b32 $r20 $r4
     add b32 $r3 $r20 $r0
     mov b32 $r4 0x5
+    exit nop",
+    "mov b32 $r5 0x40
+    interp $r1 v[0x4]
+    set $c0 # l u32 $r1 $r5
+    (lg $c0) interp $r0 v[0x8] $r1
+    (e $c0) interp $r2 v[0x8]
     exit nop",
 ];
 

@@ -98,7 +98,7 @@ pub(super) enum Template {
     FromA,
     /// [`ToA`](super::bodies::ToA)
     ToA,
-    /// [`FromInput`](super::stage::FromInput) of all active lanes.
+    /// [`FromInput`](super::stage::FromInput)
     FromInput,
 }
 

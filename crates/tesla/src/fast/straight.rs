@@ -17,7 +17,7 @@ use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{GroupTrap, Mask, Mode, Silent, stop};
 
 use super::Fast;
-use super::lanes::{Handler, Lanes};
+use super::lanes::{ACTIVE, Handler, Lanes};
 use super::lower::{Last, Lowered, NONE, Template};
 use super::operands::{Operation, Place};
 use crate::block::{Block, Executor};
@@ -127,7 +127,8 @@ impl Straight {
         };
         for (_, inst, operations) in found.into_iter().filter(|(.., operations)| !operations.is_empty()) {
             let of = accesses(inst, context.stage);
-            let steps = operations.map(|number| Step::of(lowered, number));
+            let steps: Vec<Step> =
+                operations.map(|number| Step::of(lowered, number)).collect::<Option<_>>()?;
             if known.take(inst, &of, ones) {
                 straight.first.extend(steps);
                 for (register, _) in of.writes.iter().filter_map(register) {
@@ -241,12 +242,16 @@ impl Known {
 }
 
 impl Step {
-    fn of(lowered: &Lowered, number: usize) -> Step {
+    /// Returns `None` if only some lanes read an input.
+    fn of(lowered: &Lowered, number: usize) -> Option<Step> {
         let (handler, operation) = lowered.operations[number];
-        match lowered.templates[number] {
-            Template::FromInput => Step::Input { word: operation.number as u16, to: operation.dst },
+        Some(match lowered.templates[number] {
+            Template::FromInput if usize::from(operation.set) == ACTIVE => {
+                Step::Input { word: u16::try_from(operation.number).ok()?, to: operation.dst }
+            }
+            Template::FromInput => return None,
             _ => Step::Operation(handler, operation),
-        }
+        })
     }
 }
 

@@ -66,8 +66,7 @@ impl Lower<'_> {
                 _ => None,
             };
             fetch.dst = own.unwrap_or(fetch.dst);
-            let template = if set == ACTIVE { Template::FromInput } else { Template::None };
-            self.push_as(handler::<FromInput>(self.level), fetch, template);
+            self.push_as(handler::<FromInput>(self.level), fetch, Template::FromInput);
             if own.is_some() {
                 return Some(Lowering::Straight);
             }
