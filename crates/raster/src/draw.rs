@@ -620,6 +620,7 @@ impl Pipeline<'_> {
         }
         let shaded = self.program.run(&self.room.batch.fragments)?;
         self.merge(&shaded, false);
+        self.program.merged(shaded);
         Ok(())
     }
 

@@ -427,6 +427,9 @@ pub trait FragmentProgram {
     /// # Errors
     /// The program does not run to its end; nothing of these fragments is stored then.
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
+
+    /// Takes back results that are merged, so that their memory may serve later ones.
+    fn merged(&mut self, _shaded: Shaded) {}
 }
 
 /// What a draw counted.

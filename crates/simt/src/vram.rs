@@ -267,6 +267,8 @@ impl<'a> Vram<'a> {
         if self.place(source.start, count).is_none() || self.place(target, count).is_none() {
             return;
         }
+        let done = self.copy_apart(source.start, target, count);
+        let (source, target, count) = (source.start + done..source.end, target + done, count - done);
         let mut buffer = [0; BLOCK];
         let mut copy = |at: usize| {
             let length = BLOCK.min(count - at);
@@ -280,6 +282,18 @@ impl<'a> Vram<'a> {
             true => blocks.for_each(&mut copy),
             false => blocks.rev().for_each(&mut copy),
         }
+    }
+
+    /// Copies words from the start of a range to another range without a block between, if the ranges have no byte in common.
+    /// Returns how many bytes are copied.
+    fn copy_apart(self, source: usize, target: usize, count: usize) -> usize {
+        let [from, to] = [source, target].map(|at| self.units(at, count / WORD * WORD));
+        let (Some(from), Some(to)) = (from, to) else { return 0 };
+        if source.abs_diff(target) < count {
+            return 0;
+        }
+        // SAFETY: both ranges consist of these words, which other threads access atomically.
+        unsafe { copy(from.as_ptr().cast(), to.as_ptr().cast_mut().cast(), from.len()) * WORD }
     }
 
     /// Returns the words of a range, or `None` if it is not in memory or does not consist of whole words. A byte of a word
@@ -374,7 +388,7 @@ fn store_words(to: &[AtomicU32], from: &[[u8; WORD]]) {
 /// rustc 1.95 makes no vectors of relaxed accesses: a loop over words copies 4 bytes a cycle at most, this one 16.
 ///
 /// # Safety
-/// Words can be read at `from` and written at `to`. Other threads may access one of the ranges at the same time, by atomic
+/// Words can be read at `from` and written at `to`. Other threads may access the ranges at the same time, by atomic
 /// accesses to aligned words or through other mappings.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]

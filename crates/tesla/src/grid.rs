@@ -18,7 +18,7 @@ use crate::lane::interpolate::{Interpolant, Position, interp};
 use crate::launch::{Compute, Fragment, Geometry, Launch, LaunchError, Outcome, PARAMETERS, Varying, Vertex};
 use crate::results::LaneResults;
 use crate::spaces::Segments;
-use crate::state::{Input, Warp};
+use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
 /// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[].
@@ -219,15 +219,7 @@ impl Grid {
         spare: &'a mut Option<Block>,
     ) -> &'a mut Block {
         let first = number * WARP;
-        let given = Mask::first(fragment.lanes - first);
-        let known = fragment.covered.get(first..).unwrap_or_default();
-        let known = &known[..known.len().min(WARP)];
-        let covered = match known.iter().fold(true, |all, covered| all & covered) {
-            true => given,
-            false => Mask::from_fn(WARP, |lane| {
-                given.has(lane) && known.get(lane.index()).copied().unwrap_or(true)
-            }),
-        };
+        let covered = covered(fragment, number);
         let launched = if fragment.helpers { whole_quads(covered) } else { covered };
         self.graphics_block(executor, number, spare, launched, |warp| {
             warp.flow.mark_helpers(launched - covered);
@@ -262,10 +254,37 @@ impl Grid {
         })
     }
 
-    /// Lanes of a graphics block, whose results count.
-    fn lanes_of(&self, block: &Block) -> usize {
-        let first = block.common.index[0] as usize * WARP;
-        self.launch.lanes().saturating_sub(first).min(WARP)
+    /// The lanes of a fragment warp that are only helpers, if all lanes run.
+    pub(crate) fn helpers_of_whole(&self, number: usize) -> Option<Mask> {
+        let Launch::Fragment(fragment) = &self.launch else { return None };
+        let (covered, all) = (covered(fragment, number), Mask::first(WARP));
+        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
+        (launched == all).then_some(all - covered)
+    }
+
+    /// Lanes of a graphics block by number, whose results count.
+    fn lanes_of(&self, number: usize) -> usize {
+        self.launch.lanes().saturating_sub(number * WARP).min(WARP)
+    }
+
+    /// How many registers results have.
+    fn kept(&self) -> usize {
+        let declared = (self.launch.setup().registers as usize).min(MOST_REGISTERS);
+        self.launch.kept().unwrap_or(declared).min(declared)
+    }
+}
+
+/// The lanes of a fragment warp that are covered.
+fn covered(fragment: &Fragment, number: usize) -> Mask {
+    let first = number * WARP;
+    let given = Mask::first((fragment.lanes - first).min(WARP));
+    let known = fragment.covered.get(first..).unwrap_or_default();
+    let known = &known[..known.len().min(WARP)];
+    match known.iter().fold(true, |all, covered| all & covered) {
+        true => given,
+        false => {
+            Mask::from_fn(WARP, |lane| given.has(lane) && known.get(lane.index()).copied().unwrap_or(true))
+        }
     }
 }
 
@@ -314,8 +333,7 @@ impl Totals {
     pub(crate) fn with_room(grid: &Grid, blocks: usize) -> Self {
         let mut totals = Totals::default();
         if grid.launch.lanes() != 0 {
-            let declared = grid.launch.setup().registers as usize;
-            totals.lanes.reserve(blocks, grid.launch.kept().unwrap_or(declared).min(declared));
+            totals.lanes.reserve(blocks, grid.kept());
         }
         totals
     }
@@ -323,9 +341,29 @@ impl Totals {
     /// Adds a block that has ended, except for its counts of issued instructions: [`Totals::take_issued`] adds them later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
         self.statistics.add(&block.common.statistics);
-        if let count @ 1.. = grid.lanes_of(block) {
+        if let count @ 1.. = grid.lanes_of(block.common.index[0] as usize) {
             self.lanes.add(block.current(), count, grid.launch.kept());
         }
+    }
+
+    /// The columns of the registers that are kept, to which [`Totals::add_whole`] adds lanes.
+    pub(crate) fn columns(&mut self, grid: &Grid) -> &mut [Vec<u32>] {
+        self.lanes.columns_mut(grid.kept())
+    }
+
+    /// Adds warps of which all lanes have executed the instructions at these places of the code once, and left registers
+    /// only, which are in the columns: numbers from `first` on, with the lanes of each that are dead.
+    pub(crate) fn add_whole(&mut self, grid: &Grid, first: usize, dead: &[Mask], places: &[usize]) {
+        let (warps, instructions) = (dead.len() as u64, places.len() as u64);
+        let lane_instructions = WARP as u64 * warps * instructions;
+        let instructions = warps * instructions;
+        self.statistics.add(&Statistics { instructions, lane_instructions, divergent_branches: 0 });
+        for (number, dead) in (first..).zip(dead) {
+            self.lanes.add_registers(grid.lanes_of(number), *dead);
+        }
+        let issued = places.iter().max().map_or(0, |last| last + 1);
+        self.issued.resize(self.issued.len().max(issued), 0);
+        places.iter().for_each(|place| self.issued[*place] += warps);
     }
 
     /// Adds how often the blocks that ran in this memory have issued each instruction, and counts them anew from here on.

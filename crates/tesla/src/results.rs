@@ -1,5 +1,6 @@
-//! The results of the lanes of a graphics launch, kept by warp as rows and given out by lane.
+//! The results of the lanes of a graphics launch: registers by column, the rest by warp, given out by lane.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use reconverge_simt::registers::Row;
@@ -8,15 +9,24 @@ use reconverge_simt::{Lane, Mask};
 use crate::flow::WARP;
 use crate::state::{Emitted, LaneResult, Warp};
 
+thread_local! {
+    /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results, because memory that
+    /// goes back to the system after every launch takes a third of the time of a short program.
+    static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Columns that a thread keeps, at most, and the words of the largest.
+const MOST_KEPT: usize = 16;
+const LARGEST_KEPT: usize = 1 << 16;
+
 /// The results of all lanes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LaneResults {
     /// All but the last have [`WARP`] lanes.
     warps: Vec<WarpResult>,
     lanes: usize,
-    /// `kept` rows a warp.
-    registers: Vec<Row<WARP>>,
-    kept: usize,
+    /// A column of each register that is kept: a row of every warp.
+    registers: Vec<Vec<u32>>,
     /// Whether some lane is dead, or ended before its warp.
     some_ended: bool,
 }
@@ -24,8 +34,15 @@ pub struct LaneResults {
 /// What a warp leaves besides registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpResult {
-    outputs: Vec<Row<WARP>>,
     dead: Mask,
+    /// What few fragment programs leave.
+    rest: Option<Box<WarpRest>>,
+}
+
+/// What a warp leaves besides registers and dead lanes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct WarpRest {
+    outputs: Vec<Row<WARP>>,
     emitted: Vec<Vec<Emitted>>,
     /// Of lanes that ended before the warp did.
     finalised: BTreeMap<Lane, LaneResult>,
@@ -36,24 +53,42 @@ impl LaneResults {
     /// or all; only the last warp has fewer lanes than [`WARP`], and `kept` is the same for all.
     pub(crate) fn add(&mut self, warp: &Warp, count: usize, kept: Option<usize>) {
         let rows = warp.file().rows();
-        self.kept = kept.unwrap_or(rows.len()).min(rows.len());
-        let first = self.registers.len();
-        self.registers.extend_from_slice(&rows[..self.kept]);
-        // Lanes that ended before the warp keep the registers that they had then.
-        for (lane, result) in warp.finalised() {
-            for (row, word) in self.registers[first..].iter_mut().zip(&result.registers) {
-                row.0[lane.index()] = *word;
+        let columns = self.columns_mut(kept.unwrap_or(rows.len()).min(rows.len()));
+        for (register, (column, row)) in columns.iter_mut().zip(rows).enumerate() {
+            column.extend_from_slice(&row.0);
+            // Lanes that ended before the warp keep the registers that they had then.
+            let first = column.len() - WARP;
+            for (lane, result) in warp.finalised() {
+                if let Some(word) = result.registers.get(register) {
+                    column[first + lane.index()] = *word;
+                }
             }
         }
-        self.warps.push(WarpResult {
+        // Only geometry programs emit anything.
+        let emitted = warp.emitted.iter().any(|emitted| !emitted.is_empty());
+        let has_rest = emitted || !warp.outputs.is_empty() || !warp.finalised().is_empty();
+        let rest = || WarpRest {
             outputs: warp.outputs.clone(),
-            dead: warp.flow.dead(),
-            // Only geometry programs emit anything.
-            emitted: if warp.emitted.iter().all(Vec::is_empty) { Vec::new() } else { warp.emitted.clone() },
+            emitted: if emitted { warp.emitted.clone() } else { Vec::new() },
             finalised: warp.finalised().clone(),
-        });
+        };
+        self.warps.push(WarpResult { dead: warp.flow.dead(), rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
         self.some_ended |= warp.flow.dead().any() || !warp.finalised().is_empty();
+    }
+
+    /// Adds as many lanes as given of a warp that follows those before and has left registers only. Its caller adds
+    /// them to [`LaneResults::columns_mut`].
+    pub(crate) fn add_registers(&mut self, count: usize, dead: Mask) {
+        self.warps.push(WarpResult { dead, rest: None });
+        self.lanes += count;
+        self.some_ended |= dead.any();
+    }
+
+    /// The columns of so many registers, to which each warp adds a row.
+    pub(crate) fn columns_mut(&mut self, kept: usize) -> &mut [Vec<u32>] {
+        self.registers.resize(kept, Vec::new());
+        &mut self.registers
     }
 
     /// Makes room for that many more warps with `kept` registers each, where there is memory for it: rows that move when
@@ -61,15 +96,20 @@ impl LaneResults {
     pub(crate) fn reserve(&mut self, warps: usize, kept: usize) {
         // Where there is none, the rows find theirs one by one, or end the process as any others would.
         let _ = self.warps.try_reserve_exact(warps);
-        let _ = self.registers.try_reserve_exact(warps.saturating_mul(kept));
+        for column in self.columns_mut(kept) {
+            *column = ROOM.with_borrow_mut(Vec::pop).unwrap_or_default();
+            let _ = column.try_reserve_exact(warps.saturating_mul(WARP));
+        }
     }
 
     /// Adds the results of later warps.
     pub(crate) fn append(&mut self, mut other: LaneResults) {
         self.warps.append(&mut other.warps);
-        self.registers.append(&mut other.registers);
+        let kept = self.registers.len().max(other.registers.len());
+        for (column, rows) in self.columns_mut(kept).iter_mut().zip(&mut other.registers) {
+            column.append(rows);
+        }
         self.lanes += other.lanes;
-        self.kept = self.kept.max(other.kept);
         self.some_ended |= other.some_ended;
     }
 
@@ -86,49 +126,77 @@ impl LaneResults {
     /// The results of a lane; `None` where there is no such lane.
     pub fn get(&self, lane: usize) -> Option<LaneResult> {
         let warp = self.warps.get(lane / WARP).filter(|_| lane < self.lanes)?;
-        let of = |rows: &[Row<WARP>]| rows.iter().map(|row| row.0[lane % WARP]).collect();
-        let registers = of(&self.registers[lane / WARP * self.kept..][..self.kept]);
+        let registers = self.registers.iter().map(|column| column[lane]).collect();
         let place = Lane((lane % WARP) as u8);
-        Some(match warp.finalised.get(&place) {
+        let Some(rest) = &warp.rest else {
+            return Some(LaneResult { registers, dead: warp.dead.has(place), ..LaneResult::default() });
+        };
+        Some(match rest.finalised.get(&place) {
             Some(result) => LaneResult { registers, ..result.clone() },
             None => LaneResult {
                 registers,
-                outputs: of(&warp.outputs),
+                outputs: rest.outputs.iter().map(|row| row.0[place.index()]).collect(),
                 dead: warp.dead.has(place),
-                emitted: warp.emitted.get(place.index()).cloned().unwrap_or_default(),
+                emitted: rest.emitted.get(place.index()).cloned().unwrap_or_default(),
             },
         })
     }
 
     /// `$r<register>` of a lane; `None` where there is no such lane, or no such register was kept.
     pub fn register(&self, lane: usize, register: usize) -> Option<u32> {
-        let is_there = lane < self.lanes && register < self.kept;
-        is_there.then(|| self.registers[lane / WARP * self.kept + register].0[lane % WARP])
+        self.registers.get(register).filter(|_| lane < self.lanes).map(|column| column[lane])
     }
 
     /// `$r<register>` of all lanes; zeros if no such register was kept.
     pub fn column(&self, register: usize) -> Vec<u32> {
-        if register >= self.kept {
-            return vec![0; self.lanes];
+        match self.registers.get(register) {
+            Some(column) => column[..self.lanes].to_vec(),
+            None => vec![0; self.lanes],
         }
-        let mut column = Vec::with_capacity(self.warps.len() * WARP);
-        for rows in self.registers.chunks_exact(self.kept) {
-            column.extend_from_slice(&rows[register].0);
+    }
+
+    /// [`LaneResults::column`] without a copy. The register is then among the results no more.
+    pub fn take_column(&mut self, register: usize) -> Vec<u32> {
+        match self.registers.get_mut(register).map(std::mem::take) {
+            Some(mut column) if column.len() >= self.lanes => {
+                column.truncate(self.lanes);
+                column
+            }
+            _ => vec![0; self.lanes],
         }
-        column.truncate(self.lanes);
-        column
+    }
+
+    /// Takes a column back whose memory may serve later results.
+    pub fn give_back(mut column: Vec<u32>) {
+        column.clear();
+        ROOM.with_borrow_mut(|room| {
+            if room.len() < MOST_KEPT && column.capacity() <= LARGEST_KEPT {
+                room.push(column);
+            }
+        });
     }
 
     /// The words of o\[\] of each lane.
     pub fn outputs(&self) -> Vec<Vec<u32>> {
         let words = |lane: usize| {
             let (warp, lane) = (&self.warps[lane / WARP], Lane((lane % WARP) as u8));
-            match warp.finalised.get(&lane) {
+            let Some(rest) = &warp.rest else { return Vec::new() };
+            match rest.finalised.get(&lane) {
                 Some(result) => result.outputs.clone(),
-                None => warp.outputs.iter().map(|row| row.0[lane.index()]).collect(),
+                None => rest.outputs.iter().map(|row| row.0[lane.index()]).collect(),
             }
         };
         (0..self.lanes).map(words).collect()
+    }
+
+    /// Word `word` of o\[\] of the lanes from `WARP * warp` on; zeros where there is none.
+    pub fn output_row(&self, warp: usize, word: usize) -> [u32; WARP] {
+        let Some(rest) = self.warps.get(warp).and_then(|warp| warp.rest.as_deref()) else { return [0; WARP] };
+        let mut row = rest.outputs.get(word).map_or([0; WARP], |row| row.0);
+        for (lane, result) in &rest.finalised {
+            row[lane.index()] = result.outputs.get(word).copied().unwrap_or(0);
+        }
+        row
     }
 
     /// By lane, whether it was killed; empty if none was.
@@ -139,7 +207,8 @@ impl LaneResults {
         let mut dead = vec![false; self.warps.len() * WARP];
         for (warp, dead) in self.warps.iter().zip(dead.as_chunks_mut::<WARP>().0) {
             warp.dead.lanes().for_each(|lane| dead[lane.index()] = true);
-            warp.finalised.iter().for_each(|(lane, result)| dead[lane.index()] = result.dead);
+            let finalised = warp.rest.iter().flat_map(|rest| &rest.finalised);
+            finalised.for_each(|(lane, result)| dead[lane.index()] = result.dead);
         }
         dead.truncate(self.lanes);
         dead

@@ -94,7 +94,10 @@ impl Loaded {
             (Engine::Lockstep | Engine::LockstepCompiled, Some(fast)) => {
                 in_lockstep(&fast, &grid, memory, &self.options, &mut Silent)
             }
-            (_, Some(fast)) => on_threads(&*fast, &grid, memory, workers),
+            (_, Some(fast)) => match fast.run_straight(&grid, workers) {
+                Some(totals) => Ok(totals?.outcome(grid.context(), memory)),
+                None => on_threads(&*fast, &grid, memory, workers),
+            },
             (_, None) => on_threads(&Reference, &grid, memory, workers),
         })
     }

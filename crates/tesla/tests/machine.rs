@@ -630,6 +630,115 @@ fn by_column_as_by_lane(lanes: &LaneResults) {
     assert!(lanes.outputs().into_iter().eq(lanes.iter().map(|lane| lane.outputs)));
 }
 
+/// Straight-line programs: constants alone, registers that keep what a lane had, predicates and flags, halves, inputs that the
+/// launch does not give, derivatives, and one that branches.
+const STRAIGHT: [&str; 8] = [
+    "interp $r0 v[0x0]
+    rcp f32 $r0 $r0
+    interp $r4 v[0x4] $r0
+    interp $r1 v[0x8] $r0
+    ld $r2 b32 c0[0x8]
+    mov b32 $r3 0x3f000000
+    mov b32 $r0 $r4
+    exit nop",
+    "mov b32 $r5 0x7
+    interp $r0 v[0x4]
+    mov b32 $r6 0x40
+    set $c0 # l s32 $r0 $r6
+    (e $c0) mov b32 $r1 $r5
+    add b32 $r2 $r2 $r0
+    (e $c0) add b32 $r2 $r2 $r5
+    mov $r3 $c0
+    exit nop",
+    "interp $r0 v[0x4]
+    mov b16 $r1h $r0l
+    mov b16 $r2l $r0h
+    add b32 $r1 $r1 $r2
+    mov b32 $r3 $r9
+    exit nop",
+    "interp $r0 v[0x20]
+    add b32 $r0 $r0 0x5
+    interp $r1 v[0x0]
+    ld $r2 b32 c0[0x4]
+    add b32 $r2 $r2 $r2
+    exit nop",
+    "interp $r1 v[0x4]
+    interp $r2 v[0x8]
+    quadop f32 subr subr sub sub $r0 dx $r1 $r1
+    add rn f32 $r3 $r0 $r2
+    mov b32 $r0 $r3
+    exit nop",
+    "interp $r0 v[0x4]
+    mov b32 $r6 0x40
+    set $c0 # l s32 $r0 $r6
+    (e $c0) bra end
+    mov b32 $r1 0x9
+    end:
+    exit nop",
+    "mov b32 $r0 0x3
+    mov b32 $r4 0x40
+    interp $r1 v[0x4]
+    add b32 $r0 $r0 $r4
+    add b32 $r1 $r1 $r0
+    set $c0 # l s32 $r1 $r4
+    mov b32 $r0 0x9
+    (e $c0) add b32 $r0 $r1 $r4
+    mov b32 $r1 $r4
+    mov b32 $r20 $r4
+    add b32 $r3 $r20 $r0
+    mov b32 $r4 0x5
+    exit nop",
+    "mov b32 $r5 0x40
+    interp $r1 v[0x4]
+    set $c0 # l u32 $r1 $r5
+    (lg $c0) interp $r0 v[0x8] $r1
+    (e $c0) interp $r2 v[0x8]
+    exit nop",
+];
+
+/// A launch of a straight-line program runs without its control flow. Results, counts and readings are those of the engines
+/// that run all of it, for any number of threads.
+#[test]
+fn straight_line_fragments_leave_the_same_without_control_flow() {
+    for source in STRAIGHT {
+        for (lanes, helpers, covered, ones) in [
+            (3_016, true, true, true),
+            (3_000, true, false, false),
+            (64, false, true, true),
+            (70, false, false, true),
+        ] {
+            let (mut launch, program) = fragment(source, lanes);
+            let float = |number: usize| (number as f32 * 0.37 - 11.).to_bits();
+            launch.helpers = helpers;
+            launch.kept = if ones { Some(4) } else { None };
+            launch.setup_mut().constants.place(0, 0, &[5; 16]);
+            launch.varyings.insert(1, Varying::Lanes((0..lanes as u32).collect::<Vec<_>>().into()));
+            launch.varyings.insert(2, Varying::Lanes((0..lanes).map(float).collect::<Vec<_>>().into()));
+            if !ones {
+                let reciprocals = (0..lanes).map(|lane| float(lane % 7)).collect::<Vec<_>>();
+                launch.varyings.insert(0, Varying::Lanes(reciprocals.into()));
+            }
+            if !covered {
+                launch.covered = (0..lanes).map(|lane| lane % 7 != 2 && lane / 64 != 3).collect();
+            }
+            let expected = run(Launch::Fragment(launch.clone()), &program, &lenient()).unwrap();
+            for threads in [2, 5] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let found = pool.install(|| {
+                    let launch = Launch::Fragment(launch.clone());
+                    reconverge_tesla::run::run(&program, launch, &Options { jobs: None, ..lenient() })
+                        .unwrap()
+                });
+                assert!(found.lanes == expected.lanes, "{source} {lanes}");
+                assert_eq!(found.statistics, expected.statistics, "{source}");
+                assert_eq!(found.report, expected.report, "{source}");
+            }
+            let (mut taken, copied) = (expected.lanes.clone(), expected.lanes);
+            assert!((0..17).all(|register| taken.take_column(register) == copied.column(register)));
+        }
+    }
+}
+
 // 9.6, 9.8, 1.6: the registers of a lane are its colour when it ends; what it does later for its quad is not.
 #[test]
 fn exit_finalises_the_colour_of_a_fragment() {

@@ -14,8 +14,9 @@ use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
-use reconverge_tesla::launch::{Fragment, Launch, Varying};
+use reconverge_tesla::launch::{Fragment, LaneResults, Launch, Varying};
 
+use super::Slots;
 use super::format;
 use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
 use super::shader::{FACING, Shader};
@@ -498,38 +499,40 @@ impl Reads {
         })
     }
 
-    /// A vertex, of the words of the result map.
-    pub(super) fn vertex(&self, state: &State, slots: &[u32]) -> Vertex {
-        let slot = |number: usize| slots.get(number).copied().unwrap_or(0);
-        let float = |number: usize| f32::from_bits(slot(number));
+    /// The vertices, of the words of the result map.
+    pub(super) fn vertices(&self, state: &State, slots: &Slots) -> Vec<Vertex> {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
-        let size = state.word(m::SEMANTIC_PTSZ);
+        let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
         let colors = state.word(m::SEMANTIC_COLOR);
-        let clamped = colors >> 24 & 1 != 0;
-        let is_color = |number: usize| {
-            let count = (colors >> 16 & 0xff) as usize;
-            [colors & 0xff, colors >> 8 & 0xff]
-                .iter()
-                .any(|first| (*first as usize..*first as usize + count).contains(&number))
+        let count = if colors >> 24 & 1 != 0 { (colors >> 16 & 0xff) as usize } else { 0 };
+        let is_clamped = |number: usize| {
+            let firsts = [colors & 0xff, colors >> 8 & 0xff].map(|first| first as usize);
+            firsts.iter().any(|first| (*first..*first + count).contains(&number))
         };
-        let value = |number: usize| match clamped && is_color(number) {
-            true => float(number).clamp(0., 1.).to_bits(),
-            false => slot(number),
+        let vertex = |vertex: usize| {
+            let words = slots.of(vertex);
+            let slot = |number: usize| words.get(number).copied().unwrap_or(0);
+            let float = |number: usize| f32::from_bits(slot(number));
+            let value = |number: usize| match count != 0 && is_clamped(number) {
+                true => float(number).clamp(0., 1.).to_bits(),
+                false => slot(number),
+            };
+            let w = float(3);
+            let attribute = |&(quad, divided): &(usize, bool)| {
+                [0, 1, 2, 3].map(|at| match divided {
+                    true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
+                    false => value(4 * quad + at),
+                })
+            };
+            Vertex {
+                position: [0, 1, 2, 3].map(float),
+                point_size: float(size),
+                // CLIP_DISTANCE_ENABLE says which of them count.
+                distances: std::array::from_fn(|plane| float(first + plane)),
+                attributes: self.slots.iter().map(attribute).collect(),
+            }
         };
-        let w = float(3);
-        let attribute = |&(quad, divided): &(usize, bool)| {
-            [0, 1, 2, 3].map(|at| match divided {
-                true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
-                false => value(4 * quad + at),
-            })
-        };
-        Vertex {
-            position: [0, 1, 2, 3].map(float),
-            point_size: float((size >> 4 & 0xff) as usize),
-            // CLIP_DISTANCE_ENABLE says which of them count.
-            distances: std::array::from_fn(|plane| float(first + plane)),
-            attributes: self.slots.iter().map(attribute).collect(),
-        }
+        (0..slots.len()).map(vertex).collect()
     }
 }
 
@@ -613,12 +616,14 @@ impl FragmentProgram for FragmentStage<'_> {
             }
         }
         launch.kept = Some(self.results);
-        let mut next = 0;
+        // Where every w is 1, the first word need not be given. A captured launch has all inputs.
+        let ones = self.reads.umask == 8 && reciprocals.is_none() && self.recording.is_none();
+        let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
             launch.varyings.insert(next, Varying::Lanes(values));
             next += 1;
         };
-        for component in (0..4).filter(|component| self.reads.umask >> component & 1 != 0) {
+        for component in (0..4).filter(|component| !ones && self.reads.umask >> component & 1 != 0) {
             add(match (component, &reciprocals) {
                 (3, Some(reciprocals)) => {
                     Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
@@ -652,7 +657,7 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
-        let outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
+        let mut outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
         let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
         let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
         let last = self.results.saturating_sub(1);
@@ -660,7 +665,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let killed = outcome.lanes.dead();
         let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
-                let mut column = outcome.lanes.column(4 * number + chan);
+                let mut column = outcome.lanes.take_column(4 * number + chan);
                 if self.clamps[number] {
                     let clamped = |value: &mut u32| *value = f32::from_bits(*value).clamp(0., 1.).to_bits();
                     column.iter_mut().for_each(clamped);
@@ -669,5 +674,9 @@ impl FragmentProgram for FragmentStage<'_> {
             }))
         };
         Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
+    }
+
+    fn merged(&mut self, shaded: Shaded) {
+        shaded.colors.into_iter().flatten().flatten().chain(shaded.depth).for_each(LaneResults::give_back);
     }
 }

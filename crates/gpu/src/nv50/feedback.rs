@@ -4,6 +4,7 @@
 use reconverge_raster::primitive::{Topology, list};
 use reconverge_simt::vram::Vram;
 
+use super::Slots;
 use super::methods::tesla as m;
 use super::query::Counters;
 use super::state::State;
@@ -35,7 +36,7 @@ impl Feedback {
         counters: &mut Counters,
         memory: Vram<'_>,
         (topology, last_provokes): (Topology, bool),
-        (slots, runs): (&[Vec<u32>], &[Vec<usize>]),
+        (slots, runs): (&Slots, &[Vec<usize>]),
     ) {
         let control = state.word(m::STRMOUT_BUFFERS_CTRL);
         let by_offset = control >> 1 & 1 != 0;
@@ -80,7 +81,7 @@ impl Feedback {
                 self.primitives += 1;
                 for vertex in vertices {
                     for (slot, buffer, offset) in &written {
-                        let value = slots[run[vertex]].get(*slot).copied().unwrap_or(0);
+                        let value = slots.of(run[vertex]).get(*slot).copied().unwrap_or(0);
                         let place = state.address(at(*buffer)) + (self.offsets[*buffer] + offset) as usize;
                         memory.write(place, &value.to_le_bytes());
                     }
@@ -110,7 +111,7 @@ mod tests {
             state.set(m::STRMOUT_ADDRESS_HIGH + 8, 1);
             state.set(m::STRMOUT_ADDRESS_HIGH + 12, 0x1000);
             state.set(m::STRMOUT_MAP, 0x80);
-            let slots: Vec<Vec<u32>> = (0..5).map(|vertex| vec![vertex]).collect();
+            let slots = Slots { words: (0..5).collect(), size: 1, count: 5 };
             let runs = [(0..5).collect()];
             let (mut feedback, mut counters) = (Feedback::default(), Counters::default());
             let how = (Topology::TriangleStrip, last_provokes);

@@ -10,12 +10,12 @@ use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Geometry, Launch};
 use reconverge_tesla::state::Emitted;
 
-use super::Map;
 use super::bindings::Bindings;
 use super::methods::tesla as m;
 use super::shader::{Cache, GEOMETRY, Shader};
 use super::state::{State, Unknown};
 use super::vertex::Batch;
+use super::{Map, Slots};
 use crate::Fault;
 use crate::capture::Watch;
 
@@ -30,8 +30,7 @@ pub(super) struct Context<'a> {
 /// What a geometry program made.
 pub(super) struct Made {
     pub(super) topology: Topology,
-    /// Words of the slots of all vertices.
-    pub(super) slots: Vec<Vec<u32>>,
+    pub(super) slots: Slots,
     /// The vertices of each strip.
     pub(super) runs: Vec<Vec<usize>>,
 }
@@ -72,14 +71,14 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
     }
 }
 
-/// Runs the geometry program on the vertices that a vertex program left.
+/// Runs the geometry program on the slots of vertices that a vertex program left.
 pub(super) fn run(
     context: &Context<'_>,
     (unknown, watch, cache): (&mut Unknown, &mut Watch, &mut Cache),
     memory: Vram<'_>,
     topology: Topology,
     batch: &Batch,
-    results: &[Vec<u32>],
+    vertices: &Slots,
 ) -> Result<Made, Fault> {
     let Context { chip, state, bindings, options } = context;
     let out = match state.word(m::GP_OUTPUT_PRIMITIVE_TYPE) {
@@ -87,9 +86,7 @@ pub(super) fn run(
         2 => Topology::LineStrip,
         _ => Topology::TriangleStrip,
     };
-    let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
-    let vertices: Vec<Vec<u32>> = results.iter().map(|words| map.apply(words)).collect();
-    let stride = vertices.first().map_or(0, Vec::len).max(1);
+    let stride = vertices.size.max(1);
     let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
     let found: Vec<Vec<usize>> =
         batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes)).collect();
@@ -103,11 +100,12 @@ pub(super) fn run(
     }
     inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
     let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), cache, memory, *options, watch)?;
-    let launch = Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.concat() };
+    let launch =
+        Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.words.clone() };
     let outcome = shader.run(Launch::Geometry(launch), &mut None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
-    let (mut slots, mut runs) = (Vec::new(), Vec::new());
+    let (mut slots, mut runs) = (map.empty(), Vec::new());
     for lane in outcome.lanes.iter() {
         let (mut strip, mut emitted) = (Vec::new(), 0);
         for event in &lane.emitted {
@@ -115,7 +113,7 @@ pub(super) fn run(
                 Emitted::Vertex(words) if emitted < limit.max(1) => {
                     emitted += 1;
                     strip.push(slots.len());
-                    slots.push(map.apply(words));
+                    map.add(words, &mut slots);
                 }
                 Emitted::Vertex(_) => {}
                 Emitted::Restart => runs.push(std::mem::take(&mut strip)),

@@ -37,12 +37,12 @@ use std::ops::Range;
 
 use reconverge_raster::draw::Vertices;
 use reconverge_raster::primitive::Topology;
-use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
+use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{self, Launch};
+use reconverge_tesla::launch::{self, LaneResults, Launch};
 
 use crate::capture::{self, Watch};
 use crate::observe::Captured;
@@ -376,7 +376,7 @@ impl Nv50 {
     fn end(&mut self, memory: Vram<'_>) {
         let Some(batch) = self.batch.take() else { return };
         self.fetch = None;
-        if batch.lanes.is_empty() || !self.draws_conditionally(memory, true) {
+        if batch.ids.is_empty() || !self.draws_conditionally(memory, true) {
             return;
         }
         self.draws += 1;
@@ -406,22 +406,20 @@ impl Nv50 {
         let bound = (state, &self.bindings, &mut *unknown);
         let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
         let launch =
-            launch::Vertex { setup: vertex.setup(), lanes: batch.lanes.len(), inputs: inputs(state, batch) };
+            launch::Vertex { setup: vertex.setup(), lanes: batch.ids.len(), inputs: inputs(state, batch) };
         let mut recording = captured
             .as_ref()
-            .map(|_| vertex.vertices(batch.lanes.iter().map(|lane| [lane.id, lane.instance]).collect()));
+            .map(|_| vertex.vertices(batch.ids.iter().map(|id| [*id, batch.instance]).collect()));
         let outcome = vertex.run(Launch::Vertex(launch), &mut recording, None);
         capture::add(captured, recording);
         let outcome = outcome?;
-        self.counters.vertices += batch.lanes.len() as u64;
-        let results = outcome.lanes.outputs();
+        self.counters.vertices += batch.ids.len() as u64;
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
         // Slots of the vertices that primitives are made of, and the runs of these.
-        let (slots, runs): (Vec<Vec<u32>>, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
-            false => {
-                let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
-                (results.iter().map(|words| map.apply(words)).collect(), Cow::from(&batch.runs))
-            }
+        let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
+        let slots = map.slots(&outcome.lanes);
+        let (slots, runs): (Slots, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
+            false => (slots, Cow::from(&batch.runs)),
             true => {
                 let recording = captured.as_ref().map(|_| vertex.vertices(Vec::new()).of_geometry());
                 capture::add(captured, recording);
@@ -432,7 +430,7 @@ impl Nv50 {
                     options: self.options,
                 };
                 let environment = (unknown, watch, &mut self.cache);
-                let made = geometry::run(&context, environment, memory, topology, batch, &results)?;
+                let made = geometry::run(&context, environment, memory, topology, batch, &slots)?;
                 topology = made.topology;
                 (made.slots, made.runs.into())
             }
@@ -451,17 +449,20 @@ impl Nv50 {
             self.counters.count_generated(topology, last_provokes, &runs);
         }
         // Whole runs go to a layer.
-        let mut layers: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
-        for run in &*runs {
-            let layer = state.word(m::LAYER);
-            let layer = match layer >> 16 & 1 {
-                0 => layer & 0xffff,
-                _ => {
-                    let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
-                    run.first().and_then(|vertex| slots[*vertex].get(slot)).copied().unwrap_or(0).min(0x1ff)
+        let layer = state.word(m::LAYER);
+        if layer >> 16 & 1 == 0 {
+            return match runs.is_empty() {
+                true => Ok(()),
+                false => {
+                    self.raster(memory, (topology, (layer & 0xffff) as usize), (&slots, &runs), captured)
                 }
             };
-            layers.entry(layer as usize).or_default().push(run.clone());
+        }
+        let mut layers: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+        for run in &*runs {
+            let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
+            let layer = run.first().and_then(|vertex| slots.of(*vertex).get(slot)).copied().unwrap_or(0);
+            layers.entry(layer.min(0x1ff) as usize).or_default().push(run.clone());
         }
         for (layer, runs) in layers {
             self.raster(memory, (topology, layer), (&slots, &runs), captured)?;
@@ -473,7 +474,7 @@ impl Nv50 {
         &mut self,
         memory: Vram<'_>,
         (topology, layer): (Topology, usize),
-        (slots, runs): (&[Vec<u32>], &[Vec<usize>]),
+        (slots, runs): (&Slots, &[Vec<usize>]),
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
@@ -482,7 +483,7 @@ impl Nv50 {
         let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer) else {
             return Ok(());
         };
-        let vertices: Vec<Vertex> = slots.iter().map(|slots| reads.vertex(state, slots)).collect();
+        let vertices = reads.vertices(state, slots);
         let bound = (state, &self.bindings, &mut *unknown);
         let shader =
             Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, &mut self.watch)?;
@@ -528,15 +529,15 @@ fn inputs(state: &State, batch: &Batch) -> BTreeMap<u16, Vec<u32>> {
     for number in 0..ATTRIBUTES {
         let mask = state.nth(m::VP_ATTR_EN, number / 8) >> (4 * (number % 8));
         for component in (0..4).filter(|component| mask >> component & 1 != 0) {
-            add(batch.lanes.iter().map(|lane| lane.attributes[number][component]).collect());
+            add(batch.attributes[number].component(component, batch.ids.len()));
         }
     }
     let builtin = state.word(m::VP_GP_BUILTIN_ATTR_EN);
     if builtin & 1 != 0 {
-        add(batch.lanes.iter().map(|lane| lane.id).collect());
+        add(batch.ids.clone());
     }
     if builtin & 0x10 != 0 {
-        add(batch.lanes.iter().map(|lane| lane.instance).collect());
+        add(vec![batch.instance; batch.ids.len()]);
     }
     inputs
 }
@@ -555,13 +556,60 @@ impl Map {
         Map { sources: (0..count).map(source).collect(), constants }
     }
 
-    fn apply(&self, words: &[u32]) -> Vec<u32> {
+    /// No vertices.
+    pub(crate) fn empty(&self) -> Slots {
+        Slots { words: Vec::new(), size: self.sources.len(), count: 0 }
+    }
+
+    /// Adds a vertex of these words of o[].
+    fn add(&self, words: &[u32], slots: &mut Slots) {
         let value = |source: &u8| match *source {
             source if source == self.constants => 0,
             source if source == self.constants + 1 => 1f32.to_bits(),
             source => words.get(usize::from(source)).copied().unwrap_or(0),
         };
-        self.sources.iter().map(value).collect()
+        slots.words.extend(self.sources.iter().map(value));
+        slots.count += 1;
+    }
+
+    /// The slots of all vertices that a program left.
+    fn slots(&self, lanes: &LaneResults) -> Slots {
+        let mut slots = Slots { count: lanes.len(), ..self.empty() };
+        slots.words.resize(slots.count * slots.size, 0);
+        for (warp, words) in slots.words.chunks_mut((WARP * slots.size).max(1)).enumerate() {
+            for (slot, source) in self.sources.iter().enumerate() {
+                let row = match *source {
+                    source if source == self.constants => continue,
+                    source if source == self.constants + 1 => [1f32.to_bits(); WARP],
+                    source => lanes.output_row(warp, source.into()),
+                };
+                for (words, word) in words.chunks_exact_mut(slots.size).zip(row) {
+                    words[slot] = word;
+                }
+            }
+        }
+        slots
+    }
+}
+
+/// The words of the slots of vertices, one vertex behind another.
+#[derive(Clone, Debug)]
+pub(crate) struct Slots {
+    words: Vec<u32>,
+    /// How many a vertex has.
+    size: usize,
+    count: usize,
+}
+
+impl Slots {
+    /// How many vertices there are.
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The words of a vertex.
+    fn of(&self, vertex: usize) -> &[u32] {
+        &self.words[vertex * self.size..][..self.size]
     }
 }
 

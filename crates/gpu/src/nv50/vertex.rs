@@ -15,13 +15,43 @@ pub(super) const ATTRIBUTES: usize = 16;
 /// The bit of FETCH that turns an array on.
 const FETCHES: u32 = 1 << 29;
 
-/// What a vertex program reads of a vertex.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Lane {
-    pub(super) attributes: [[u32; 4]; ATTRIBUTES],
-    pub(super) id: u32,
-    pub(super) instance: u32,
+/// An attribute of some vertices.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Column {
+    first: [u32; 4],
+    /// All values, if some differ from the first.
+    all: Vec<[u32; 4]>,
 }
+
+impl Column {
+    /// Adds the value of the vertex of this number.
+    fn push(&mut self, number: usize, value: [u32; 4]) {
+        if self.all.is_empty() {
+            if number == 0 {
+                self.first = value;
+            }
+            if value == self.first {
+                return;
+            }
+            self.all = vec![self.first; number];
+        }
+        self.all.push(value);
+    }
+
+    /// A component of so many vertices, which are all.
+    pub(super) fn component(&self, component: usize, count: usize) -> Vec<u32> {
+        match self.all.is_empty() {
+            true => vec![self.first[component]; count],
+            false => self.all.iter().map(|value| value[component]).collect(),
+        }
+    }
+}
+
+/// Indices whose vertices are found without a search.
+const DENSE: u32 = 1 << 18;
+
+/// No vertex.
+const NONE: u32 = u32::MAX;
 
 /// The vertices between VERTEX_BEGIN_GL and VERTEX_END_GL.
 #[derive(Clone, Debug, Default)]
@@ -29,10 +59,13 @@ pub(super) struct Batch {
     /// The word of VERTEX_BEGIN_GL.
     pub(super) begin: u32,
     pub(super) instance: u32,
-    /// Each vertex once.
-    pub(super) lanes: Vec<Lane>,
+    /// The vertex ids: each vertex once.
+    pub(super) ids: Vec<u32>,
+    pub(super) attributes: [Column; ATTRIBUTES],
     /// Which of them primitives are made of, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
+    /// The places of vertices of the arrays by their indices: of those below [`DENSE`], [`NONE`] where there is none.
+    dense: Vec<u32>,
     known: HashMap<u32, usize>,
     /// Words of VERTEX_DATA that do not make a vertex yet.
     partial: Vec<u32>,
@@ -43,9 +76,12 @@ impl Batch {
         Batch { begin, instance, runs: vec![Vec::new()], ..Batch::default() }
     }
 
-    fn push(&mut self, lane: Lane) -> usize {
-        self.lanes.push(lane);
-        let place = self.lanes.len() - 1;
+    fn push(&mut self, attributes: &[[u32; 4]; ATTRIBUTES], id: u32) -> usize {
+        let place = self.ids.len();
+        self.ids.push(id);
+        for (column, value) in self.attributes.iter_mut().zip(attributes) {
+            column.push(place, *value);
+        }
         self.add(place);
         place
     }
@@ -63,14 +99,25 @@ impl Batch {
 
     /// A vertex of the arrays, by its index; `id` is its vertex id.
     pub(super) fn fetched(&mut self, fetch: &Fetch, memory: Vram<'_>, index: u32, id: u32) {
-        match self.known.get(&index) {
-            Some(place) => self.add(*place),
-            None => {
-                let attributes = fetch.attributes(memory, index, self.instance);
-                let place = self.push(Lane { attributes, id, instance: self.instance });
-                self.known.insert(index, place);
+        let known = match index < DENSE {
+            true => {
+                self.dense.get(index as usize).filter(|place| **place != NONE).map(|place| *place as usize)
             }
+            false => self.known.get(&index).copied(),
+        };
+        if let Some(place) = known {
+            return self.add(place);
         }
+        let attributes = fetch.attributes(memory, index, self.instance);
+        let place = self.push(&attributes, id);
+        if index >= DENSE {
+            self.known.insert(index, place);
+            return;
+        }
+        if self.dense.len() <= index as usize {
+            self.dense.resize(index as usize + 1, NONE);
+        }
+        self.dense[index as usize] = place as u32;
     }
 
     /// A word of VERTEX_DATA; whether it completes a vertex.
@@ -81,13 +128,13 @@ impl Batch {
         }
         let words = std::mem::take(&mut self.partial);
         let attributes = fetch.inline(&words);
-        self.push(Lane { attributes, id, instance: self.instance });
+        self.push(&attributes, id);
         true
     }
 
     /// A vertex of the current values.
     pub(super) fn current(&mut self, current: &[[u32; 4]; ATTRIBUTES], id: u32) {
-        self.push(Lane { attributes: *current, id, instance: self.instance });
+        self.push(current, id);
     }
 }
 

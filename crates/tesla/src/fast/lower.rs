@@ -98,6 +98,8 @@ pub(super) enum Template {
     FromA,
     /// [`ToA`](super::bodies::ToA)
     ToA,
+    /// [`FromInput`](super::stage::FromInput)
+    FromInput,
 }
 
 impl Last {

@@ -12,6 +12,7 @@
 //! | `texture` | texture reads and quad operations of a warp |
 //! | `run` | blocks one after another; what control flow does between them |
 //! | `parallel` | blocks of a grid on several threads |
+//! | `straight` | warps of fragment programs without control flow |
 //! | `lockstep` | both engines side by side |
 //!
 //! It shares [`crate::flow`], [`crate::lane`], memory and launches with the reference interpreter and gives the same
@@ -35,6 +36,7 @@ pub(crate) mod parallel;
 mod run;
 mod sfu;
 mod stage;
+mod straight;
 mod texture;
 mod words;
 
@@ -48,6 +50,7 @@ use crate::block::Block;
 use crate::grid::Grid;
 use compiled::Runner;
 use lower::Lowered;
+use straight::Straight;
 
 /// A program lowered for a launch.
 #[derive(Clone, Debug)]
@@ -57,6 +60,8 @@ pub struct Fast {
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended.
     spare: Spare<Block>,
+    /// A straight-line program: for launches with 1/w, and for those without.
+    straight: [Option<Arc<Straight>>; 2],
 }
 
 impl Fast {
@@ -73,15 +78,11 @@ impl Fast {
     fn lowered(grid: &Grid, level: Level, singly: bool) -> Self {
         let launch = grid.launch();
         let registers = launch.setup().registers as usize;
+        let context = grid.context();
+        let lowered = lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
         Fast {
-            lowered: Arc::new(lower::lower(
-                grid.context(),
-                registers,
-                launch.shared_bytes(),
-                launch.inputs(),
-                level,
-                singly,
-            )),
+            straight: [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new)),
+            lowered: Arc::new(lowered),
             level,
             compiled: None,
             spare: Spare::default(),

@@ -279,7 +279,7 @@ impl<'a> Way<'a> {
     fn effect(&mut self, operation: &Operation, template: &Template) -> Option<()> {
         let Operation { dst, set, number, c, .. } = *operation;
         match template {
-            Template::None => return None,
+            Template::None | Template::FromInput => return None,
             Template::Arith { op, flags } => self.arithmetic(op, operation, *flags)?,
             Template::Predicate(condition) => self.predicated = Some(self.condition(*condition, c)),
             Template::SharedWord => {

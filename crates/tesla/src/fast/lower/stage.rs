@@ -7,7 +7,7 @@ use super::super::operands::{Operation, Place};
 use super::super::stage::{FromInput, FromOutput, ToOutput, code};
 use super::super::words::Kind;
 use super::arithmetic::place_of;
-use super::{Lower, Lowering};
+use super::{Lower, Lowering, Template};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
 use crate::lane::interpolate::Position;
 use crate::lane::{Modifiers, Rounding, Width};
@@ -41,7 +41,7 @@ impl Lower<'_> {
             Space::Output => self.push(handler::<FromOutput>(self.level), fetch),
             _ => {
                 fetch.c = code(Position::Centre);
-                self.push(handler::<FromInput>(self.level), fetch);
+                self.push_as(handler::<FromInput>(self.level), fetch, Template::FromInput);
             }
         }
         Some(fetch.dst)
@@ -61,12 +61,15 @@ impl Lower<'_> {
         let plain = matches!(inst.src[1], Operand::None);
         let transfer = if self.is_stage_word(&mem) {
             (fetch.number, fetch.c) = (place_of(&mem) / 4, code(position));
-            if let (true, Dst::R32(register)) = (plain, inst.dst) {
-                fetch.dst = self.target(register);
-                self.push(handler::<FromInput>(self.level), fetch);
+            let own = match inst.dst {
+                Dst::R32(register) if plain => Some(self.target(register)),
+                _ => None,
+            };
+            fetch.dst = own.unwrap_or(fetch.dst);
+            self.push_as(handler::<FromInput>(self.level), fetch, Template::FromInput);
+            if own.is_some() {
                 return Some(Lowering::Straight);
             }
-            self.push(handler::<FromInput>(self.level), fetch);
             None
         } else {
             let mut transfer = self.transfer(&mem, [fetch.dst; 4], set)?;

@@ -1,0 +1,416 @@
+//! Straight-line fragment programs: the warps of a launch, one list of operations after another, without the control flow
+//! between.
+//!
+//! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go from
+//! column to row and results from row to column. What depends on constants alone is computed once for all warps. A full-screen
+//! quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Warps of which some lane does not run take the
+//! ordinary way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+use reconverge_simt::level::Task;
+use reconverge_simt::memory::Memory;
+use reconverge_simt::registers::Row;
+use reconverge_simt::wide::Wide;
+use reconverge_simt::workers::try_hand_out;
+use reconverge_simt::{GroupTrap, Mask, Mode, Silent, stop};
+
+use super::Fast;
+use super::lanes::{ACTIVE, Handler, Lanes};
+use super::lower::{Last, Lowered, NONE, Template};
+use super::operands::{Operation, Place};
+use crate::block::{Block, Executor};
+use crate::context::{Common, Context};
+use crate::flow::WARP;
+use crate::grid::{Grid, Totals};
+use crate::inst::{Inst, Op, Operand, Space, Stage};
+use crate::launch::{Fragment, Launch, Varying};
+use crate::state::Parts;
+use crate::trap::Cause;
+use crate::uses::{self, Accesses, accesses};
+
+/// The instructions of a straight-line program.
+#[derive(Clone, Debug)]
+pub(super) struct Straight {
+    /// What is the same for all warps, and what each runs then.
+    first: Vec<Step>,
+    each: Vec<Step>,
+    /// How many rows [`Step::Keep`] keeps.
+    kept: usize,
+    /// Registers that a warp may read, or leave, as they are at its start.
+    zeroed: Vec<u8>,
+    /// Registers that a warp writes.
+    written: BTreeSet<u8>,
+    /// Whether `$a` or `$c` are written.
+    writes_flags: bool,
+    /// The places of the instructions in the code.
+    places: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A row = word `word` of v[].
+    Input {
+        word: u16,
+        to: Place,
+    },
+    Operation(Handler, Operation),
+    /// Keeps a register that is the same for all warps, and gives it back.
+    Keep {
+        number: usize,
+        register: u8,
+    },
+    Restore {
+        number: usize,
+        register: u8,
+    },
+}
+
+/// What instructions have written so far.
+#[derive(Default)]
+struct Known {
+    /// Registers that some instruction writes: how many do.
+    writers: BTreeMap<u8, u32>,
+    /// Registers that all lanes have written, and those of them that are the same for all warps.
+    whole: BTreeSet<u8>,
+    fixed: BTreeSet<u8>,
+    zeroed: BTreeSet<u8>,
+    /// Registers that are the same for all warps, but not at their start: the number of the row that is kept.
+    away: BTreeMap<u8, usize>,
+}
+
+impl Straight {
+    /// Returns `None` if something of the program is not known to run to its end for all lanes. `ones`: whether the launch does
+    /// not give 1/w.
+    pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
+        if context.stage != Stage::Fragment || context.mode != Mode::Lenient {
+            return None;
+        }
+        let mut found = Vec::new();
+        let mut number = *lowered.starts.first()?;
+        loop {
+            let block = lowered.blocks.get(number as usize).filter(|_| number != NONE)?;
+            if block.join || !matches!(block.last, Last::Next) {
+                return None;
+            }
+            let inside = &lowered.inside[number as usize];
+            let mut start = block.start;
+            for (place, end) in inside.places.iter().zip(&inside.ends) {
+                found.push((*place, context.code.slot(*place)?, start as usize..*end as usize));
+                start = *end;
+            }
+            if block.exit {
+                break;
+            }
+            number = block.fall;
+        }
+        let (mut known, mut writes_flags) = (Known::default(), false);
+        for (_, inst, _) in found.iter().filter(|(.., operations)| !operations.is_empty()) {
+            for place in accesses(inst, context.stage).writes {
+                match place {
+                    uses::Place::R(register) => *known.writers.entry(register).or_default() += 1,
+                    uses::Place::Half(half) => *known.writers.entry(half / 2).or_default() += 1,
+                    uses::Place::A(_) | uses::Place::C(_) => writes_flags = true,
+                    uses::Place::O(_) | uses::Place::IndexedO => return None,
+                }
+            }
+        }
+        let mut straight = Straight {
+            first: Vec::new(),
+            each: Vec::new(),
+            kept: 0,
+            zeroed: Vec::new(),
+            written: known.writers.keys().copied().collect(),
+            writes_flags,
+            places: found.iter().map(|(place, ..)| *place).collect(),
+        };
+        for (_, inst, operations) in found.into_iter().filter(|(.., operations)| !operations.is_empty()) {
+            let of = accesses(inst, context.stage);
+            let steps: Vec<Step> =
+                operations.map(|number| Step::of(lowered, number)).collect::<Option<_>>()?;
+            if known.take(inst, &of, ones) {
+                straight.first.extend(steps);
+                for (register, _) in of.writes.iter().filter_map(register) {
+                    let is_there = u32::from(register) < context.setup.registers;
+                    if is_there && known.writers.get(&register) != Some(&1) {
+                        straight.first.push(Step::Keep { number: straight.kept, register });
+                        known.away.insert(register, straight.kept);
+                        straight.kept += 1;
+                    }
+                }
+            } else {
+                for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
+                    straight.restore(&mut known, register);
+                }
+                for (register, is_all) in of.writes.iter().filter_map(register) {
+                    if !is_all || of.conditional {
+                        straight.restore(&mut known, register);
+                    }
+                    known.away.remove(&register);
+                }
+                straight.each.extend(steps);
+            }
+        }
+        while let Some((register, _)) = known.away.first_key_value() {
+            let register = *register;
+            straight.restore(&mut known, register);
+        }
+        straight.zeroed = known.zeroed.into_iter().collect();
+        let is_once = |register: &u8| known.writers.get(register) == Some(&1);
+        straight.written.retain(|register| !(is_once(register) && known.fixed.contains(register)));
+        Some(straight)
+    }
+
+    /// Gives a register back that is the same for all warps, before a warp needs it.
+    fn restore(&mut self, known: &mut Known, register: u8) {
+        if let Some(number) = known.away.remove(&register) {
+            self.each.push(Step::Restore { number, register });
+        }
+    }
+
+    /// The columns of the inputs of all warps, in their order, where the launch gives them; `None` if it gives one otherwise.
+    fn columns<'a>(&self, fragment: &'a Fragment) -> Option<Vec<Option<&'a [u32]>>> {
+        let words = self.each.iter().filter_map(|step| match step {
+            Step::Input { word, .. } => Some(word),
+            Step::Operation(..) | Step::Keep { .. } | Step::Restore { .. } => None,
+        });
+        let column = |word: &u16| match fragment.varyings.get(word) {
+            Some(Varying::Lanes(values)) => Some(Some(&values[..])),
+            Some(Varying::Plane { .. }) => None,
+            None => Some(None),
+        };
+        words.map(column).collect()
+    }
+}
+
+/// The word of v[] that a launch does not give: of 1/w it is 1.
+fn absent(word: u16) -> u32 {
+    if word == 0 { 1f32.to_bits() } else { 0 }
+}
+
+/// The register of a place, and whether all of it.
+fn register(place: &uses::Place) -> Option<(u8, bool)> {
+    match *place {
+        uses::Place::R(register) => Some((register, true)),
+        uses::Place::Half(half) => Some((half / 2, false)),
+        uses::Place::A(_) | uses::Place::C(_) | uses::Place::O(_) | uses::Place::IndexedO => None,
+    }
+}
+
+impl Known {
+    /// Takes the next instruction, and returns whether it gives all warps the same.
+    fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
+        let is_written = |register: &u8| self.writers.contains_key(register);
+        for (register, _) in of.reads.iter().filter_map(|(place, ..)| register(place)) {
+            if !self.whole.contains(&register) && is_written(&register) {
+                self.zeroed.insert(register);
+            }
+        }
+        // A register that a warp may read before is not written before all warps.
+        let is_whole = |place: &uses::Place| match register(place) {
+            Some((number, true)) => self.writers.get(&number) != Some(&1) || !self.zeroed.contains(&number),
+            _ => false,
+        };
+        let is_same = |place: &uses::Place| {
+            register(place).is_some_and(|(number, _)| self.fixed.contains(&number) || !is_written(&number))
+        };
+        let constant = |place: &crate::inst::Mem| match place.space {
+            Space::Const(_) => true,
+            Space::Varying => ones && place.offset == 0,
+            _ => false,
+        };
+        let is_plain = matches!(inst.op, Op::Arith(_) | Op::Memory(_)) && !of.conditional;
+        let is_fixed = is_plain
+            && !inst.src.iter().any(|operand| matches!(operand, Operand::Special(_)))
+            && of.writes.iter().all(is_whole)
+            && of.reads.iter().all(|(place, ..)| is_same(place))
+            && of.memory.iter().all(|(place, written)| !written && constant(place));
+        for (number, all) in of.writes.iter().filter_map(register) {
+            if all && !of.conditional {
+                self.whole.insert(number);
+            } else if !self.whole.contains(&number) {
+                self.zeroed.insert(number);
+            }
+            match is_fixed {
+                true => self.fixed.insert(number),
+                false => self.fixed.remove(&number),
+            };
+        }
+        is_fixed
+    }
+}
+
+impl Step {
+    /// Returns `None` if only some lanes read an input.
+    fn of(lowered: &Lowered, number: usize) -> Option<Step> {
+        let (handler, operation) = lowered.operations[number];
+        Some(match lowered.templates[number] {
+            Template::FromInput if usize::from(operation.set) == ACTIVE => {
+                Step::Input { word: u16::try_from(operation.number).ok()?, to: operation.dst }
+            }
+            Template::FromInput => return None,
+            _ => Step::Operation(handler, operation),
+        })
+    }
+}
+
+/// Warps of which all lanes run, as code for a level.
+struct Warps<'a> {
+    fast: &'a Fast,
+    straight: &'a Straight,
+    grid: &'a Grid,
+    block: &'a mut Block,
+    columns: &'a [Option<&'a [u32]>],
+    numbers: Range<usize>,
+    dead: &'a [Mask],
+    totals: &'a mut Totals,
+}
+
+impl Task for Warps<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) {
+        let Warps { fast, straight, grid, block, columns, numbers, dead, totals } = self;
+        let Block { warps, common: Common { shared, .. }, .. } = block;
+        let Parts { rows, a, c, .. } = warps[0].parts();
+        let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
+        // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
+        let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
+        lanes.activate(u32::MAX);
+        let mut kept = vec![Row::ZERO; straight.kept];
+        let place = |register: &u8| tables.layout.place(usize::from(*register));
+        for step in &straight.first {
+            match step {
+                Step::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
+                // SAFETY: operations were made for the level that `Fast` runs on.
+                Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                Step::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
+                Step::Restore { .. } => {}
+            }
+        }
+        let is_there = |register: &&u8| usize::from(**register) < grid.launch().setup().registers as usize;
+        let zeroed: Vec<Place> = straight.zeroed.iter().filter(is_there).map(place).collect();
+        let results = totals.columns(grid);
+        let is_kept = |register: &&u8| usize::from(**register) < results.len();
+        let written: Vec<usize> =
+            straight.written.iter().filter(is_kept).map(|number| usize::from(*number)).collect();
+        for (number, dead) in numbers.clone().zip(dead) {
+            lanes.dead = dead.0 as u32;
+            for place in &zeroed {
+                *lanes.row_mut(*place) = Row::ZERO;
+            }
+            if straight.writes_flags {
+                (*lanes.a, *lanes.c) = Default::default();
+            }
+            let mut columns = columns.iter();
+            for step in &straight.each {
+                match step {
+                    Step::Input { word, to } => {
+                        let row = &mut lanes.row_mut(*to).0;
+                        match columns.next() {
+                            Some(Some(column)) => {
+                                let column = column.get(number * WARP..).unwrap_or_default();
+                                match column.first_chunk() {
+                                    Some(words) => *row = *words,
+                                    None => {
+                                        row[..column.len()].copy_from_slice(column);
+                                        row[column.len()..].fill(0);
+                                    }
+                                }
+                            }
+                            _ => *row = [absent(*word); WARP],
+                        }
+                    }
+                    // SAFETY: as above.
+                    Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                    Step::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
+                    Step::Keep { .. } => {}
+                }
+            }
+            for register in &written {
+                let row = lanes.row_of(tables.layout.place(*register));
+                results[*register].extend_from_slice(row);
+            }
+        }
+        for (register, column) in results.iter_mut().enumerate() {
+            if !written.contains(&register) {
+                let word = lanes.row_of(tables.layout.place(register))[0];
+                column.resize(column.len() + numbers.len() * WARP, word);
+            }
+        }
+        totals.add_whole(grid, numbers.start, dead, &straight.places);
+    }
+}
+
+impl Fast {
+    /// Runs a launch of a straight-line program on `workers` threads; `None` if it is none. Results and counts are the ordinary
+    /// ones.
+    pub(crate) fn run_straight(
+        &self,
+        grid: &Grid,
+        workers: usize,
+    ) -> Option<Result<Totals, GroupTrap<Cause>>> {
+        let Launch::Fragment(fragment) = grid.launch() else { return None };
+        let straight = &self.straight[usize::from(!fragment.varyings.contains_key(&0))];
+        let straight = straight.as_deref()?;
+        let columns = straight.columns(fragment)?;
+        if straight.places.len() as u64 > grid.context().watchdog || self.is_compiled() {
+            return None;
+        }
+        let warps = grid.blocks();
+        if workers == 1 || warps < MANY {
+            return Some(self.part(straight, grid, &columns, 0..warps));
+        }
+        let parts = (0..warps).step_by(PART).map(|first| first..warps.min(first + PART));
+        let done = try_hand_out(workers, parts, || (), |(), part| self.part(straight, grid, &columns, part));
+        Some(done.map(|done| {
+            let mut totals = Totals::with_room(grid, warps);
+            done.results.into_iter().for_each(|part| totals.add(part));
+            totals
+        }))
+    }
+
+    /// Runs some warps.
+    fn part(
+        &self,
+        straight: &Straight,
+        grid: &Grid,
+        columns: &[Option<&[u32]>],
+        numbers: Range<usize>,
+    ) -> Result<Totals, GroupTrap<Cause>> {
+        let mut totals = Totals::with_room(grid, numbers.len());
+        let mut spare = self.spare(grid.launch().setup());
+        let mut rest = numbers;
+        while !rest.is_empty() {
+            let dead: Vec<Mask> = match stop::asked() {
+                true => Vec::new(),
+                false => rest.clone().map_while(|number| grid.helpers_of_whole(number)).collect(),
+            };
+            let block = grid.begin(self, rest.start, &mut spare);
+            if dead.is_empty() {
+                // The program accesses no memory.
+                if !stop::asked() {
+                    block.run(self, grid.context(), &mut Memory::default(), &mut Silent)?;
+                }
+                totals.retire(grid, block);
+                rest.start += 1;
+                continue;
+            }
+            let numbers = rest.start..rest.start + dead.len();
+            rest.start = numbers.end;
+            let (fast, dead, totals) = (self, &dead[..], &mut totals);
+            self.level.run(Warps { fast, straight, grid, block, columns, numbers, dead, totals });
+        }
+        spare.into_iter().for_each(|mut block| {
+            totals.take_issued(self, &mut block);
+            self.keep(block);
+        });
+        Ok(totals)
+    }
+}
+
+/// Warps from which on several threads run them, and those that one runs together.
+const MANY: usize = 64;
+const PART: usize = 16;
