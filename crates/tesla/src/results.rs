@@ -1,7 +1,6 @@
 //! The results of the lanes of a graphics launch, kept by warp as rows and given out by lane.
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Lane, Mask};
 
@@ -28,7 +27,7 @@ struct WarpResult {
     dead: Mask,
     emitted: Vec<Vec<Emitted>>,
     /// Of lanes that ended before the warp did.
-    finalised: BTreeMap<Lane, LaneResult>,
+    finalised: LiteMap<Lane, LaneResult>,
 }
 
 impl LaneResults {

@@ -255,7 +255,7 @@ impl Report {
                 meaning,
                 flow,
                 source,
-                written: written.remove(&address),
+                written: written.get_mut(&address).and_then(Option::take),
             }
         });
         let lines: Vec<ReportLine> = lines.collect();
