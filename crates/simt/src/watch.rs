@@ -28,7 +28,9 @@ pub trait Listener {
 impl<O: Observer> Listener for O {
     hand_on!(self, Observer, self);
     fn path(&mut self, path: Path, instructions: u64) {
-        Observer::path(self, path, instructions);
+        if O::PATHS {
+            Observer::path(self, path, instructions);
+        }
     }
 }
 
@@ -89,7 +91,12 @@ pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 impl<const DATA: bool> Observer for Told<'_, DATA> {
     const ENABLED: bool = true;
     const DATA: bool = DATA;
+    // Lockstep counts paths and takes events.
+    const PATHS: bool = !DATA;
     hand_on!(self, Listener, self.0);
+    fn path(&mut self, path: Path, instructions: u64) {
+        Listener::path(self.0, path, instructions);
+    }
 }
 
 /// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.
@@ -121,6 +128,20 @@ macro_rules! watched {
                 let $observer = &mut $crate::watch::Told::<true>(listener);
                 $run
             }
+        }
+    };
+}
+
+/// Evaluates an expression with an observer that takes events, and with [`Silent`](crate::Silent) instead of another: what
+/// announces only events is compiled once for all observers that take none.
+#[macro_export]
+macro_rules! announced {
+    ($Observer:ident, |$observer:ident| $run:expr) => {
+        if $Observer::ENABLED {
+            $run
+        } else {
+            let $observer = &mut $crate::Silent;
+            $run
         }
     };
 }

@@ -5,7 +5,7 @@
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Lane, Mask, Observer, Trap};
+use reconverge_simt::{Event, Lane, Mask, Observer, Trap, announced};
 
 use crate::access;
 use crate::block::{Executor, Ran};
@@ -48,9 +48,12 @@ impl Executor for Reference {
 /// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.active();
-    let mut step = Step::at(turn);
-    let result = step.run();
-    step.trapped(result, arrived)
+    let Turn { context, common, warp, number, global, observer } = turn;
+    announced!(O, |observer| {
+        let mut step = Step::at(context, common, (warp, *number), *global, observer);
+        let result = step.run();
+        step.trapped(result, arrived)
+    })
 }
 
 /// Executes an instruction without its join modifier, for an engine that has joined already: `arrived` are the lanes
@@ -62,9 +65,12 @@ pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
 ) -> Result<(), Trap<Cause>> {
-    let mut step = Step::at(turn);
-    let result = step.fetch().and_then(|inst| step.joined(inst));
-    step.trapped(result, arrived)
+    let Turn { context, common, warp, number, global, observer } = turn;
+    announced!(O, |observer| {
+        let mut step = Step::at(context, common, (warp, *number), *global, observer);
+        let result = step.fetch().and_then(|inst| step.joined(inst));
+        step.trapped(result, arrived)
+    })
 }
 
 /// A cause and, where it is not all active lanes, the lanes it concerns. In a box because it is rare, and the results
@@ -91,9 +97,14 @@ struct Step<'a, G, O> {
 }
 
 impl<'a, G: Store, O: Observer> Step<'a, G, O> {
-    fn at(turn: &'a mut Turn<'_, G, O>) -> Self {
-        let Turn { context, common, warp, number, global, observer } = turn;
-        Step { context, common, pc: warp.flow.pc(), warp, global, observer, number: *number }
+    fn at(
+        context: &'a Context,
+        common: &'a mut Common,
+        (warp, number): (&'a mut Warp, usize),
+        global: &'a mut G,
+        observer: &'a mut O,
+    ) -> Self {
+        Step { context, common, pc: warp.flow.pc(), warp, global, observer, number }
     }
 
     fn fetch(&self) -> Result<&'a Inst, Failure> {
