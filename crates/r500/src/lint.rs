@@ -122,7 +122,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
     nesting::check(setup, &mut found);
     values::check(setup, &graph, &mut found);
     let mut found = found.0;
-    found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut found);
     found
 }
 

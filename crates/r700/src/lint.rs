@@ -116,7 +116,7 @@ pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
     if let Some(inputs) = known.inputs {
         unwritten::unwritten(&mut lint, &code, &ways, inputs);
     }
-    lint.found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut lint.found);
     lint.found
 }
 

@@ -603,7 +603,7 @@ mod tests {
                 let now =
                     (self.fast.a + u32::from(first == 0)) == ROUND && block && (first..=last).contains(&1);
                 let mut events = Vec::new();
-                let mut watch = Watch::<true> { events: Vec::new(), shares: &mut Shares::default() };
+                let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
                 for _ in 0..if block { size } else { 1 } {
                     if end == Ok(Step::Running) {
                         end = self.one(&mut watch);

@@ -303,16 +303,16 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Memory::StUnlock => self.store_unlock(inst, lane),
             Memory::Interp { position } => self.interp(inst, position, lane),
             Memory::Atom { atomic, signed } => {
-                self.atomic(inst, lane, Access::Atom, self.atomic32(atomic, signed))
+                self.atomic(inst, lane, Access::Atom, &self.atomic32(atomic, signed))
             }
             Memory::Red { atomic, signed } => {
-                self.atomic(inst, lane, Access::Red, self.atomic32(atomic, signed))
+                self.atomic(inst, lane, Access::Red, &self.atomic32(atomic, signed))
             }
             Memory::Atom64 { atomic } => {
-                self.atomic(inst, lane, Access::Atom, |old, x, y| atomic64(atomic, old, x, y))
+                self.atomic(inst, lane, Access::Atom, &|old, x, y| atomic64(atomic, old, x, y))
             }
             Memory::Red64 { atomic } => {
-                self.atomic(inst, lane, Access::Red, |old, x, y| atomic64(atomic, old, x, y))
+                self.atomic(inst, lane, Access::Red, &|old, x, y| atomic64(atomic, old, x, y))
             }
         }
     }
@@ -375,17 +375,18 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         inst: &Inst,
         lane: Lane,
         kind: Access,
-        new: impl Fn(u64, u64, u64) -> u64,
+        new: &dyn Fn(u64, u64, u64) -> u64,
     ) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (src2, src3) = (self.source(inst, 1, lane)?, self.source(inst, 2, lane)?);
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let mut stored = 0;
-        let keep = |old| {
+        let mut keep = |old| {
             stored = new(old, src2, src3);
             stored
         };
-        let old = access::atomic(self.context, self.global, mem, address, kind, keep).map_err(only(lane))?;
+        let old =
+            access::atomic(self.context, self.global, mem, address, kind, &mut keep).map_err(only(lane))?;
         self.announce_data(Event::Load { lane, address });
         self.announce_data(Event::Store { lane, address, value: stored as u32 });
         self.result(inst, lane, old.into());

@@ -154,7 +154,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
     if !writes_position {
         add(&NO_POSITION, setup.first, "no instruction writes o0".to_owned());
     }
-    found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut found);
     found
 }
 
