@@ -115,7 +115,7 @@ pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     suggest_of(word, &mut candidates.into_iter())
 }
 
-fn suggest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> String {
+fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String {
     let list: Vec<&str> = candidates.collect();
     let fits = match list.as_slice() {
         [] => "nothing fits here".to_owned(),

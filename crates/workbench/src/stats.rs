@@ -391,8 +391,10 @@ mod tests {
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {
-            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)].into(),
-            accesses: [(8, access(false)), (16, access(true))].into(),
+            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)]
+                .into_iter()
+                .collect(),
+            accesses: [(8, access(false)), (16, access(true))].into_iter().collect(),
             coalescing: Ok(Coalescing::InSequence),
         }
     }

@@ -89,6 +89,9 @@ struct Pending {
 /// A word of memory.
 type Word = (Space, usize, u32);
 
+/// The grades of a file's slots, by number.
+type Slots = LiteMap<u32, Box<[Grade; LANES]>>;
+
 /// Follows values. It needs events with data.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
@@ -97,7 +100,7 @@ pub struct Taint {
     of_block: usize,
     /// By group, the lanes that are killed at some time.
     killed: HashMap<usize, Mask>,
-    slots: HashMap<(usize, &'static str), LiteMap<u32, Box<[Grade; LANES]>>>,
+    slots: HashMap<(usize, &'static str), Slots>,
     memory: HashMap<Word, Grade>,
     pending: Option<Pending>,
     steps: u64,
