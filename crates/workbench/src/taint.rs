@@ -90,7 +90,7 @@ struct Pending {
 type Word = (Space, usize, u32);
 
 /// The grades of a file's slots, by number.
-type Slots = LiteMap<u32, Box<[Grade; LANES]>>;
+type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
 
 /// Follows values. It needs events with data.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,7 @@ pub struct Taint {
     of_block: usize,
     /// By group, the lanes that are killed at some time.
     killed: HashMap<usize, Mask>,
-    slots: HashMap<(usize, &'static str), Slots>,
+    slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,
     pending: Option<Pending>,
     steps: u64,

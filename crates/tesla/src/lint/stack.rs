@@ -10,7 +10,7 @@ use litemap::LiteMap;
 use reconverge_isa::lint::Rule;
 use reconverge_isa::sets::{NumberSet, SortedSet};
 
-use super::values::{self, Known};
+use super::values::{self, PlacesByNode};
 use super::{
     BAR_DIVERGENT, BREAK_EMPTY, BREAK_MISMATCH, BREAKADDR_UNANSWERED, JOIN_EMPTY, JOIN_MISMATCH,
     JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS,
@@ -25,7 +25,7 @@ use crate::uses::Place;
 
 struct Walk<'a, 'b> {
     subject: &'a Subject<'b>,
-    varying: Known,
+    varying: PlacesByNode,
     broken: BTreeSet<(u32, &'static str, String)>,
     rules: LiteMap<&'static str, &'static Rule>,
     /// Instructions whose JOINAT or BREAK token is popped by what it is for.

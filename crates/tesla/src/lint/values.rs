@@ -59,11 +59,15 @@ impl Places {
 }
 
 /// By the number of a node of the graph: a set of places before it; `None` where no path leads.
-pub(super) type Known = Vec<Option<Places>>;
+pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// The places of a set before each instruction that can be reached, from what is in it at the start.
-fn before(subject: &Subject<'_>, start: Places, after: &dyn Fn(u32, &Inst, Places) -> Places) -> Known {
-    let mut known: Known = vec![None; subject.graph.nodes.len()];
+fn before(
+    subject: &Subject<'_>,
+    start: Places,
+    after: &dyn Fn(u32, &Inst, Places) -> Places,
+) -> PlacesByNode {
+    let mut known: PlacesByNode = vec![None; subject.graph.nodes.len()];
     let mut open = vec![(subject.code.base(), start)];
     while let Some((pc, from)) = open.pop() {
         let (Some(number), Ok(inst)) = (subject.graph.number(pc), subject.code.at(pc)) else { continue };
@@ -151,7 +155,7 @@ fn name(place: Place) -> String {
 
 /// The places that may differ between the lanes of a warp, before each instruction. `apart` are the instructions that
 /// some lanes may execute without the others: what they write differs from what the others have.
-pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> Known {
+pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
     before(subject, start, &|pc, inst, places| {
