@@ -352,9 +352,8 @@ impl<T: Twin> Pair<T> {
     fn run(&mut self, length: Length, shares: &mut Shares) -> Result<End<T>, Differs> {
         let before = shares.total();
         let mut watch = Watch { events: Vec::new(), shares };
-        // Engines are compiled for these observers already.
         let Stretch { instructions, end } = match length.observed {
-            true => self.twin.fast(length.most, &mut Told::<false>(&mut watch)),
+            true => self.twin.fast(length.most, &mut watch),
             false => self.twin.fast(length.most, watch.shares),
         };
         let events = watch.events;
@@ -367,6 +366,7 @@ impl<T: Twin> Pair<T> {
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
+            // The reference interpreter is compiled for these already.
             found = match length.observed {
                 true => self.twin.reference(&mut Told::<false>(&mut watch)),
                 false => self.twin.reference(&mut Silent),

@@ -28,9 +28,7 @@ pub trait Listener {
 impl<O: Observer> Listener for O {
     hand_on!(self, Observer, self);
     fn path(&mut self, path: Path, instructions: u64) {
-        if O::PATHS {
-            Observer::path(self, path, instructions);
-        }
+        Observer::path(self, path, instructions);
     }
 }
 
@@ -91,12 +89,7 @@ pub struct Told<'a, const DATA: bool>(pub &'a mut dyn Listener);
 impl<const DATA: bool> Observer for Told<'_, DATA> {
     const ENABLED: bool = true;
     const DATA: bool = DATA;
-    // Lockstep counts paths and takes events.
-    const PATHS: bool = !DATA;
     hand_on!(self, Listener, self.0);
-    fn path(&mut self, path: Path, instructions: u64) {
-        Listener::path(self.0, path, instructions);
-    }
 }
 
 /// Evaluates an expression with the observer of a [`Watch`]: it is compiled four times.
@@ -132,12 +125,15 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with an observer that takes events, and with [`Silent`](crate::Silent) instead of another: what
-/// announces only events is compiled once for all observers that take none.
+/// Evaluates an expression with an observer of events, and with [`Silent`](crate::Silent) instead of one that takes none: what
+/// announces only events is compiled for no observers of paths.
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
-        if $Observer::ENABLED {
+        if $Observer::ENABLED && $Observer::PATHS && !$Observer::DATA {
+            let $observer = &mut $crate::watch::Told::<false>($observer);
+            $run
+        } else if $Observer::ENABLED {
             $run
         } else {
             let $observer = &mut $crate::Silent;
