@@ -49,6 +49,7 @@ impl Executor for Reference {
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.active();
     let Turn { context, common, warp, number, global, observer } = turn;
+    let observer = &mut **observer;
     announced!(O, |observer| {
         let mut step = Step::at(context, common, (warp, *number), *global, observer);
         let result = step.run();
@@ -66,6 +67,7 @@ pub fn step_joined<G: Store, O: Observer>(
     arrived: Mask,
 ) -> Result<(), Trap<Cause>> {
     let Turn { context, common, warp, number, global, observer } = turn;
+    let observer = &mut **observer;
     announced!(O, |observer| {
         let mut step = Step::at(context, common, (warp, *number), *global, observer);
         let result = step.fetch().and_then(|inst| step.joined(inst));
