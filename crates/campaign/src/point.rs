@@ -238,7 +238,7 @@ fn registers(stepping: &Stepping, opened: &Opened, program: &Program) -> Vec<(Re
     let Ok(uses) = opened.target.machine().uses(&opened.target, program) else { return Vec::new() };
     let classes = stepping.registers();
     let mut found: Vec<(usize, usize, usize)> = Vec::new();
-    let uses = uses.into_values().flatten();
+    let uses = uses.into_iter().flat_map(|(_, uses)| uses);
     let slots = uses.flat_map(|uses| {
         let reads: Vec<_> = uses.reads.into_iter().map(|read| read.slot).collect();
         reads.into_iter().chain(uses.writes)

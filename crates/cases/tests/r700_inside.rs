@@ -1,14 +1,13 @@
 //! What R700 programs are said to do without running them, against what their runs do: steps are edges of the graph,
 //! registers that are written are among the uses. On the built-in corpus and on the collections beside the repository.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use reconverge_cases::{Folder, read};
 use reconverge_isa::Isa;
 use reconverge_isa::graph::Graph;
-use reconverge_simt::uses::{Slot, Uses};
+use reconverge_simt::uses::{Slot, UsesAt};
 use reconverge_simt::{Engine, Event, Mask, Mode, Options};
 use reconverge_testkit::shared;
 use reconverge_workbench::trace::{Recorded, Sink};
@@ -30,7 +29,7 @@ impl Folder for Disk {
 /// Compares what happens with what is said.
 struct Steps<'a> {
     graph: &'a Graph,
-    uses: &'a BTreeMap<u32, Vec<Uses>>,
+    uses: &'a UsesAt,
     group: usize,
     last: Option<u32>,
     /// In the fetch program, which is a program of its own, until its call is popped.

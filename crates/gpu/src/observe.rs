@@ -4,7 +4,6 @@
 //! the surfaces that it has stored into, and with every launch of its programs. Nothing here depends on the chip but [`Machine`], which has a variant for each
 //! machine that launches can be of, and the text of a [`ChipProgram`].
 
-use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
 use std::sync::Arc;
 
@@ -215,8 +214,7 @@ impl Machine {
             }
             Machine::TeslaVertex(launch) => {
                 launch.lanes = count;
-                launch.inputs =
-                    inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect::<BTreeMap<_, _>>();
+                launch.inputs = inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect();
             }
         }
     }

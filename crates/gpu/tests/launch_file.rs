@@ -3,7 +3,6 @@
 mod shelf;
 
 use std::any::Any;
-use std::collections::BTreeMap;
 
 use reconverge_gpu::launch_file::LaunchText;
 use reconverge_gpu::observe::{ChipProgram, Lanes, Launched, Machine, Output, Rows};
@@ -327,7 +326,7 @@ fn a_launch_of_tesla_that_is_written_is_read_as_the_same() {
     launch.varyings = [(0, words(20)), (255, words(20))]
         .map(|(word, values)| (word, Varying::Lanes(values.into())))
         .into_iter()
-        .collect::<BTreeMap<_, _>>();
+        .collect();
     let program = ChipProgram {
         isa: Isa::Tesla,
         chip: "GT215",

@@ -55,8 +55,13 @@ pub struct Graph {
 }
 
 impl Graph {
+    /// The place among the nodes of the instruction at an address.
+    pub fn number(&self, pc: u32) -> Option<usize> {
+        self.nodes.binary_search_by_key(&pc, |node| node.pc).ok()
+    }
+
     /// The instruction at an address.
     pub fn node(&self, pc: u32) -> Option<&Node> {
-        self.nodes.binary_search_by_key(&pc, |node| node.pc).ok().map(|at| &self.nodes[at])
+        self.number(pc).map(|number| &self.nodes[number])
     }
 }

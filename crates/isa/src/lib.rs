@@ -13,6 +13,7 @@
 //!   machines consume.
 //! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
 //! * [`limits`]: what input may ask of the host, at most.
+//! * [`sets`]: of numbers, and of few items.
 //! * [`mod@choices`]: enums whose values have names ([`choices!`]).
 
 #![forbid(unsafe_code)]
@@ -26,6 +27,7 @@ pub mod program;
 pub mod read;
 mod reader;
 pub mod row;
+pub mod sets;
 pub mod source;
 pub mod word;
 pub mod write;

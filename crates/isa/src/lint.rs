@@ -41,6 +41,13 @@ pub struct Finding {
     pub message: String,
 }
 
+impl Finding {
+    /// Sorts findings by address; those of one address stay in their order.
+    pub fn sort(findings: &mut [Finding]) {
+        findings.sort_by_key(|finding| finding.pc);
+    }
+}
+
 /// Words that are no instruction where one is expected.
 pub const MALFORMED: Rule = Rule {
     name: "malformed",

@@ -65,6 +65,11 @@ impl Diagnostic {
         Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
+    /// Sorts diagnostics by where they begin; those of one place stay in their order.
+    pub fn sort(diagnostics: &mut [Diagnostic]) {
+        diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
+    }
+
     /// Adds a short text to show at the place itself.
     pub fn label(mut self, label: impl Into<String>) -> Self {
         self.label = label.into();
@@ -90,10 +95,13 @@ impl fmt::Display for Diagnostic {
 
 /// The candidate most like `word`, if one is near enough to be meant.
 pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    closest_of(word, &mut candidates.into_iter())
+}
+
+fn closest_of<'a>(word: &str, candidates: &mut dyn Iterator<Item = &'a str>) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let length = word.chars().count();
     candidates
-        .into_iter()
         // The distance is at least the difference of the lengths, which costs nothing to know.
         .filter(|candidate| candidate.len().abs_diff(length) <= 2)
         .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_ascii_lowercase()), candidate))
@@ -103,15 +111,19 @@ pub fn closest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Help text for an unknown `word`: what was probably meant, and what fits.
-pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str> + Clone) -> String {
-    let list: Vec<&str> = candidates.clone().into_iter().collect();
+pub fn suggest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    suggest_of(word, &mut candidates.into_iter())
+}
+
+fn suggest_of(word: &str, candidates: &mut dyn Iterator<Item = &str>) -> String {
+    let list: Vec<&str> = candidates.collect();
     let fits = match list.as_slice() {
         [] => "nothing fits here".to_owned(),
         [one] => format!("`{one}` fits here"),
         many if many.len() <= 24 => format!("one of {} fits here", many.join(", ")),
         many => format!("one of {}, … fits here", many[..12].join(", ")),
     };
-    match closest(word, candidates) {
+    match closest(word, list) {
         Some(meant) => format!("did you mean `{meant}`? {fits}"),
         None => fits,
     }

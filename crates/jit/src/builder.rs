@@ -1,6 +1,6 @@
 //! A region while a machine traces it: its segments, the steps of its flow, its calls, and the words that they use.
 
-use std::collections::BTreeSet;
+use reconverge_isa::sets::SortedSet;
 
 use reconverge_simt::compiling::Extent;
 
@@ -187,7 +187,7 @@ impl<M: Machine, P: Path> Builder<M, P> {
     }
 
     fn end(&mut self, call: Option<(Callee, u32, u32)>) {
-        let nothing = BTreeSet::new();
+        let nothing = SortedSet::new();
         let (fast, slow) = self.paths();
         let lanes = call.map(|(.., word)| word);
         let (fast, slow) = (fast.finish(&nothing, lanes), slow.finish(&nothing, lanes));
@@ -214,12 +214,12 @@ impl<M: Machine, P: Path> Builder<M, P> {
         let (fast, slow) = self.paths();
         // Where a segment bails out, everything is the machine's own.
         let lazy = back == Back::Always && self.segments.is_empty() && !slow.strip.has_spans();
-        let mut dropped = BTreeSet::new();
+        let mut dropped = SortedSet::new();
         if lazy {
-            dropped.extend(fast.covered().intersection(slow.covered()).copied());
+            dropped.extend(fast.covered().iter().filter(|row| slow.covered().contains(row)).copied());
         }
         let mask = slow.mask_row();
-        let (fast, slow) = (fast.finish(&dropped, None), slow.finish(&BTreeSet::new(), None));
+        let (fast, slow) = (fast.finish(&dropped, None), slow.finish(&SortedSet::new(), None));
         self.segments.push(Segment::new(Some(fast), slow, None));
         let (segments, steps) = (self.segments, self.steps);
         let lazy = lazy && !dropped.is_empty();

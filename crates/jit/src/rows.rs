@@ -6,7 +6,8 @@
 //! A result of floats may be a denormal that the machine flushes, and on the fast path a NaN that is not the machine's. Such
 //! values are *raw*. Operations on floats take them as they are; whatever reads their bits [settles](Rows::settle) them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use litemap::LiteMap;
+use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use crate::strip::{One, Row, Strip, Two, Value, predicate};
 
@@ -14,7 +15,7 @@ use crate::strip::{One, Row, Strip, Two, Value, predicate};
 type Part = (Row, Option<u8>);
 
 /// Values that have changed. A row is in it as words or as bits, not as both.
-type Now = BTreeMap<Part, Value>;
+type Now = LiteMap<Part, Value>;
 
 /// Code for some lanes only. At its end the others have the values from its entry.
 #[derive(Clone, Debug)]
@@ -43,12 +44,12 @@ pub struct Rows {
     scopes: Vec<Scope>,
     /// The code leaves denormals as results that the machine flushes.
     denormals: bool,
-    raw: BTreeSet<Value>,
+    raw: NumberSet,
     /// Raw values that the fast path guards.
-    guarded: BTreeSet<Value>,
+    guarded: NumberSet,
     /// Rows whose words from before have been needed, and those that were written as a whole before.
-    needed: BTreeSet<Row>,
-    covered: BTreeSet<Row>,
+    needed: SortedSet<Row>,
+    covered: SortedSet<Row>,
     left: bool,
 }
 
@@ -69,10 +70,10 @@ impl Rows {
             now: Now::new(),
             scopes: Vec::new(),
             denormals,
-            raw: BTreeSet::new(),
-            guarded: BTreeSet::new(),
-            needed: BTreeSet::new(),
-            covered: BTreeSet::new(),
+            raw: NumberSet::new(),
+            guarded: NumberSet::new(),
+            needed: SortedSet::new(),
+            covered: SortedSet::new(),
             left: false,
         }
     }
@@ -113,12 +114,12 @@ impl Rows {
     }
 
     /// Rows that the segment writes before anything needs what they held.
-    pub fn covered(&self) -> &BTreeSet<Row> {
+    pub fn covered(&self) -> &SortedSet<Row> {
         &self.covered
     }
 
     /// Rows whose values at entry the segment needs.
-    pub fn needed(&self) -> &BTreeSet<Row> {
+    pub fn needed(&self) -> &SortedSet<Row> {
         &self.needed
     }
 
@@ -187,27 +188,27 @@ impl Rows {
     /// The value is raw.
     pub fn raw(&mut self, value: Value) -> Value {
         if self.strip.is_constant(value).is_none() {
-            self.raw.insert(value);
+            self.raw.insert(value.0);
         }
         value
     }
 
     /// Whether the value is raw.
     pub fn is_raw(&self, value: Value) -> bool {
-        self.raw.contains(&value)
+        self.raw.contains(value.0)
     }
 
     /// Returns the machine's bits of a value: denormals become zeros of their sign, and on the fast path a guard fails for a NaN.
     pub fn settle(&mut self, value: Value) -> Value {
-        if !self.raw.contains(&value) {
+        if !self.raw.contains(value.0) {
             return value;
         }
-        if !self.exact && self.guarded.insert(value) {
+        if !self.exact && self.guarded.insert(value.0) {
             let nan = self.strip.two(Two::FCompare(predicate::UNORD), value, value);
             self.strip.guard(nan);
         }
         if !self.denormals {
-            self.raw.remove(&value);
+            self.raw.remove(value.0);
             return value;
         }
         let minus_zero = self.strip.constant(1 << 31);
@@ -259,7 +260,7 @@ impl Rows {
     /// around it, or the end, gives them theirs.
     fn merge(&mut self, Scope { held, before, .. }: Scope) {
         let now = std::mem::take(&mut self.now);
-        let parts: BTreeSet<Part> = now.keys().chain(before.keys()).copied().collect();
+        let parts: SortedSet<Part> = now.keys().chain(before.keys()).copied().collect();
         for part in parts {
             let mut of = |all: &Now| match all.get(&part) {
                 Some(value) => *value,
@@ -288,7 +289,7 @@ impl Rows {
 
     /// Ends the segment: stores the rows that have changed, except for `dropped` ones. `lanes`: the word of the lanes that are
     /// still active.
-    pub fn finish(mut self, dropped: &BTreeSet<Row>, lanes: Option<u32>) -> Strip {
+    pub fn finish(mut self, dropped: &SortedSet<Row>, lanes: Option<u32>) -> Strip {
         let mask = self.mask();
         while let Some(scope) = self.scopes.pop() {
             self.merge(scope);

@@ -6,9 +6,9 @@
 //!
 //! Left out: edges to slots that hold no instruction, where the group traps.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+use reconverge_isa::sets::NumberSet;
 
 use crate::flow::{self, Role, jumps};
 use crate::inst::{Body, Fc, Inst};
@@ -110,32 +110,33 @@ fn reconverges(fc: &FcInst, ways: Ways) -> Option<&'static str> {
 struct Routine {
     /// `None` for the program itself, which runs with an empty address stack.
     entry: Option<u16>,
-    reached: BTreeSet<u16>,
-    returns: BTreeSet<u16>,
+    reached: NumberSet,
+    returns: NumberSet,
 }
 
 /// The program and its subroutines, and for the first slot of each subroutine those behind its calls.
-fn routines(setup: &Setup) -> (Vec<Routine>, BTreeMap<u16, BTreeSet<u16>>) {
+fn routines(setup: &Setup) -> (Vec<Routine>, LiteMap<u16, NumberSet>) {
     let mut routines = Vec::new();
-    let mut behind_calls: BTreeMap<u16, BTreeSet<u16>> = BTreeMap::new();
+    let mut behind_calls: LiteMap<u16, NumberSet> = LiteMap::new();
     let mut pending = vec![None];
     while let Some(entry) = pending.pop() {
-        let (mut reached, mut returns) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reached, mut returns) = (NumberSet::new(), NumberSet::new());
         let mut to_visit = vec![entry.unwrap_or(setup.start)];
         while let Some(pc) = to_visit.pop() {
-            let Some(Ok(inst)) = setup.slot(pc).filter(|_| reached.insert(pc)).map(|slot| &slot.inst) else {
+            let Some(Ok(inst)) = setup.slot(pc).filter(|_| reached.insert(pc.into())).map(|slot| &slot.inst)
+            else {
                 continue;
             };
             for Way { to, kind } in ways_on(setup, pc, inst) {
                 match kind {
                     EdgeKind::Call => {
                         let known = behind_calls.contains_key(&to);
-                        behind_calls.entry(to).or_default().insert(pc + 1);
+                        behind_calls.entry(to).or_default().insert(u32::from(pc) + 1);
                         pending.extend((!known).then_some(Some(to)));
                         to_visit.push(pc + 1);
                     }
                     EdgeKind::Return if entry.is_some() => {
-                        returns.insert(pc);
+                        returns.insert(pc.into());
                     }
                     _ => to_visit.push(to),
                 }
@@ -149,31 +150,29 @@ fn routines(setup: &Setup) -> (Vec<Routine>, BTreeMap<u16, BTreeSet<u16>>) {
 /// The control flow of a program: the instructions that may be reached from its start, in order of their slots.
 pub fn graph(setup: &Setup) -> Graph {
     let (routines, behind_calls) = routines(setup);
-    let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
+    let mut nodes: LiteMap<u32, Node> = LiteMap::new();
     for Routine { entry, reached, .. } in &routines {
         for pc in reached {
-            nodes.entry(*pc).or_insert_with(|| node(setup, *pc, entry.is_none()));
+            nodes.entry(pc).or_insert_with(|| node(setup, pc as u16, entry.is_none()));
         }
     }
-    let exists = |pc: &&u16| setup.slot(**pc).is_some();
+    let exists = |pc: u32| setup.slot(pc as u16).is_some();
     for Routine { entry, returns, .. } in &routines {
         let sites = entry.and_then(|entry| behind_calls.get(&entry)).into_iter().flatten();
-        for to in sites.filter(exists) {
+        for to in sites.filter(|to| exists(*to)) {
             for from in returns {
-                let edge = Edge { to: u32::from(*to), kind: EdgeKind::Return };
-                nodes.entry(*from).and_modify(|node| node.next.push(edge));
+                nodes[&from].next.push(Edge { to, kind: EdgeKind::Return });
             }
         }
     }
-    let mut nodes: Vec<Node> = nodes.into_values().collect();
+    let mut nodes: Vec<Node> = nodes.into_iter().map(|(_, node)| node).collect();
     for node in &mut nodes {
         node.next.sort_by_key(|edge| (edge.kind, edge.to));
         node.next.dedup();
     }
     let mut entries = vec![u32::from(setup.start)];
-    entries.extend(
-        behind_calls.keys().filter(exists).filter(|entry| **entry != setup.start).map(|pc| u32::from(*pc)),
-    );
+    let called = behind_calls.keys().filter(|entry| **entry != setup.start).map(|pc| u32::from(*pc));
+    entries.extend(called.filter(|pc| exists(*pc)));
     Graph { entries, nodes }
 }
 

@@ -6,10 +6,9 @@
 mod nesting;
 mod values;
 
-use std::collections::BTreeSet;
-
 use reconverge_isa::graph::{Edge, EdgeKind, Graph};
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
+use reconverge_isa::sets::NumberSet;
 
 use crate::graph::{Ways, graph, target, wants, ways, wishes};
 use crate::inst::{Body, Fc, Inst};
@@ -123,7 +122,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
     nesting::check(setup, &mut found);
     values::check(setup, &graph, &mut found);
     let mut found = found.0;
-    found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut found);
     found
 }
 
@@ -182,8 +181,8 @@ fn ways_of(setup: &Setup, inst: &Inst, fc: &Fc) -> Ways {
 }
 
 /// The slots that are reached with the boolean constants that the program brings.
-fn reached(setup: &Setup, graph: &Graph) -> BTreeSet<u32> {
-    let mut reached = BTreeSet::new();
+fn reached(setup: &Setup, graph: &Graph) -> NumberSet {
+    let mut reached = NumberSet::new();
     let mut open = vec![u32::from(setup.start)];
     while let Some(pc) = open.pop() {
         let Some(node) = graph.node(pc).filter(|_| reached.insert(pc)) else { continue };
@@ -235,7 +234,7 @@ fn shape(setup: &Setup, graph: &Graph, found: &mut Found) {
             Body::Alu(_) | Body::Tex(_) => Ways { stays: true, jumps: true },
         };
         let mut outside = |sure: bool, how: &str, to: u16| {
-            let (rule, when) = match sure && reached.contains(&node.pc) {
+            let (rule, when) = match sure && reached.contains(node.pc) {
                 true => (&OUTSIDE, ""),
                 false => (&OUTSIDE_CONSTANT, ", with boolean constants other than those of the program"),
             };

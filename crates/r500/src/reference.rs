@@ -3,7 +3,9 @@
 //! What lanes do together is in [`crate::flow`], what one lane computes in [`mod@crate::lane`], and which of its functions
 //! an operation is in [`crate::operations`].
 
-use reconverge_simt::{Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, stop};
+use reconverge_simt::{
+    Event, FlowView, Issue, Lane, Machine, Mask, Mode, Observer, Step, Trap, announced, stop,
+};
 
 use crate::cause::{AccessError, Cause};
 use crate::flow::Step as FlowStep;
@@ -520,7 +522,7 @@ impl Machine for Group {
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let Some(Issue { mask, .. }) = self.flow.issue() else { return Ok(Step::Done) };
         let pc = self.flow.pc();
-        if let Err(cause) = self.execute(pc, observer) {
+        if let Err(cause) = announced!(O, |observer| self.execute(pc, observer)) {
             if O::ENABLED {
                 observer.event(Event::Trap { mask });
             }

@@ -8,10 +8,9 @@
 //! channel that is written counts as read. Left out: that an uncached OUT stores to the memory of a launch of the CTM
 //! model, which the instruction does not show.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
-use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses, UsesAt};
 
 use crate::fidelity::{self, computes};
 use crate::flow;
@@ -44,11 +43,11 @@ const fn slot(file: &'static str, number: u32) -> Slot {
 }
 
 /// What every instruction of a program reads and writes, by its slot. Words without a meaning have no entry.
-pub fn uses(setup: &Setup) -> BTreeMap<u32, Vec<Uses>> {
+pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &crate::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
     };
-    setup.slots().filter_map(of_slot).collect()
+    UsesAt::from_sorted_store_unchecked(setup.slots().filter_map(of_slot).collect())
 }
 
 /// What an instruction reads and writes.

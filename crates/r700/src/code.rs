@@ -516,6 +516,17 @@ impl Code {
         (0..clause.group_count()).map(|number| self.group(clause, number))
     }
 
+    /// The address of a control-flow instruction, and those of what its clause holds.
+    pub fn places(&self, addr: u32, op: &CfOp) -> Vec<u32> {
+        let mut places = vec![addr];
+        match op {
+            CfOp::Alu(clause) => places.extend(self.groups(clause).map(|group| group.addr)),
+            CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| fetch.addr)),
+            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
+        }
+        places
+    }
+
     fn at(&self, addr: u32) -> Option<&Result<Cf, CodeFault>> {
         let place = *self.place.get(addr as usize)?;
         self.cf.get(place as usize)

@@ -5,9 +5,9 @@
 //! conditions and constants. Lanes part at the groups that update the execute mask; the control-flow instruction behind
 //! decides whether the wavefront passes over what no lane runs. (MAN 3.4 to 3.6, pp. 47 to 54, 120)
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+use reconverge_isa::sets::NumberSet;
 
 use crate::code::{AluClause, Cf, CfOp, Code, always_passes};
 use crate::flow::{AluForm, Condition, Control, Cost};
@@ -171,7 +171,7 @@ pub(crate) struct Ways {
     pub(crate) entries: Vec<u32>,
     /// For each control-flow instruction that can be reached, by its address, where it may go on; none where the program
     /// ends or the words have no meaning.
-    pub(crate) next: BTreeMap<u32, Vec<Edge>>,
+    pub(crate) next: LiteMap<u32, Vec<Edge>>,
 }
 
 impl Ways {
@@ -179,32 +179,40 @@ impl Ways {
     ///
     /// A RETURN leads behind each call of a subroutine from whose start it can be reached.
     pub(crate) fn of(code: &Code, start: u32) -> Ways {
-        let mut ways = Ways { entries: vec![start], next: BTreeMap::new() };
-        let mut callers: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+        let (mut reached, mut found, mut calls) = (NumberSet::new(), Vec::new(), Vec::new());
         let mut open = vec![start];
         while let Some(addr) = open.pop() {
-            if ways.next.contains_key(&addr) {
+            if !reached.insert(addr) {
                 continue;
             }
-            let found = code.cf(addr).map(|cf| self::ways(cf, addr)).unwrap_or_default();
+            let ways = code.cf(addr).map(|cf| self::ways(cf, addr)).unwrap_or_default();
             let edges: Vec<Edge> =
-                found.iter().filter_map(|way| Some(Edge { to: way.to?, kind: way.kind })).collect();
+                ways.iter().filter_map(|way| Some(Edge { to: way.to?, kind: way.kind })).collect();
             open.extend(edges.iter().map(|edge| edge.to));
             for call in edges.iter().filter(|edge| edge.kind == EdgeKind::Call) {
-                callers.entry(call.to).or_default().push(addr + 1);
+                calls.push((call.to, addr + 1));
             }
-            ways.next.insert(addr, edges);
+            found.push((addr, edges));
+        }
+        let mut ways = Ways { entries: vec![start], next: reached.map(|_| Vec::new()) };
+        for (addr, edges) in found {
+            ways.next[&addr] = edges;
+        }
+        let called: NumberSet = calls.iter().map(|(entry, _)| *entry).collect();
+        let mut callers = called.map(|_| Vec::new());
+        for (entry, behind) in calls {
+            callers[&entry].push(behind);
         }
         for (entry, behind) in &callers {
             if *entry != start {
                 ways.entries.push(*entry);
             }
-            for addr in ways.within(*entry) {
+            for addr in &ways.within(*entry) {
                 let returns = code
                     .cf(addr)
                     .is_ok_and(|cf| matches!(cf.op, CfOp::Control(CfInst::RETURN, _)) && !cf.end_of_program);
                 for to in behind.iter().filter(|_| returns) {
-                    add(ways.next.entry(addr).or_default(), *to, EdgeKind::Return);
+                    add(&mut ways.next[&addr], *to, EdgeKind::Return);
                 }
             }
         }
@@ -212,8 +220,8 @@ impl Ways {
     }
 
     /// What can be reached from `entry` within its subroutine.
-    pub(crate) fn within(&self, entry: u32) -> BTreeSet<u32> {
-        let mut found = BTreeSet::new();
+    pub(crate) fn within(&self, entry: u32) -> NumberSet {
+        let mut found = NumberSet::new();
         let mut open = vec![entry];
         while let Some(addr) = open.pop() {
             if self.next.contains_key(&addr) && found.insert(addr) {
@@ -239,7 +247,9 @@ fn add(edges: &mut Vec<Edge>, to: u32, kind: EdgeKind) {
 /// node without edges.
 pub fn graph(code: &Code, start: u32) -> Graph {
     let ways = Ways::of(code, start);
-    let mut nodes = Nodes::default();
+    let places = |addr: &u32| code.cf(*addr).map_or(vec![*addr], |cf| code.places(*addr, &cf.op));
+    let all: NumberSet = ways.next.keys().flat_map(places).collect();
+    let mut nodes = Nodes(all.map(|pc| Node { pc, ..Node::default() }));
     for (addr, next) in &ways.next {
         match code.cf(*addr).map(|cf| &cf.op) {
             Ok(CfOp::Alu(clause)) => nodes.alu(code, *addr, clause, next),
@@ -257,16 +267,15 @@ pub fn graph(code: &Code, start: u32) -> Graph {
             }
         }
     }
-    Graph { entries: ways.entries, nodes: nodes.0.into_values().collect() }
+    Graph { entries: ways.entries, nodes: nodes.0.into_iter().map(|(_, node)| node).collect() }
 }
 
-#[derive(Default)]
-struct Nodes(BTreeMap<u32, Node>);
+struct Nodes(LiteMap<u32, Node>);
 
 impl Nodes {
     /// The node at an address, with these edges added.
     fn at(&mut self, pc: u32, next: &[Edge]) -> &mut Node {
-        let node = self.0.entry(pc).or_insert(Node { pc, ..Node::default() });
+        let node = &mut self.0[&pc];
         next.iter().for_each(|edge| add(&mut node.next, edge.to, edge.kind));
         node
     }

@@ -3,9 +3,9 @@
 //! A launch of more lanes than the chip's wavefront has is split into wavefronts, which run one after another in the
 //! order of their lanes. Sources: MAN p. 33 to 37; register positions from Mesa `r600d.h`.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
+use litemap::LiteMap;
 use reconverge_isa::limits::{self, Exceeded};
 use reconverge_simt::Mask;
 use thiserror::Error;
@@ -31,11 +31,11 @@ pub struct Resources {
     /// SQ_BOOL_CONST: bit n is boolean n.
     pub booleans: u32,
     /// Vertex resources by BUFFER_ID.
-    pub vertex_buffers: BTreeMap<u8, VertexBuffer>,
+    pub vertex_buffers: LiteMap<u8, VertexBuffer>,
     /// Textures by RESOURCE_ID.
-    pub textures: BTreeMap<u8, Texture>,
+    pub textures: LiteMap<u8, Texture>,
     /// Samplers by SAMPLER_ID.
-    pub samplers: BTreeMap<u8, TextureSampler>,
+    pub samplers: LiteMap<u8, TextureSampler>,
 }
 
 impl Resources {

@@ -11,12 +11,11 @@ mod unwritten;
 
 pub use unwritten::Components;
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_isa::graph::Edge;
 use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::Stage;
-use reconverge_simt::uses::Uses;
+use reconverge_simt::uses::{Uses, UsesAt};
 
 use crate::chip::{Chip, Family};
 use crate::code::Space;
@@ -117,7 +116,7 @@ pub fn lint_with(words: &[u32], chip: Chip, known: &Known) -> Vec<Finding> {
     if let Some(inputs) = known.inputs {
         unwritten::unwritten(&mut lint, &code, &ways, inputs);
     }
-    lint.found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut lint.found);
     lint.found
 }
 
@@ -125,7 +124,7 @@ struct Lint<'a> {
     words: &'a [u32],
     chip: Chip,
     known: &'a Known,
-    uses: BTreeMap<u32, Vec<Uses>>,
+    uses: UsesAt,
     found: Vec<Finding>,
 }
 
@@ -139,20 +138,22 @@ fn forward<S: Clone + PartialEq>(
     join: impl Fn(&S, &S) -> S,
     mut step: impl FnMut(u32, &S) -> S,
     leads: impl Fn(u32, &Edge) -> Option<u32>,
-) -> BTreeMap<u32, S> {
-    let mut facts: BTreeMap<u32, S> = BTreeMap::new();
+) -> LiteMap<u32, S> {
+    let mut facts: Vec<Option<S>> = vec![None; ways.next.len()];
     let mut open = vec![(start, first)];
     while let Some((addr, from)) = open.pop() {
-        let Some(next) = ways.next.get(&addr) else { continue };
-        let before = facts.get(&addr).map_or_else(|| from.clone(), |known| join(known, &from));
-        if facts.get(&addr) == Some(&before) {
+        let Ok(number) = ways.next.find_index(&addr) else { continue };
+        let next = &ways.next[&addr];
+        let before = facts[number].as_ref().map_or_else(|| from.clone(), |known| join(known, &from));
+        if facts[number].as_ref() == Some(&before) {
             continue;
         }
         let after = step(addr, &before);
-        facts.insert(addr, before);
+        facts[number] = Some(before);
         open.extend(next.iter().filter_map(|edge| Some((leads(addr, edge)?, after.clone()))));
     }
-    facts
+    let known = ways.next.keys().zip(facts).filter_map(|(addr, before)| Some((*addr, before?)));
+    LiteMap::from_sorted_store_unchecked(known.collect())
 }
 
 /// The first of the four clause temporaries that drivers configure.
@@ -169,20 +170,9 @@ impl Lint<'_> {
     }
 
     /// The operations of a control-flow instruction and of what its clause holds, in order, each with its address.
-    fn uses_of<'u>(
-        uses: &'u BTreeMap<u32, Vec<Uses>>,
-        code: &Code,
-        addr: u32,
-        op: &CfOp,
-    ) -> Vec<(u32, &'u Uses)> {
-        let mut places = vec![addr];
-        match op {
-            CfOp::Alu(clause) => places.extend(code.groups(clause).map(|group| group.addr)),
-            CfOp::Fetch(_, _, fetches) => places.extend(fetches.iter().map(|fetch| fetch.addr)),
-            CfOp::Control(..) | CfOp::Export(..) | CfOp::Memory(..) => {}
-        }
+    fn uses_of<'u>(uses: &'u UsesAt, code: &Code, addr: u32, op: &CfOp) -> Vec<(u32, &'u Uses)> {
         let of = |pc: u32| uses.get(&pc).into_iter().flat_map(move |list| (pc..).zip(list));
-        places.into_iter().flat_map(of).collect()
+        code.places(addr, op).into_iter().flat_map(of).collect()
     }
 
     fn cf(&mut self, code: &Code, addr: u32, cf: &Cf) {

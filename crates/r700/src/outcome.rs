@@ -1,7 +1,6 @@
 //! What a run gives: exports, memory, counts, fidelity.
 
-use std::collections::BTreeSet;
-
+use reconverge_isa::sets::SortedSet;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::{Fidelity, Mask, Statistics};
 
@@ -18,7 +17,7 @@ pub struct Executed {
     /// ALU and fetch instructions by name, wave-wide executions.
     pub report: Report,
     /// Rules that decided something.
-    pub rules: BTreeSet<Rule>,
+    pub rules: SortedSet<Rule>,
 }
 
 impl Executed {
@@ -31,7 +30,7 @@ impl Executed {
     /// Adds another wavefront's.
     pub fn add(&mut self, other: &Executed) {
         self.report.add(&other.report);
-        self.rules.extend(&other.rules);
+        self.rules.extend(other.rules.iter().copied());
     }
 }
 

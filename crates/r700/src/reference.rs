@@ -11,7 +11,7 @@ pub(crate) mod texture;
 use std::sync::Arc;
 
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Event, FlowView, Issue, Machine, Observer, Step, Trap};
+use reconverge_simt::{Event, FlowView, Issue, Machine, Observer, Step, Trap, announced};
 
 use crate::cause::Cause;
 use crate::code::{Cf, CfOp, Code};
@@ -169,7 +169,7 @@ impl Machine for Wave {
         let lanes = self.flow.active();
         let word = self.at == At::ControlFlow;
         let before = Before::of::<O>(&self.flow, if word { Changes::Flow } else { Changes::All });
-        if let Err(cause) = self.advance(observer) {
+        if let Err(cause) = announced!(O, |observer| self.advance(observer)) {
             return Err(self.trap(pc, lanes, cause, observer));
         }
         before.announce(&self.flow, observer);

@@ -4,10 +4,9 @@
 //! the gradients are files of their own; constants (`CB0` to `CB15`, `C`, `BOOL`, `LOOP`) are read and never written. A
 //! place that an index chooses has no number. Values that the words fix are not listed.
 
-use std::collections::BTreeMap;
-
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Fidelity;
-use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses, UsesAt};
 
 use crate::code::{
     AluClause, AluOp, CfOp, Code, Export, ExportKind, Fetch, FetchOp, Group, MemoryExport, Operand, Select,
@@ -22,25 +21,28 @@ use crate::words::{CfInst, DsrMux, ExportInst, IndexModeR700, KcacheMode, MemOp,
 pub const R: &str = "R";
 
 /// The operations of each instruction that can be reached, by the address at which a run issues it.
-pub fn uses(code: &Code) -> BTreeMap<u32, Vec<Uses>> {
-    let mut all: BTreeMap<u32, Vec<Uses>> = BTreeMap::new();
+pub fn uses(code: &Code) -> UsesAt {
+    let places: NumberSet = code.instructions().flat_map(|(addr, cf)| code.places(addr, &cf.op)).collect();
+    let mut all = places.map(|_| Vec::new());
     for (addr, cf) in code.instructions() {
         match &cf.op {
             CfOp::Control(inst, control) => {
-                all.entry(addr).or_default().push(control_uses(*inst, control));
+                all[&addr].push(control_uses(*inst, control));
             }
             CfOp::Alu(clause) => {
-                all.entry(addr).or_default().push(clause_start(clause));
+                all[&addr].push(clause_start(clause));
                 for group in code.groups(clause) {
-                    all.insert(group.addr, group_uses(clause, group));
+                    all[&group.addr] = group_uses(clause, group);
                 }
             }
             CfOp::Fetch(inst, control, fetches) => {
-                all.entry(addr).or_default().push(control_uses(*inst, control));
-                all.extend(fetches.iter().map(|fetch| (fetch.addr, vec![fetch_uses(fetch)])));
+                all[&addr].push(control_uses(*inst, control));
+                for fetch in fetches {
+                    all[&fetch.addr] = vec![fetch_uses(fetch)];
+                }
             }
-            CfOp::Export(_, export) => all.entry(addr).or_default().push(export_uses(export)),
-            CfOp::Memory(_, export) => all.entry(addr).or_default().push(memory_uses(export)),
+            CfOp::Export(_, export) => all[&addr].push(export_uses(export)),
+            CfOp::Memory(_, export) => all[&addr].push(memory_uses(export)),
         }
     }
     all

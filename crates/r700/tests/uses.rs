@@ -29,8 +29,8 @@ fn a_register_that_no_instruction_reads_changes_nothing() {
         let registers = record["num_gprs"].as_u64().expect("a number") as u8;
         let code = Code::new(&words, 0, CodeOptions::new(chip));
         let reads: Vec<Option<u32>> = uses(&code)
-            .into_values()
-            .flatten()
+            .into_iter()
+            .flat_map(|(_, uses)| uses)
             .flat_map(|uses| uses.reads)
             .filter(|read| read.slot.file == R)
             .map(|read| read.slot.number)

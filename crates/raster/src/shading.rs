@@ -22,6 +22,9 @@ pub(crate) trait Shading {
     /// # Errors
     /// The program has stopped.
     fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Stopped>;
+
+    /// See [`FragmentProgram::merged`].
+    fn merged(&mut self, shaded: Shaded);
 }
 
 /// A program, and its error once it has stopped.
@@ -48,5 +51,9 @@ impl<P: FragmentProgram> Shading for Stopping<'_, P> {
             self.error = Some(error);
             Stopped
         })
+    }
+
+    fn merged(&mut self, shaded: Shaded) {
+        self.program.merged(shaded);
     }
 }

@@ -1,10 +1,11 @@
 //! What making host code takes, and why there is none: the same for every machine that has a compiled engine.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::{Duration, Instant};
+
+use reconverge_isa::sets::NumberSet;
 
 use crate::level::{Kind, Level};
 
@@ -60,7 +61,7 @@ impl Extent {
     /// as far as it goes, and on from there, up to `end`. `size` gives the instructions of what was found and the place behind it.
     pub fn choose<F>(
         self,
-        heads: &BTreeSet<u32>,
+        heads: &NumberSet,
         end: u32,
         trace: impl Fn(u32) -> Option<F>,
         size: impl Fn(&F) -> (u32, u32),
@@ -74,7 +75,7 @@ impl Extent {
             left = rest.unwrap_or(0);
             rest.is_some()
         };
-        let mut all: Vec<_> = heads.iter().filter_map(|head| Some((*head, trace(*head)?))).collect();
+        let mut all: Vec<_> = heads.iter().filter_map(|head| Some((head, trace(head)?))).collect();
         all.retain(|(_, found)| take(found));
         if self == Extent::Loops {
             return all;
@@ -83,7 +84,7 @@ impl Extent {
         while next < end {
             let place = next;
             next += 1;
-            if heads.contains(&place) {
+            if heads.contains(place) {
                 continue;
             }
             if let Some(found) = trace(place) {
@@ -222,7 +223,7 @@ mod tests {
     #[test]
     fn loops_are_chosen_first_and_what_runs_once_from_where_the_last_ended() {
         // A loop at place 4; from any other place on, three places run once.
-        let heads = BTreeSet::from([4]);
+        let heads = NumberSet::from_iter([4]);
         let choose = |extent: Extent, instructions: u32| {
             let end = |place: u32| if place == 4 { 6 } else { (place + 3).min(10) };
             let all = extent.choose(&heads, 10, |place| Some(end(place)), |end| (instructions, *end));

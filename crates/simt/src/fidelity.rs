@@ -1,6 +1,6 @@
 //! How exact each executed instruction was.
 
-use std::collections::BTreeMap;
+use litemap::LiteMap;
 
 reconverge_isa::choices! {
     /// Grade of trust in a result, best first.
@@ -21,7 +21,7 @@ reconverge_isa::choices! {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// By the operation's name.
-    pub operations: BTreeMap<&'static str, (Fidelity, u64)>,
+    pub operations: LiteMap<&'static str, (Fidelity, u64)>,
 }
 
 impl Report {

@@ -26,11 +26,12 @@ use crate::compiling::Extent;
 use crate::error::{Difference, GroupId, GroupTrap, RunError};
 use crate::machine::{Issue, Step, Trap};
 use crate::mask::{Lane, Mask};
-use crate::observe::{Event, Observer};
+use crate::observe::{Event, Observer, Silent};
 use crate::paths::{Path, Shares};
 use crate::random::Random;
 use crate::registers::Row;
 use crate::stop;
+use crate::watch::Told;
 
 /// A group (Tesla: a block) twice, once for each engine, with everything that it reads and writes twice.
 pub trait Twin {
@@ -290,14 +291,14 @@ impl Lengths {
     }
 }
 
-/// Notifies of paths, and keeps flow events if there are to be any.
-struct Watch<'a, const EVENTS: bool> {
+/// Keeps flow events, and notifies of paths.
+struct Watch<'a> {
     events: Vec<Event>,
     shares: &'a mut Shares,
 }
 
-impl<const EVENTS: bool> Observer for Watch<'_, EVENTS> {
-    const ENABLED: bool = EVENTS;
+impl Observer for Watch<'_> {
+    const ENABLED: bool = true;
     const DATA: bool = false;
     const PATHS: bool = true;
 
@@ -349,27 +350,27 @@ impl<T: Twin> Pair<T> {
 
     /// Runs a stretch on both sides and compares them.
     fn run(&mut self, length: Length, shares: &mut Shares) -> Result<End<T>, Differs> {
-        match length.observed {
-            true => self.run_as::<true>(length.most, shares),
-            false => self.run_as::<false>(length.most, shares),
-        }
-    }
-
-    fn run_as<const EVENTS: bool>(&mut self, most: u64, shares: &mut Shares) -> Result<End<T>, Differs> {
         let before = shares.total();
-        let mut watch = Watch::<EVENTS> { events: Vec::new(), shares };
-        let Stretch { instructions, end } = self.twin.fast(most, &mut watch);
+        let mut watch = Watch { events: Vec::new(), shares };
+        let Stretch { instructions, end } = match length.observed {
+            true => self.twin.fast(length.most, &mut watch),
+            false => self.twin.fast(length.most, watch.shares),
+        };
         let events = watch.events;
         let announced = shares.total() - before;
         shares.path(Path::Other, instructions.saturating_sub(announced));
 
         // An instruction that traps is one more; a group that has ended runs none.
         let steps = instructions + u64::from(end.is_err() || instructions == 0);
-        let mut watch = Watch::<EVENTS> { events: Vec::new(), shares: &mut Shares::default() };
+        let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
         let (mut stepped, mut found) = (0, Ok(Step::Running));
         while stepped < steps && found == Ok(Step::Running) {
             self.last = self.twin.issue();
-            found = self.twin.reference(&mut watch);
+            // The reference interpreter is compiled for these already.
+            found = match length.observed {
+                true => self.twin.reference(&mut Told::<false>(&mut watch)),
+                false => self.twin.reference(&mut Silent),
+            };
             stepped += 1;
         }
         self.done += stepped;
@@ -378,7 +379,7 @@ impl<T: Twin> Pair<T> {
         if end.is_ok() && (instructions > 0 || end == Ok(Step::Running)) {
             check("the number of instructions", &stepped, &instructions)?;
         }
-        if EVENTS && watch.events != events {
+        if watch.events != events {
             return Err(events_differ(&watch.events, &events));
         }
         self.twin.compare(&end)?;
@@ -602,7 +603,7 @@ mod tests {
                 let now =
                     (self.fast.a + u32::from(first == 0)) == ROUND && block && (first..=last).contains(&1);
                 let mut events = Vec::new();
-                let mut watch = Watch::<true> { events: Vec::new(), shares: &mut Shares::default() };
+                let mut watch = Watch { events: Vec::new(), shares: &mut Shares::default() };
                 for _ in 0..if block { size } else { 1 } {
                     if end == Ok(Step::Running) {
                         end = self.one(&mut watch);

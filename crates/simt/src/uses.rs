@@ -1,5 +1,7 @@
 //! What an instruction reads and writes, as data: what follows values through a program needs no more.
 
+use litemap::LiteMap;
+
 use crate::fidelity::Fidelity;
 
 /// A place that holds a value of each lane: a register, flags, an address register.
@@ -46,6 +48,9 @@ pub struct Space {
     /// Whether each lane has its own.
     pub private: bool,
 }
+
+/// The operations of the instructions of a program, by address.
+pub type UsesAt = LiteMap<u32, Vec<Uses>>;
 
 /// What one operation reads and writes. An instruction that issues several side by side has several, and all of them
 /// read before any writes.

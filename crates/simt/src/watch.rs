@@ -125,6 +125,23 @@ macro_rules! watched {
     };
 }
 
+/// Evaluates an expression with an observer of events, and with [`Silent`](crate::Silent) instead of one that takes none: what
+/// announces only events is compiled for no observers of paths.
+#[macro_export]
+macro_rules! announced {
+    ($Observer:ident, |$observer:ident| $run:expr) => {
+        if $Observer::ENABLED && $Observer::PATHS && !$Observer::DATA {
+            let $observer = &mut $crate::watch::Told::<false>($observer);
+            $run
+        } else if $Observer::ENABLED {
+            $run
+        } else {
+            let $observer = &mut $crate::Silent;
+            $run
+        }
+    };
+}
+
 /// The methods that step a launch, in an implementation that has `observed_step` for any observer. They are compiled in the
 /// crate of the machine.
 ///

@@ -52,14 +52,15 @@ where
     };
     let parts: Vec<_> = pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect());
     let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(workers) };
-    let mut results = Vec::with_capacity(parts.iter().map(|(part, _)| part.len()).sum());
+    let count: usize = parts.iter().map(|(part, _)| part.len()).sum();
+    let mut results: Vec<Option<R>> = (0..count).map(|_| None).collect();
     for (part, worker) in parts {
-        results.extend(part);
+        for (number, result) in part {
+            results[number] = Some(result);
+        }
         done.workers.push(worker);
     }
-    // Each worker's are in order: the stable sort merges them.
-    results.sort_by_key(|(number, _)| *number);
-    done.results.extend(results.into_iter().map(|(_, result)| result));
+    done.results.extend(results.into_iter().flatten());
     done
 }
 

@@ -143,7 +143,7 @@ pub fn atomic<G: Store>(
     mem: &Mem,
     address: u32,
     kind: Kind,
-    new: impl FnOnce(u64) -> u64,
+    new: &mut dyn FnMut(u64) -> u64,
 ) -> Result<u64, Cause> {
     let bytes = mem.access.bytes();
     let at = aligned(address, bytes);

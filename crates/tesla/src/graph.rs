@@ -4,10 +4,9 @@
 //! others. So `break` goes where the innermost `breakaddr` says, `ret` behind the call that is on the stack, and a
 //! `join` that sends the warp away holds the lane until it goes on behind that join.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
 use reconverge_isa::program::ConstantBlock;
+use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use crate::code::Code;
 use crate::control::{Control, Effect};
@@ -16,27 +15,62 @@ use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
 use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
-/// What a lane does.
+/// What a lane or a warp does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum At {
+pub(crate) enum At {
     /// It is before an instruction and its join.
     Before(u32),
     /// Its join is done.
     Joined(u32),
-    /// It left by `break` at an address.
-    Broken(u32),
-    /// It left by `ret` at an address.
-    Returned(u32),
+    /// The lane, or all lanes of the warp's path, left at an address, and the stack is unwound.
+    Left(Leave, u32),
 }
 
-/// A token, by the address of the instruction that pushes it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Token {
-    token: TokenType,
-    /// Address of the instruction that pushes it.
-    by: u32,
-    at: u32,
+impl At {
+    /// The address.
+    fn pc(self) -> u32 {
+        match self {
+            At::Before(pc) | At::Joined(pc) | At::Left(_, pc) => pc,
+        }
+    }
 }
+
+/// How lanes leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Leave {
+    Exit,
+    Ret,
+    Break,
+}
+
+/// Which lanes of a warp wait. The graph does not ask, and says none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Waiting {
+    /// Some wait at a join, or on the other side of a branch.
+    pub(crate) apart: bool,
+    /// Some have left by `break` or `ret` and go on later.
+    pub(crate) away: bool,
+    /// A CALL token is on the stack.
+    pub(crate) called: bool,
+}
+
+/// What a lane or a warp does, and which lanes wait.
+pub(crate) type State = (At, Waiting);
+
+/// What an instruction pushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Token {
+    pub(crate) kind: TokenType,
+    /// Address of the instruction.
+    pub(crate) by: u32,
+    /// Its address, see [`crate::flow::Token`].
+    pub(crate) to: u32,
+    /// Which lanes waited at the push.
+    pub(crate) then: Waiting,
+}
+
+/// What a state does next, and where that leads with its stack.
+pub(crate) type Moves = Vec<Move<State, Token>>;
 
 /// Which lanes a guard lets through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,28 +114,22 @@ impl Passes {
 /// because a launch gives it, it goes to every instruction that a call names, and to those behind an exit or a return: that is
 /// how subroutines begin.
 pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
-    let mut walk = Walk { code, constants, edges: BTreeMap::new(), joins: BTreeMap::new() };
-    let paths = Paths::from(At::Before(code.base()), |at, top, next| walk.lane(at, top, next));
+    let slots = code.words().len();
+    let (edges, joins) = (vec![SortedSet::new(); slots], vec![NumberSet::new(); slots]);
+    let mut walk = Walk { code, constants, edges, joins };
+    let start = (At::Before(code.base()), Waiting::default());
+    let paths = Paths::from(start, |(at, _), top, next| walk.lane(at, top, next));
     walk.edges_of_waiting();
-    let reached: BTreeSet<u32> = paths
-        .states
-        .iter()
-        .map(|(at, _)| match at {
-            At::Before(pc) | At::Joined(pc) | At::Broken(pc) | At::Returned(pc) => *pc,
-        })
-        .collect();
-    let broken: BTreeSet<u32> = paths
-        .below
-        .keys()
-        .filter_map(|token| (token.token == TokenType::Break).then_some(token.at))
-        .collect();
-    let mut entries = BTreeSet::from([code.base()]);
-    let node = |pc: &u32| {
-        let inst = code.at(*pc).ok()?;
-        let next = walk.edges.remove(pc).unwrap_or_default();
+    let reached: NumberSet = paths.controls().iter().map(|(at, _)| at.pc()).collect();
+    let breaks = paths.tokens().iter().filter(|token| token.kind == TokenType::Break);
+    let broken: NumberSet = breaks.map(|token| token.to).collect();
+    let mut entries = NumberSet::from_iter([code.base()]);
+    let node = |pc: u32| {
+        let inst = code.at(pc).ok()?;
+        let next = code.place(pc).map(|place| std::mem::take(&mut walk.edges[place])).unwrap_or_default();
         entries.extend(next.iter().filter(|(_, kind)| *kind == EdgeKind::Call).map(|(to, _)| *to));
         Some(Node {
-            pc: *pc,
+            pc,
             next: next.into_iter().map(|(to, kind)| Edge { to, kind }).collect(),
             diverges: predicated_flow(inst) && Passes::of(inst.guard) == Passes::Some,
             reconverges: match inst.end {
@@ -111,7 +139,12 @@ pub fn graph(code: &Code, constants: &[ConstantBlock]) -> Graph {
         })
     };
     let nodes = reached.iter().filter_map(node).collect();
-    Graph { entries: entries.into_iter().collect(), nodes }
+    Graph { entries: entries.iter().collect(), nodes }
+}
+
+/// The state of a lane.
+fn lane(at: At) -> State {
+    (at, Waiting::default())
 }
 
 /// Whether lanes go on by their predicate. (9.2)
@@ -122,53 +155,56 @@ fn predicated_flow(inst: &Inst) -> bool {
 struct Walk<'a> {
     code: &'a Code,
     constants: &'a [ConstantBlock],
-    edges: BTreeMap<u32, BTreeSet<(u32, EdgeKind)>>,
-    /// By JOINAT token: where the lanes that wait for it go on.
-    joins: BTreeMap<Token, BTreeSet<u32>>,
+    /// By place.
+    edges: Vec<SortedSet<(u32, EdgeKind)>>,
+    /// By the place that pushes a JOINAT token: where the lanes that wait for it go on.
+    joins: Vec<NumberSet>,
 }
 
 impl Walk<'_> {
     fn edge(&mut self, from: u32, to: u32, kind: EdgeKind) {
-        self.edges.entry(from).or_default().insert((to, kind));
-    }
-
-    fn lane(&mut self, at: At, top: Option<Token>, next: &mut Vec<Move<At, Token>>) {
-        match at {
-            At::Before(pc) => self.join(pc, top, next),
-            At::Joined(pc) => self.instruction(pc, next),
-            At::Broken(pc) => match top {
-                // 13.5: without a BREAK token it is lost.
-                None => {}
-                Some(Token { token: TokenType::Break, at, .. }) => {
-                    self.edge(pc, at, EdgeKind::Break);
-                    next.push(Move::Pop(At::Before(at)));
-                }
-                // 9.5: lenient mode unwinds through a call.
-                Some(_) => next.push(Move::Pop(At::Broken(pc))),
-            },
-            At::Returned(pc) => match top {
-                None => {}
-                Some(Token { token: TokenType::Call, at, .. }) => {
-                    self.edge(pc, at, EdgeKind::Return);
-                    next.push(Move::Pop(At::Before(at)));
-                }
-                Some(_) => next.push(Move::Pop(At::Returned(pc))),
-            },
+        if let Some(place) = self.code.place(from) {
+            self.edges[place].insert((to, kind));
         }
     }
 
-    fn join(&mut self, pc: u32, top: Option<Token>, next: &mut Vec<Move<At, Token>>) {
+    fn lane(&mut self, at: At, top: Option<Token>, next: &mut Moves) {
+        match at {
+            At::Before(pc) => self.join(pc, top, next),
+            At::Joined(pc) => self.instruction(pc, next),
+            At::Left(leave, pc) => {
+                let (wanted, kind) = match leave {
+                    Leave::Break => (TokenType::Break, EdgeKind::Break),
+                    Leave::Ret | Leave::Exit => (TokenType::Call, EdgeKind::Return),
+                };
+                match top {
+                    // 13.5: without a BREAK token it is lost.
+                    None => {}
+                    Some(token) if token.kind == wanted => {
+                        self.edge(pc, token.to, kind);
+                        next.push(Move::Pop(lane(At::Before(token.to))));
+                    }
+                    // 9.5: lenient mode unwinds through a call.
+                    Some(_) => next.push(Move::Pop(lane(at))),
+                }
+            }
+        }
+    }
+
+    fn join(&mut self, pc: u32, top: Option<Token>, next: &mut Moves) {
         let joins = self.code.at(pc).is_ok_and(|inst| inst.end == End::Join);
         match top {
-            _ if !joins => next.push(Move::Go(At::Joined(pc))),
+            _ if !joins => next.push(Move::Go(lane(At::Joined(pc)))),
             // 13.4: lenient mode goes on.
-            None => next.push(Move::Go(At::Joined(pc))),
-            Some(token @ Token { token: TokenType::Joinat, at, .. }) => {
-                self.joins.entry(token).or_default().extend([pc, at]);
-                next.push(Move::Pop(At::Joined(pc)));
+            None => next.push(Move::Go(lane(At::Joined(pc)))),
+            Some(Token { kind: TokenType::Joinat, by, to, .. }) => {
+                if let Some(place) = self.code.place(by) {
+                    self.joins[place].extend([pc, to]);
+                }
+                next.push(Move::Pop(lane(At::Joined(pc))));
                 // 13.3: when the paths of the others end elsewhere, those that wait go on where the token says.
-                if at != pc {
-                    next.push(Move::Go(At::Before(at)));
+                if to != pc {
+                    next.push(Move::Go(lane(At::Before(to))));
                 }
             }
             // STACK_MISMATCH
@@ -176,7 +212,7 @@ impl Walk<'_> {
         }
     }
 
-    fn instruction(&mut self, pc: u32, next: &mut Vec<Move<At, Token>>) {
+    fn instruction(&mut self, pc: u32, next: &mut Moves) {
         let Ok(inst) = self.code.at(pc) else { return };
         let behind = pc + inst.form.bytes();
         if inst.end == End::Exit {
@@ -184,7 +220,7 @@ impl Walk<'_> {
         }
         let mut go = |walk: &mut Self, to, kind| {
             walk.edge(pc, to, kind);
-            next.push(Move::Go(At::Before(to)));
+            next.push(Move::Go(lane(At::Before(to))));
         };
         let Op::Control(control) = inst.op else { return go(self, behind, EdgeKind::Next) };
         let passes = Passes::by(control, inst.guard);
@@ -199,7 +235,7 @@ impl Walk<'_> {
                 }
             }
             Effect::Indirect => {
-                for target in self.indirect_targets(inst) {
+                for target in &self.indirect_targets(inst) {
                     go(self, target, jump(pc, target));
                 }
             }
@@ -207,35 +243,36 @@ impl Walk<'_> {
                 if passes.but_some() {
                     go(self, behind, EdgeKind::Next);
                 }
-                let left = if token == TokenType::Break { At::Broken(pc) } else { At::Returned(pc) };
-                next.extend(passes.any().then_some(Move::Go(left)));
+                let leave = if token == TokenType::Break { Leave::Break } else { Leave::Ret };
+                next.extend(passes.any().then_some(Move::Go(lane(At::Left(leave, pc)))));
             }
             Effect::Push { token: TokenType::Quadon, .. } => go(self, behind, EdgeKind::Next),
-            Effect::Push { token, address, goes, limited } => {
+            Effect::Push { token: kind, address, goes, limited } => {
                 if limited {
                     go(self, behind, EdgeKind::Next);
                 }
-                let kind = if goes.is_some() { EdgeKind::Call } else { EdgeKind::Next };
+                let edge = if goes.is_some() { EdgeKind::Call } else { EdgeKind::Next };
                 let goes = goes.unwrap_or(behind);
-                self.edge(pc, goes, kind);
-                let token = Token { token, by: pc, at: address.unwrap_or(behind) };
-                next.push(Move::Push(At::Before(goes), token));
+                self.edge(pc, goes, edge);
+                let to = address.unwrap_or(behind);
+                let token = Token { kind, by: pc, to, then: Waiting::default() };
+                next.push(Move::Push(lane(At::Before(goes)), token));
             }
             Effect::Stop => {}
         }
     }
 
     /// The addresses that `bra c[]` can find in the constants.
-    fn indirect_targets(&self, inst: &Inst) -> BTreeSet<u32> {
-        let Operand::Mem(mem) = inst.src[0] else { return BTreeSet::new() };
-        let Space::Const(bank) = mem.space else { return BTreeSet::new() };
+    fn indirect_targets(&self, inst: &Inst) -> NumberSet {
+        let Operand::Mem(mem) = inst.src[0] else { return NumberSet::new() };
+        let Space::Const(bank) = mem.space else { return NumberSet::new() };
         let blocks = self.constants.iter().filter(|block| block.bank == u32::from(bank));
         let words = blocks.flat_map(|block| {
             let words = block.bytes.chunks_exact(4).zip((block.offset..).step_by(4));
             words.map(|(bytes, at)| (at, u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])))
         });
         let fixed = mem.base == Base::A(0);
-        let known: BTreeSet<u32> = words
+        let known: NumberSet = words
             .filter(|(at, _)| !fixed || *at == mem.offset as u32)
             .map(|(_, word)| word & INDIRECT_TARGET_BITS)
             .filter(|target| self.code.at(*target).is_ok())
@@ -246,11 +283,11 @@ impl Walk<'_> {
     /// A lane that waits at a join goes on where the token is popped, or at the token's address: usually that same
     /// join. If not, it does not pass the instruction that it waited at.
     fn edges_of_waiting(&mut self) {
-        for places in self.joins.values().filter(|places| places.len() > 1) {
-            for next in self.edges.values_mut() {
+        for places in self.joins.iter().filter(|places| places.len() > 1) {
+            for next in &mut self.edges {
                 let waits: Vec<EdgeKind> =
-                    next.iter().filter(|(to, _)| places.contains(to)).map(|(_, kind)| *kind).collect();
-                next.extend(waits.iter().flat_map(|kind| places.iter().map(|place| (*place, *kind))));
+                    next.iter().filter(|(to, _)| places.contains(*to)).map(|(_, kind)| *kind).collect();
+                next.extend(waits.iter().flat_map(|kind| places.iter().map(|place| (place, *kind))));
             }
         }
     }
@@ -268,8 +305,8 @@ pub(crate) fn listed(code: &Code) -> impl Iterator<Item = (u32, Option<&Inst>)> 
 }
 
 /// The instructions that calls name, and those behind what ends a program or a subroutine.
-fn subroutines(code: &Code) -> BTreeSet<u32> {
-    let (mut called, mut named) = (BTreeSet::new(), BTreeSet::new());
+fn subroutines(code: &Code) -> NumberSet {
+    let (mut called, mut named) = (NumberSet::new(), NumberSet::new());
     for (_, inst) in listed(code) {
         match inst.map(|inst| inst.op) {
             Some(Op::Control(Control::Call { target, .. })) => drop(called.insert(target)),
@@ -282,7 +319,7 @@ fn subroutines(code: &Code) -> BTreeSet<u32> {
         let always = !Passes::of(inst.guard).but_some();
         match inst.op {
             // The other side of an `if` may be there.
-            Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(next),
+            Op::Control(Control::Bra { .. } | Control::Break) => always && !named.contains(*next),
             Op::Control(control) if control.leaves() => always || !control.is_predicated(),
             Op::Control(_) | Op::Arith(_) | Op::Memory(_) | Op::Group(_) | Op::Idle(_) => {
                 inst.end == End::Exit

@@ -1,10 +1,10 @@
 //! The blocks of a launch: each before its first instruction, and the results of all.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics, stop};
@@ -22,7 +22,7 @@ use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
 /// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[].
-pub(crate) type LaunchForm = (usize, BTreeSet<u32>, Option<u32>, Vec<u32>);
+pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Vec<u32>);
 
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]

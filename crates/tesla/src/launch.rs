@@ -4,12 +4,13 @@
 //! all stages have. Data only: `grid.rs` makes blocks of it, `run.rs` executes them. See tesla.md 1.3 (warps),
 //! tesla.md 1.6 (start) and tesla.md 11.4 (launching).
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_isa::limits::{Exceeded, LANES};
 use reconverge_isa::program::{Module, Place};
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Statistics;
 use reconverge_simt::fidelity::Report;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
@@ -275,7 +276,7 @@ pub struct Fragment {
     /// How many registers results have, from `$r0` on: four a colour; `None`: all.
     pub kept: Option<usize>,
     /// Interpolants by slot: slot n is v\[4n\]. Slot 0 is 1/w, and 1.0 when not given.
-    pub varyings: BTreeMap<u16, Varying>,
+    pub varyings: LiteMap<u16, Varying>,
 }
 
 impl Fragment {
@@ -289,7 +290,7 @@ impl Fragment {
             centres: Vec::new(),
             centroids: Vec::new(),
             kept: None,
-            varyings: BTreeMap::new(),
+            varyings: LiteMap::new(),
         }
     }
 
@@ -307,7 +308,7 @@ pub struct Vertex {
     /// How many vertices there are.
     pub lanes: usize,
     /// a[] by word number (byte address / 4): one word a vertex.
-    pub inputs: BTreeMap<u16, Vec<u32>>,
+    pub inputs: LiteMap<u16, Vec<u32>>,
 }
 
 /// Primitives of a geometry program.
@@ -318,7 +319,7 @@ pub struct Geometry {
     /// How many primitives there are.
     pub lanes: usize,
     /// a[] by word number: one word a primitive; for each input vertex the p[] address of its attributes.
-    pub inputs: BTreeMap<u16, Vec<u32>>,
+    pub inputs: LiteMap<u16, Vec<u32>>,
     /// p[] by word.
     pub vertices: Vec<u32>,
 }
@@ -419,10 +420,10 @@ impl Launch {
     }
 
     /// The words of a[] or v[] that every lane has.
-    pub(crate) fn inputs(&self) -> BTreeSet<u32> {
+    pub(crate) fn inputs(&self) -> NumberSet {
         let of = |word: &u16| u32::from(*word);
         match self {
-            Launch::Compute(_) => BTreeSet::new(),
+            Launch::Compute(_) => NumberSet::new(),
             // 1/w is always there.
             Launch::Fragment(fragment) => fragment.varyings.keys().map(of).chain([0]).collect(),
             Launch::Vertex(Vertex { inputs, .. }) | Launch::Geometry(Geometry { inputs, .. }) => {

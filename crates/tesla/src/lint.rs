@@ -8,11 +8,11 @@
 mod stack;
 mod values;
 
-use std::collections::BTreeSet;
-
 use reconverge_isa::Program;
 use reconverge_isa::graph::{EdgeKind, Graph};
 use reconverge_isa::lint::{Finding, Rule};
+
+use reconverge_isa::sets::NumberSet;
 
 use crate::code::Code;
 use crate::decode::{joined, row};
@@ -101,7 +101,7 @@ impl Subject<'_> {
 
     /// Rules about where lanes go on.
     fn places(&mut self) {
-        let starts: BTreeSet<u32> = listed(self.code).map(|(pc, _)| pc).collect();
+        let starts: NumberSet = listed(self.code).map(|(pc, _)| pc).collect();
         for node in &self.graph.nodes {
             for edge in &node.next {
                 let to = edge.to;
@@ -113,7 +113,7 @@ impl Subject<'_> {
                     Err(Cause::UnalignedLongInstruction) => {
                         self.find(&UNALIGNED, to, "two words at an odd word");
                     }
-                    _ if !starts.contains(&to) => {
+                    _ if !starts.contains(to) => {
                         self.find(&INSIDE, node.pc, format!("{to:#x} is inside an instruction"));
                     }
                     _ => {}

@@ -4,7 +4,9 @@
 //! is kept once a token, not once a state, so that calls within calls and loops that push need no bound: a pop goes on
 //! above everything that a token was ever pushed on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use reconverge_isa::sets::NumberSet;
 
 /// What a state does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,53 +19,122 @@ pub enum Move<C, T> {
     Pop(C),
 }
 
-/// What can be reached.
+/// What can be reached. Controls and tokens have numbers, in the order in which they are met.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
-    /// Every control with every token that can be on top there; `None` is the empty stack.
-    pub states: BTreeSet<(C, Option<T>)>,
-    /// What a token can lie on.
-    pub below: BTreeMap<T, BTreeSet<Option<T>>>,
+    controls: Numbering<C>,
+    tokens: Numbering<T>,
+    /// By control: what can be on top there.
+    tops: Vec<NumberSet>,
+    /// By token: what it can lie on.
+    below: Vec<NumberSet>,
 }
 
 impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
     /// What can be reached from `start` with an empty stack. `moves` gives the moves of a state, whatever lies below.
     pub fn from(start: C, mut moves: impl FnMut(C, Option<T>, &mut Vec<Move<C, T>>)) -> Self {
-        let mut paths = Paths { states: BTreeSet::new(), below: BTreeMap::new() };
-        let mut popped: BTreeMap<T, BTreeSet<C>> = BTreeMap::new();
-        let mut open = vec![(start, None)];
+        let (mut controls, mut tokens) = (Numbering::new(), Numbering::new());
+        let (mut tops, mut below, mut popped) = (Vec::new(), Vec::new(), Vec::new());
+        let mut open = vec![(controls.number(start), EMPTY)];
         let mut next = Vec::new();
         while let Some((control, top)) = open.pop() {
-            if !paths.states.insert((control, top)) {
+            if !of(&mut tops, control).insert(top) {
                 continue;
             }
             next.clear();
-            moves(control, top, &mut next);
+            moves(
+                controls.items[control as usize],
+                number(top).map(|token| tokens.items[token as usize]),
+                &mut next,
+            );
             for step in next.drain(..) {
-                match (step, top) {
-                    (Move::Go(to), _) => open.push((to, top)),
+                match (step, number(top)) {
+                    (Move::Go(to), _) | (Move::Pop(to), None) => open.push((controls.number(to), top)),
                     (Move::Push(to, token), _) => {
-                        if paths.below.entry(token).or_default().insert(top) {
-                            open.extend(popped.get(&token).into_iter().flatten().map(|to| (*to, top)));
+                        let token = tokens.number(token);
+                        if of(&mut below, token).insert(top) {
+                            open.extend(of(&mut popped, token).iter().map(|to| (to, top)));
                         }
-                        open.push((to, Some(token)));
+                        open.push((controls.number(to), token + 1));
                     }
                     (Move::Pop(to), Some(token)) => {
-                        if popped.entry(token).or_default().insert(to) {
-                            let below = paths.below.get(&token).into_iter().flatten();
-                            open.extend(below.map(|under| (to, *under)));
+                        let to = controls.number(to);
+                        if of(&mut popped, token).insert(to) {
+                            open.extend(of(&mut below, token).iter().map(|under| (to, under)));
                         }
                     }
-                    (Move::Pop(to), None) => open.push((to, None)),
                 }
             }
         }
-        paths
+        Paths { controls, tokens, tops, below }
+    }
+
+    /// Every control with every token that can be on top there, by its number; `None` is the empty stack.
+    pub fn states(&self) -> impl Iterator<Item = (C, Option<u32>)> {
+        let states = self.controls.items.iter().zip(&self.tops);
+        states.flat_map(|(control, tops)| tops.iter().map(|top| (*control, number(top))))
+    }
+
+    /// Every control, by number.
+    pub fn controls(&self) -> &[C] {
+        &self.controls.items
+    }
+
+    /// Every token, by number.
+    pub fn tokens(&self) -> &[T] {
+        &self.tokens.items
+    }
+
+    /// What a token can lie on, the empty stack apart.
+    pub fn below(&self, token: u32) -> impl Iterator<Item = u32> {
+        self.below[token as usize].iter().filter_map(number)
+    }
+}
+
+/// The empty stack among what can be on top. A token is its number and 1.
+const EMPTY: u32 = 0;
+
+/// The number of the token on top.
+fn number(top: u32) -> Option<u32> {
+    top.checked_sub(1)
+}
+
+/// The set of a control or token.
+fn of(sets: &mut Vec<NumberSet>, number: u32) -> &mut NumberSet {
+    let number = number as usize;
+    if sets.len() <= number {
+        sets.resize(number + 1, NumberSet::new());
+    }
+    &mut sets[number]
+}
+
+/// Items by number.
+#[derive(Clone, Debug)]
+struct Numbering<T> {
+    items: Vec<T>,
+    numbers: BTreeMap<T, u32>,
+}
+
+impl<T: Copy + Ord> Numbering<T> {
+    fn new() -> Self {
+        Numbering { items: Vec::new(), numbers: BTreeMap::new() }
+    }
+
+    /// The number of an item.
+    fn number(&mut self, item: T) -> u32 {
+        let next = self.items.len() as u32;
+        let number = *self.numbers.entry(item).or_insert(next);
+        if number == next {
+            self.items.push(item);
+        }
+        number
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// 0 calls 10 from 0 and 2; 10 calls itself from 11, or returns at 12.
@@ -77,12 +148,14 @@ mod tests {
             11 => next.push(Move::Go(12)),
             _ => {}
         });
+        let token = |number: u32| paths.tokens()[number as usize];
         let tops = |at: u32| {
-            let found = paths.states.iter().filter(|state| state.0 == at).map(|state| state.1);
-            found.collect::<Vec<_>>()
+            let found = paths.states().filter(|state| state.0 == at).map(|state| state.1.map(token));
+            found.collect::<BTreeSet<_>>()
         };
-        assert_eq!(tops(3), [None]);
-        assert_eq!(tops(11), [Some(0), Some(2), Some(10)]);
-        assert_eq!(paths.below[&10], BTreeSet::from([Some(0), Some(2), Some(10)]));
+        assert_eq!(tops(3), BTreeSet::from([None]));
+        assert_eq!(tops(11), BTreeSet::from([Some(0), Some(2), Some(10)]));
+        let ten = paths.tokens().iter().position(|token| *token == 10).unwrap() as u32;
+        assert_eq!(paths.below(ten).map(token).collect::<BTreeSet<_>>(), BTreeSet::from([0, 2, 10]));
     }
 }

@@ -5,7 +5,7 @@
 //! `meaning.rs`, memory in `access.rs`, the stack in `flow.rs`; another engine can use all of them.
 
 use reconverge_simt::memory::Store;
-use reconverge_simt::{Event, Lane, Mask, Observer, Trap};
+use reconverge_simt::{Event, Lane, Mask, Observer, Trap, announced};
 
 use crate::access;
 use crate::block::{Executor, Ran};
@@ -48,9 +48,13 @@ impl Executor for Reference {
 /// The program trapped. The warp stays at the instruction; lanes below the one that trapped have executed it.
 pub fn step<G: Store, O: Observer>(turn: &mut Turn<'_, G, O>) -> Result<(), Trap<Cause>> {
     let arrived = turn.warp.flow.active();
-    let mut step = Step::at(turn);
-    let result = step.run();
-    step.trapped(result, arrived)
+    let Turn { context, common, warp, number, global, observer } = turn;
+    let observer = &mut **observer;
+    announced!(O, |observer| {
+        let mut step = Step::at(context, common, (warp, *number), *global, observer);
+        let result = step.run();
+        step.trapped(result, arrived)
+    })
 }
 
 /// Executes an instruction without its join modifier, for an engine that has joined already: `arrived` are the lanes
@@ -62,9 +66,13 @@ pub fn step_joined<G: Store, O: Observer>(
     turn: &mut Turn<'_, G, O>,
     arrived: Mask,
 ) -> Result<(), Trap<Cause>> {
-    let mut step = Step::at(turn);
-    let result = step.fetch().and_then(|inst| step.joined(inst));
-    step.trapped(result, arrived)
+    let Turn { context, common, warp, number, global, observer } = turn;
+    let observer = &mut **observer;
+    announced!(O, |observer| {
+        let mut step = Step::at(context, common, (warp, *number), *global, observer);
+        let result = step.fetch().and_then(|inst| step.joined(inst));
+        step.trapped(result, arrived)
+    })
 }
 
 /// A cause and, where it is not all active lanes, the lanes it concerns. In a box because it is rare, and the results
@@ -91,9 +99,14 @@ struct Step<'a, G, O> {
 }
 
 impl<'a, G: Store, O: Observer> Step<'a, G, O> {
-    fn at(turn: &'a mut Turn<'_, G, O>) -> Self {
-        let Turn { context, common, warp, number, global, observer } = turn;
-        Step { context, common, pc: warp.flow.pc(), warp, global, observer, number: *number }
+    fn at(
+        context: &'a Context,
+        common: &'a mut Common,
+        (warp, number): (&'a mut Warp, usize),
+        global: &'a mut G,
+        observer: &'a mut O,
+    ) -> Self {
+        Step { context, common, pc: warp.flow.pc(), warp, global, observer, number }
     }
 
     fn fetch(&self) -> Result<&'a Inst, Failure> {
@@ -292,16 +305,16 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Memory::StUnlock => self.store_unlock(inst, lane),
             Memory::Interp { position } => self.interp(inst, position, lane),
             Memory::Atom { atomic, signed } => {
-                self.atomic(inst, lane, Access::Atom, self.atomic32(atomic, signed))
+                self.atomic(inst, lane, Access::Atom, &self.atomic32(atomic, signed))
             }
             Memory::Red { atomic, signed } => {
-                self.atomic(inst, lane, Access::Red, self.atomic32(atomic, signed))
+                self.atomic(inst, lane, Access::Red, &self.atomic32(atomic, signed))
             }
             Memory::Atom64 { atomic } => {
-                self.atomic(inst, lane, Access::Atom, |old, x, y| atomic64(atomic, old, x, y))
+                self.atomic(inst, lane, Access::Atom, &|old, x, y| atomic64(atomic, old, x, y))
             }
             Memory::Red64 { atomic } => {
-                self.atomic(inst, lane, Access::Red, |old, x, y| atomic64(atomic, old, x, y))
+                self.atomic(inst, lane, Access::Red, &|old, x, y| atomic64(atomic, old, x, y))
             }
         }
     }
@@ -364,17 +377,18 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
         inst: &Inst,
         lane: Lane,
         kind: Access,
-        new: impl Fn(u64, u64, u64) -> u64,
+        new: &dyn Fn(u64, u64, u64) -> u64,
     ) -> Result<(), Failure> {
         let mem = place(inst).map_err(everyone)?;
         let (src2, src3) = (self.source(inst, 1, lane)?, self.source(inst, 2, lane)?);
         let address = access::address(self.context, self.warp, lane, mem).map_err(only(lane))?;
         let mut stored = 0;
-        let keep = |old| {
+        let mut keep = |old| {
             stored = new(old, src2, src3);
             stored
         };
-        let old = access::atomic(self.context, self.global, mem, address, kind, keep).map_err(only(lane))?;
+        let old =
+            access::atomic(self.context, self.global, mem, address, kind, &mut keep).map_err(only(lane))?;
         self.announce_data(Event::Load { lane, address });
         self.announce_data(Event::Store { lane, address, value: stored as u32 });
         self.result(inst, lane, old.into());

@@ -1,8 +1,8 @@
 //! The results of the lanes of a graphics launch: registers by column, the rest by warp, given out by lane.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
+use litemap::LiteMap;
 use reconverge_simt::registers::Row;
 use reconverge_simt::{Lane, Mask};
 
@@ -45,7 +45,7 @@ struct WarpRest {
     outputs: Vec<Row<WARP>>,
     emitted: Vec<Vec<Emitted>>,
     /// Of lanes that ended before the warp did.
-    finalised: BTreeMap<Lane, LaneResult>,
+    finalised: LiteMap<Lane, LaneResult>,
 }
 
 impl LaneResults {

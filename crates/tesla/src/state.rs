@@ -3,8 +3,7 @@
 //! See tesla.md 1.4 (registers) and tesla.md 1.7 (spaces). Everything starts at zero (**Open** 13.19: documents call it
 //! undefined, except for `$r0` of compute threads).
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_simt::registers::{Registers, Row};
 use reconverge_simt::{Lane, Mask};
 
@@ -99,7 +98,7 @@ pub struct Warp {
     /// By lane: what a geometry program emitted.
     pub emitted: Vec<Vec<Emitted>>,
     /// Results of lanes that had ended when `quadon` woke them, by lane.
-    finalised: BTreeMap<Lane, LaneResult>,
+    finalised: LiteMap<Lane, LaneResult>,
 }
 
 /// The bytes of l[] of all lanes, and whether some may not be zero.
@@ -199,7 +198,7 @@ impl Warp {
             inputs: Vec::new(),
             outputs: Vec::new(),
             emitted: Vec::new(),
-            finalised: BTreeMap::new(),
+            finalised: LiteMap::new(),
         }
     }
 
@@ -430,7 +429,7 @@ impl Warp {
     }
 
     /// Results of lanes that had ended when `quadon` woke them.
-    pub(crate) fn finalised(&self) -> &BTreeMap<Lane, LaneResult> {
+    pub(crate) fn finalised(&self) -> &LiteMap<Lane, LaneResult> {
         &self.finalised
     }
 

@@ -4,9 +4,9 @@
 //! of detail comes from, and what comes back. Textures and samplers are bound apart, by their numbers in the
 //! instruction. The documents give the order of the sources; open readings are marked.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use litemap::LiteMap;
 use reconverge_simt::texture::{
     Compare, Face, Image, Position, Sampler, Shape, accessed_level, gather, lod_of_quad, sample, sample_bits,
     sample_compare,
@@ -95,9 +95,9 @@ pub struct TextureSampler {
 #[derive(Clone, Debug, Default)]
 pub struct Textures {
     /// By texture number.
-    pub textures: BTreeMap<u8, Texture>,
+    pub textures: LiteMap<u8, Texture>,
     /// By sampler number.
-    pub samplers: BTreeMap<u8, TextureSampler>,
+    pub samplers: LiteMap<u8, TextureSampler>,
 }
 
 impl Textures {

@@ -7,11 +7,10 @@
 //! Of an instruction that reads c[] and another space, the other space is named: no program stores to c[]. Post-increments
 //! write their `$a` without an event.
 
-use std::collections::BTreeMap;
-
 use reconverge_isa::graph::{EdgeKind, Graph};
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Fidelity;
-use reconverge_simt::uses::{Read, Role, Slot, Space as Memory, Uses};
+use reconverge_simt::uses::{Read, Role, Slot, Space as Memory, Uses, UsesAt};
 
 use crate::code::Code;
 use crate::fidelity;
@@ -222,8 +221,9 @@ const COLOUR: std::ops::Range<u8> = 0..4;
 /// What each instruction of a program reads and writes, by its address: those of its listing, and others that `graph`
 /// reaches. An instruction that ends fragments has a second operation, `exit`, which leaves `$r0` to `$r3`: how many
 /// results there are is not in the program.
-pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> BTreeMap<u32, Vec<Uses>> {
-    let starts = graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc));
+pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> UsesAt {
+    let starts: NumberSet =
+        graph.nodes.iter().map(|node| node.pc).chain(listed(code).map(|(pc, _)| pc)).collect();
     let instruction = |pc: u32| {
         let inst = code.at(pc).ok()?;
         let mut operations = vec![of(inst, stage)];
@@ -239,7 +239,7 @@ pub fn uses(code: &Code, stage: Stage, graph: &Graph) -> BTreeMap<u32, Vec<Uses>
         }
         Some((pc, operations))
     };
-    starts.filter_map(instruction).collect()
+    UsesAt::from_sorted_store_unchecked(starts.iter().filter_map(instruction).collect())
 }
 
 /// What one instruction reads and writes.

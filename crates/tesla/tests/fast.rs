@@ -421,7 +421,11 @@ fn a_lit_fragment_and_a_vertex_run_without_the_reference_interpreter() {
                 (e $c0) discard\nexit nop";
     assert_eq!(by_reference(text, Stage::Fragment, &fragment), Vec::<usize>::new());
     let vertex = |setup: Setup| {
-        Launch::Vertex(Vertex { setup: setup.into(), lanes: 32, inputs: [(0, vec![0; 32])].into() })
+        Launch::Vertex(Vertex {
+            setup: setup.into(),
+            lanes: 32,
+            inputs: [(0, vec![0; 32])].into_iter().collect(),
+        })
     };
     let text = "mov b32 $r0 a[0x0]\nadd rn f32 o[0x8] a[0x0] $r0\nexit nop";
     assert_eq!(by_reference(text, Stage::Vertex, &vertex), Vec::<usize>::new());

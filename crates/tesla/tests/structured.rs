@@ -629,7 +629,7 @@ fn an_indirect_branch_reads_a_word_of_its_address() {
     let mut setup = Setup::new(Chip::Gt215);
     setup.code_base = 0x1200;
     assert!(setup.constants.place(0, 0, &0x1210u32.to_le_bytes()));
-    let launch = Vertex { setup: setup.into(), lanes: 1, inputs: [].into() };
+    let launch = Vertex { setup: setup.into(), lanes: 1, inputs: Default::default() };
     let outcome = run(&words, Launch::Vertex(launch), &Options::default()).unwrap();
     assert_eq!(outcome.lanes.get(0).unwrap().registers[1..3], [0, 2]);
 }

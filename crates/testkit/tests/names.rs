@@ -9,7 +9,7 @@ const UNLISTED: usize = 3;
 /// Names that are defined in more places, with their number.
 #[rustfmt::skip]
 const LISTED: &[(&str, usize)] = &[
-    ("Access", 7), ("Array", 4), ("Assembled", 4), ("Assembler", 4), ("At", 6), ("Before", 4),
+    ("Access", 7), ("Array", 4), ("Assembled", 4), ("Assembler", 4), ("At", 5), ("Before", 4),
     ("Beside", 5), ("Block", 6), ("Body", 4), ("Call", 5), ("Cause", 5), ("Chip", 4),
     ("Code", 7), ("Compare", 5), ("Compiled", 4), ("Component", 4), ("Condition", 5), ("Constants", 7),
     ("Counts", 6), ("Cursor", 4), ("End", 4), ("Environment", 4), ("Error", 5), ("Failure", 6),
@@ -23,7 +23,7 @@ const LISTED: &[(&str, usize)] = &[
     ("Recording", 4), ("Refused", 5), ("Row", 14), ("Rows", 6), ("Run", 9), ("RunError", 6),
     ("Segment", 4), ("Setup", 5), ("Shader", 4), ("Shape", 6), ("Side", 7), ("Slot", 5), ("Source", 6),
     ("Sources", 4), ("Space", 4), ("Stage", 5), ("State", 12), ("Step", 5), ("Stop", 5), ("Surface", 4),
-    ("Symbol", 4), ("Target", 8), ("Token", 7), ("Totals", 4), ("Unit", 5), ("Value", 5),
+    ("Symbol", 4), ("Target", 8), ("Token", 6), ("Totals", 4), ("Unit", 5), ("Value", 5),
     ("Watch", 5), ("Way", 9), ("Word", 4), ("Words", 11), ("Work", 8), ("Worker", 4), ("Written", 6),
 ];
 

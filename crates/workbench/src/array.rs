@@ -208,7 +208,10 @@ impl Array {
 
     /// An array of 32-bit words.
     pub fn from_words(dtype: Dtype, shape: Vec<usize>, words: impl IntoIterator<Item = u32>) -> Array {
-        let bytes = words.into_iter().flat_map(u32::to_le_bytes).collect();
+        let mut bytes = Vec::new();
+        for word in words {
+            bytes.extend_from_slice(&word.to_le_bytes());
+        }
         Array { dtype, shape, bytes }
     }
 

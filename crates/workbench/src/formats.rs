@@ -2,9 +2,11 @@
 //!
 //! What a format holds is not listed anywhere: the file is read back and compared.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
 
+use litemap::LiteMap;
 use reconverge_container::{Error, Written, bin, hex};
+use reconverge_isa::sets::SortedSet;
 use reconverge_isa::{Image, Isa};
 use thiserror::Error;
 
@@ -177,7 +179,7 @@ fn compare(target: &Target, image: &Image, file: &[u8]) -> Kept {
     let back = open(file, false, &known).map(|opened| opened.image).unwrap_or_default();
     let machine = machine(target.isa);
     let text = |image| machine.image_text(target, image, Style::default()).unwrap_or_default();
-    let after: BTreeSet<String> = directives(&text(&back)).collect();
+    let after: HashSet<String> = directives(&text(&back)).collect();
     let lines = directives(&text(image)).filter(|line| !after.contains(line)).collect();
     Kept { same: computes(image) == computes(&back), lines }
 }
@@ -189,10 +191,10 @@ fn directives(text: &str) -> impl Iterator<Item = String> {
 }
 
 /// The bytes of constants, by bank and offset.
-type Constants = BTreeMap<(u32, u32), u8>;
+type Constants = LiteMap<(u32, u32), u8>;
 
 /// What decides the result of a program: words, their address, state, constants, variables of the module.
-type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, BTreeSet<&'a str>);
+type Computes<'a> = (Vec<u32>, u32, Vec<(String, u32)>, Constants, SortedSet<&'a str>);
 
 /// What decides the result of each program.
 fn computes(image: &Image) -> Vec<Computes<'_>> {

@@ -60,8 +60,7 @@ pub struct Lines(Vec<Line>);
 impl Lines {
     /// Those of the lines that have an address.
     pub fn of(lines: impl IntoIterator<Item = Line>) -> Lines {
-        let mut lines: Vec<Line> = lines.into_iter().filter(|line| line.address.is_some()).collect();
-        lines.sort_by_key(|line| line.address);
+        let mut lines = addressed(lines.into_iter().collect());
         lines.dedup_by_key(|line| line.address);
         Lines(lines)
     }
@@ -81,6 +80,13 @@ impl Lines {
     pub fn iter(&self) -> impl Iterator<Item = &Line> {
         self.0.iter()
     }
+}
+
+/// Those of the lines that have an address, in its order.
+pub(crate) fn addressed(mut lines: Vec<Line>) -> Vec<Line> {
+    lines.retain(|line| line.address.is_some());
+    lines.sort_by_key(|line| line.address);
+    lines
 }
 
 /// Refuses constructs that nest deeper than [`NESTING`] allows.

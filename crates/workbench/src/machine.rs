@@ -1,6 +1,5 @@
 //! A machine as front ends see it: [`Machine`], one static value each.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -11,7 +10,7 @@ use reconverge_isa::lint::{Finding, Rule};
 use reconverge_isa::program::Image;
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program, Span};
-use reconverge_simt::uses::Uses;
+use reconverge_simt::uses::UsesAt;
 use thiserror::Error;
 
 use crate::listing::{Line, Listing, Style};
@@ -133,7 +132,7 @@ pub trait Machine: Sync + fmt::Debug {
     ///
     /// # Errors
     /// A program that cannot be loaded.
-    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError>;
+    fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError>;
 
     /// The bytes of a file in the machine's own container format of this name; `None` where the machine has no such
     /// format.

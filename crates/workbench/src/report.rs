@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::array::Array;
 use crate::error::Error;
-use crate::listing::Style;
+use crate::listing::{Style, addressed};
 use crate::machine::Machine;
 use crate::open::Opened;
 use crate::result::RunResult;
@@ -209,9 +209,7 @@ impl Report {
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
-        let mut lines: Vec<_> = listing.lines(&program.words);
-        lines.retain(|line| line.address.is_some());
-        lines.sort_by_key(|line| line.address);
+        let lines = addressed(listing.lines(&program.words));
         let numbers = lines.iter().enumerate().filter_map(|(number, line)| Some((line.address?, number)));
         let mut recorder = Recorder::new(session.start(options)?, bounds, target.isa, numbers.collect());
         let ended = recorder.run();
@@ -255,7 +253,7 @@ impl Report {
                 meaning,
                 flow,
                 source,
-                written: written.remove(&address),
+                written: written.get_mut(&address).and_then(Option::take),
             }
         });
         let lines: Vec<ReportLine> = lines.collect();

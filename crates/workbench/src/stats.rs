@@ -5,9 +5,8 @@
 
 pub mod memory;
 
-use std::collections::BTreeMap;
-
 use foldhash::HashMap;
+use litemap::LiteMap;
 use reconverge_simt::{Depth, Event, Mask};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -41,9 +40,9 @@ reconverge_isa::choices! {
 #[derive(Clone, Debug)]
 pub struct Conventions {
     /// What each instruction is for, by address.
-    pub classes: BTreeMap<u32, Class>,
+    pub classes: LiteMap<u32, Class>,
     /// The instructions whose accesses come together, by address.
-    pub accesses: BTreeMap<u32, Access>,
+    pub accesses: LiteMap<u32, Access>,
     /// How they do; what the manual leaves undefined otherwise.
     pub coalescing: Result<Coalescing, &'static str>,
 }
@@ -137,7 +136,7 @@ pub struct Profile {
     /// The groups that have not run to their end, and those that have.
     groups: HashMap<usize, Group>,
     totals: Totals,
-    classes: BTreeMap<u32, Class>,
+    classes: LiteMap<u32, Class>,
     stacks: Vec<StackCounts>,
     /// Whether the machine announces how full its stacks are; otherwise entries are counted.
     announced: bool,
@@ -184,7 +183,7 @@ impl Profile {
 
     /// The instructions that ran, by class.
     pub fn mix(&self) -> Vec<ClassCounts> {
-        let mut classes: BTreeMap<Class, (u64, u64)> = BTreeMap::new();
+        let mut classes: LiteMap<Class, (u64, u64)> = LiteMap::new();
         for (pc, counts) in self.instructions() {
             let (executed, lanes) = classes.entry(self.class(pc)).or_default();
             *executed += counts.executed;
@@ -392,8 +391,10 @@ mod tests {
     fn conventions() -> Conventions {
         let access = |store| Access { store, bytes: 4 };
         Conventions {
-            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)].into(),
-            accesses: [(8, access(false)), (16, access(true))].into(),
+            classes: [(0, Class::Flow), (8, Class::Memory), (16, Class::Memory), (24, Class::Alu)]
+                .into_iter()
+                .collect(),
+            accesses: [(8, access(false)), (16, access(true))].into_iter().collect(),
             coalescing: Ok(Coalescing::InSequence),
         }
     }

@@ -18,9 +18,11 @@
 //!
 //! [`Machine::uses`]: crate::Machine::uses
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use reconverge_simt::uses::{Read, Role, Slot, Space, Uses};
+use litemap::LiteMap;
+use reconverge_isa::sets::{NumberSet, SortedSet};
+use reconverge_simt::uses::{Read, Role, Slot, Space, Uses, UsesAt};
 use reconverge_simt::{Event, Fidelity, Lane, Mask};
 
 use crate::trace::Sink;
@@ -87,15 +89,18 @@ struct Pending {
 /// A word of memory.
 type Word = (Space, usize, u32);
 
+/// The grades of a file's slots, by number.
+type GradesOfFile = LiteMap<u32, Box<[Grade; LANES]>>;
+
 /// Follows values. It needs events with data.
 #[derive(Clone, Debug, Default)]
 pub struct Taint {
-    uses: BTreeMap<u32, Vec<Uses>>,
+    uses: UsesAt,
     /// Groups of a block.
     of_block: usize,
     /// By group, the lanes that are killed at some time.
     killed: HashMap<usize, Mask>,
-    slots: HashMap<(usize, &'static str), BTreeMap<u32, [Grade; LANES]>>,
+    slots: HashMap<(usize, &'static str), GradesOfFile>,
     memory: HashMap<Word, Grade>,
     pending: Option<Pending>,
     steps: u64,
@@ -105,7 +110,7 @@ pub struct Taint {
 impl Taint {
     /// Nothing has run of a program whose instructions read and write this; `of_block` groups share memory, and `killed`
     /// are by group the lanes that the run kills.
-    pub fn new(uses: BTreeMap<u32, Vec<Uses>>, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
+    pub fn new(uses: UsesAt, of_block: usize, killed: HashMap<usize, Mask>) -> Taint {
         Taint { uses, of_block: of_block.max(1), killed, ..Taint::default() }
     }
 
@@ -150,7 +155,7 @@ impl Taint {
     /// Takes the instruction that waits, with its events.
     fn complete(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let Some(operations) = self.uses.remove(&pending.pc) else {
+        let Some(operations) = self.uses.get_mut(&pending.pc).map(std::mem::take) else {
             self.found.unknown.insert(pending.pc);
             return;
         };
@@ -165,7 +170,7 @@ impl Taint {
             self.operation(op, &pending);
         }
         self.steps += 1;
-        self.uses.insert(pending.pc, operations);
+        self.uses[&pending.pc] = operations;
     }
 
     /// The grade of an operation's result by lane; what it reads for a role is reported.
@@ -227,18 +232,18 @@ impl Taint {
             if announced && uncertain {
                 let is = |number: u32| slot.number.map_or(!fixed(number), |only| only == number);
                 for (lane, number) in pending.writes.iter().filter(|(_, number)| is(*number)) {
-                    file.entry(*number).or_insert(EMPTY)[lane.index()] = results[lane.index()];
+                    file.entry(*number).or_insert_with(empty)[lane.index()] = results[lane.index()];
                 }
                 continue;
             }
-            let row = file.entry(slot.number.unwrap_or(SOMEWHERE)).or_insert(EMPTY);
+            let row = file.entry(slot.number.unwrap_or(SOMEWHERE)).or_insert_with(empty);
             for lane in pending.mask.lanes() {
                 let (kept, result) = (row[lane.index()], results[lane.index()]);
                 row[lane.index()] = if uncertain { kept.worst(result) } else { result };
             }
         }
         let Some(space) = op.stores else { return };
-        let values: BTreeSet<Slot> =
+        let values: SortedSet<Slot> =
             op.reads.iter().filter(|read| read.role == Role::Value).map(|read| read.slot).collect();
         for (lane, address) in &pending.stores {
             let single = op.loads.is_some() || pending.stores.iter().filter(|(by, _)| by == lane).count() > 1;
@@ -256,7 +261,10 @@ impl Taint {
     }
 }
 
-const EMPTY: [Grade; LANES] = [Grade::EXACT; LANES];
+/// The grades of what nothing wrote.
+fn empty() -> Box<[Grade; LANES]> {
+    Box::new([Grade::EXACT; LANES])
+}
 
 /// Whether an operation does nothing but let values leave.
 fn only_leaves(op: &Uses) -> bool {
@@ -294,8 +302,8 @@ impl Sink for Taint {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exactness {
     /// The first of each role and grade.
-    reached: BTreeMap<(Role, Fidelity), Reached>,
-    unknown: BTreeSet<u32>,
+    reached: LiteMap<(Role, Fidelity), Reached>,
+    unknown: NumberSet,
 }
 
 /// What is reported, with the words for it.
@@ -317,7 +325,7 @@ impl Exactness {
     /// Instructions that ran and of which the machine does not say what they read and write: values were not followed
     /// through them.
     pub fn unknown(&self) -> impl Iterator<Item = u32> {
-        self.unknown.iter().copied()
+        self.unknown.iter()
     }
 }
 

@@ -1,8 +1,7 @@
 //! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp` (`a[]` of a
 //! geometry program holds, for every vertex of its primitive, where its words are in `p[]`).
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_raster::primitive::{Topology, assemble};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -91,7 +90,7 @@ pub(super) fn run(
     let found: Vec<Vec<usize>> =
         batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes)).collect();
     let most = found.iter().map(Vec::len).max().unwrap_or(0);
-    let mut inputs: BTreeMap<u16, Vec<u32>> = BTreeMap::new();
+    let mut inputs: LiteMap<u16, Vec<u32>> = LiteMap::new();
     for number in 0..most {
         // A vertex's words in p[], by their byte address.
         let address =

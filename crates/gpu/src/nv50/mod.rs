@@ -32,9 +32,9 @@ mod twod;
 mod vertex;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::ops::Range;
 
+use litemap::LiteMap;
 use reconverge_raster::draw::Vertices;
 use reconverge_raster::primitive::Topology;
 use reconverge_simt::limits::LANES;
@@ -458,7 +458,7 @@ impl Nv50 {
                 }
             };
         }
-        let mut layers: BTreeMap<usize, Vec<Vec<usize>>> = BTreeMap::new();
+        let mut layers: LiteMap<usize, Vec<Vec<usize>>> = LiteMap::new();
         for run in &*runs {
             let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
             let layer = run.first().and_then(|vertex| slots.of(*vertex).get(slot)).copied().unwrap_or(0);
@@ -520,8 +520,8 @@ fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
 }
 
 /// The words of a[] of a vertex program: enabled components one behind another, then ids.
-fn inputs(state: &State, batch: &Batch) -> BTreeMap<u16, Vec<u32>> {
-    let mut inputs = BTreeMap::new();
+fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
+    let mut inputs = LiteMap::new();
     let mut add = |values: Vec<u32>| {
         let next = inputs.len() as u16;
         inputs.insert(next, values);

@@ -1,11 +1,12 @@
 //! Runs programs: what a stage reads, from methods and memory.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 
+use litemap::LiteMap;
 use reconverge_isa::Isa;
+use reconverge_isa::sets::SortedSet;
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -97,7 +98,7 @@ pub(super) struct Key {
 pub(super) struct KeptProgram {
     words: Arc<[u32]>,
     code: Arc<Code>,
-    reads: BTreeSet<Read>,
+    reads: SortedSet<Read>,
     /// Bytes of each constant buffer that it may read.
     constants: [usize; 16],
     /// Bytes of l[] that it may use.
@@ -219,7 +220,7 @@ impl Shader {
 
     /// A recording of vertices: index and instance of each.
     pub(super) fn vertices(&self, vertices: Vec<[u32; 2]>) -> Recording {
-        let launch = Vertex { setup: self.setup(), lanes: 0, inputs: BTreeMap::new() };
+        let launch = Vertex { setup: self.setup(), lanes: 0, inputs: LiteMap::new() };
         Recording::vertices(&self.observed(), Machine::TeslaVertex(Box::new(launch)), self.options, vertices)
     }
 
@@ -321,7 +322,7 @@ struct Found {
     words: Vec<u32>,
     /// The instructions that can be decoded, with the places of their words.
     insts: Vec<(usize, Inst)>,
-    reads: BTreeSet<Read>,
+    reads: SortedSet<Read>,
     /// Bytes of each constant buffer that it may read.
     constants: [usize; 16],
     /// Bytes of l[] that it may use.

@@ -1,8 +1,8 @@
 //! Textures and samplers: from their entries (TIC, TSC) and memory to images. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use reconverge_isa::sets::SortedSet;
 use reconverge_raster::block::Block;
 use reconverge_raster::format::{Format, Number};
 use reconverge_simt::texture::elements::Strides;
@@ -39,7 +39,7 @@ pub(super) struct Read {
 pub(super) fn bind(
     textures: &mut Textures,
     unit: Unit,
-    reads: &BTreeSet<Read>,
+    reads: &SortedSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     images: &mut Images,
     memory: Vram<'_>,

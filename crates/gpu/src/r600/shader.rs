@@ -190,7 +190,7 @@ impl Shader {
     /// What a run starts from, but for its lanes and their registers.
     fn machine(&self) -> Machine {
         let mut launch = Launch::of(self.environment.clone(), 0, Vec::new());
-        launch.environment_mut().resources.vertex_buffers.values_mut().for_each(shorten);
+        launch.environment_mut().resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| shorten(buffer));
         Machine::R700(Box::new(launch))
     }
 
@@ -389,7 +389,7 @@ fn bare_environment(mut environment: Environment, key: &ProgramKey) -> Environme
 fn without_contents(environment: &Environment) -> Environment {
     let mut bare = environment.clone();
     bare.resources.constant_buffers = Default::default();
-    bare.resources.vertex_buffers.values_mut().for_each(|buffer| buffer.bytes = Arc::default());
+    bare.resources.vertex_buffers.iter_mut().for_each(|(_, buffer)| buffer.bytes = Arc::default());
     bare
 }
 

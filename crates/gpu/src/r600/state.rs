@@ -1,7 +1,8 @@
 //! The registers of a context, with the buffers that their addresses are in.
 
-use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut, Range};
+
+use litemap::LiteMap;
 
 use super::packet::{Packet, op};
 use super::program::{KeptProgram, ProgramKey, Reached};
@@ -33,7 +34,7 @@ const SPACE: u32 = BOOL_CONST + 4 * 0x1_0000;
 #[derive(Clone, Debug)]
 pub(super) struct State {
     registers: RelocatedRegisters,
-    resources: BTreeMap<u32, Resource>,
+    resources: LiteMap<u32, Resource>,
     pub(super) unknown: Unknown,
     pub(super) images: Images,
     pub(super) reached: Reached,
@@ -45,7 +46,7 @@ impl Default for State {
     fn default() -> State {
         State {
             registers: RelocatedRegisters::new(SPACE as usize),
-            resources: BTreeMap::new(),
+            resources: LiteMap::new(),
             unknown: Unknown::default(),
             images: Images::default(),
             reached: Reached::default(),

@@ -3,8 +3,7 @@
 //! Source: Mesa `r600_streamout.c` and `r600_shader.c` (`emit_streamout`): sizes, strides and offsets count dwords, and
 //! stream i goes to buffer i. OpenGL 3.0, 2.15: a primitive that does not fit into every buffer is not written at all.
 
-use std::collections::BTreeSet;
-
+use reconverge_isa::sets::SortedSet;
 use reconverge_r700::code::{CfOp, Code};
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::words::ExportInst;
@@ -45,8 +44,8 @@ pub(super) struct Streams {
 }
 
 /// The dwords of a vertex that a program writes to each stream.
-pub(super) fn dwords(code: &Code) -> [BTreeSet<usize>; BUFFERS] {
-    let mut found: [BTreeSet<usize>; BUFFERS] = Default::default();
+pub(super) fn dwords(code: &Code) -> [SortedSet<usize>; BUFFERS] {
+    let mut found: [SortedSet<usize>; BUFFERS] = Default::default();
     for (_, cf) in code.instructions() {
         let CfOp::Memory(_, export) = &cf.op else { continue };
         let stream = match export.inst {
@@ -73,7 +72,7 @@ impl Streams {
         memory: Vram<'_>,
         state: &State,
         outcome: &Outcome,
-        dwords: &[BTreeSet<usize>; BUFFERS],
+        dwords: &[SortedSet<usize>; BUFFERS],
         (topology, last_provokes): (Topology, bool),
         runs: &[Vec<usize>],
     ) {
@@ -135,7 +134,7 @@ mod tests {
         let mut launch = Launch::new(Chip::RV770, Stage::Vertex, 1);
         launch.inputs = vec![Input { gpr: 1, values: vec![[10, 11, 12, 13]].into() }];
         let code = Code::new(&words, 0, launch.environment.code_options());
-        assert_eq!(dwords(&code)[0], BTreeSet::from([1]));
+        assert_eq!(dwords(&code)[0], SortedSet::from_iter([1]));
         for engine in [Engine::Reference, Engine::Fast] {
             let options = Options { engine, ..Options::default() };
             let outcome = run(&Program::from_words(words.clone()), &launch, &options).unwrap();

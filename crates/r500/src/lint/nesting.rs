@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use litemap::LiteMap;
+
 use super::*;
 use crate::flow::{Limits, Role};
 use crate::inst::Fc;
@@ -69,7 +71,7 @@ struct Nesting<'a> {
     /// one that a message compares with.
     pending: BTreeMap<(u16, bool, Calls), Vec<(u16, Open)>>,
     /// Starts of loops that jump to their own ends: what is said of them, and whether that may close the loop around them.
-    skips: BTreeMap<u16, (bool, String)>,
+    skips: LiteMap<u16, (bool, String)>,
 }
 
 /// Paths that come to instructions from different calls, beyond which the check stops: four calls deep, there may be many.
@@ -79,7 +81,7 @@ pub(super) fn check(setup: &Setup, found: &mut Found) {
     let full = Limits::recommended(FcMode::FULL);
     // Loops and calls in partial mode are another rule's finding.
     let limits = Limits { branch_counter: Limits::recommended(setup.fc_mode).branch_counter, ..full };
-    let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), BTreeMap::new());
+    let (seen, pending, skips) = (HashMap::new(), BTreeMap::new(), LiteMap::new());
     let mut nesting = Nesting { setup, limits, found, seen, pending, skips };
     nesting.go(setup.start, setup.start, Vec::new(), Open::default());
     while let Some(((pc, _, calls), paths)) = nesting.pending.pop_first() {

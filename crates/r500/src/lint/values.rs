@@ -3,8 +3,7 @@
 //! A path is one of the group: what it writes counts as written, whichever lanes took part, so that what is found is read
 //! before any instruction of a path has written it.
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
 use reconverge_simt::uses::{Slot, Uses};
 
@@ -98,8 +97,9 @@ fn follow(setup: &Setup, graph: &Graph, join: fn(&State, &State) -> State, found
         acquired: Components::NONE,
         held: false,
     };
-    let mut states: BTreeMap<u32, State> = BTreeMap::from([(u32::from(setup.start), start)]);
-    let mut pending: Vec<u32> = states.keys().copied().collect();
+    let mut pending = vec![u32::from(setup.start)];
+    let mut states: LiteMap<u32, State> = LiteMap::new();
+    states.insert(pending[0], start);
     while let Some(pc) = pending.pop() {
         let (Some(node), Some(inst)) = (graph.node(pc), instruction_at(setup, pc)) else { continue };
         let after = step(pc as u16, inst, states[&pc].clone(), &mut Found::default());

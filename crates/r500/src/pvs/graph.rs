@@ -3,9 +3,9 @@
 //! A loop's end has an edge back and one on, a subroutine's end one to behind each of its calls. Left out: edges to slots
 //! that hold no instruction, where the program traps.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind, Graph, Node};
+use reconverge_isa::sets::NumberSet;
 
 use super::flow::Descriptor;
 use super::setup::Setup;
@@ -13,8 +13,8 @@ use super::words::FlowOp;
 
 /// The slots that a program may reach, and where it goes from each.
 pub fn graph(setup: &Setup) -> Graph {
-    let mut nodes: BTreeMap<u16, Node> = BTreeMap::new();
-    let mut entries = BTreeSet::from([setup.first]);
+    let mut nodes: LiteMap<u16, Node> = LiteMap::new();
+    let mut entries = NumberSet::from_iter([u32::from(setup.first)]);
     let mut pending = vec![setup.first];
     while let Some(pc) = pending.pop() {
         if setup.slot(pc).is_none() || nodes.contains_key(&pc) {
@@ -23,13 +23,13 @@ pub fn graph(setup: &Setup) -> Graph {
         let next: Vec<Edge> = edges(setup, pc);
         for edge in &next {
             if edge.kind == EdgeKind::Call {
-                entries.insert(edge.to as u16);
+                entries.insert(edge.to);
             }
             pending.push(edge.to as u16);
         }
         nodes.insert(pc, Node { pc: u32::from(pc), next, diverges: false, reconverges: None });
     }
-    Graph { entries: entries.into_iter().map(u32::from).collect(), nodes: nodes.into_values().collect() }
+    Graph { entries: entries.iter().collect(), nodes: nodes.into_iter().map(|(_, node)| node).collect() }
 }
 
 fn edges(setup: &Setup, pc: u16) -> Vec<Edge> {

@@ -1,9 +1,8 @@
 //! What the documents demand of a vertex program, checked without running it: words, descriptors, hints, and values that
 //! nothing writes.
 
-use std::collections::BTreeSet;
-
 use reconverge_isa::lint::{Finding, MALFORMED, Rule};
+use reconverge_isa::sets::NumberSet;
 
 use super::flow::Undefined;
 use super::graph::graph;
@@ -57,15 +56,15 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         found.push(Finding { rule, pc: u32::from(pc), message });
     };
     let (graph, uses) = (graph(setup), uses(setup));
-    let reached: BTreeSet<u16> = graph.nodes.iter().map(|node| node.pc as u16).collect();
-    let ends = reached.contains(&setup.control.last());
+    let reached: NumberSet = graph.nodes.iter().map(|node| node.pc).collect();
+    let ends = reached.contains(setup.control.last().into());
     if !ends {
         add(&OUTSIDE, setup.first, format!("slot {} (PVS_LAST_INST) is not reached", setup.control.last()));
     }
     for (pc, slot) in setup.slots() {
         let inst = match &slot.inst {
             Ok(inst) => inst,
-            Err(error) if reached.contains(&pc) => {
+            Err(error) if reached.contains(pc.into()) => {
                 add(&MALFORMED, pc, format!("not an instruction: {error}"));
                 continue;
             }
@@ -74,7 +73,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         for violation in &slot.violations {
             add(violation.rule(), pc, violation.to_string());
         }
-        if !reached.contains(&pc) {
+        if !reached.contains(pc.into()) {
             add(&UNREACHABLE, pc, "no path leads here".to_owned());
             continue;
         }
@@ -112,7 +111,7 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
         }
     }
     for (number, descriptor) in setup.control.descriptors().iter().enumerate() {
-        if descriptor.op == FlowOp::NO_OP || !reached.contains(&descriptor.act) {
+        if descriptor.op == FlowOp::NO_OP || !reached.contains(descriptor.act.into()) {
             continue;
         }
         if descriptor.op == FlowOp::LOOP && descriptor.count_or_target == 0 {
@@ -150,12 +149,12 @@ pub fn lint(setup: &Setup) -> Vec<Finding> {
                 .iter()
                 .any(|slot| slot.file == "o" && slot.number.is_none_or(|n| (x..x + 4).contains(&n)))
         };
-        reached.contains(&(*pc as u16)) && all.iter().any(position)
+        reached.contains(*pc) && all.iter().any(position)
     });
     if !writes_position {
         add(&NO_POSITION, setup.first, "no instruction writes o0".to_owned());
     }
-    found.sort_by_key(|finding| finding.pc);
+    Finding::sort(&mut found);
     found
 }
 

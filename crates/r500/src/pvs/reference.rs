@@ -4,7 +4,7 @@
 //! an operation is in [`super::operations`].
 
 use reconverge_simt::{
-    Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, stop,
+    Event, FlowView, Issue, Lane, Machine, Mask, Mode as Strictness, Observer, Step, Trap, announced, stop,
 };
 
 use super::cause::Cause;
@@ -281,7 +281,7 @@ impl Machine for Group {
 
     fn step<O: Observer>(&mut self, observer: &mut O) -> Result<Step, Trap<Cause>> {
         let Some(Issue { pc, mask }) = self.flow.issue() else { return Ok(Step::Done) };
-        if let Err(cause) = self.execute(self.flow.pc(), observer) {
+        if let Err(cause) = announced!(O, |observer| self.execute(self.flow.pc(), observer)) {
             if O::ENABLED {
                 observer.event(Event::Trap { mask });
             }

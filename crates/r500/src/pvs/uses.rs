@@ -3,9 +3,7 @@
 //! Numbers of `t`, `at`, `i`, `o` are those of [`Event::Write`](reconverge_simt::Event::Write): all files in one numbering;
 //! of `c` four times the constant plus the channel, of `a0` the component; `p` is the predicate bit and `aL` the loop index.
 
-use std::collections::BTreeMap;
-
-use reconverge_simt::uses::{Read, Role, Slot, Uses};
+use reconverge_simt::uses::{Read, Role, Slot, Uses, UsesAt};
 
 use super::group::File;
 use super::inst::{Inst, Mode, Operand};
@@ -23,11 +21,11 @@ pub const PREDICATE: &str = "p";
 pub const AL: &str = "aL";
 
 /// What every instruction of a program reads and writes, by its slot. Words without a meaning have no entry.
-pub fn uses(setup: &Setup) -> BTreeMap<u32, Vec<Uses>> {
+pub fn uses(setup: &Setup) -> UsesAt {
     let of_slot = |(pc, slot): (u16, &super::setup::Slot)| {
         Some((u32::from(pc), of_instruction(slot.inst.as_ref().ok()?)))
     };
-    setup.slots().filter_map(of_slot).collect()
+    UsesAt::from_sorted_store_unchecked(setup.slots().filter_map(of_slot).collect())
 }
 
 /// What an instruction reads and writes: an entry for each of its operations.

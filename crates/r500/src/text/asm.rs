@@ -235,7 +235,7 @@ impl Assembler {
             }
         }
         if !errors.is_empty() {
-            errors.sort_by_key(|error| error.span.start);
+            Diagnostic::sort(&mut errors);
             return Err(errors);
         }
         let words = self.records.iter().map(|record| record.words);

@@ -95,7 +95,7 @@ impl Counts {
                 for opcode in &group.opcodes {
                     executed.report.count(opcode.name, opcode.exactness, count);
                 }
-                executed.rules.extend(&group.rules);
+                executed.rules.extend(group.rules.iter().copied());
             }
         }
         let fetches = fast.lowered.fetches.iter().zip(&self.fetches).filter(|(_, count)| **count > 0);
@@ -103,10 +103,12 @@ impl Counts {
             if let Some(name) = fetching.name {
                 executed.report.count(name, fetching.exactness, count);
             }
-            executed.rules.extend(&fetching.rules);
+            executed.rules.extend(fetching.rules.iter().copied());
         }
         let nodes = fast.lowered.nodes.iter().zip(&self.nodes);
-        executed.rules.extend(nodes.filter(|(_, seen)| **seen).flat_map(|(node, _)| &node.rules));
+        executed
+            .rules
+            .extend(nodes.filter(|(_, seen)| **seen).flat_map(|(node, _)| node.rules.iter().copied()));
         if self.empty_push {
             executed.rules.insert(Rule::ALU_PUSH_BEFORE_ALWAYS_PUSHES);
         }

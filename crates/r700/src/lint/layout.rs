@@ -1,7 +1,8 @@
 //! Where words lie: control flow that leaves the program or enters a clause, and words that nothing reaches.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+
+use reconverge_isa::sets::NumberSet;
 
 use super::{INTO_CLAUSE, Lint, OFF_END, UNREACHABLE};
 use crate::code::{CfOp, Code};
@@ -10,26 +11,25 @@ use crate::graph::Ways;
 /// Which addresses are control flow.
 pub(super) struct Layout {
     /// Reached as control flow, but words of a clause or behind the last one.
-    unsound: BTreeSet<u32>,
+    unsound: NumberSet,
 }
 
 impl Layout {
     /// Whether what is at `addr` is control flow.
     pub(super) fn sound(&self, addr: u32) -> bool {
-        !self.unsound.contains(&addr)
+        !self.unsound.contains(addr)
     }
 }
 
 pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
     let end = (lint.words.len() / 2) as u32;
     let mut clauses: Vec<(u32, Range<u32>)> = Vec::new();
-    let mut reached: BTreeSet<u32> = BTreeSet::new();
+    let mut reached: NumberSet = NumberSet::new();
     // In the order in which a program comes across them: a clause is known before control flow can run into it.
     let mut open: Vec<u32> = ways.entries.iter().rev().copied().collect();
-    let mut into: BTreeMap<u32, u32> = BTreeMap::new();
-    let mut unsound = BTreeSet::new();
+    let mut unsound = NumberSet::new();
     while let Some(addr) = open.pop() {
-        if unsound.contains(&addr) || !reached.insert(addr) {
+        if unsound.contains(addr) || !reached.insert(addr) {
             continue;
         }
         match code.cf(addr).map(|cf| &cf.op) {
@@ -50,7 +50,6 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
                 );
                 unsound.insert(to);
             } else if let Some((owner, _)) = clauses.iter().find(|(_, clause)| clause.contains(&to)) {
-                into.insert(addr, *owner);
                 lint.find(&INTO_CLAUSE, addr, format!("{to} is next, in the clause of {owner}"));
                 unsound.insert(to);
             } else {
@@ -59,7 +58,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         }
     }
     let covered =
-        |addr: u32| reached.contains(&addr) || clauses.iter().any(|(_, clause)| clause.contains(&addr));
+        |addr: u32| reached.contains(addr) || clauses.iter().any(|(_, clause)| clause.contains(&addr));
     let used = |addr: u32| {
         let pair = &lint.words[2 * addr as usize..][..2];
         // Compilers put a NOP with END_OF_PROGRAM behind an export that ends already.
@@ -73,7 +72,7 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         }
     }
     // Behind words without a meaning anything may follow.
-    let unread = code.faults().any(|(addr, _)| reached.contains(&addr));
+    let unread = code.faults().any(|(addr, _)| reached.contains(addr));
     for range in unused.into_iter().filter(|_| !unread) {
         let message = match range.len() {
             1 => format!("no path reaches word {}", range.start),
@@ -82,6 +81,6 @@ pub(super) fn layout(lint: &mut Lint<'_>, code: &Code, ways: &Ways) -> Layout {
         lint.find(&UNREACHABLE, range.start, message);
     }
     // What only runs through a clause would reach says nothing.
-    unsound.extend(ways.next.keys().filter(|addr| !reached.contains(addr)));
+    unsound.extend(ways.next.keys().copied().filter(|addr| !reached.contains(*addr)));
     Layout { unsound }
 }

@@ -1,11 +1,11 @@
 //! The stack on every path: pops without pushes, loops and calls that do not nest, entries that are left, and how much
 //! of it there must be.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use litemap::LiteMap;
 use reconverge_isa::graph::EdgeKind;
 use reconverge_isa::lint::Rule;
 use reconverge_isa::program::Stage;
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::uses::Role;
 
 use super::{
@@ -24,7 +24,7 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
     let first = if called(lint, code, ways) { vec![StackEntry::CALLER] } else { Vec::new() };
     let by_loop = by_loop(lint, code);
     let mut watch =
-        Watch { code, by_loop, frames: BTreeMap::new(), merged: BTreeMap::new(), found: BTreeMap::new() };
+        Watch { code, by_loop, frames: LiteMap::new(), merged: LiteMap::new(), found: LiteMap::new() };
     let needed = walk(code, start, first, &mut |pc, met| watch.meet(pc, met));
     for ((pc, _), (rule, message)) in std::mem::take(&mut watch.found) {
         lint.find(rule, pc, message);
@@ -64,18 +64,19 @@ pub(super) fn paths(lint: &mut Lint<'_>, code: &Code, ways: &Ways) {
 
 /// Whether another program calls this one: a fetch program, or one that returns and never ends.
 fn called(lint: &Lint<'_>, code: &Code, ways: &Ways) -> bool {
-    let own = || ways.within(lint.known.start).into_iter().filter_map(|addr| code.cf(addr).ok());
     match lint.known.stage {
         Some(stage) => stage == Stage::Fetch,
         None => {
             let returns = |cf: &Cf| matches!(cf.op, CfOp::Control(CfInst::RETURN, _));
+            let within = ways.within(lint.known.start);
+            let own = || within.iter().filter_map(|addr| code.cf(addr).ok());
             own().any(returns) && !own().any(|cf| cf.end_of_program)
         }
     }
 }
 
 /// The control-flow instructions that index by aL; none where MOVA_GPR_INT writes it.
-fn by_loop(lint: &Lint<'_>, code: &Code) -> BTreeSet<u32> {
+fn by_loop(lint: &Lint<'_>, code: &Code) -> NumberSet {
     let moved = |cf: &Cf| match &cf.op {
         CfOp::Alu(clause) => code
             .groups(clause)
@@ -83,7 +84,7 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> BTreeSet<u32> {
         _ => false,
     };
     if code.instructions().any(|(_, cf)| moved(cf)) {
-        return BTreeSet::new();
+        return NumberSet::new();
     }
     let indexed = |(addr, cf): &(u32, &Cf)| {
         Lint::uses_of(&lint.uses, code, *addr, &cf.op).into_iter().any(|(_, uses)| {
@@ -95,11 +96,11 @@ fn by_loop(lint: &Lint<'_>, code: &Code) -> BTreeSet<u32> {
 
 struct Watch<'a> {
     code: &'a Code,
-    by_loop: BTreeSet<u32>,
+    by_loop: NumberSet,
     /// The entries of the subroutine before each instruction, as first met.
-    frames: BTreeMap<u32, Vec<StackEntry>>,
-    merged: BTreeMap<u32, String>,
-    found: BTreeMap<(u32, &'static str), (&'static Rule, String)>,
+    frames: LiteMap<u32, Vec<StackEntry>>,
+    merged: LiteMap<u32, String>,
+    found: LiteMap<(u32, &'static str), (&'static Rule, String)>,
 }
 
 impl Watch<'_> {
@@ -132,7 +133,7 @@ impl Watch<'_> {
             }
             Some(_) => {}
         }
-        if self.by_loop.contains(&pc) && !stack.iter().any(|place| place.indexed) {
+        if self.by_loop.contains(pc) && !stack.iter().any(|place| place.indexed) {
             self.find(&LOOP_INDEX, pc, "no loop around it has an index".to_owned());
         }
         let code = self.code;

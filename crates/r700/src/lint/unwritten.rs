@@ -5,8 +5,7 @@
 //! program. Compilers copy what is undefined where paths meet, and turn branches into choices: neither is a finding. The
 //! result of a copy is as written as what it copies, that of a choice as the better of both.
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_isa::graph::{Edge, EdgeKind};
 
 use super::{Lint, UNWRITTEN, UNWRITTEN_PATH, forward};
@@ -55,12 +54,12 @@ impl Components {
 struct Lanes<'a> {
     code: &'a Code,
     /// For each ELSE to which a JUMP leads, where those go on that it switches off.
-    over: BTreeMap<u32, u32>,
+    over: LiteMap<u32, u32>,
 }
 
 impl<'a> Lanes<'a> {
     fn of(code: &'a Code, ways: &Ways) -> Lanes<'a> {
-        let mut lanes = Lanes { code, over: BTreeMap::new() };
+        let mut lanes = Lanes { code, over: LiteMap::new() };
         for (addr, edge) in
             ways.next.iter().flat_map(|(addr, next)| next.iter().map(move |edge| (*addr, edge)))
         {

@@ -93,7 +93,7 @@ pub fn assemble_all(source: &str, chip: Chip) -> Result<Vec<Assembled>, Vec<Diag
         }
     }
     end(asm, &mut faults);
-    faults.sort_by_key(|fault| fault.span.start);
+    Diagnostic::sort(&mut faults);
     if faults.is_empty() { Ok(programs) } else { Err(faults) }
 }
 
@@ -330,7 +330,7 @@ impl<'a> Asm<'a> {
         }
         self.faults.append(&mut image.faults);
         if !self.faults.is_empty() {
-            self.faults.sort_by_key(|fault| fault.span.start);
+            Diagnostic::sort(&mut self.faults);
             return Err(self.faults);
         }
         let mut words: Vec<u32> = image.words.into_iter().map(|word| word.unwrap_or(0)).collect();

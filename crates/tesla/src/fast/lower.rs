@@ -14,9 +14,10 @@ mod memory;
 mod stage;
 mod texture;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
+use reconverge_isa::sets::NumberSet;
 use reconverge_simt::Level;
 use reconverge_simt::loaded::count_lowered;
 use reconverge_simt::place::Layout;
@@ -318,7 +319,7 @@ pub(super) fn lower(
     context: &Context,
     registers: usize,
     shared_bytes: usize,
-    inputs: BTreeSet<u32>,
+    inputs: NumberSet,
     level: Level,
     singly: bool,
 ) -> Lowered {
@@ -440,7 +441,7 @@ struct Lower<'a> {
     context: &'a Context,
     level: Level,
     shared_bytes: usize,
-    inputs: BTreeSet<u32>,
+    inputs: NumberSet,
     constant_places: HashMap<u32, Place>,
     lowered: Lowered,
 }

@@ -4,11 +4,13 @@
 //! their instruction pushes, so that loops and recursion need no bound; what is said about lanes that wait is a summary:
 //! *apart* where others wait at a join or on the other side of a branch, *away* where others have left by `break` or `ret`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
+use litemap::LiteMap;
 use reconverge_isa::lint::Rule;
+use reconverge_isa::sets::{NumberSet, SortedSet};
 
-use super::values::{self, Places};
+use super::values::{self, PlacesByNode};
 use super::{
     BAR_DIVERGENT, BREAK_EMPTY, BREAK_MISMATCH, BREAKADDR_UNANSWERED, JOIN_EMPTY, JOIN_MISMATCH,
     JOINAT_ADDRESS, JOINAT_UNANSWERED, QUADON_FLOW, QUADPOP, RECURSION, RET_MIXED, STACK_DIFFERS,
@@ -16,81 +18,35 @@ use super::{
 };
 use crate::control::{Control, Effect};
 use crate::flow::{DEFAULT_STACK_ENTRIES, TokenType, WARP};
-use crate::graph::Passes;
+use crate::graph::{At, Leave, Moves, Passes, State, Token, Waiting};
 use crate::inst::{End, Inst, Op};
 use crate::paths::{Move, Paths};
 use crate::uses::Place;
 
-/// What the warp does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum At {
-    /// It is before an instruction and its join.
-    Before(u32),
-    /// Its join is done.
-    Joined(u32),
-    /// All lanes of the path have left at an address, and the stack is unwound.
-    Left(Leave, u32),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Leave {
-    Exit,
-    Ret,
-    Break,
-}
-
-/// Which lanes wait.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
-    /// Some wait at a join, or on the other side of a branch.
-    apart: bool,
-    /// Some have left by `break` or `ret` and go on later.
-    away: bool,
-    /// A CALL token is on the stack.
-    called: bool,
-}
-
-/// What the warp does, and which lanes wait.
-type State = (At, Waiting);
-
-/// What an instruction pushes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Token {
-    kind: TokenType,
-    /// Address of the instruction.
-    by: u32,
-    /// Its address, see [`crate::flow::Token`].
-    to: u32,
-    /// Which lanes waited at the push.
-    then: Waiting,
-}
-
-type Moves = Vec<Move<State, Token>>;
-
 struct Walk<'a, 'b> {
     subject: &'a Subject<'b>,
-    varying: BTreeMap<u32, Places>,
+    varying: PlacesByNode,
     broken: BTreeSet<(u32, &'static str, String)>,
-    rules: BTreeMap<&'static str, &'static Rule>,
+    rules: LiteMap<&'static str, &'static Rule>,
     /// Instructions whose JOINAT or BREAK token is popped by what it is for.
-    answered: BTreeSet<u32>,
+    answered: NumberSet,
 }
 
 /// The token stacks of the program.
 fn paths<'a, 'b>(subject: &'a Subject<'b>) -> (Walk<'a, 'b>, Paths<State, Token>) {
-    let mut apart = BTreeSet::new();
+    let mut apart = NumberSet::new();
     loop {
         let mut walk = Walk {
             subject,
             varying: values::varying(subject, &apart),
             broken: BTreeSet::new(),
-            rules: BTreeMap::new(),
-            answered: BTreeSet::new(),
+            rules: LiteMap::new(),
+            answered: NumberSet::new(),
         };
         let start = (At::Before(subject.code.base()), Waiting::default());
         let found = Paths::from(start, |state, top, next| walk.warp(state, top, next));
         let before = apart.len();
-        apart.extend(found.states.iter().filter_map(|((at, waiting), _)| match at {
+        apart.extend(found.controls().iter().filter_map(|(at, waiting)| match at {
             At::Joined(pc) if waiting.apart || waiting.away => Some(*pc),
             At::Joined(_) | At::Before(_) | At::Left(..) => None,
         }));
@@ -112,7 +68,7 @@ pub(super) fn follow(subject: &mut Subject<'_>) {
     {
         let (walk, paths) = paths(subject);
         let Walk { broken, rules, answered, .. } = walk;
-        found.extend(broken.into_iter().map(|(pc, rule, message)| (rules[rule], pc, message)));
+        found.extend(broken.into_iter().map(|(pc, rule, message)| (rules[&rule], pc, message)));
         unanswered(&paths, &answered, &mut found);
         addresses(subject, &paths, &answered, &mut found);
         differing(&paths, &mut found);
@@ -238,7 +194,10 @@ impl Walk<'_, '_> {
     }
 
     fn varies(&self, pc: u32, inst: &Inst) -> bool {
-        self.varying.get(&pc).is_some_and(|places| places.has(Place::C(inst.guard.c)))
+        let number = self.subject.graph.number(pc);
+        number
+            .and_then(|number| self.varying[number])
+            .is_some_and(|places| places.has(Place::C(inst.guard.c)))
     }
 
     /// Which lanes run when no lane is left on the path. (9.3)
@@ -298,13 +257,12 @@ impl Walk<'_, '_> {
 }
 
 /// Tokens that nothing pops as it should.
-fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut Found) {
-    let pushed: BTreeSet<(TokenType, u32)> = paths.below.keys().map(|token| (token.kind, token.by)).collect();
-    for (kind, by) in pushed.into_iter().filter(|(_, by)| !answered.contains(by)) {
+fn unanswered(paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
+    for Token { kind, by, .. } in paths.tokens().iter().filter(|token| !answered.contains(token.by)) {
         match kind {
-            TokenType::Joinat => found.push((&JOINAT_UNANSWERED, by, "no join pops its token".to_owned())),
+            TokenType::Joinat => found.push((&JOINAT_UNANSWERED, *by, "no join pops its token".to_owned())),
             TokenType::Break => {
-                found.push((&BREAKADDR_UNANSWERED, by, "no break goes where it says".to_owned()))
+                found.push((&BREAKADDR_UNANSWERED, *by, "no break goes where it says".to_owned()))
             }
             TokenType::Branch | TokenType::Call | TokenType::CallLim | TokenType::Quadon => {}
         }
@@ -312,14 +270,9 @@ fn unanswered(paths: &Paths<State, Token>, answered: &BTreeSet<u32>, found: &mut
 }
 
 /// JOINAT tokens that some join pops, and that name another place.
-fn addresses(
-    subject: &Subject<'_>,
-    paths: &Paths<State, Token>,
-    answered: &BTreeSet<u32>,
-    found: &mut Found,
-) {
-    let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(&token.by);
-    for token in paths.below.keys().filter(joinat) {
+fn addresses(subject: &Subject<'_>, paths: &Paths<State, Token>, answered: &NumberSet, found: &mut Found) {
+    let joinat = |token: &&Token| token.kind == TokenType::Joinat && answered.contains(token.by);
+    for token in paths.tokens().iter().filter(joinat) {
         if !subject.code.at(token.to).is_ok_and(|inst| inst.end == End::Join) {
             found.push((&JOINAT_ADDRESS, token.by, format!("no instruction joins at {:#x}", token.to)));
         }
@@ -329,23 +282,28 @@ fn addresses(
 /// Instructions that paths reach with different tokens on top, BRANCH and CALL tokens aside, and those that a loop leaves
 /// behind in each round: their number is another rule's finding.
 fn differing(paths: &Paths<State, Token>, found: &mut Found) {
-    let cycles = cycles(paths);
-    let mut tops: BTreeMap<u32, BTreeSet<Option<(TokenType, u32)>>> = BTreeMap::new();
-    for ((at, _), top) in &paths.states {
-        let At::Before(pc) = at else { continue };
+    let cycling: NumberSet = cycles(paths).iter().flatten().collect();
+    let before = |at: At| if let At::Before(pc) = at { Some(pc) } else { None };
+    let places: NumberSet = paths.controls().iter().filter_map(|(at, _)| before(*at)).collect();
+    let mut tops: LiteMap<u32, SortedSet<Option<(TokenType, u32)>>> = places.map(|_| SortedSet::new());
+    for ((at, _), top) in paths.states() {
         let own = match top {
-            Some(token) if cycles.iter().any(|cycle| cycle.contains(token)) => continue,
-            Some(token) => match token.kind {
-                TokenType::Branch => continue,
-                TokenType::Call | TokenType::CallLim => None,
-                TokenType::Joinat | TokenType::Break | TokenType::Quadon => Some((token.kind, token.by)),
+            Some(token) if cycling.contains(token) => continue,
+            Some(token) => match paths.tokens()[token as usize] {
+                Token { kind: TokenType::Branch, .. } => continue,
+                Token { kind: TokenType::Call | TokenType::CallLim, .. } => None,
+                Token {
+                    kind: kind @ (TokenType::Joinat | TokenType::Break | TokenType::Quadon), by, ..
+                } => Some((kind, by)),
             },
             None => None,
         };
-        tops.entry(*pc).or_default().insert(own);
+        if let Some(tops) = before(at).and_then(|pc| tops.get_mut(&pc)) {
+            tops.insert(own);
+        }
     }
     // Only where the paths meet: what follows has the same tops.
-    let mut seen: BTreeSet<BTreeSet<Option<(TokenType, u32)>>> = BTreeSet::new();
+    let mut seen = SortedSet::new();
     for (pc, tops) in tops.into_iter().filter(|(_, tops)| tops.len() > 1) {
         if seen.insert(tops.clone()) {
             let named = tops.iter().map(|top| match top {
@@ -360,14 +318,17 @@ fn differing(paths: &Paths<State, Token>, found: &mut Found) {
 
 /// A `ret` that returns from a subroutine on one path and ends lanes on another.
 fn returning(paths: &Paths<State, Token>, found: &mut Found) {
-    let mut calls: BTreeMap<u32, BTreeSet<bool>> = BTreeMap::new();
-    for ((at, waiting), _) in &paths.states {
-        if let At::Left(Leave::Ret, pc) = at {
-            calls.entry(*pc).or_default().insert(waiting.called);
-        }
-    }
-    let mixed = calls.into_iter().filter(|(_, calls)| calls.len() > 1);
-    found.extend(mixed.map(|(pc, _)| (&RET_MIXED, pc, "it is reached by a call and without one".to_owned())));
+    let by = |called: bool| -> NumberSet {
+        let ret = |(at, waiting): &State| match at {
+            At::Left(Leave::Ret, pc) if waiting.called == called => Some(*pc),
+            _ => None,
+        };
+        paths.controls().iter().filter_map(ret).collect()
+    };
+    let uncalled = by(false);
+    let mixed = by(true).iter().filter(|pc| uncalled.contains(*pc)).collect::<Vec<_>>();
+    let message = || "it is reached by a call and without one".to_owned();
+    found.extend(mixed.into_iter().map(|pc| (&RET_MIXED, pc, message())));
 }
 
 /// Returns the maximum number of entries that can be there at once, apart from tokens that lie on themselves and so have no
@@ -376,7 +337,8 @@ fn entries(paths: &Paths<State, Token>) -> usize {
     const UNBOUNDED: [TokenType; 4] =
         [TokenType::Call, TokenType::Joinat, TokenType::Break, TokenType::Quadon];
     let cycles = cycles(paths);
-    let branches_grow = cycles.iter().any(|cycle| !cycle.iter().any(|token| UNBOUNDED.contains(&token.kind)));
+    let unbounded = |token: u32| UNBOUNDED.contains(&paths.tokens()[token as usize].kind);
+    let branches_grow = cycles.iter().any(|cycle| !cycle.iter().any(unbounded));
     let depth = |branch: bool| deepest(paths, &cycles, |token| (token.kind == TokenType::Branch) == branch);
     let branches = if branches_grow { WARP - 1 } else { depth(true).min(WARP - 1) };
     depth(false) + branches
@@ -384,7 +346,8 @@ fn entries(paths: &Paths<State, Token>) -> usize {
 
 fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) {
     for cycle in cycles(paths) {
-        let of = |kind| cycle.iter().filter(move |token| token.kind == kind).map(|token| token.by).min();
+        let tokens = || cycle.iter().map(|token| paths.tokens()[token as usize]);
+        let of = |kind| tokens().filter(|token| token.kind == kind).map(|token| token.by).min();
         if let Some(by) = of(TokenType::Call) {
             found.push((&RECURSION, by, "recursive: the stack has no bound".to_owned()));
         } else if let Some(by) =
@@ -402,52 +365,44 @@ fn sizes(subject: &Subject<'_>, paths: &Paths<State, Token>, found: &mut Found) 
     }
 }
 
-/// What a token can lie on, its own kind of push apart.
-fn under<'a>(paths: &'a Paths<State, Token>, token: &Token) -> impl Iterator<Item = Token> + 'a {
-    paths.below.get(token).into_iter().flatten().copied().flatten()
-}
-
 /// The groups of tokens each of which can lie on every other of the group, more than once.
-fn cycles(paths: &Paths<State, Token>) -> Vec<BTreeSet<Token>> {
-    let reach = |from: &Token| {
-        let mut reached = BTreeSet::new();
-        let mut open: Vec<Token> = under(paths, from).collect();
+fn cycles(paths: &Paths<State, Token>) -> Vec<NumberSet> {
+    let reach = |from: u32| {
+        let mut reached = NumberSet::new();
+        let mut open: Vec<u32> = paths.below(from).collect();
         while let Some(token) = open.pop() {
             if reached.insert(token) {
-                open.extend(under(paths, &token));
+                open.extend(paths.below(token));
             }
         }
         reached
     };
-    let reached: BTreeMap<Token, BTreeSet<Token>> =
-        paths.below.keys().map(|token| (*token, reach(token))).collect();
-    let mut groups: BTreeSet<BTreeSet<Token>> = BTreeSet::new();
-    for (token, below) in reached.iter().filter(|(token, below)| below.contains(token)) {
-        groups.insert(below.iter().filter(|other| reached[*other].contains(token)).copied().collect());
+    let reached: Vec<NumberSet> = (0..paths.tokens().len() as u32).map(reach).collect();
+    let mut groups: Vec<NumberSet> = Vec::new();
+    for (token, below) in (0..).zip(&reached).filter(|(token, below)| below.contains(*token)) {
+        if !groups.iter().any(|group| group.contains(token)) {
+            groups.push(below.iter().filter(|other| reached[*other as usize].contains(token)).collect());
+        }
     }
-    groups.into_iter().collect()
+    groups
 }
 
 /// The most tokens of a kind on one stack, each of a cycle counted once.
-fn deepest(
-    paths: &Paths<State, Token>,
-    cycles: &[BTreeSet<Token>],
-    counts: impl Fn(&Token) -> bool,
-) -> usize {
-    let group = |token: &Token| cycles.iter().position(|cycle| cycle.contains(token));
-    let mut depths: BTreeMap<Token, usize> = BTreeMap::new();
+fn deepest(paths: &Paths<State, Token>, cycles: &[NumberSet], counts: impl Fn(&Token) -> bool) -> usize {
+    let group = |token: u32| cycles.iter().position(|cycle| cycle.contains(token));
+    let mut depths = vec![0; paths.tokens().len()];
     // Grows at most once for each token of a chain, because a cycle adds nothing to itself.
     loop {
         let mut changed = false;
-        for token in paths.below.keys() {
-            let own = usize::from(counts(token));
-            let lower =
-                under(paths, token).filter(|other| group(other).is_none() || group(other) != group(token));
-            let depth = own + lower.filter_map(|other| depths.get(&other)).max().copied().unwrap_or(0);
-            changed |= depths.insert(*token, depth) != Some(depth);
+        for (number, token) in paths.tokens().iter().enumerate() {
+            let own = group(number as u32);
+            let lower = paths.below(number as u32).filter(|other| own.is_none() || group(*other) != own);
+            let depth =
+                usize::from(counts(token)) + lower.map(|other| depths[other as usize]).max().unwrap_or(0);
+            changed |= std::mem::replace(&mut depths[number], depth) != depth;
         }
         if !changed {
-            return depths.values().max().copied().unwrap_or(0);
+            return depths.into_iter().max().unwrap_or(0);
         }
     }
 }

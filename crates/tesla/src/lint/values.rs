@@ -3,7 +3,7 @@
 //! Both are sets of places that grow along edges, whatever the stack: a `ret` goes on behind every call that it may return
 //! to. So a place counts as written where any path writes it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use reconverge_isa::sets::{NumberSet, SortedSet};
 
 use super::{Subject, UNWRITTEN};
 use crate::graph::Passes;
@@ -58,22 +58,24 @@ impl Places {
     }
 }
 
+/// By the number of a node of the graph: a set of places before it; `None` where no path leads.
+pub(super) type PlacesByNode = Vec<Option<Places>>;
+
 /// The places of a set before each instruction that can be reached, from what is in it at the start.
 fn before(
     subject: &Subject<'_>,
     start: Places,
-    after: impl Fn(u32, &Inst, Places) -> Places,
-) -> BTreeMap<u32, Places> {
-    let mut known: BTreeMap<u32, Places> = BTreeMap::new();
+    after: &dyn Fn(u32, &Inst, Places) -> Places,
+) -> PlacesByNode {
+    let mut known: PlacesByNode = vec![None; subject.graph.nodes.len()];
     let mut open = vec![(subject.code.base(), start)];
     while let Some((pc, from)) = open.pop() {
-        let (Some(node), Ok(inst)) = (subject.graph.node(pc), subject.code.at(pc)) else { continue };
-        let place = known.get(&pc).copied();
-        let here = place.unwrap_or_default().and(from);
-        if place == Some(here) {
+        let (Some(number), Ok(inst)) = (subject.graph.number(pc), subject.code.at(pc)) else { continue };
+        let node = &subject.graph.nodes[number];
+        let here = known[number].unwrap_or_default().and(from);
+        if known[number].replace(here) == Some(here) {
             continue;
         }
-        known.insert(pc, here);
         let behind = after(pc, inst, here);
         open.extend(node.next.iter().map(|edge| (edge.to, behind)));
     }
@@ -110,7 +112,7 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
         Place::C(_) => true,
         Place::O(_) | Place::IndexedO => false,
     };
-    let written = before(subject, inputs, |_, inst, places| {
+    let written = before(subject, inputs, &|_, inst, places| {
         let Accesses { reads, writes, .. } = accesses(inst, stage);
         // A copy of what nothing writes is no value either: what computes with it breaks the rule.
         if is_copy(inst) && reads.iter().any(|(place, _, _)| exists(place) && !places.has(*place)) {
@@ -118,12 +120,13 @@ pub(super) fn unwritten(subject: &mut Subject<'_>) {
         }
         writes.into_iter().fold(places, Places::with)
     });
-    for (pc, places) in written {
-        let Ok(inst) = subject.code.at(pc) else { continue };
+    for (node, places) in subject.graph.nodes.iter().zip(written) {
+        let pc = node.pc;
+        let (Some(places), Ok(inst)) = (places, subject.code.at(pc)) else { continue };
         if is_copy(inst) {
             continue;
         }
-        let reads: BTreeSet<Place> =
+        let reads: SortedSet<Place> =
             accesses(inst, stage).reads.into_iter().map(|(place, _, _)| place).collect();
         for place in reads.into_iter().filter(&exists).filter(|place| !places.has(*place)) {
             subject.find(&UNWRITTEN, pc, format!("{} is read, and nothing before writes it", name(place)));
@@ -152,23 +155,23 @@ fn name(place: Place) -> String {
 
 /// The places that may differ between the lanes of a warp, before each instruction. `apart` are the instructions that
 /// some lanes may execute without the others: what they write differs from what the others have.
-pub(super) fn varying(subject: &Subject<'_>, apart: &BTreeSet<u32>) -> BTreeMap<u32, Places> {
+pub(super) fn varying(subject: &Subject<'_>, apart: &NumberSet) -> PlacesByNode {
     let stage = subject.stage;
     let start = Places::default().with(Place::R(0));
-    before(subject, start, |pc, inst, places| {
+    before(subject, start, &|pc, inst, places| {
         let Accesses { reads, writes, memory, .. } = accesses(inst, stage);
         let own =
             |space: Space| matches!(space, Space::Local | Space::Attribute | Space::Varying | Space::Output);
         let differs = match &inst.op {
-            Op::Group(Group::Vote { .. }) => apart.contains(&pc),
+            Op::Group(Group::Vote { .. }) => apart.contains(pc),
             // Two values that vary may vary alike: an index and its bound, both counted from the thread's number.
             Op::Arith(Arith::Set { .. } | Arith::Add { .. })
                 if reads.len() > 1 && reads.iter().all(|(place, _, _)| places.has(*place)) =>
             {
-                apart.contains(&pc)
+                apart.contains(pc)
             }
             _ => {
-                apart.contains(&pc)
+                apart.contains(pc)
                     || reads.iter().any(|(place, _, _)| places.has(*place))
                     || memory.iter().any(|(mem, _)| own(mem.space))
                     || inst.src.contains(&Operand::Special(Special::Physid))

@@ -99,7 +99,7 @@ pub fn assemble(source: &str, chip: Chip, stage: Stage) -> Result<Assembled, Vec
         assembler.line(offset, line);
     }
     assembler.finish_program();
-    assembler.errors.sort_by_key(|error| error.span.start);
+    Diagnostic::sort(&mut assembler.errors);
     if assembler.errors.is_empty() {
         let Assembler { stage, own_chip, chip_name, modules, opened, mut programs, mut lines, .. } =
             assembler;

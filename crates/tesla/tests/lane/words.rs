@@ -243,8 +243,11 @@ fn check(functions: &[(String, Function)]) -> u64 {
     let mut go = |sources: Vec<u32>| {
         let mut setup = Setup::new(Chip::Gt215);
         setup.registers = 2 + functions.len() as u32;
-        let vertex =
-            Vertex { setup: setup.into(), lanes: sources.len(), inputs: [(0, sources.clone())].into() };
+        let vertex = Vertex {
+            setup: setup.into(),
+            lanes: sources.len(),
+            inputs: [(0, sources.clone())].into_iter().collect(),
+        };
         let expected: Vec<Vec<u32>> =
             functions.iter().map(|(_, function)| sources.iter().map(|x| function(*x)).collect()).collect();
         let levels = if first { Level::available() } else { vec![Level::best()] };

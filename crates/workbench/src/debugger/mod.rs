@@ -14,7 +14,7 @@ use reconverge_isa::Program;
 use reconverge_simt::{Event, Issue, Lane, Options, StackRow, Why};
 
 use crate::error::Error;
-use crate::listing::{Line, Style};
+use crate::listing::{Line, Style, addressed};
 use crate::machine::Machine;
 use crate::session::{GroupState, Register, Session, Snapshot, SpaceOf, Stepping, Stride};
 use crate::target::Target;
@@ -125,9 +125,7 @@ impl Debugger {
         let style = Style { structure: true, ..Style::default() };
         let listing = machine.disassemble(target, program, style);
         let listing = listing.map_err(|error| Error::Machine(error.to_string()))?;
-        let mut lines = listing.lines(&program.words);
-        lines.retain(|line| line.address.is_some());
-        lines.sort_by_key(|line| line.address);
+        let lines = addressed(listing.lines(&program.words));
         let stepping = session.start(options)?;
         let mut debugger = Debugger {
             snapshots: vec![(0, stepping.snapshot())],

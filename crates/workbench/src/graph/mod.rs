@@ -6,8 +6,9 @@
 mod dot;
 mod svg;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
+use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_isa::graph::{EdgeKind, Graph, Node};
 use reconverge_simt::{Event, Mask};
@@ -134,8 +135,10 @@ impl Drawing {
         let machine = target.machine();
         let graph = machine.graph(target, program)?;
         let lines = machine.disassemble(target, program, Style::default())?.lines(&program.words);
-        let texts: BTreeMap<u32, String> =
-            lines.iter().filter_map(|line| Some((line.address?, line.code()))).collect();
+        let mut texts: LiteMap<u32, String> = LiteMap::new();
+        for line in &lines {
+            line.address.map(|address| texts.insert(address, line.code()));
+        }
         let text = |pc: u32| texts.get(&pc).cloned().unwrap_or_default();
         Ok(Drawing::new(title, &graph, &text, &|pc| target.isa.spelled(pc), counts))
     }
@@ -164,7 +167,7 @@ impl Drawing {
                 counts: counts.map(|counts| counts.of_block(nodes)),
             })
             .collect();
-        let mut numbers: BTreeMap<u32, usize> =
+        let mut numbers: HashMap<u32, usize> =
             parts.iter().enumerate().map(|(number, nodes)| (nodes[0].pc, number)).collect();
         for entry in graph.entries.iter().filter(|entry| graph.node(**entry).is_none()) {
             numbers.insert(*entry, blocks.len());

@@ -6,7 +6,6 @@ pub mod launch;
 mod stats;
 pub mod vertex;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::Written;
@@ -23,7 +22,7 @@ use reconverge_r500::pvs;
 use reconverge_r500::setup::Setup;
 use reconverge_r500::text::{self, FieldText};
 use reconverge_r500::uses::uses;
-use reconverge_simt::uses::Uses;
+use reconverge_simt::uses::UsesAt;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{Assembled, ExplainError, ExplainedField, Explanation, Machine, OTHER_ORDER, line_at};
@@ -168,7 +167,7 @@ impl Machine for R500 {
         Ok(graph(&load(program)?))
     }
 
-    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+    fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError> {
         if is_vertex(target, program) {
             return Ok(pvs::uses::uses(&load_vertex(program)?));
         }

@@ -1,5 +1,6 @@
 //! What counts say about R500 instructions: their type is in their first word (US_CMN_INST).
 
+use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_r500::pvs::{self, words::DstType};
 use reconverge_r500::setup::Setup;
@@ -21,7 +22,7 @@ pub(super) fn conventions(program: &Program) -> Result<Conventions, TargetError>
         Some((slot.into(), class(inst.common.r#type)))
     });
     Ok(Conventions {
-        classes: classes.collect(),
+        classes: LiteMap::from_sorted_store_unchecked(classes.collect()),
         accesses: Default::default(),
         coalescing: Err("the documents of R500 define no coalescing of memory accesses"),
     })
@@ -42,7 +43,7 @@ pub(super) fn of_vertex(program: &Program) -> Result<Conventions, TargetError> {
         Some((slot.into(), class))
     });
     Ok(Conventions {
-        classes: classes.collect(),
+        classes: LiteMap::from_sorted_store_unchecked(classes.collect()),
         accesses: Default::default(),
         coalescing: Err("the vertex unit of R500 has no memory accesses"),
     })

@@ -3,7 +3,6 @@
 pub mod launch;
 mod stats;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::Written;
@@ -19,7 +18,7 @@ use reconverge_r700::graph::graph;
 use reconverge_r700::lint::{Components, Known, lint_with};
 use reconverge_r700::text;
 use reconverge_r700::uses::uses;
-use reconverge_simt::uses::Uses;
+use reconverge_simt::uses::UsesAt;
 
 use crate::listing::{Listing, Style};
 use crate::machine::{
@@ -200,7 +199,7 @@ impl Machine for R700 {
         Ok(graph(&code, program.base))
     }
 
-    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+    fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError> {
         Ok(uses(&Code::new(&program.words, program.base, CodeOptions::new(target.r700()))))
     }
 

@@ -1,8 +1,8 @@
 //! What counts say about R700 instructions: control-flow words, groups and fetches.
 
-use std::collections::BTreeMap;
-
+use litemap::LiteMap;
 use reconverge_isa::Program;
+use reconverge_isa::sets::NumberSet;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::code::{CfOp, Code, CodeOptions, Fetch, FetchOp};
 use reconverge_r700::control::{CfWork, cf};
@@ -17,15 +17,20 @@ pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, 
         FetchOp::Vertex(..) | FetchOp::Memory(..) => Class::Memory,
         FetchOp::DataShareWrite(..) | FetchOp::DataShareRead(..) => Class::Memory,
     };
-    let mut classes = BTreeMap::new();
+    let places: NumberSet = code.instructions().flat_map(|(pc, word)| code.places(pc, &word.op)).collect();
+    let mut classes = places.map(|_| Class::Other);
     for (pc, word) in code.instructions() {
         let class = match &word.op {
             CfOp::Alu(clause) => {
-                classes.extend(code.groups(clause).map(|group| (group.addr, Class::Alu)));
+                for group in code.groups(clause) {
+                    classes[&group.addr] = Class::Alu;
+                }
                 Class::Flow
             }
             CfOp::Fetch(.., fetches) => {
-                classes.extend(fetches.iter().map(|fetch| (fetch.addr, fetched(fetch))));
+                for fetch in fetches {
+                    classes[&fetch.addr] = fetched(fetch);
+                }
                 Class::Flow
             }
             CfOp::Export(..) => Class::Output,
@@ -36,11 +41,11 @@ pub(super) fn conventions(chip: Chip, program: &Program) -> Result<Conventions, 
                 CfWork::Flow(_) | CfWork::Fetch { .. } => Class::Flow,
             },
         };
-        classes.insert(pc, class);
+        classes[&pc] = class;
     }
     Ok(Conventions {
         classes,
-        accesses: BTreeMap::new(),
+        accesses: LiteMap::new(),
         coalescing: Err("the documents of R700 define no coalescing of memory accesses"),
     })
 }

@@ -1,8 +1,8 @@
 //! A program as its source has it: the lines of each instruction with their comments, and the labels before them.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use litemap::LiteMap;
 use reconverge_isa::Program;
+use reconverge_isa::sets::NumberSet;
 use serde::Serialize;
 
 use crate::open::Opened;
@@ -20,20 +20,20 @@ pub(super) struct Written {
 }
 
 /// The instructions of a program in its source, by address.
-pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> BTreeMap<u32, Written> {
+pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> LiteMap<u32, Option<Written>> {
     let number = opened.image.programs.iter().position(|known| known == program);
-    let Some(places) = number.and_then(|number| opened.lines.get(number)) else { return BTreeMap::new() };
-    let starts: BTreeSet<usize> = places.iter().map(|(_, line)| *line).collect();
+    let Some(places) = number.and_then(|number| opened.lines.get(number)) else { return LiteMap::new() };
+    let starts: NumberSet = places.iter().map(|(_, line)| *line as u32).collect();
     let text: Vec<&str> = source.lines().map(str::trim).collect();
     let code = |line: &usize| text[line - 1].split(';').next().unwrap_or_default().trim_end();
     let label = |line: &usize| code(line).strip_suffix(':').filter(|name| !name.contains(' '));
     let of = |line: usize| {
-        let before = (1..line)
-            .rev()
-            .take_while(|line| !starts.contains(line) && (code(line).is_empty() || label(line).is_some()));
+        let before = (1..line).rev().take_while(|line| {
+            !starts.contains(*line as u32) && (code(line).is_empty() || label(line).is_some())
+        });
         let labels: Vec<String> = before.filter_map(|line| label(&line).map(str::to_owned)).collect();
         let after = (line + 1..=text.len()).take_while(|line| {
-            !starts.contains(line)
+            !starts.contains(*line as u32)
                 && !code(line).is_empty()
                 && label(line).is_none()
                 && !code(line).starts_with('.')
@@ -42,7 +42,11 @@ pub(super) fn lines(source: &str, opened: &Opened, program: &Program) -> BTreeMa
         Written { line, text: lines.join("\n"), labels: labels.into_iter().rev().collect() }
     };
     let known = places.iter().filter(|(_, line)| (1..=text.len()).contains(line));
-    known.map(|(address, line)| (*address, of(*line))).collect()
+    let mut lines = LiteMap::new();
+    for (address, line) in known {
+        lines.insert(*address, Some(of(*line)));
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -55,9 +59,12 @@ mod tests {
         let source = ".isa tesla\n.chip sm_10\n    mov b32 $r1 0x1 ; one\n\nagain: ; a loop\n    bra again\n    exit nop\n";
         let opened = open(source.as_bytes(), true, &Known::default()).unwrap();
         let written = lines(source, &opened, &opened.image.programs[0]);
-        let texts: Vec<(usize, &str, usize)> =
-            written.values().map(|line| (line.line, line.text.as_str(), line.labels.len())).collect();
+        let texts: Vec<(usize, &str, usize)> = written
+            .values()
+            .flatten()
+            .map(|line| (line.line, line.text.as_str(), line.labels.len()))
+            .collect();
         assert_eq!(texts, [(3, "mov b32 $r1 0x1 ; one", 0), (6, "bra again", 1), (7, "exit nop", 0)]);
-        assert_eq!(written.values().nth(1).unwrap().labels, ["again"]);
+        assert_eq!(written.values().flatten().nth(1).unwrap().labels, ["again"]);
     }
 }

@@ -4,9 +4,8 @@
 //! access is a request for each half-warp; the memory serves a request in transactions of 32, 64 or 128 bytes. Atomic
 //! operations and local memory are not part of what the guide defines.
 
-use std::collections::BTreeMap;
-
 use foldhash::{HashMap, HashMapExt as _};
+use litemap::LiteMap;
 use reconverge_simt::{Event, Lane};
 use serde::Serialize;
 
@@ -122,15 +121,15 @@ impl MemoryCounts {
 #[derive(Clone, Debug)]
 pub(super) struct Accesses {
     rule: Coalescing,
-    of: BTreeMap<u32, Access>,
-    pub(super) counts: BTreeMap<u32, MemoryCounts>,
+    of: LiteMap<u32, Access>,
+    pub(super) counts: LiteMap<u32, MemoryCounts>,
     /// By group, the accesses of its last instruction.
     pending: HashMap<usize, (u32, Vec<(Lane, u32)>)>,
 }
 
 impl Accesses {
-    pub(super) fn new(rule: Coalescing, of: BTreeMap<u32, Access>) -> Accesses {
-        Accesses { rule, of, counts: BTreeMap::new(), pending: HashMap::new() }
+    pub(super) fn new(rule: Coalescing, of: LiteMap<u32, Access>) -> Accesses {
+        Accesses { rule, of, counts: LiteMap::new(), pending: HashMap::new() }
     }
 
     /// Takes a load or store of the instruction at `pc`.

@@ -349,9 +349,12 @@ impl Launch {
                     }
                     fragment.covered = array.bytes.iter().map(|byte| *byte != 0).collect();
                 }
-                fragment.varyings =
-                    words.into_iter().map(|(slot, values)| (slot, Varying::Lanes(values.into()))).collect();
-                fragment.varyings.extend(planes);
+                for (slot, values) in words {
+                    fragment.varyings.insert(slot, Varying::Lanes(values.into()));
+                }
+                for (slot, plane) in planes {
+                    fragment.varyings.insert(slot, plane);
+                }
                 machine::Launch::Fragment(fragment)
             }
             Stage::Geometry => {

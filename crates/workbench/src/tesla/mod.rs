@@ -4,7 +4,6 @@ pub mod launch;
 pub mod names;
 mod stats;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reconverge_container::{Written, cubin_elf, cubin_text};
@@ -13,7 +12,7 @@ use reconverge_isa::lint::{Finding, MALFORMED, Rule};
 use reconverge_isa::program::{Image, Module, Param, Stage as Any};
 use reconverge_isa::source::Diagnostic;
 use reconverge_isa::{Isa, Program};
-use reconverge_simt::uses::Uses;
+use reconverge_simt::uses::UsesAt;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, describe, length, row};
 use reconverge_tesla::inst::{Chip, Stage};
@@ -288,7 +287,7 @@ impl Machine for Tesla {
         Ok(reconverge_tesla::graph::graph(&code(target, program)?, &program.constants))
     }
 
-    fn uses(&self, target: &Target, program: &Program) -> Result<BTreeMap<u32, Vec<Uses>>, TargetError> {
+    fn uses(&self, target: &Target, program: &Program) -> Result<UsesAt, TargetError> {
         let code = code(target, program)?;
         let graph = reconverge_tesla::graph::graph(&code, &program.constants);
         Ok(reconverge_tesla::uses::uses(&code, stage(target, program)?, &graph))

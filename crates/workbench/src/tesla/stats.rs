@@ -1,5 +1,6 @@
 //! What counts say about Tesla instructions.
 
+use litemap::LiteMap;
 use reconverge_isa::Program;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::inst::{Chip, Group, Inst, Memory, Op, Operand, Space, Stage};
@@ -13,8 +14,12 @@ pub(super) fn conventions(chip: Chip, stage: Stage, program: &Program) -> Result
     let slots = || (code.base()..).step_by(4).zip(code.slots());
     let instructions = || slots().filter_map(|(pc, slot)| Some((pc, slot?)));
     Ok(Conventions {
-        classes: instructions().map(|(pc, inst)| (pc, class(&inst.op))).collect(),
-        accesses: instructions().filter_map(|(pc, inst)| Some((pc, access(inst)?))).collect(),
+        classes: LiteMap::from_sorted_store_unchecked(
+            instructions().map(|(pc, inst)| (pc, class(&inst.op))).collect(),
+        ),
+        accesses: LiteMap::from_sorted_store_unchecked(
+            instructions().filter_map(|(pc, inst)| Some((pc, access(inst)?))).collect(),
+        ),
         coalescing: Ok(if chip.has_sm12() { Coalescing::BySegment } else { Coalescing::InSequence }),
     })
 }

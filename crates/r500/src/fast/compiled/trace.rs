@@ -3,9 +3,9 @@
 //! A region begins at a block. It continues with the next block for as long as that is known, past BREAKs with which some lanes
 //! exit the loop. It is a loop if it reaches the end of a loop that leads back to its entry.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
+use reconverge_isa::sets::NumberSet;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
@@ -17,7 +17,7 @@ use crate::flow::{self, InLoop};
 
 /// Finds the regions of a program, by the block where they begin.
 pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
-    let heads: BTreeSet<u32> = lowered
+    let heads: NumberSet = lowered
         .blocks
         .iter()
         .filter_map(|block| {
@@ -45,7 +45,7 @@ struct Tracer<'a> {
     lowered: &'a Lowered,
     /// By operation.
     has_template: &'a [bool],
-    heads: &'a BTreeSet<u32>,
+    heads: &'a NumberSet,
     head: u32,
     builder: Builder<R500, Way<'a>>,
     in_loop: Option<Loop>,
@@ -107,7 +107,7 @@ impl<'a> Tracer<'a> {
         let neighbours = |number: u32| self.operation(number).1 == Template::Neighbours;
         // A loop that begins here has a region of its own.
         let other_loop =
-            self.heads.contains(&number) && (number != self.head || self.builder.instructions > 0);
+            self.heads.contains(number) && (number != self.head || self.builder.instructions > 0);
         let known = block.al.is_none() && block.split.is_none() && !block.kills && !block.inactive;
         !other_loop
             && !self.builder.ran().any(|block| block == number)

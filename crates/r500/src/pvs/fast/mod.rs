@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use reconverge_simt::loaded::{Spare, count_lowered};
 use reconverge_simt::registers::Row;
-use reconverge_simt::{Event, FlowView, Level, Mask, Observer, Options, Trap};
+use reconverge_simt::{Event, FlowView, Level, Mask, Observer, Options, Trap, announced};
 
 use super::cause::Cause;
 use super::flow::Flow;
@@ -146,7 +146,7 @@ impl Fast {
                 }
                 Ok(())
             }
-            _ => group.instruction(&inst, observer),
+            _ => announced!(O, |observer| group.instruction(&inst, observer)),
         }
     }
 }

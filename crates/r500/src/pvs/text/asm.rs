@@ -178,7 +178,7 @@ impl Assembler {
             errors.push(Diagnostic::error(source_span(at), message));
         }
         if !errors.is_empty() {
-            errors.sort_by_key(|error| error.span.start);
+            Diagnostic::sort(&mut errors);
             return Err(errors);
         }
         let words = self.records.iter().map(|record| record.words);

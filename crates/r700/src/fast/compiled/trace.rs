@@ -4,8 +4,7 @@
 //! past ALU_BREAKs and through conditionals that ALU_PUSH_BEFORE opens. It is a loop if it reaches the LOOP_END that leads back
 //! to its entry.
 
-use std::collections::BTreeSet;
-
+use reconverge_isa::sets::NumberSet;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
@@ -31,7 +30,7 @@ pub(super) fn regions(lowered: &Lowered, extent: Extent) -> Vec<(u32, Found)> {
         let own = Own { after: 0, pushes: 0, in_loop: false, cut: None };
         Tracer { lowered, has_template: &has_template, extent, head, builder, depth: 0, own }.trace()
     };
-    let heads: BTreeSet<u32> = (0..lowered.nodes.len() as u32)
+    let heads: NumberSet = (0..lowered.nodes.len() as u32)
         .filter_map(|number| match &lowered.nodes[number as usize].work {
             Work::Flow(CfInst::LOOP_END, control) => Some(lowered.first_of(number) + control.addr),
             _ => None,

@@ -3,9 +3,9 @@
 //! A region begins at a block. It continues with the next block for as long as that is known, through conditionals whose sides
 //! meet, past branches with which some lanes exit. It is a loop if it comes back to its entry.
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 
+use reconverge_isa::sets::NumberSet;
 use reconverge_jit::{Back, Builder, Step};
 use reconverge_simt::compiling::Extent;
 
@@ -55,7 +55,7 @@ pub(super) fn regions(context: &Context, lowered: &Lowered, extent: Extent) -> V
 }
 
 /// The blocks to which a branch goes back.
-fn heads(context: &Context, lowered: &Lowered) -> BTreeSet<u32> {
+fn heads(context: &Context, lowered: &Lowered) -> NumberSet {
     let back = |block: &Block| match block.last {
         Last::Bra { target, .. } if target <= block.last_pc => {
             let head = lowered.starts[context.code.place(target)?];
@@ -99,14 +99,14 @@ impl<'a> Tracer<'a> {
     }
 
     /// Traces block after block. Returns whether control comes back, and where the warp continues otherwise.
-    fn blocks_from(&mut self, head: u32, heads: &BTreeSet<u32>) -> Option<(Back, After)> {
+    fn blocks_from(&mut self, head: u32, heads: &NumberSet) -> Option<(Back, After)> {
         let mut number = head;
         loop {
             let block = self.block(number)?;
             let seen = self.blocks.contains(&number);
             let begins = number == head && self.blocks.is_empty();
             if seen
-                || (!begins && heads.contains(&number))
+                || (!begins && heads.contains(number))
                 || self.blocks.len() >= MOST_BLOCKS
                 || matches!(block.last, Last::Reference | Last::Discard { .. } | Last::Bar { .. })
                 || !self.builder.has_room(block.size, 3, 0)

@@ -21,7 +21,7 @@ impl Lower<'_> {
         let known = mem.base == Base::A(0) && !mem.increment && mem.access.bytes() == 4;
         known
             && match mem.space {
-                Space::Attribute | Space::Varying => self.inputs.contains(&word) || lenient,
+                Space::Attribute | Space::Varying => self.inputs.contains(word) || lenient,
                 Space::Primitive => (word as usize) < self.context.vertices.len() || lenient,
                 Space::Output => true,
                 Space::Const(_) | Space::Shared | Space::Local | Space::Global(_) => false,

@@ -92,7 +92,7 @@ impl Ready for Grid {
         let all = match &mut grid.launch {
             machine::Launch::Compute(_) => return None,
             machine::Launch::Fragment(fragment) => {
-                fragment.varyings.values_mut().for_each(|varying| match varying {
+                fragment.varyings.iter_mut().for_each(|(_, varying)| match varying {
                     Varying::Lanes(values) => part(Arc::make_mut(values), &lanes),
                     Varying::Plane { .. } => {}
                 });
@@ -108,11 +108,11 @@ impl Ready for Grid {
                 &mut fragment.lanes
             }
             machine::Launch::Vertex(vertex) => {
-                vertex.inputs.values_mut().for_each(|values| part(values, &lanes));
+                vertex.inputs.iter_mut().for_each(|(_, values)| part(values, &lanes));
                 &mut vertex.lanes
             }
             machine::Launch::Geometry(geometry) => {
-                geometry.inputs.values_mut().for_each(|values| part(values, &lanes));
+                geometry.inputs.iter_mut().for_each(|(_, values)| part(values, &lanes));
                 &mut geometry.lanes
             }
         };
