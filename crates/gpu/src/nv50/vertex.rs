@@ -17,13 +17,13 @@ const FETCHES: u32 = 1 << 29;
 
 /// An attribute of some vertices.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Column {
+pub(super) struct AttributeColumn {
     first: [u32; 4],
     /// All values, if some differ from the first.
     all: Vec<[u32; 4]>,
 }
 
-impl Column {
+impl AttributeColumn {
     /// Adds the value of the vertex of this number.
     fn push(&mut self, number: usize, value: [u32; 4]) {
         if self.all.is_empty() {
@@ -61,7 +61,7 @@ pub(super) struct Batch {
     pub(super) instance: u32,
     /// The vertex ids: each vertex once.
     pub(super) ids: Vec<u32>,
-    pub(super) attributes: [Column; ATTRIBUTES],
+    pub(super) attributes: [AttributeColumn; ATTRIBUTES],
     /// Which of them primitives are made of, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
     /// The places of vertices of the arrays by their indices: of those below [`DENSE`], [`NONE`] where there is none.

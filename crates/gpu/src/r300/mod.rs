@@ -89,14 +89,14 @@ pub struct R300 {
     /// How the words of the last draw became vectors, with the state that it was made from.
     stream: Option<(u64, Stream)>,
     /// What it depended on.
-    known: Known,
+    known: KeptDraw,
     /// Its vertices.
     shaded: Vec<Vertex>,
 }
 
 /// What draws depend on besides vertices, constants and texels, as far as it was needed since something of it changed.
 #[derive(Debug, Default)]
-struct Known {
+struct KeptDraw {
     /// State and options that it was made from.
     made_from: Option<(u64, Options, Topology)>,
     layout: Option<Layout>,
@@ -121,7 +121,7 @@ impl R300 {
             draws: 0,
             watch: Watch::default(),
             stream: None,
-            known: Known::default(),
+            known: KeptDraw::default(),
             shaded: Vec::new(),
         }
     }
@@ -311,7 +311,7 @@ impl R300 {
         let is_new = self.watch.is_on() || known.made_from != made_from;
         let mut named = None;
         if is_new {
-            known = Known { made_from, ..Known::default() };
+            known = KeptDraw { made_from, ..KeptDraw::default() };
             named = Some(self.state.named());
         }
         let layout = *known.layout.get_or_insert_with(|| Layout::new(&mut self.state));
@@ -349,7 +349,7 @@ impl R300 {
         }
         // What is not known is named for each draw.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.named()) {
-            self.known = Known { prepared: Some(prepared), shader: Some(shader), ..known };
+            self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())
     }

@@ -76,7 +76,7 @@ pub(super) struct Shader {
     /// The texel that it puts out, if that is all that it does.
     texel: Option<TexelRead>,
     /// The units of its textures, in the order of the environment.
-    units: Vec<texture::Unit>,
+    units: Vec<texture::TextureUnit>,
     options: Options,
 }
 

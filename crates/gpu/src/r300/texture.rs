@@ -139,7 +139,7 @@ impl Layout {
 
 /// What a texture unit reads, and how.
 #[derive(Clone, Debug)]
-pub(super) struct Unit {
+pub(super) struct TextureUnit {
     /// The registers that texels depend on, and the place of the texture: the key of its image.
     key: ([u32; 5], Range<usize>),
     /// The bytes of the image.
@@ -149,13 +149,13 @@ pub(super) struct Unit {
     sampler: Sampler,
 }
 
-impl Unit {
+impl TextureUnit {
     /// The image, as memory has it now.
     ///
     /// # Errors
     /// What is not known of it, by name.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
-        let Unit { key, range, layout, select, .. } = self;
+        let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
         images.get(key.clone(), range.clone(), memory, make)
     }
@@ -173,7 +173,7 @@ impl Unit {
 ///
 /// # Errors
 /// What is not known of it, by name.
-pub(super) fn unit(state: &mut State, unit: usize) -> Result<Unit, String> {
+pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
     if filter0.max_aniso > 0 && [filter0.mag_filter, filter0.min_filter].contains(&ANISOTROPIC) {
@@ -233,7 +233,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<Unit, String> {
     let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
     let border = select.map(|select| select.of(border));
     let sampler = sampler(&filter0, &filter1, border);
-    Ok(Unit { key: (words, place), range, layout, select, sampler })
+    Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.

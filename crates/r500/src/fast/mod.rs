@@ -53,11 +53,11 @@ pub struct Fast {
     /// Outputs that the program may write, by number.
     outputs: Vec<usize>,
     /// What a run has left, without textures.
-    spare: Spare<Box<Room>>,
+    spare: Spare<Box<GroupRoom>>,
 }
 
 /// What a launch runs in.
-struct Room {
+struct GroupRoom {
     group: Group,
     /// Counts by block.
     runs: Vec<u64>,
@@ -128,7 +128,7 @@ impl Fast {
 
     /// A group of no lanes that was prepared, and counts by block of 0: what an earlier launch of the program left, or new ones.
     /// The group's counts by slot are those of earlier launches.
-    fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<Room> {
+    fn room(&self, setup: &Arc<Setup>, launch: &Launch, options: &Options) -> Box<GroupRoom> {
         match self.spare.take() {
             Some(mut room) => {
                 launch.environment.bind(&mut room.group);
@@ -140,13 +140,13 @@ impl Fast {
                 let none = Launch { environment: launch.environment.clone(), ..Launch::default() };
                 let mut group = none.group(setup, options, 0, Mask::NONE);
                 self.prepare(&mut group);
-                Box::new(Room { group, runs: vec![0; self.blocks()] })
+                Box::new(GroupRoom { group, runs: vec![0; self.blocks()] })
             }
         }
     }
 
     /// Keeps what a launch has left for a later one.
-    fn keep(&self, mut room: Box<Room>, launch: &Launch) {
+    fn keep(&self, mut room: Box<GroupRoom>, launch: &Launch) {
         // Textures may be large.
         for (unit, _) in &launch.environment.textures {
             room.group.textures[usize::from(*unit)] = None;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use reconverge_simt::workers::try_hand_out;
 use reconverge_simt::{FlowView, Lane, Mask, Observer, Options, Shares, Silent, stop};
 
-use super::{Fast, Room, lockstep};
+use super::{Fast, GroupRoom, lockstep};
 use crate::group::{Group, OUTPUTS, WIDEST};
 use crate::launch::{Launch, RunError, trapped};
 use crate::outputs::{Outcome, Outputs, Totals};
@@ -25,7 +25,7 @@ struct Worker<'a> {
     launch: &'a Launch,
     /// Lanes that run at once.
     width: usize,
-    room: Box<Room>,
+    room: Box<GroupRoom>,
     /// Whether anything is counted; else the totals stay empty.
     counts: bool,
     totals: Totals,
@@ -69,7 +69,7 @@ impl<'a> Worker<'a> {
         let mut outputs = Outputs::new(span.len(), self.fast.outputs());
         let is_together = self.is_together();
         let Worker { fast, launch, width, room, counts, totals } = self;
-        let (width, Room { group, runs }) = (*width, &mut **room);
+        let (width, GroupRoom { group, runs }) = (*width, &mut **room);
         for first_lane in span.clone().step_by(width) {
             let lanes = width.min(span.end - first_lane);
             // Lanes that were never launched may share a quad with some that were, and have zeros.
@@ -112,7 +112,7 @@ impl<'a> Worker<'a> {
     /// Counts of all groups so far.
     fn finish(mut self) -> Totals {
         if self.counts {
-            let Room { group, runs } = &mut *self.room;
+            let GroupRoom { group, runs } = &mut *self.room;
             self.fast.settle(group, runs);
             if self.width > self.launch.width() {
                 self.totals.statistics.instructions = group.issued.iter().sum();

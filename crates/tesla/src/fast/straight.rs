@@ -34,9 +34,9 @@ use crate::uses::{self, Accesses, accesses};
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
     /// What is the same for all warps, and what each runs then.
-    first: Vec<Step>,
-    each: Vec<Step>,
-    /// How many rows [`Step::Keep`] keeps.
+    first: Vec<WarpStep>,
+    each: Vec<WarpStep>,
+    /// How many rows [`WarpStep::Keep`] keeps.
     kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
     zeroed: Vec<u8>,
@@ -49,7 +49,7 @@ pub(super) struct Straight {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum WarpStep {
     /// A row = word `word` of v[].
     Input {
         word: u16,
@@ -69,7 +69,7 @@ enum Step {
 
 /// What instructions have written so far.
 #[derive(Default)]
-struct Known {
+struct RegisterHistory {
     /// Registers that some instruction writes: how many do.
     writers: BTreeMap<u8, u32>,
     /// Registers that all lanes have written, and those of them that are the same for all warps.
@@ -105,7 +105,7 @@ impl Straight {
             }
             number = block.fall;
         }
-        let (mut known, mut writes_flags) = (Known::default(), false);
+        let (mut known, mut writes_flags) = (RegisterHistory::default(), false);
         for (_, inst, _) in found.iter().filter(|(.., operations)| !operations.is_empty()) {
             for place in accesses(inst, context.stage).writes {
                 match place {
@@ -127,14 +127,14 @@ impl Straight {
         };
         for (_, inst, operations) in found.into_iter().filter(|(.., operations)| !operations.is_empty()) {
             let of = accesses(inst, context.stage);
-            let steps: Vec<Step> =
-                operations.map(|number| Step::of(lowered, number)).collect::<Option<_>>()?;
+            let steps: Vec<WarpStep> =
+                operations.map(|number| WarpStep::of(lowered, number)).collect::<Option<_>>()?;
             if known.take(inst, &of, ones) {
                 straight.first.extend(steps);
                 for (register, _) in of.writes.iter().filter_map(register) {
                     let is_there = u32::from(register) < context.setup.registers;
                     if is_there && known.writers.get(&register) != Some(&1) {
-                        straight.first.push(Step::Keep { number: straight.kept, register });
+                        straight.first.push(WarpStep::Keep { number: straight.kept, register });
                         known.away.insert(register, straight.kept);
                         straight.kept += 1;
                     }
@@ -163,17 +163,17 @@ impl Straight {
     }
 
     /// Gives a register back that is the same for all warps, before a warp needs it.
-    fn restore(&mut self, known: &mut Known, register: u8) {
+    fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
-            self.each.push(Step::Restore { number, register });
+            self.each.push(WarpStep::Restore { number, register });
         }
     }
 
     /// The columns of the inputs of all warps, in their order, where the launch gives them; `None` if it gives one otherwise.
     fn columns<'a>(&self, fragment: &'a Fragment) -> Option<Vec<Option<&'a [u32]>>> {
         let words = self.each.iter().filter_map(|step| match step {
-            Step::Input { word, .. } => Some(word),
-            Step::Operation(..) | Step::Keep { .. } | Step::Restore { .. } => None,
+            WarpStep::Input { word, .. } => Some(word),
+            WarpStep::Operation(..) | WarpStep::Keep { .. } | WarpStep::Restore { .. } => None,
         });
         let column = |word: &u16| match fragment.varyings.get(word) {
             Some(Varying::Lanes(values)) => Some(Some(&values[..])),
@@ -198,7 +198,7 @@ fn register(place: &uses::Place) -> Option<(u8, bool)> {
     }
 }
 
-impl Known {
+impl RegisterHistory {
     /// Takes the next instruction, and returns whether it gives all warps the same.
     fn take(&mut self, inst: &Inst, of: &Accesses, ones: bool) -> bool {
         let is_written = |register: &u8| self.writers.contains_key(register);
@@ -241,16 +241,16 @@ impl Known {
     }
 }
 
-impl Step {
+impl WarpStep {
     /// Returns `None` if only some lanes read an input.
-    fn of(lowered: &Lowered, number: usize) -> Option<Step> {
+    fn of(lowered: &Lowered, number: usize) -> Option<WarpStep> {
         let (handler, operation) = lowered.operations[number];
         Some(match lowered.templates[number] {
             Template::FromInput if usize::from(operation.set) == ACTIVE => {
-                Step::Input { word: u16::try_from(operation.number).ok()?, to: operation.dst }
+                WarpStep::Input { word: u16::try_from(operation.number).ok()?, to: operation.dst }
             }
             Template::FromInput => return None,
-            _ => Step::Operation(handler, operation),
+            _ => WarpStep::Operation(handler, operation),
         })
     }
 }
@@ -283,11 +283,11 @@ impl Task for Warps<'_> {
         let place = |register: &u8| tables.layout.place(usize::from(*register));
         for step in &straight.first {
             match step {
-                Step::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
+                WarpStep::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
                 // SAFETY: operations were made for the level that `Fast` runs on.
-                Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                Step::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
-                Step::Restore { .. } => {}
+                WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                WarpStep::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
+                WarpStep::Restore { .. } => {}
             }
         }
         let is_there = |register: &&u8| usize::from(**register) < grid.launch().setup().registers as usize;
@@ -307,7 +307,7 @@ impl Task for Warps<'_> {
             let mut columns = columns.iter();
             for step in &straight.each {
                 match step {
-                    Step::Input { word, to } => {
+                    WarpStep::Input { word, to } => {
                         let row = &mut lanes.row_mut(*to).0;
                         match columns.next() {
                             Some(Some(column)) => {
@@ -324,9 +324,9 @@ impl Task for Warps<'_> {
                         }
                     }
                     // SAFETY: as above.
-                    Step::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                    Step::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
-                    Step::Keep { .. } => {}
+                    WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                    WarpStep::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
+                    WarpStep::Keep { .. } => {}
                 }
             }
             for register in &written {
