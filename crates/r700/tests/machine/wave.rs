@@ -174,8 +174,8 @@ fn the_fidelity_report_counts_by_exactness() {
         alu(Op2::MOV).to(0, 1).a(PS, 0).last().words(),
     ];
     let report = strict(&one_clause(&slots), &launch()).unwrap().fidelity.report;
-    assert_eq!(report.operations["RECIP_IEEE"], (Fidelity::Approximate, 1));
-    assert_eq!(report.operations["MOV"], (Fidelity::Exact, 1));
+    assert_eq!(report.operations[&"RECIP_IEEE"], (Fidelity::Approximate, 1));
+    assert_eq!(report.operations[&"MOV"], (Fidelity::Exact, 1));
 }
 
 #[test]
