@@ -45,10 +45,6 @@ pub(crate) struct Memory {
     files: u64,
 }
 
-/// Bytes of a mapping from which on its pages are mapped at once, if they exist. With a fault for each page, an upload of 1 MiB
-/// takes a fifth longer (Linux 6.18, an AMD EPYC).
-const POPULATED: usize = 1 << 18;
-
 /// The file of a buffer.
 #[derive(Clone, Copy, Debug)]
 struct Placed {
@@ -58,8 +54,6 @@ struct Placed {
     file: u64,
     /// Forks before the buffer was created. A child has a file as well.
     forks: u32,
-    /// Whether the file was parked, so that most of its pages exist.
-    has_pages: bool,
 }
 
 /// A file without a buffer.
@@ -138,14 +132,11 @@ impl Memory {
     /// The process has too many mappings, or the system has too little memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
         if let Some(file) = self.unpark(range) {
-            self.placed.insert(
-                range.start,
-                Placed { end: range.end, file, forks: mapped::forks(), has_pages: true },
-            );
+            self.placed.insert(range.start, Placed { end: range.end, file, forks: mapped::forks() });
             return Ok(());
         }
         self.files += 1;
-        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), has_pages: false };
+        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks() };
         self.placed.insert(range.start, placed);
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
@@ -278,9 +269,6 @@ impl Memory {
                 libc::mlock(start, length);
             } else if flags & libc::MAP_POPULATE != 0 {
                 libc::madvise(start, length, libc::MADV_WILLNEED);
-            } else if length >= POPULATED && of.is_some_and(|(_, placed)| placed.has_pages) {
-                // Most programs write all that they map, and each page would be a fault of its own.
-                libc::madvise(start, length, libc::MADV_POPULATE_READ);
             }
             Ok(start)
         }

@@ -15,7 +15,7 @@ const LISTED: &[(&str, usize)] = &[
     ("Counts", 6), ("Cursor", 4), ("End", 4), ("Environment", 4), ("Error", 5), ("Failure", 6),
     ("Fast", 4), ("Fetch", 4), ("File", 5), ("Flow", 5), ("Form", 4), ("Format", 4), ("Found", 9),
     ("Frame", 5), ("Group", 6), ("Images", 4), ("Input", 6), ("Kept", 4), ("Kernel", 4), ("Kind", 12),
-    ("Known", 6), ("Lane", 4), ("Lanes", 9), ("Launch", 10), ("LaunchError", 4), ("Layout", 8),
+    ("Known", 6), ("Lanes", 9), ("Launch", 10), ("LaunchError", 4), ("Layout", 8),
     ("Level", 5), ("Line", 6), ("Loaded", 6), ("Machine", 5), ("Memory", 4), ("Mode", 4),
     ("Named", 4), ("Node", 4), ("Number", 4), ("Numbers", 4), ("Open", 6), ("Operand", 5),
     ("Operation", 6), ("Outcome", 11), ("Outputs", 5), ("Own", 4), ("Packet", 4), ("Pair", 4),
