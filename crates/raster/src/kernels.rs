@@ -185,9 +185,10 @@ impl<'a> Cells<'a> {
                     vram::load(half, &mut words);
                     words
                 });
-                let rows = upper.as_chunks().0.iter().zip(lower.as_chunks().0);
-                for (quad, (&[a, b], &[c, d])) in words.as_chunks_mut().0.iter_mut().zip(rows) {
-                    *quad = [a, b, c, d].map(u32::from_le);
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    words[lane] = u32::from_le(upper[at]);
+                    words[lane + 2] = u32::from_le(lower[at]);
                 }
                 return words;
             }
@@ -209,11 +210,9 @@ impl<'a> Cells<'a> {
                 let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
                 if live.all {
                     let mut rows = [[0; LANES / 2]; 2];
-                    let [first, second] = rows.each_mut().map(|row| row.as_chunks_mut().0.iter_mut());
-                    for (&[a, b, c, d], (first, second)) in words.as_chunks().0.iter().zip(first.zip(second))
-                    {
-                        *first = [a, b].map(u32::to_le);
-                        *second = [c, d].map(u32::to_le);
+                    for at in 0..LANES / 2 {
+                        let lane = at / 2 * 4 + at % 2;
+                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
                     }
                     vram::store(upper, &rows[0]);
                     vram::store(lower, &rows[1]);
