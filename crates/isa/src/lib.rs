@@ -13,7 +13,7 @@
 //!   machines consume.
 //! * [`graph`]: the control flow of a program; [`lint`]: what documents demand of one.
 //! * [`limits`]: what input may ask of the host, at most.
-//! * [`sets`]: of numbers, and of few items.
+//! * [`sets`]: sets of numbers, and sets of few items.
 //! * [`mod@choices`]: enums whose values have names ([`choices!`]).
 
 #![forbid(unsafe_code)]

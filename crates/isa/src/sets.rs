@@ -1,4 +1,4 @@
-//! Sets that cost little to compile: of numbers, compiled once for all machines, and of few items.
+//! Sets that cost little to compile: [`NumberSet`] is compiled once for all machines, [`SortedSet`] is a sorted list.
 //!
 //! Each `BTreeSet` of another type is several thousand lines for the compiler to optimise, in each crate that names it. For maps of few items,
 //! and for those that are filled in rising order, [`LiteMap`] is the same.
@@ -66,7 +66,7 @@ impl NumberSet {
         self.blocks.iter().map(|(_, bits)| bits.count_ones() as usize).sum()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.blocks.is_empty()
     }
@@ -151,7 +151,7 @@ impl<T> SortedSet<T> {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -163,7 +163,7 @@ impl<T> SortedSet<T> {
 }
 
 impl<T: Ord> SortedSet<T> {
-    /// Adds an item, unless it is there; returns whether it is new.
+    /// Adds an item, and returns whether it was absent before.
     pub fn insert(&mut self, item: T) -> bool {
         match self.0.last() {
             Some(last) if *last >= item => match self.0.binary_search(&item) {

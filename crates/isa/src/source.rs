@@ -65,7 +65,7 @@ impl Diagnostic {
         Diagnostic { level: Level::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// Sorts diagnostics by where they begin; those of one place stay in their order.
+    /// Sorts diagnostics by their first character. Diagnostics of the same place keep their order.
     pub fn sort(diagnostics: &mut [Diagnostic]) {
         diagnostics.sort_by_key(|diagnostic| diagnostic.span.start);
     }

@@ -106,7 +106,7 @@ impl Environment {
             && textures.iter().zip(&other.textures).all(texture)
     }
 
-    /// Gives a group its float constants (those of the program, replaced by those of the environment) and textures. The
+    /// Gives a group its textures and its float constants. A constant of the environment replaces the one of the program. All
     /// launches of the group have the same program and environments that [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;

@@ -47,11 +47,11 @@ impl LaneOutput {
 pub struct Outputs {
     lanes: usize,
     killed: LaneBits,
-    /// By output, in order: the channels of render targets A to D, then depth. None where no lane wrote.
+    /// Columns of the outputs that a lane wrote, in order: the channels of render targets A to D, then depth.
     columns: Vec<(usize, Column)>,
 }
 
-/// One bit a lane, lane 0 lowest in the first word. Words that are missing at the end are 0.
+/// A bit for each lane. Lane 0 is the lowest bit of the first word. Words that are missing at the end are 0.
 type LaneBits = Vec<u64>;
 
 /// Lanes of a word of [`LaneBits`].
@@ -121,7 +121,7 @@ impl Outputs {
         output
     }
 
-    /// The words of an output; `None` where no lane wrote.
+    /// Returns the words of an output, or `None` if no lane wrote it.
     fn words(&self, output: usize) -> Option<&[u32]> {
         let (_, column) = self.columns.iter().find(|(number, _)| *number == output)?;
         Some(&column.words)

@@ -40,7 +40,7 @@ const BATCH: usize = 1 << 12;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
-/// Number of pixels from which on a primitive with uniform lanes is shaded by itself.
+/// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
 const UNIFORM: u64 = 1 << 10;
 
 /// How a chip takes the positions of vertices on their way to the window.
@@ -585,7 +585,7 @@ impl Pipeline<'_> {
         pieces.iter().for_each(|piece| self.room.batch.append(piece));
     }
 
-    /// Fills the pixels of a uniform primitive, and returns their number, or `None` if lanes are to be merged.
+    /// Fills the pixels of a uniform primitive, and returns their number. Returns `None` if its lanes are to be merged.
     fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
         let constants = self.merge.as_ref()?.constants(self.draw, shaded, slopes.level(self.draw))?;
         fills::fill(&constants, pixels, self.memory)

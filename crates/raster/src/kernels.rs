@@ -294,8 +294,8 @@ impl<'a> Kernels<'a> {
         !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
-    /// What all lanes store, given the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
-    /// `None` if tests may drop a lane.
+    /// Returns what all lanes store, from the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
+    /// Returns `None` if a test may drop a lane.
     pub(crate) fn constants(
         &self,
         draw: &Draw,
@@ -698,7 +698,7 @@ impl Band<'_> {
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);
-                    // Many primitives are behind others.
+                    // Other primitives hide many primitives.
                     if live.count() == 0 {
                         return;
                     }

@@ -43,10 +43,10 @@ pub(crate) enum Leave {
     Break,
 }
 
-/// Which lanes of a warp wait. The graph does not ask, and says none.
+/// The lanes of a warp that wait. The graph does not track them: it has none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
-    /// Some wait at a join, or on the other side of a branch.
+    /// Whether lanes wait at a join, or on the other side of a branch.
     pub(crate) apart: bool,
     /// Some have left by `break` or `ret` and go on later.
     pub(crate) away: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Token {
     pub(crate) by: u32,
     /// Its address, see [`crate::flow::Token`].
     pub(crate) to: u32,
-    /// Which lanes waited at the push.
+    /// The lanes that waited at the push.
     pub(crate) then: Waiting,
 }
 
@@ -157,7 +157,7 @@ struct Walk<'a> {
     constants: &'a [ConstantBlock],
     /// By place.
     edges: Vec<SortedSet<(u32, EdgeKind)>>,
-    /// By the place that pushes a JOINAT token: where the lanes that wait for it go on.
+    /// For each place that pushes a JOINAT token, the places where the lanes that wait for it continue.
     joins: Vec<NumberSet>,
 }
 

@@ -82,7 +82,7 @@ impl Lines {
     }
 }
 
-/// Those of the lines that have an address, in its order.
+/// Returns the lines that have an address, in the order of the addresses.
 pub(crate) fn addressed(mut lines: Vec<Line>) -> Vec<Line> {
     lines.retain(|line| line.address.is_some());
     lines.sort_by_key(|line| line.address);

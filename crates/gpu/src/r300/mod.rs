@@ -86,7 +86,7 @@ pub struct R300 {
     passed: u64,
     draws: u64,
     watch: Watch,
-    /// How the words of the last draw became vectors, with the state that it was made from.
+    /// The vertex stream of the last draw, with the number of the state that it was made from.
     stream: Option<(u64, Stream)>,
     /// What it depended on.
     known: KeptDraw,
@@ -234,7 +234,7 @@ impl R300 {
 
     /// Keeps a stream for the next draw.
     fn keep(&mut self, stream: Stream) {
-        // What is not known is named for each draw.
+        // A draw that names something unknown names it again next time, and is therefore not kept.
         if stream.is_known() {
             self.stream = Some((self.state.changes(), stream));
         }
@@ -347,7 +347,7 @@ impl R300 {
         if self.shaded.len() > SHADED {
             self.shaded = Vec::new();
         }
-        // What is not known is named for each draw.
+        // A draw that names something unknown names it again next time, and is therefore not kept.
         if !self.watch.is_on() && named.is_none_or(|before| before == self.state.named()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
@@ -382,7 +382,7 @@ impl R300 {
 struct Vertices {
     /// What the arrays or the packet have of each.
     vectors: Vec<Vectors>,
-    /// The vectors of them that the stream writes, a bit each.
+    /// Mask of the vectors that the stream writes: bit n is vector n.
     targets: u32,
     /// The index of each.
     numbers: Vec<u32>,

@@ -115,8 +115,8 @@ impl VertexProgram {
         Recording::vertices(&self.observed(), Machine::Pvs(Box::new(launch)), self.options, vertices)
     }
 
-    /// Replaces the vectors of vertices by what it leaves of them, in the order of its output registers. `targets` are the
-    /// vectors that the stream writes, a bit each; the others are zero.
+    /// Runs the program on vertices and replaces their vectors by its outputs, in the order of the output registers. `targets` is
+    /// the mask of the vectors that the stream writes. All others are zero.
     ///
     /// # Errors
     /// It traps, or runs too long.

@@ -41,7 +41,7 @@ pub(super) struct State {
     pvs_port: Port,
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
-    /// How often something changed that draws depend on, apart from constants, planes and what only one packet reads.
+    /// Number of changes to what draws depend on. Constants, planes and registers that only one packet reads do not count.
     changes: u64,
     /// Programs that were loaded.
     pub(super) fragment_programs: Kept<DecodedFrom, KeptFragmentProgram>,
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(state.word(reg::VAP_PVS_UPLOAD_DATA), 7);
     }
 
-    /// Words that follow each other behind a port go on where the ones before ended, and those behind the end nowhere.
+    /// A port stores its words one after another, and drops those past the end of its memory.
     #[test]
     fn a_port_counts_on_to_the_end_of_its_memory() {
         let mut state = State::default();

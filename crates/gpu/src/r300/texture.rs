@@ -153,7 +153,7 @@ impl TextureUnit {
     /// The image, as memory has it now.
     ///
     /// # Errors
-    /// What is not known of it, by name.
+    /// The name of what is unknown.
     pub(super) fn image(&self, images: &mut Images, memory: Vram<'_>) -> Result<Arc<Image>, String> {
         let TextureUnit { key, range, layout, select, .. } = self;
         let make = |bytes: &Arc<Vec<u8>>| layout.image(bytes, range.len(), *select).map(Arc::new);
@@ -163,7 +163,7 @@ impl TextureUnit {
     /// The texture, as memory has it now.
     ///
     /// # Errors
-    /// What is not known of it, by name.
+    /// The name of what is unknown.
     pub(super) fn texture(&self, images: &mut Images, memory: Vram<'_>) -> Result<Texture, String> {
         Ok(Texture { image: self.image(images, memory)?, sampler: self.sampler })
     }
@@ -172,7 +172,7 @@ impl TextureUnit {
 /// The texture unit of a number.
 ///
 /// # Errors
-/// What is not known of it, by name.
+/// The name of what is unknown.
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));

@@ -76,7 +76,7 @@ impl Stream {
         stream
     }
 
-    /// The vectors that it writes, a bit each.
+    /// Returns the mask of the vectors that the stream writes: bit n is vector n.
     pub(super) fn targets(&self) -> u32 {
         self.0.iter().fold(0, |targets, element| targets | 1 << element.target)
     }

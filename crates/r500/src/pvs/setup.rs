@@ -167,7 +167,7 @@ impl Setup {
         inside.then(|| (usize::from(self.constant_base) + number as usize) % CONSTANTS)
     }
 
-    /// Makes a constant file that of the program, replaced by others. Places that the program cannot read keep what they have.
+    /// Fills a constant file with the program's constants, then with `others`. A place that the program cannot read keeps its value.
     pub(crate) fn put_constants(&self, file: &mut [[u32; 4]; CONSTANTS], others: &[(u8, [u32; 4])]) {
         for place in (0..=i32::from(self.constant_max)).filter_map(|number| self.constant(number)) {
             file[place] = [0; 4];

@@ -95,7 +95,7 @@ impl RowFill {
 /// The fills of a view of memory that are outstanding.
 #[derive(Debug, Default)]
 pub struct Fills {
-    /// Whether there are any.
+    /// Whether a fill is outstanding.
     any: AtomicBool,
     /// Fills in no particular order. No row is in two of them.
     list: Mutex<Vec<RowFill>>,

@@ -162,7 +162,7 @@ impl Straight {
         Some(straight)
     }
 
-    /// Gives a register back that is the same for all warps, before a warp needs it.
+    /// Restores a register that is the same for all warps before a warp needs it.
     fn restore(&mut self, known: &mut RegisterHistory, register: u8) {
         if let Some(number) = known.away.remove(&register) {
             self.each.push(WarpStep::Restore { number, register });
@@ -184,7 +184,7 @@ impl Straight {
     }
 }
 
-/// The word of v[] that a launch does not give: of 1/w it is 1.
+/// Returns the value of a word of v[] that a launch does not give: 1 for 1/w, 0 for all others.
 fn absent(word: u16) -> u32 {
     if word == 0 { 1f32.to_bits() } else { 0 }
 }

@@ -58,7 +58,7 @@ impl Places {
     }
 }
 
-/// By the number of a node of the graph: a set of places before it; `None` where no path leads.
+/// For each node of the graph, by number, the set of places before it, or `None` if no path leads there.
 pub(super) type PlacesByNode = Vec<Option<Places>>;
 
 /// The places of a set before each instruction that can be reached, from what is in it at the start.
