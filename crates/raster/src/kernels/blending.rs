@@ -1,0 +1,249 @@
+//! Blending by rows: [`Blend::apply`] for all lanes, and colours as the bytes of elements.
+
+use super::{Floats, LANES, Words, floats};
+use crate::blend::{Blend, Equation, Factor};
+use crate::state::Target;
+
+/// The components of colours that are written, as bytes in their places.
+#[inline(always)]
+pub(super) fn placed(target: &Target, colors: [&Words; 4]) -> Words {
+    // One loop for all components: what it computes stays in registers.
+    let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
+    let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
+    let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
+    let mut words = [0; LANES];
+    for lane in 0..LANES {
+        for chan in 0..4 {
+            words[lane] |= (byte(f32::from_bits(colors[chan][lane])) & masks[chan]) << shifts[chan];
+        }
+    }
+    words
+}
+
+/// A fraction as a byte: [`Format::write`](crate::format::Format::write).
+#[inline(always)]
+fn byte(value: f32) -> u32 {
+    /// A sum with 1.5 * 2^23 has a whole number in its lowest bits. The product is not rounded before.
+    const WHOLE: f32 = 12_582_912.;
+    unit(value).mul_add(255., WHOLE).to_bits() & 0xff
+}
+
+/// A value from 0 to 1: the nearest one, 0 for a NaN.
+#[inline(always)]
+fn unit(value: f32) -> f32 {
+    let value = if value > 0. { value } else { 0. };
+    if value < 1. { value } else { 1. }
+}
+
+/// Whether a factor is of the second colour.
+pub(super) fn reads_second(blend: &Blend) -> bool {
+    let second = |factor: Factor| {
+        matches!(
+            factor,
+            Factor::Second | Factor::OneMinusSecond | Factor::SecondAlpha | Factor::OneMinusSecondAlpha
+        )
+    };
+    [blend.color, blend.alpha].iter().any(|(source, _, destination)| second(*source) || second(*destination))
+}
+
+/// [`Blend::apply`] and [`placed`] for the usual sums of fractions, whose factors depend on alpha at most; `None` for others. A
+/// pixel is blended as a whole: its components stay in registers. Products are of numbers from 0 to 1.
+#[inline(always)]
+pub(super) fn mixed(blend: &Blend, source: [&Words; 4], target: &Target, stored: &Words) -> Option<Words> {
+    let pixels = (source, target, stored);
+    let (by_source, equation, by_destination) = blend.color;
+    if blend.color != blend.alpha || equation != Equation::Add || blend.range != Some((0., 1.)) {
+        return None;
+    }
+    Some(match (by_source, by_destination) {
+        (Factor::SourceAlpha, Factor::OneMinusSourceAlpha) => {
+            weighted(pixels, |alpha| alpha, |alpha| 1. - alpha)
+        }
+        (Factor::One, Factor::OneMinusSourceAlpha) => weighted(pixels, |_| 1., |alpha| 1. - alpha),
+        (Factor::SourceAlpha, Factor::One) => weighted(pixels, |alpha| alpha, |_| 1.),
+        (Factor::One, Factor::One) => weighted(pixels, |_| 1., |_| 1.),
+        _ => return None,
+    })
+}
+
+/// The sums of source and destination by factors of the source's alpha, as bytes in their places.
+#[inline(always)]
+fn weighted(
+    (source, target, stored): ([&Words; 4], &Target, &Words),
+    left: impl Fn(f32) -> f32,
+    right: impl Fn(f32) -> f32,
+) -> Words {
+    let is_written = |chan: usize| target.mask >> chan & 1 != 0 && target.places[chan].is_some();
+    let masks = [0, 1, 2, 3].map(|chan| if is_written(chan) { 0xff } else { 0 });
+    let shifts = target.places.map(|place| 8 * place.map_or(0, u32::from));
+    let mut words = [0; LANES];
+    for lane in 0..LANES {
+        let alpha = unit(f32::from_bits(source[3][lane]));
+        let (left, right) = (left(alpha), right(alpha));
+        for chan in 0..4 {
+            let source = unit(f32::from_bits(source[chan][lane]));
+            let destination = fraction(stored[lane] >> shifts[chan] & 0xff);
+            words[lane] |= (byte(source * left + destination * right) & masks[chan]) << shifts[chan];
+        }
+    }
+    words
+}
+
+/// [`Blend::apply`] for rows.
+pub(super) struct Blending<'a> {
+    blend: &'a Blend,
+    source: [Floats; 4],
+    second: [Floats; 4],
+    destination: [Floats; 4],
+    constant: [f32; 4],
+}
+
+/// The range of a blend, from a value to a value; a NaN becomes the lower end.
+#[inline(always)]
+fn clamp(range: Option<(f32, f32)>, mut values: Floats) -> Floats {
+    if let Some((low, high)) = range {
+        for lane in 0..LANES {
+            let value = values[lane];
+            let below = if value < high { value } else { high };
+            values[lane] = if value > low { below } else { low };
+        }
+    }
+    values
+}
+
+/// A value of each lane.
+#[inline(always)]
+fn each(value: impl Fn(usize) -> f32) -> Floats {
+    let mut values = [0.; LANES];
+    for lane in 0..LANES {
+        values[lane] = value(lane);
+    }
+    values
+}
+
+/// A byte as a fraction: the quotient of singles by 255, by a product and its correction.
+#[inline(always)]
+fn fraction(byte: u32) -> f32 {
+    const RECIPROCAL: f32 = 1. / 255.;
+    let byte = byte as i32 as f32;
+    let near = byte * RECIPROCAL;
+    (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
+}
+
+/// Returns a colour times a factor. A factor of 0 gives 0, also for infinities and NaNs.
+#[inline(always)]
+fn product(color: f32, factor: f32) -> f32 {
+    if factor == 0. { 0. } else { color * factor }
+}
+
+impl<'a> Blending<'a> {
+    #[inline(always)]
+    pub(super) fn new(
+        blend: &'a Blend,
+        source: [&Words; 4],
+        second: [&Words; 4],
+        target: &Target,
+        stored: &Words,
+    ) -> Blending<'a> {
+        let mut destination = [[0.; LANES]; 4];
+        for (chan, place) in target.places.iter().enumerate() {
+            destination[chan] = match place {
+                Some(place) => each(|lane| fraction(stored[lane] >> (8 * place) & 0xff)),
+                None => [if chan == 3 { 1. } else { 0. }; LANES],
+            };
+        }
+        Blending {
+            blend,
+            source: source.map(|row| clamp(blend.range, floats(row))),
+            second: second.map(|row| clamp(blend.range, floats(row))),
+            destination,
+            constant: blend.constant.map(|value| clamp(blend.range, [value; LANES])[0]),
+        }
+    }
+
+    /// The components of the result.
+    #[inline(always)]
+    pub(super) fn colors(&self) -> [Words; 4] {
+        let mut colors = [[0; LANES]; 4];
+        for (part, chans) in [(self.blend.color, 0..3), (self.blend.alpha, 3..4)] {
+            let (by_source, equation, by_destination) = part;
+            // A factor that is the same for all components is computed once.
+            let first = chans.start;
+            let (mut left, mut right) = (self.factor(by_source, first), self.factor(by_destination, first));
+            for chan in chans {
+                if chan != first && has_components(by_source) {
+                    left = self.factor(by_source, chan);
+                }
+                if chan != first && has_components(by_destination) {
+                    right = self.factor(by_destination, chan);
+                }
+                let (source, destination) = (&self.source[chan], &self.destination[chan]);
+                let one = |lane: usize| product(source[lane], left[lane]);
+                let other = |lane: usize| product(destination[lane], right[lane]);
+                let result = match equation {
+                    Equation::Add => each(|lane| one(lane) + other(lane)),
+                    Equation::Subtract => each(|lane| one(lane) - other(lane)),
+                    Equation::ReverseSubtract => each(|lane| other(lane) - one(lane)),
+                    Equation::Min => each(|lane| source[lane].min(destination[lane])),
+                    Equation::Max => each(|lane| source[lane].max(destination[lane])),
+                };
+                colors[chan] = clamp(self.blend.range, result).map(f32::to_bits);
+            }
+        }
+        colors
+    }
+
+    /// A factor for a component.
+    #[inline(always)]
+    fn factor(&self, factor: Factor, at: usize) -> Floats {
+        let Blending { source, second, destination, constant, .. } = self;
+        match factor {
+            Factor::Zero => [0.; LANES],
+            Factor::One => [1.; LANES],
+            Factor::Source => source[at],
+            Factor::OneMinusSource => each(|lane| 1. - source[at][lane]),
+            Factor::SourceAlpha => source[3],
+            Factor::OneMinusSourceAlpha => each(|lane| 1. - source[3][lane]),
+            Factor::DestinationAlpha => destination[3],
+            Factor::OneMinusDestinationAlpha => each(|lane| 1. - destination[3][lane]),
+            Factor::Destination => destination[at],
+            Factor::OneMinusDestination => each(|lane| 1. - destination[at][lane]),
+            Factor::SourceAlphaSaturate if at == 3 => [1.; LANES],
+            Factor::SourceAlphaSaturate => each(|lane| source[3][lane].min(1. - destination[3][lane])),
+            Factor::Constant => [constant[at]; LANES],
+            Factor::OneMinusConstant => [1. - constant[at]; LANES],
+            Factor::ConstantAlpha => [constant[3]; LANES],
+            Factor::OneMinusConstantAlpha => [1. - constant[3]; LANES],
+            Factor::Second => second[at],
+            Factor::OneMinusSecond => each(|lane| 1. - second[at][lane]),
+            Factor::SecondAlpha => second[3],
+            Factor::OneMinusSecondAlpha => each(|lane| 1. - second[3][lane]),
+        }
+    }
+}
+
+/// Whether a factor may differ between the components of a colour.
+fn has_components(factor: Factor) -> bool {
+    matches!(
+        factor,
+        Factor::Source
+            | Factor::OneMinusSource
+            | Factor::Destination
+            | Factor::OneMinusDestination
+            | Factor::Constant
+            | Factor::OneMinusConstant
+            | Factor::Second
+            | Factor::OneMinusSecond
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_byte_is_the_quotient_by_255() {
+        (0..256)
+            .for_each(|byte| assert_eq!(fraction(byte).to_bits(), (byte as f32 / 255.).to_bits(), "{byte}"));
+    }
+}
