@@ -115,8 +115,10 @@ pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
-    /// Where the words are in memory, and the fetch program with its words.
-    places: (usize, Option<(usize, Arc<[u32]>)>),
+    /// Where the words are in memory.
+    place: usize,
+    /// The fetch program: where it is, and its words.
+    fetch: Option<(usize, Arc<[u32]>)>,
     /// What the program and its fetch program read.
     resources: Arc<ResourcesRead>,
     /// Word 2 of each vertex buffer, in the order of the environment.
@@ -190,8 +192,8 @@ impl Shader {
             state.resource(unit.first_resource + u32::from(*id)).map_or(0, |resource| resource.words[2])
         };
         let layouts = environment.resources.vertex_buffers.iter().map(layout).collect();
-        let (places, options) = ((place.start, fetch), context.options);
-        Ok(Shader { unit, words, places, resources, layouts, loaded, environment, reads, options })
+        let (place, options) = (place.start, context.options);
+        Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
     }
 
     /// Takes the constants and vertices that are in memory now. The registers are those that the shader was made from, but for
@@ -200,7 +202,7 @@ impl Shader {
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
-        let (place, fetch) = &self.places;
+        let Shader { place, fetch, .. } = &*self;
         if !holds(*place, &self.words) || fetch.as_ref().is_some_and(|(place, words)| !holds(*place, words)) {
             return false;
         }
