@@ -20,7 +20,7 @@ pub struct Texture {
 
 impl Texture {
     /// Returns whether both share an image and read it alike.
-    pub(crate) fn is_same(&self, other: &Texture) -> bool {
+    pub fn is_same(&self, other: &Texture) -> bool {
         let Texture { image, integer, fractions, select } = self;
         Arc::ptr_eq(image, &other.image)
             && (*integer, *fractions, *select) == (other.integer, other.fractions, other.select)

@@ -90,7 +90,14 @@ impl VertexLayout {
     }
 
     /// The vertices that a run of the vertex program left, by lane.
-    pub(super) fn vertices(&self, state: &State, outcome: &Outcome, lanes: usize) -> Vec<Vertex> {
+    /// The memory of `vertices` is used again.
+    pub(super) fn vertices(
+        &self,
+        state: &State,
+        outcome: &Outcome,
+        lanes: usize,
+        vertices: &mut Vec<Vertex>,
+    ) {
         let values = |kind, base| outcome.export(kind, base).map(|exported| &exported.values[..]);
         let positions = values(ExportKind::Pos, POSITION);
         let misc = values(ExportKind::Pos, POSITION + 1).filter(|_| self.out.vs_out_misc_vec_ena);
@@ -103,24 +110,29 @@ impl VertexLayout {
         let planes = [0, 1, 2, 3, 4, 5]
             .map(|plane| [0, 1, 2, 3].map(|at| state.float(reg::PA_CL_UCP0_X, 4 * plane + at)));
         let of = |values: &Option<&[[u32; 4]]>, lane: usize| values.map_or([0; 4], |values| values[lane]);
-        (0..lanes)
-            .map(|lane| {
-                let position = of(&positions, lane).map(f32::from_bits);
-                let distance = |plane: usize| match distances[plane / 4] {
-                    Some(values) => f32::from_bits(values[lane][plane % 4]),
-                    None if plane < 6 && self.clip.ucp_ena >> plane & 1 != 0 => {
-                        (0..4).map(|at| position[at] * planes[plane][at]).sum()
-                    }
-                    None => 0.,
-                };
-                Vertex {
-                    position,
-                    point_size: f32::from_bits(of(&misc, lane)[0]),
-                    distances: std::array::from_fn(distance),
-                    attributes: params.iter().map(|param| of(param, lane)).collect(),
+        let vertex = |lane: usize, mut attributes: Vec<[u32; 4]>| {
+            let position = of(&positions, lane).map(f32::from_bits);
+            let distance = |plane: usize| match distances[plane / 4] {
+                Some(values) => f32::from_bits(values[lane][plane % 4]),
+                None if plane < 6 && self.clip.ucp_ena >> plane & 1 != 0 => {
+                    (0..4).map(|at| position[at] * planes[plane][at]).sum()
                 }
-            })
-            .collect()
+                None => 0.,
+            };
+            attributes.clear();
+            attributes.extend(params.iter().map(|param| of(param, lane)));
+            Vertex {
+                position,
+                point_size: f32::from_bits(of(&misc, lane)[0]),
+                distances: std::array::from_fn(distance),
+                attributes,
+            }
+        };
+        vertices.truncate(lanes);
+        for (lane, place) in vertices.iter_mut().enumerate() {
+            *place = vertex(lane, mem::take(&mut place.attributes));
+        }
+        vertices.extend((vertices.len()..lanes).map(|lane| vertex(lane, Vec::new())));
     }
 
     /// The draw in parts: where vertices choose viewport and layer, primitives in their order, as lists. The provoking
@@ -562,9 +574,31 @@ fn inputs(state: &mut State) -> Vec<Input> {
         .collect()
 }
 
+/// Registers of the pixel stage.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PixelControl {
+    control: PsInControl0,
+    side: PsInControl1,
+    exports: DbShaderControl,
+}
+
+impl PixelControl {
+    pub(super) fn new(state: &mut State) -> PixelControl {
+        let side = fields!(state, PsInControl1, state.word(reg::SPI_PS_IN_CONTROL_1));
+        if side.gen_index_pix {
+            state.unknown.note("SPI_PS_IN_CONTROL_1.GEN_INDEX_PIX");
+        }
+        PixelControl {
+            control: fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0)),
+            side,
+            exports: fields!(state, DbShaderControl, state.word(reg::DB_SHADER_CONTROL)),
+        }
+    }
+}
+
 /// The pixel stage as the raster sees it.
 pub(super) struct PixelProgram<'a> {
-    pub(super) shader: &'a mut Shader,
+    shader: &'a Shader,
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
@@ -573,18 +607,13 @@ pub(super) struct PixelProgram<'a> {
 }
 
 impl<'a> PixelProgram<'a> {
-    pub(super) fn new(shader: &'a mut Shader, state: &mut State) -> PixelProgram<'a> {
-        let side = fields!(state, PsInControl1, state.word(reg::SPI_PS_IN_CONTROL_1));
-        if side.gen_index_pix {
-            state.unknown.note("SPI_PS_IN_CONTROL_1.GEN_INDEX_PIX");
-        }
-        PixelProgram {
-            shader,
-            control: fields!(state, PsInControl0, state.word(reg::SPI_PS_IN_CONTROL_0)),
-            side,
-            exports: fields!(state, DbShaderControl, state.word(reg::DB_SHADER_CONTROL)),
-            recording: None,
-        }
+    pub(super) fn new(
+        shader: &'a Shader,
+        control: PixelControl,
+        recording: Option<Recording>,
+    ) -> PixelProgram<'a> {
+        let PixelControl { control, side, exports } = control;
+        PixelProgram { shader, control, side, exports, recording }
     }
 }
 

@@ -189,7 +189,7 @@ pub(super) fn run(
     let offsets = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
     let outcome = copy.run(emitted.len(), vec![input(0, offsets)], &mut None, None)?;
     let topology = emitted_topology(machine.context.state);
-    Ok(Shaded { program: copy, outcome, lanes: emitted.len(), topology, runs })
+    Ok(Shaded { program: copy.into(), outcome, lanes: emitted.len(), topology, runs })
 }
 
 #[cfg(test)]

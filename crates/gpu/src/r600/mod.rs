@@ -24,12 +24,14 @@ mod state;
 mod stream;
 mod texture;
 
+use std::mem::take;
 use std::ops::Range;
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::{Draw, Vertices};
 use reconverge_raster::primitive::{self, Topology};
+use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
@@ -39,7 +41,7 @@ use crate::numbers::Numbers;
 use crate::observe::Captured;
 use crate::unknown::Unknown;
 use crate::{Fault, Submission, chip, pm4};
-use draw::{PixelProgram, VertexLayout};
+use draw::{PixelControl, PixelProgram, VertexLayout};
 use packet::{Packet, op};
 use program::Largest;
 use registers as reg;
@@ -81,6 +83,25 @@ pub struct R600 {
     streams: Streams,
     draws: u64,
     watch: Watch,
+    /// What the last draw depended on.
+    known: KeptDraw,
+    /// Its vertices.
+    shaded: Vec<Vertex>,
+}
+
+/// Vertices that stay in memory for the next draw, at most.
+const SHADED: usize = 1 << 16;
+
+/// What draws depend on besides constants, vertices and texels, as far as it was needed since something of it changed.
+#[derive(Debug, Default)]
+struct KeptDraw {
+    /// Registers and options that it was made from.
+    made_from: Option<(u64, Options)>,
+    layout: Option<VertexLayout>,
+    vertex: Option<Box<Shader>>,
+    pixel: Option<(Box<Shader>, PixelControl)>,
+    /// The draw of a viewport and layer.
+    draw: Option<((Topology, usize, u32), Box<Draw>)>,
 }
 
 impl R600 {
@@ -100,6 +121,8 @@ impl R600 {
             streams: Streams::default(),
             draws: 0,
             watch: Watch::default(),
+            known: KeptDraw::default(),
+            shaded: Vec::new(),
         }
     }
 
@@ -328,13 +351,20 @@ impl R600 {
     ) -> Result<(), Fault> {
         let state = &mut self.state;
         let Some(topology) = draw::topology(state) else { return Ok(()) };
-        let layout = VertexLayout::new(state);
+        let made_from = Some((state.changes(), self.options));
+        let mut known = take(&mut self.known);
+        if self.watch.is_on() || known.made_from != made_from {
+            known = KeptDraw { made_from, ..KeptDraw::default() };
+        }
+        let named = state.named();
+        let layout = *known.layout.get_or_insert_with(|| VertexLayout::new(state));
         let instances = self.instances.max(1);
         let (lanes, places) = lanes(state, &runs(state, indices), instances);
         let values: Vec<[u32; 4]> = lanes.iter().map(|(index, instance)| [*index, 0, 0, *instance]).collect();
         let mode = geometry::Mode::of(state);
         let (chip, options, watch) = (self.chip, self.options, &mut self.watch);
-        let mut machine = Machine { context: Context { chip, options, state, memory, watch }, captured };
+        let context = Context { chip, options, state, memory, watch };
+        let mut machine = Machine { context, captured, known: known.vertex.take() };
         if let Some(captured) = machine.captured {
             captured.primitive = format!("{topology:?}");
         }
@@ -358,14 +388,31 @@ impl R600 {
             state.images.changed();
         }
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
-        let vertices = layout.vertices(state, &outcome, lanes);
+        let mut vertices = take(&mut self.shaded);
+        layout.vertices(state, &outcome, lanes, &mut vertices);
         for part in layout.parts(state, &outcome, topology, runs) {
-            let Some(draw) = draw::draw(&mut self.state, &part, &layout) else { break };
+            let chosen = (part.topology, part.viewport, part.layer);
+            let draw = match known.draw.take_if(|(of, _)| *of == chosen) {
+                Some((_, draw)) => draw,
+                None => match draw::draw(&mut self.state, &part, &layout) {
+                    Some(draw) => draw.into(),
+                    None => break,
+                },
+            };
             let vertices = Vertices { all: &vertices, runs: &part.runs };
-            let passed = self.raster(memory, &draw, vertices, captured)?;
+            let passed = self.raster(memory, &draw, vertices, &mut known.pixel, captured)?;
+            known.draw = Some((chosen, draw));
             if counted {
                 self.passed += passed;
             }
+        }
+        if vertices.len() <= SHADED {
+            self.shaded = vertices;
+        }
+        // What is not known is named for each draw.
+        if !self.watch.is_on() && self.state.named() == named {
+            let is_whole = mode != geometry::Mode::Program;
+            self.known = KeptDraw { vertex: is_whole.then_some(program), ..known };
         }
         Ok(())
     }
@@ -375,19 +422,31 @@ impl R600 {
         memory: Vram<'_>,
         draw: &Draw,
         vertices: Vertices<'_>,
+        known: &mut Option<(Box<Shader>, PixelControl)>,
         captured: &mut Option<Captured>,
     ) -> Result<u64, Fault> {
         let (chip, options) = (self.chip, self.options);
         let (state, watch) = (&mut self.state, &mut self.watch);
-        let mut pixel = Shader::new(PIXEL, &mut Context { chip, options, state, memory, watch }, None)?;
+        let mut context = Context { chip, options, state, memory, watch };
+        let at_hand = known.take().filter(|_| !context.watch.is_on());
+        let at_hand = at_hand
+            .and_then(|(mut shader, control)| shader.renew(&mut context, None).then_some((shader, control)));
+        let (pixel, control) = match at_hand {
+            Some(found) => found,
+            None => {
+                let shader = Box::new(Shader::new(PIXEL, &mut context, None)?);
+                (shader, PixelControl::new(&mut self.state))
+            }
+        };
         let recording = pixel.fragments(captured.as_mut(), draw);
-        let mut program = PixelProgram::new(&mut pixel, &mut self.state);
-        program.recording = recording;
+        let mut program = PixelProgram::new(&pixel, control, recording);
         let counts = reconverge_raster::draw::draw(draw, vertices, memory, &mut program);
         capture::add(captured, program.recording);
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.state.images.written(&range));
-        Ok(counts?.passed)
+        let passed = counts?.passed;
+        *known = Some((pixel, control));
+        Ok(passed)
     }
 }
 
@@ -395,12 +454,14 @@ impl R600 {
 struct Machine<'a, 'm> {
     context: Context<'a, 'm>,
     captured: &'a mut Option<Captured>,
+    /// The vertex program of the draw before, if no register of it has changed.
+    known: Option<Box<Shader>>,
 }
 
 /// What the programs of vertices left of a draw.
 struct Shaded {
     /// The last of them, whose exports count.
-    program: Shader,
+    program: Box<Shader>,
     outcome: Outcome,
     /// How many vertices there are.
     lanes: usize,
@@ -415,15 +476,32 @@ impl Machine<'_, '_> {
         Shader::new(unit, &mut self.context, None)
     }
 
-    /// A stage's program for vertices with these registers: index and instance are the first and the last.
+    /// A stage's program for vertices with these registers.
     fn shader_of(&mut self, unit: Unit, vertices: &[[u32; 4]]) -> Result<Shader, Fault> {
+        let numbers = self.largest(vertices);
+        Shader::new(unit, &mut self.context, Some(numbers))
+    }
+
+    /// The vertex program for vertices with these registers: the one at hand, if it is the same.
+    fn vertex_shader(&mut self, vertices: &[[u32; 4]]) -> Result<Box<Shader>, Fault> {
+        let numbers = self.largest(vertices);
+        if let Some(mut shader) = self.known.take()
+            && shader.renew(&mut self.context, Some(numbers))
+        {
+            return Ok(shader);
+        }
+        Ok(Shader::new(VERTEX, &mut self.context, Some(numbers))?.into())
+    }
+
+    /// The largest numbers of vertices with these registers: index and instance are the first and the last.
+    fn largest(&self, vertices: &[[u32; 4]]) -> Largest {
         let first_instance = self.context.state.first_instance();
         let mut numbers = Largest { index: 0, instance: 0, first_instance };
         for [index, _, _, instance] in vertices {
             numbers.index = numbers.index.max(*index);
             numbers.instance = numbers.instance.max(*instance);
         }
-        Shader::new(unit, &mut self.context, Some(numbers))
+        numbers
     }
 
     /// Runs the vertex program alone.
@@ -433,7 +511,7 @@ impl Machine<'_, '_> {
         values: Vec<[u32; 4]>,
         runs: Vec<Vec<usize>>,
     ) -> Result<Shaded, Fault> {
-        let program = self.shader_of(VERTEX, &values)?;
+        let program = self.vertex_shader(&values)?;
         let lanes = values.len();
         let mut recording = self.captured.as_ref().map(|_| program.vertices(&values));
         let outcome = program.run(lanes, vec![shader::input(0, values)], &mut recording, None);

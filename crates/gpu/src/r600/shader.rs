@@ -22,10 +22,10 @@ use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, Watch as Observed};
 
 use super::copied::TexelRead;
-use super::program::{ComponentsRead, KeptProgram, Largest, ProgramKey, ResourcesRead, words};
+use super::program::{ComponentsRead, Element, KeptProgram, Largest, ProgramKey, ResourcesRead, words};
 use super::registers as reg;
 use super::state::State;
-use super::texture;
+use super::texture::{self, Resource};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::copied;
@@ -110,10 +110,19 @@ pub(super) const GEOMETRY: Unit = Unit {
 const RING: u8 = 17;
 
 /// A stage's program with all that it reads; it runs on any number of lanes.
+#[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
+    /// Where the words are in memory.
+    place: usize,
+    /// The fetch program: where it is, and its words.
+    fetch: Option<(usize, Arc<[u32]>)>,
+    /// What the program and its fetch program read.
+    resources: Arc<ResourcesRead>,
+    /// Word 2 of each vertex buffer, in the order of the environment.
+    layouts: Vec<u32>,
     /// The program, loaded for an environment that lowers alike.
     loaded: Loaded,
     environment: Arc<Environment>,
@@ -160,11 +169,11 @@ impl Shader {
             Stage::Vertex => state.place(reg::SQ_PGM_START_FS, 0),
             Stage::Pixel | Stage::Geometry => None,
         };
-        let fetch = fetch.map(|place| found(&place, program::Stage::Fetch));
+        let fetch = fetch.map(|place| (place.start, found(&place, program::Stage::Fetch)));
         state.reached = reached;
         let key = ProgramKey {
             words: words.clone(),
-            fetch,
+            fetch: fetch.as_ref().map(|(_, words)| words.clone()),
             stage: unit.stage,
             resources: state.word(unit.resources),
             clause_temps: (state.word(reg::SQ_GPR_RESOURCE_MGMT_1) >> 28) as u8,
@@ -176,9 +185,68 @@ impl Shader {
         let numbers = numbers.filter(|_| !watch.is_on());
         let loaded = loaded(&mut programs, unit, context, key, numbers);
         context.state.programs = programs;
-        let (loaded, environment, reads) =
+        let (loaded, environment, reads, resources) =
             loaded.map_err(|error| Fault::Trap(format!("{}: {error}", unit.name)))?;
-        Ok(Shader { unit, words, loaded, environment, reads, options: context.options })
+        let state = &*context.state;
+        let layout = |(id, _): (&u8, &VertexBuffer)| {
+            state.resource(unit.first_resource + u32::from(*id)).map_or(0, |resource| resource.words[2])
+        };
+        let layouts = environment.resources.vertex_buffers.iter().map(layout).collect();
+        let (place, options) = (place.start, context.options);
+        Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
+    }
+
+    /// Takes the constants and vertices that are in memory now. The registers are those that the shader was made from, but for
+    /// those of constant buffers. Returns whether its program, textures and the layouts of vertex buffers are the same too: if
+    /// not, the shader is another one.
+    pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
+        let memory = context.memory;
+        let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);
+        let Shader { place, fetch, .. } = &*self;
+        if !holds(*place, &self.words) || fetch.as_ref().is_some_and(|(place, words)| !holds(*place, words)) {
+            return false;
+        }
+        let (state, first) = (&mut *context.state, self.unit.first_resource);
+        let environment = Arc::make_mut(&mut self.environment);
+        let Resources { constant_buffers, vertex_buffers, textures, .. } = &mut environment.resources;
+        let mut count = 0;
+        for id in &self.resources.textures {
+            let Some(resource) = state.resource(first + u32::from(*id)).cloned() else { continue };
+            let found = texture::texture(&mut state.images, &resource, memory);
+            count += 1;
+            let known = textures.get(id);
+            if !known.is_some_and(|known| found.is_ok_and(|found| known.is_same(&found))) {
+                return false;
+            }
+        }
+        if count != textures.len() {
+            return false;
+        }
+        let mut layouts = self.layouts.iter();
+        let bound = self.resources.buffers.iter().filter(|(id, _)| *id != RING);
+        if bound.filter(|(id, _)| is_bound(self.unit, state, *id)).count() != vertex_buffers.len() {
+            return false;
+        }
+        for (id, buffer) in vertex_buffers.iter_mut() {
+            let read = self.resources.buffers.iter().find(|(read, _)| read == id);
+            let Some((_, elements)) = read else { return false };
+            let Some(resource) = state.resource(first + u32::from(*id)) else { return false };
+            if layouts.next() != Some(&resource.words[2]) {
+                return false;
+            }
+            let Some(range) = vertex_range(resource, elements.as_deref(), numbers) else { return false };
+            let in_place = Arc::get_mut(&mut buffer.bytes).filter(|bytes| bytes.len() == range.len());
+            if in_place.and_then(|bytes| memory.read(range.start, bytes)).is_none() {
+                buffer.bytes = memory.bytes(range).into();
+            }
+        }
+        for (bank, words) in constant_buffers.iter_mut().enumerate() {
+            match constant_range(self.unit, state, bank, self.resources.constants[bank].saturating_mul(4)) {
+                Some(range) => *words = memory.words(range),
+                None => words.clear(),
+            }
+        }
+        true
     }
 
     /// The program as it is observed.
@@ -340,8 +408,8 @@ fn chip_program(chip: Chip, stage: program::Stage, words: Vec<u32>) -> ChipProgr
     ChipProgram { isa: Isa::R700, chip: chip.name, stage, words, base: 0, state: Vec::new() }
 }
 
-/// A program, loaded for an environment that lowers alike, its environment, and the components that it reads.
-type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>);
+/// A program, loaded for an environment that lowers alike, its environment, and the components and resources that it reads.
+type LoadedProgram = (Loaded, Arc<Environment>, Arc<ComponentsRead>, Arc<ResourcesRead>);
 
 /// The program of a key with the resources that it reads.
 fn loaded(
@@ -372,7 +440,7 @@ fn loaded(
             Ok::<_, LaunchError>((known.clone(), program.decoded.with_environment(&known)?))
         },
     )?;
-    Ok((lowered.clone(), environment, program.reads.clone()))
+    Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
 }
 
 /// The environment of a program without its resources.
@@ -393,6 +461,39 @@ fn without_contents(environment: &Environment) -> Environment {
     bare
 }
 
+/// Where a constant buffer is, of which `read` bytes are read; `None` if there are none.
+fn constant_range(unit: Unit, state: &State, bank: usize, read: usize) -> Option<Range<usize>> {
+    if read == 0 {
+        return None;
+    }
+    let size = read.min(state.nth(unit.const_sizes, bank) as usize * 256);
+    let place = state.place(unit.const_caches, bank).filter(|_| size > 0)?;
+    Some(place.start..place.end.min(place.start + size))
+}
+
+/// Whether a vertex buffer is bound.
+fn is_bound(unit: Unit, state: &State, id: u8) -> bool {
+    state.resource(unit.first_resource + u32::from(id)).is_some_and(|buffer| !buffer.buffers.is_empty())
+}
+
+/// Where the part of a vertex buffer is that vertices with these numbers read; `None` if no relocation named the buffer.
+fn vertex_range(
+    buffer: &Resource,
+    elements: Option<&[Element]>,
+    numbers: Option<Largest>,
+) -> Option<Range<usize>> {
+    let place = buffer.buffers.first()?;
+    let start = place.start as u64 + (u64::from(buffer.words[0]) | u64::from(buffer.words[2] & 0xff) << 32);
+    let start = usize::try_from(start).unwrap_or(usize::MAX).min(place.end);
+    let mut size = (buffer.words[1] as usize).saturating_add(1);
+    if let (Some(elements), Some(numbers)) = (elements, numbers) {
+        let stride = (buffer.words[2] >> 8 & 0x7ff) as usize;
+        let reached = elements.iter().map(|element| element.end(numbers, stride)).max();
+        size = size.min(reached.unwrap_or(0));
+    }
+    Some(start..place.end.min(start.saturating_add(size)))
+}
+
 /// What the programs of a stage read.
 fn resources(
     unit: Unit,
@@ -407,12 +508,8 @@ fn resources(
     for (bank, read) in reads.constants.iter().enumerate() {
         // An observer gets everything.
         let read = if observed { usize::MAX } else { read.saturating_mul(4) };
-        if read == 0 {
-            continue;
-        }
-        let size = read.min(state.nth(unit.const_sizes, bank) as usize * 256);
-        if let Some(place) = state.place(unit.const_caches, bank).filter(|_| size > 0) {
-            all.constant_buffers[bank] = memory.words(place.start..place.end.min(place.start + size));
+        if let Some(range) = constant_range(unit, state, bank, read) {
+            all.constant_buffers[bank] = memory.words(range);
         }
     }
     for number in 0..32 {
@@ -420,19 +517,8 @@ fn resources(
     }
     for (id, elements) in reads.buffers.iter().filter(|(id, _)| *id != RING) {
         if let Some(buffer) = state.resource(unit.first_resource + u32::from(*id)) {
-            let Some(place) = buffer.buffers.first() else { continue };
-            let start =
-                place.start as u64 + (u64::from(buffer.words[0]) | u64::from(buffer.words[2] & 0xff) << 32);
-            let start = usize::try_from(start).unwrap_or(usize::MAX).min(place.end);
-            let mut size = (buffer.words[1] as usize).saturating_add(1);
-            if let (Some(elements), Some(numbers)) = (elements, numbers) {
-                let stride = (buffer.words[2] >> 8 & 0x7ff) as usize;
-                let reached = elements.iter().map(|element| element.end(numbers, stride)).max();
-                size = size.min(reached.unwrap_or(0));
-            }
-            let end = place.end.min(start.saturating_add(size));
-            all.vertex_buffers
-                .insert(*id, VertexBuffer::from_resource(buffer.words, memory.bytes(start..end)));
+            let Some(range) = vertex_range(buffer, elements.as_deref(), numbers) else { continue };
+            all.vertex_buffers.insert(*id, VertexBuffer::from_resource(buffer.words, memory.bytes(range)));
         }
     }
     for id in &reads.textures {

@@ -6,7 +6,7 @@ use litemap::LiteMap;
 
 use super::packet::{Packet, op};
 use super::program::{KeptProgram, ProgramKey, Reached};
-use super::registers::{Register, register};
+use super::registers::{self as reg, Register, register};
 use super::texture::{Images, Resource};
 use crate::kept::Kept;
 use crate::pm4::RelocatedRegisters;
@@ -38,6 +38,8 @@ pub(super) struct State {
     pub(super) unknown: Unknown,
     pub(super) images: Images,
     pub(super) reached: Reached,
+    /// See [`State::changes`].
+    changes: u64,
     /// Programs that were loaded.
     pub(super) programs: Kept<ProgramKey, KeptProgram>,
 }
@@ -50,6 +52,7 @@ impl Default for State {
             unknown: Unknown::default(),
             images: Images::default(),
             reached: Reached::default(),
+            changes: 0,
             programs: Kept::default(),
         }
     }
@@ -69,7 +72,54 @@ impl DerefMut for State {
     }
 }
 
+/// Registers that each draw reads anew: where constant buffers are, and how large.
+const READ_ANEW: [u32; 6] = [
+    reg::ALU_CONST_BUFFER_SIZE_PS_0,
+    reg::ALU_CONST_BUFFER_SIZE_VS_0,
+    reg::ALU_CONST_BUFFER_SIZE_GS_0,
+    reg::ALU_CONST_CACHE_PS_0,
+    reg::ALU_CONST_CACHE_VS_0,
+    reg::ALU_CONST_CACHE_GS_0,
+];
+
+/// Constant buffers of a stage.
+const CONSTANT_BUFFERS: u32 = 16;
+
+fn is_read_anew(address: u32) -> bool {
+    READ_ANEW.iter().any(|first| (*first..first + 4 * CONSTANT_BUFFERS).contains(&address))
+}
+
 impl State {
+    /// A number that stays the same as long as all registers do that draws depend on, and their buffers: all but those of
+    /// constant buffers.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// How often something was named that is not known.
+    pub(super) fn named(&self) -> u64 {
+        let mut times = 0;
+        self.unknown.each(&mut |_, count| times += count);
+        times
+    }
+
+    /// Makes a register this word.
+    pub(super) fn set(&mut self, address: u32, word: u32) {
+        let changes = self.word(address) != word && !is_read_anew(address);
+        self.changes += u64::from(changes);
+        self.registers.set(address, word);
+    }
+
+    /// Makes this the buffer of a register's address.
+    fn set_buffer(&mut self, address: u32, buffer: Option<&Range<usize>>) {
+        let changes = self.buffers.get(&address) != buffer && !is_read_anew(address);
+        self.changes += u64::from(changes);
+        match buffer {
+            Some(buffer) => self.buffers.insert(address, buffer.clone()),
+            None => self.buffers.remove(&address),
+        };
+    }
+
     /// The place that register `number` of those at an address names in 256 bytes, and the end of its buffer, as places in
     /// memory; `None` if no relocation ever named one, or the place is behind its end.
     pub(super) fn place(&self, address: u32, number: usize) -> Option<Range<usize>> {
@@ -128,18 +178,13 @@ impl State {
                 continue;
             }
             match register(address) {
-                Some(known) if known.relocated => match buffers.next() {
-                    Some(buffer) => {
-                        self.buffers.insert(address, buffer.clone());
+                Some(known) if known.relocated => {
+                    let buffer = buffers.next();
+                    self.set_buffer(address, buffer);
+                    if buffer.is_none() && *word != 0 {
+                        self.unknown.note(format!("{} without a relocation", State::name(known, address)));
                     }
-                    None => {
-                        self.buffers.remove(&address);
-                        if *word != 0 {
-                            self.unknown
-                                .note(format!("{} without a relocation", State::name(known, address)));
-                        }
-                    }
-                },
+                }
                 Some(_) => {}
                 None => self.unknown.note(format!("register {address:#x}")),
             }
