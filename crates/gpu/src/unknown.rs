@@ -20,6 +20,16 @@ impl Unknown {
         *self.0.entry(name).or_default() += 1;
     }
 
+    /// Returns whether nothing came up.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns how often something came up.
+    pub(crate) fn times(&self) -> u64 {
+        self.0.values().sum()
+    }
+
     /// Visits each name, in order.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.0.iter().for_each(|(name, count)| visit(name, *count));

@@ -33,7 +33,7 @@ impl AttributeColumn {
             if value == self.first {
                 return;
             }
-            self.all = vec![self.first; number];
+            self.all.resize(number, self.first);
         }
         self.all.push(value);
     }
@@ -72,8 +72,18 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(begin: u32, instance: u32) -> Batch {
-        Batch { begin, instance, runs: vec![Vec::new()], ..Batch::default() }
+    /// Becomes a batch without vertices, in the same memory.
+    pub(super) fn begin(&mut self, begin: u32, instance: u32) {
+        let Batch { begin: own_begin, instance: own_instance, ids, attributes, runs, dense, known, partial } =
+            self;
+        (*own_begin, *own_instance) = (begin, instance);
+        ids.clear();
+        attributes.iter_mut().for_each(|column| column.all.clear());
+        runs.resize_with(1, Vec::new);
+        runs[0].clear();
+        dense.clear();
+        known.clear();
+        partial.clear();
     }
 
     fn push(&mut self, attributes: &[[u32; 4]; ATTRIBUTES], id: u32) -> usize {
@@ -161,9 +171,17 @@ struct Array {
     divisor: Option<u32>,
 }
 
+/// What a read behind the end of an array gives.
+fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
+    let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
+    [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
+}
+
 /// How all attributes are read.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
+    /// The numbers of changes that it was made after, if it may serve until the next one: not where something of it is not known.
+    made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
     first_instance: u32,
     /// What a read behind the end of an array gives.
@@ -176,7 +194,9 @@ impl Fetch {
         unknown: &mut Unknown,
         memory: Vram<'_>,
         current: &[[u32; 4]; ATTRIBUTES],
+        changes: [u64; 2],
     ) -> Fetch {
+        let named = unknown.times();
         let sources = std::array::from_fn(|number| {
             let attrib = fields!(unknown, Attrib, state.nth(m::VERTEX_ARRAY_ATTRIB, number));
             if attrib.is_const {
@@ -205,12 +225,21 @@ impl Fetch {
                 divisor: per_instance.then(|| state.word(at + 12).max(1)),
             })
         });
-        let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
         Fetch {
+            made_after: (unknown.times() == named).then_some(changes),
             sources,
             first_instance: state.word(m::VB_INSTANCE_BASE),
-            runout: [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word)),
+            runout: runout(state, memory),
         }
+    }
+
+    /// Returns whether it is what would be made now. Takes what memory has now.
+    pub(super) fn renew(&mut self, state: &State, memory: Vram<'_>, changes: [u64; 2]) -> bool {
+        let same = self.made_after == Some(changes);
+        if same {
+            self.runout = runout(state, memory);
+        }
+        same
     }
 
     fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32) -> [[u32; 4]; ATTRIBUTES] {
