@@ -20,11 +20,6 @@ impl Unknown {
         *self.0.entry(name).or_default() += 1;
     }
 
-    /// Returns whether nothing came up.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Returns how often something came up.
     pub(crate) fn times(&self) -> u64 {
         self.0.values().sum()

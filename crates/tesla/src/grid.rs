@@ -279,7 +279,15 @@ impl Grid {
     /// How many registers results have.
     fn kept(&self) -> usize {
         let declared = (self.launch.setup().registers as usize).min(MOST_REGISTERS);
-        self.launch.kept().unwrap_or(declared).min(declared)
+        self.wanted().unwrap_or(declared).min(declared)
+    }
+
+    /// How many registers somebody asks for; `None`: all. Without counts there are none of vertices and primitives.
+    fn wanted(&self) -> Option<usize> {
+        match &self.launch {
+            Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
+            launch => launch.kept(),
+        }
     }
 }
 
@@ -355,7 +363,7 @@ impl Totals {
             self.statistics.add(&block.common.statistics);
         }
         if let count @ 1.. = grid.lanes_of(block.common.index[0] as usize) {
-            self.lanes.add(block.current(), count, grid.launch.kept());
+            self.lanes.add(block.current(), count, grid.wanted());
         }
     }
 

@@ -99,7 +99,8 @@ impl Loaded {
         Ok(totals.outcome(grid.context(), memory))
     }
 
-    /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted.
+    /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted, and
+    /// of vertices and primitives there are no registers.
     ///
     /// # Errors
     /// As [`Loaded::run`].

@@ -102,7 +102,7 @@ pub struct Textures {
 
 impl Textures {
     /// Returns whether both have the same samplers and textures that share their images.
-    pub fn is_same(&self, other: &Textures) -> bool {
+    pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
             let Texture { image, integer, compared } = one;
             id == number

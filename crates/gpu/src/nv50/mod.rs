@@ -241,7 +241,7 @@ impl Nv50 {
                 2 => {
                     let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
-                    self.cache.images.changed();
+                    self.cache.images.written(&(at..at.saturating_add(4)));
                 }
                 // Everything before is done.
                 1 | 4 => {}
@@ -313,7 +313,8 @@ impl Nv50 {
                 clear::clear(&self.tesla, &mut self.unknown, memory, word);
             }
             m::QUERY_GET => {
-                self.cache.images.changed();
+                let at = self.tesla.address(m::QUERY_ADDRESS_HIGH);
+                self.cache.images.written(&(at..at.saturating_add(query::MOST_BYTES)));
                 let offsets = self.feedback.offsets;
                 query::get(&self.tesla, &mut self.unknown, &self.counters, offsets, memory, word);
             }
@@ -465,8 +466,7 @@ impl Nv50 {
         let made_from = (state.changes(), self.options);
         let mut known =
             self.known.vertex.take().filter(|known| !watch.is_on() && known.made_from == made_from);
-        known =
-            known.take_if(|known| known.shader.renew(state, &self.bindings, &mut self.cache.images, memory));
+        known = known.take_if(|known| known.shader.renew(&mut self.cache.images, memory));
         let (is_new, named) = (known.is_none(), unknown.times());
         let known = match known {
             Some(known) => known,
@@ -559,8 +559,7 @@ impl Nv50 {
         let made_from = (state.changes(), self.options, topology, layer);
         let is_on = self.watch.is_on();
         let mut known = self.known.fragment.take().filter(|known| !is_on && known.made_from == made_from);
-        known =
-            known.take_if(|known| known.shader.renew(state, &self.bindings, &mut self.cache.images, memory));
+        known = known.take_if(|known| known.shader.renew(&mut self.cache.images, memory));
         let (is_new, named) = (known.is_none(), unknown.times());
         let mut slices = Slices::new(memory.len());
         let known = match known {

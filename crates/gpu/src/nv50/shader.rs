@@ -19,13 +19,12 @@ use reconverge_tesla::launch::{
     Environment, Fragment, LaneResult, LaneResults, Launch, LaunchError, RunError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::Loaded;
-use reconverge_tesla::texture::Textures;
 use reconverge_tesla::uses::accesses;
 
 use super::bindings::{Bindings, Unit};
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
-use super::texture::{self, Images, Read};
+use super::texture::{self, Bound, Images, Read};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::kept::Kept;
@@ -36,6 +35,9 @@ const WINDOW: u32 = 0x8_0000;
 
 /// The word of v[] that says which side is seen.
 pub(super) const FACING: u16 = 0xff;
+
+/// Bytes of a constant buffer that are copied by way of an array.
+const FEW: usize = 256;
 
 /// Vertex programs.
 pub(super) const VERTEX: Unit = Unit {
@@ -80,7 +82,7 @@ pub(super) struct Shader {
     /// The constant buffers that it reads: slots, and places in memory.
     buffers: Vec<(usize, Range<usize>)>,
     /// The textures that it reads.
-    reads: SortedSet<Read>,
+    textures: Vec<Bound>,
     loaded: Loaded,
     options: Options,
     is_plain: bool,
@@ -179,7 +181,7 @@ impl Shader {
         setup.code_base = start;
         setup.modes.mul_zero_wins = state.word(m::MUL_ZERO_WINS) & 0x1_0000 != 0;
         let bound = (state, bindings, unknown);
-        texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
+        let textures = texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
         let fault = |error: LaunchError| Fault::Trap(format!("{}: {error}", unit.name));
         let lowered = program.lowered.get(
             |known| known.lowers_alike(&setup),
@@ -205,33 +207,27 @@ impl Shader {
         }
         let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
         let (is_plain, reads_facing) = (!program.is_special, program.reads_facing);
-        let (words, reads, place) = (program.words.clone(), program.reads.clone(), place(start));
-        Ok(Shader { unit, place, words, buffers, reads, loaded, options, is_plain, reads_facing })
+        let (words, place) = (program.words.clone(), place(start));
+        Ok(Shader { unit, place, words, buffers, textures, loaded, options, is_plain, reads_facing })
     }
 
     /// Takes the constants that memory has now. Returns whether the program and its textures are still those in memory: if they are
     /// not, or are not known, it is another shader. No method that a shader depends on may have changed since it was made.
-    pub(super) fn renew(
-        &mut self,
-        state: &State,
-        bindings: &Bindings,
-        images: &mut Images,
-        memory: Vram<'_>,
-    ) -> bool {
-        if !memory.holds_words(self.place, &self.words) {
+    pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
+        let same = memory.holds_words(self.place, &self.words)
+            && self.textures.iter().all(|bound| bound.is_there(images, memory));
+        if !same {
             return false;
-        }
-        if !self.reads.is_empty() {
-            let (mut textures, mut unknown) = (Textures::default(), Unknown::default());
-            let bound = (state, bindings, &mut unknown);
-            texture::bind(&mut textures, self.unit, &self.reads, bound, images, memory);
-            if !unknown.is_empty() || !textures.is_same(&self.loaded.environment().setup.textures) {
-                return false;
-            }
         }
         let constants = self.loaded.constants_mut();
         for (slot, range) in &self.buffers {
-            constants.place(*slot, 0, &memory.bytes(range.clone()));
+            match range.len() <= FEW {
+                // Without an allocation.
+                true => memory
+                    .read(range.start, &mut [0; FEW][..range.len()])
+                    .is_some_and(|bytes| constants.place(*slot, 0, bytes)),
+                false => constants.place(*slot, 0, &memory.bytes(range.clone())),
+            };
         }
         true
     }
