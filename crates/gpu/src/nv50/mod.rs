@@ -79,7 +79,7 @@ impl Setup {
 
 /// What draws depend on besides vertices, constants and texels, until a method changes it.
 #[derive(Debug, Default)]
-struct Known {
+struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
     fragment: Option<Box<FragmentParts>>,
 }
@@ -129,7 +129,7 @@ pub struct Nv50 {
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
-    known: Known,
+    known: KeptDraw,
     instance: u32,
     setup_u16: Setup,
     setup_u8: Setup,
@@ -166,7 +166,7 @@ impl Nv50 {
             known_fetch: None,
             known_batch: None,
             shaded: Vec::new(),
-            known: Known::default(),
+            known: KeptDraw::default(),
             instance: 0,
             setup_u16: Setup::default(),
             setup_u8: Setup::default(),
