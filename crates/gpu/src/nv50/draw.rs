@@ -537,7 +537,7 @@ impl Reads {
 
 /// What methods say of the outputs of a fragment program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Results {
+pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
     sample_mask: bool,
@@ -545,15 +545,15 @@ pub(super) struct Results {
     clamps: [bool; 8],
 }
 
-impl Results {
-    pub(super) fn new((state, unknown): (&State, &mut Unknown)) -> Results {
+impl FragmentResults {
+    pub(super) fn new((state, unknown): (&State, &mut Unknown)) -> FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
             let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
             clamp >> (4 * number) & 1 != 0 && float
         });
-        Results {
+        FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
             sample_mask: state.flag(m::FP_MULTISAMPLE),
@@ -566,13 +566,13 @@ impl Results {
 pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
-    results: Results,
+    results: FragmentResults,
     /// What is captured of the stage, if it is.
     pub(super) recording: Option<Recording>,
 }
 
 impl<'a> FragmentStage<'a> {
-    pub(super) fn new(shader: &'a Shader, reads: &'a Reads, results: Results) -> FragmentStage<'a> {
+    pub(super) fn new(shader: &'a Shader, reads: &'a Reads, results: FragmentResults) -> FragmentStage<'a> {
         FragmentStage { shader, reads, results, recording: None }
     }
 
@@ -619,7 +619,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
             }
         }
-        let Results { control, count, sample_mask, clamps } = self.results;
+        let FragmentResults { control, count, sample_mask, clamps } = self.results;
         launch.kept = Some(count);
         // Where every w is 1, the first word need not be given. A captured launch has all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && self.recording.is_none();

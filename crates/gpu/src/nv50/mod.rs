@@ -49,7 +49,7 @@ use crate::capture::{self, Watch};
 use crate::observe::Captured;
 use crate::{Fault, Submission, chip};
 use bindings::Bindings;
-use draw::{FragmentStage, Reads, Results};
+use draw::{FragmentResults, FragmentStage, Reads};
 use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
@@ -98,7 +98,7 @@ struct FragmentParts {
     made_from: (u64, Options, Topology, usize),
     reads: Reads,
     draw: Draw,
-    results: Results,
+    results: FragmentResults,
     shader: Shader,
 }
 
@@ -574,7 +574,7 @@ impl Nv50 {
                 let watch = &mut self.watch;
                 let shader =
                     Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
-                let results = Results::new((state, &mut *unknown));
+                let results = FragmentResults::new((state, &mut *unknown));
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };

@@ -24,7 +24,7 @@ use reconverge_tesla::uses::accesses;
 use super::bindings::{Bindings, Unit};
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
-use super::texture::{self, Bound, Images, Read};
+use super::texture::{self, BoundTexture, Images, Read};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::kept::Kept;
@@ -82,7 +82,7 @@ pub(super) struct Shader {
     /// The constant buffers that it reads: slots, and places in memory.
     buffers: Vec<(usize, Range<usize>)>,
     /// The textures that it reads.
-    textures: Vec<Bound>,
+    textures: Vec<BoundTexture>,
     loaded: Loaded,
     options: Options,
     is_plain: bool,

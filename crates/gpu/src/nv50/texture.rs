@@ -38,7 +38,7 @@ pub(super) struct Read {
 
 /// A texture and a sampler of a shader, with what they were made of.
 #[derive(Debug)]
-pub(super) struct Bound {
+pub(super) struct BoundTexture {
     /// The entries in memory: places, and words.
     entries: [Option<(usize, [u32; 8])>; 2],
     key: ([u32; 8], bool),
@@ -46,7 +46,7 @@ pub(super) struct Bound {
     image: Arc<Image>,
 }
 
-impl Bound {
+impl BoundTexture {
     /// Returns whether memory still has the same texture and sampler.
     pub(super) fn is_there(&self, images: &mut Images, memory: Vram<'_>) -> bool {
         let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
@@ -67,7 +67,7 @@ pub(super) fn bind(
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     images: &mut Images,
     memory: Vram<'_>,
-) -> Vec<Bound> {
+) -> Vec<BoundTexture> {
     let place = |table: u32, id: u32| state.address(table) + id as usize * ENTRY;
     let entry = |at: usize| -> [u32; 8] { std::array::from_fn(|word| load(memory, at + 4 * word)) };
     let mut all = Vec::new();
@@ -89,7 +89,7 @@ pub(super) fn bind(
             Ok((texture, range)) => {
                 let entries = [texture_place.zip(words), sampler_place.zip(sampler_words)];
                 let key = (words.unwrap_or_default(), compares);
-                all.push(Bound { entries, key, range, image: texture.image.clone() });
+                all.push(BoundTexture { entries, key, range, image: texture.image.clone() });
                 texture
             }
             Err(what) => {
