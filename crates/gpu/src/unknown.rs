@@ -20,6 +20,11 @@ impl Unknown {
         *self.0.entry(name).or_default() += 1;
     }
 
+    /// Returns how often something came up.
+    pub(crate) fn times(&self) -> u64 {
+        self.0.values().sum()
+    }
+
     /// Visits each name, in order.
     pub(crate) fn each(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.0.iter().for_each(|(name, count)| visit(name, *count));

@@ -21,8 +21,9 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[].
-pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Vec<u32>);
+/// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[] if there is any: the comparison of two empty
+/// lists takes a call.
+pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Option<Vec<u32>>);
 
 /// A launch that can be: its decoded program, and its blocks by number.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
+    /// Nobody asks for the counts.
+    uncounted: bool,
 }
 
 impl Grid {
@@ -73,7 +76,7 @@ impl Grid {
             watchdog: options.watchdog,
         };
         let local_bytes = setup.local_size()?;
-        Ok((Grid { context, launch, local_bytes }, memory))
+        Ok((Grid { context, launch, local_bytes, uncounted: false }, memory))
     }
 
     /// What all blocks share.
@@ -86,6 +89,11 @@ impl Grid {
         &self.launch
     }
 
+    /// Leaves out the counts.
+    pub(crate) fn do_not_count(&mut self) {
+        self.uncounted = true;
+    }
+
     /// The launch with another program, of as many words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
@@ -94,7 +102,8 @@ impl Grid {
     /// Returns the parts of a launch outside its environment on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
         let Context { barriers, vertices, .. } = &self.context;
-        (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices.clone())
+        let vertices = (!vertices.is_empty()).then(|| vertices.clone());
+        (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices)
     }
 
     /// How many blocks there are; graphics: how many warps.
@@ -270,7 +279,15 @@ impl Grid {
     /// How many registers results have.
     fn kept(&self) -> usize {
         let declared = (self.launch.setup().registers as usize).min(MOST_REGISTERS);
-        self.launch.kept().unwrap_or(declared).min(declared)
+        self.wanted().unwrap_or(declared).min(declared)
+    }
+
+    /// How many registers somebody asks for; `None`: all. Without counts there are none of vertices and primitives.
+    fn wanted(&self) -> Option<usize> {
+        match &self.launch {
+            Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
+            launch => launch.kept(),
+        }
     }
 }
 
@@ -326,12 +343,14 @@ pub(crate) struct Totals {
     /// By word of the code: how often the instruction there was issued.
     issued: Vec<u64>,
     lanes: LaneResults,
+    /// Nobody asks for the counts.
+    uncounted: bool,
 }
 
 impl Totals {
     /// Nothing yet, with room for the results of that many blocks.
     pub(crate) fn with_room(grid: &Grid, blocks: usize) -> Self {
-        let mut totals = Totals::default();
+        let mut totals = Totals { uncounted: grid.uncounted, ..Totals::default() };
         if grid.launch.lanes() != 0 {
             totals.lanes.reserve(blocks, grid.kept());
         }
@@ -340,9 +359,11 @@ impl Totals {
 
     /// Adds a block that has ended, except for its counts of issued instructions: [`Totals::take_issued`] adds them later.
     pub(crate) fn retire(&mut self, grid: &Grid, block: &Block) {
-        self.statistics.add(&block.common.statistics);
+        if !self.uncounted {
+            self.statistics.add(&block.common.statistics);
+        }
         if let count @ 1.. = grid.lanes_of(block.common.index[0] as usize) {
-            self.lanes.add(block.current(), count, grid.launch.kept());
+            self.lanes.add(block.current(), count, grid.wanted());
         }
     }
 
@@ -354,13 +375,16 @@ impl Totals {
     /// Adds warps of which all lanes have executed the instructions at these places of the code once, and left registers
     /// only, which are in the columns: numbers from `first` on, with the lanes of each that are dead.
     pub(crate) fn add_whole(&mut self, grid: &Grid, first: usize, dead: &[Mask], places: &[usize]) {
+        for (number, dead) in (first..).zip(dead) {
+            self.lanes.add_registers(grid.lanes_of(number), *dead);
+        }
+        if self.uncounted {
+            return;
+        }
         let (warps, instructions) = (dead.len() as u64, places.len() as u64);
         let lane_instructions = WARP as u64 * warps * instructions;
         let instructions = warps * instructions;
         self.statistics.add(&Statistics { instructions, lane_instructions, divergent_branches: 0 });
-        for (number, dead) in (first..).zip(dead) {
-            self.lanes.add_registers(grid.lanes_of(number), *dead);
-        }
         let issued = places.iter().max().map_or(0, |last| last + 1);
         self.issued.resize(self.issued.len().max(issued), 0);
         places.iter().for_each(|place| self.issued[*place] += warps);
@@ -368,8 +392,13 @@ impl Totals {
 
     /// Adds how often the blocks that ran in this memory have issued each instruction, and counts them anew from here on.
     pub(crate) fn take_issued<E: Executor>(&mut self, executor: &E, block: &mut Block) {
-        executor.settle(&mut block.common);
-        self.count(&block.common.issued);
+        match self.uncounted {
+            true => block.common.runs.fill(0),
+            false => {
+                executor.settle(&mut block.common);
+                self.count(&block.common.issued);
+            }
+        }
         block.common.issued.fill(0);
     }
 
@@ -385,9 +414,14 @@ impl Totals {
         self.issued.iter_mut().zip(issued).for_each(|(total, times)| *total += times);
     }
 
+    /// The results of the lanes.
+    pub(crate) fn lanes(self) -> LaneResults {
+        self.lanes
+    }
+
     /// The results of the launch.
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
-        let Totals { statistics, issued, lanes } = self;
+        let Totals { statistics, issued, lanes, .. } = self;
         let mut outcome = Outcome { memory, lanes, statistics, ..Outcome::default() };
         for (pc, times) in (context.code.base()..).step_by(4).zip(issued).filter(|(_, times)| *times > 0) {
             if let Ok(inst) = context.code.at(pc) {

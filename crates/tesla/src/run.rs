@@ -25,8 +25,9 @@ use crate::code::Code;
 use crate::context::Context;
 use crate::fast::{Fast, lockstep, parallel};
 use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
-use crate::launch::{Environment, Launch, LaunchError, Outcome, RunError, Setup};
+use crate::launch::{Environment, LaneResults, Launch, LaunchError, Outcome, RunError, Setup};
 use crate::reference::Reference;
+use crate::spaces::Constants;
 use crate::trap::Cause;
 
 /// A program loaded for an environment: what can be reached is decoded, and it is lowered once when an engine first needs
@@ -77,6 +78,11 @@ impl Loaded {
         Ok(Loaded { environment, fast, ..self.clone() })
     }
 
+    /// The constants of the environment, for changing: lowering does not depend on them.
+    pub fn constants_mut(&mut self) -> &mut Constants {
+        &mut Arc::make_mut(&mut self.environment.setup).constants
+    }
+
     /// The environment that the program is loaded for.
     pub fn environment(&self) -> &Environment {
         &self.environment
@@ -88,17 +94,36 @@ impl Loaded {
     /// The launch cannot be, or the program trapped: then the trap is that of the first block, in order, that did. In
     /// lockstep, the engines differ.
     pub fn run(&self, launch: Launch) -> Result<Outcome, RunError> {
-        let (grid, memory) = self.grid(launch).map_err(RunError::Launch)?;
-        let workers = self.options.workers();
-        CodeFault::caught(|| match (self.options.engine(), self.fast(&grid, self.options.engine())) {
+        let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
+        let totals = self.totals(&grid, &mut memory)?;
+        Ok(totals.outcome(grid.context(), memory))
+    }
+
+    /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted, and
+    /// of vertices and primitives there are no registers.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
+        let (mut grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
+        grid.do_not_count();
+        Ok(self.totals(&grid, &mut memory)?.lanes())
+    }
+
+    fn totals(&self, grid: &Grid, memory: &mut Memory) -> Result<Totals, RunError> {
+        // The threads are asked for only where they may get something.
+        let is_small = grid.launch().lanes() != 0 && grid.blocks() < GRAPHICS_WARPS;
+        let workers = if is_small { 1 } else { self.options.workers() };
+        let engine = self.options.engine();
+        CodeFault::caught(|| match (engine, self.fast(grid, engine)) {
             (Engine::Lockstep | Engine::LockstepCompiled, Some(fast)) => {
-                in_lockstep(&fast, &grid, memory, &self.options, &mut Silent)
+                in_lockstep(&fast, grid, memory, &self.options, &mut Silent)
             }
-            (_, Some(fast)) => match fast.run_straight(&grid, workers) {
-                Some(totals) => Ok(totals?.outcome(grid.context(), memory)),
-                None => on_threads(&*fast, &grid, memory, workers),
+            (_, Some(fast)) => match fast.run_straight(grid, workers) {
+                Some(totals) => Ok(totals?),
+                None => on_threads(&*fast, grid, memory, workers),
             },
-            (_, None) => on_threads(&Reference, &grid, memory, workers),
+            (_, None) => on_threads(&Reference, grid, memory, workers),
         })
     }
 
@@ -149,7 +174,7 @@ impl Loaded {
     }
 
     fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
-        let (grid, memory) = self.grid(launch).map_err(RunError::Launch)?;
+        let (grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
         CodeFault::caught(|| {
             // A condition on a constant alone, so that the fast engine is not compiled for observers that it does not serve.
             if O::DATA {
@@ -163,7 +188,8 @@ impl Loaded {
             };
             match (engine, self.fast(&grid, engine)) {
                 (Engine::Lockstep | Engine::LockstepCompiled, Some(fast)) => {
-                    in_lockstep(&fast, &grid, memory, &self.options, observer)
+                    let totals = in_lockstep(&fast, &grid, &mut memory, &self.options, observer)?;
+                    Ok(totals.outcome(grid.context(), memory))
                 }
                 (_, Some(fast)) => in_order(&*fast, &grid, memory, observer),
                 (_, None) => in_order(&Reference, &grid, memory, observer),
@@ -203,18 +229,18 @@ const GRAPHICS_WARPS: usize = 64;
 fn on_threads<E: Executor>(
     executor: &E,
     grid: &Grid,
-    mut memory: Memory,
+    memory: &mut Memory,
     workers: usize,
-) -> Result<Outcome, RunError> {
+) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
     // A warp of a graphics stage takes less time than handing it out.
     let least = if grid.launch().lanes() == 0 { 1 } else { GRAPHICS_WARPS };
     if workers > 1 && grid.blocks() > least {
-        parallel::run(executor, grid, &mut memory, &mut totals, workers)?;
+        parallel::run(executor, grid, memory, &mut totals, workers)?;
     } else {
-        run_blocks(executor, grid, 0..grid.blocks(), &mut memory, &mut totals, &mut Silent)?;
+        run_blocks(executor, grid, 0..grid.blocks(), memory, &mut totals, &mut Silent)?;
     }
-    Ok(totals.outcome(grid.context(), memory))
+    Ok(totals)
 }
 
 fn in_order<E: Executor, O: Observer>(
@@ -231,24 +257,24 @@ fn in_order<E: Executor, O: Observer>(
 fn in_lockstep<O: Observer>(
     fast: &Fast,
     grid: &Grid,
-    mut memory: Memory,
+    memory: &mut Memory,
     options: &Options,
     observer: &mut O,
-) -> Result<Outcome, RunError> {
+) -> Result<Totals, RunError> {
     let mut totals = Totals::with_room(grid, grid.blocks());
-    let (views, mut shares) = (lockstep::Views::new(&memory), Shares::default());
+    let (views, mut shares) = (lockstep::Views::new(memory), Shares::default());
     let made = |extent| Fast::compiled(grid, options.level(), extent);
     for number in 0..grid.blocks() {
         if stop::asked() && grid.launch().lanes() == 0 {
             break;
         }
-        let (mut block, footprint) = lockstep::run(grid, fast, number, &memory, &views, made, &mut shares)?;
+        let (mut block, footprint) = lockstep::run(grid, fast, number, memory, &views, made, &mut shares)?;
         totals.retire(grid, &block);
         totals.take_issued(&Reference, &mut block);
         memory.commit(&[footprint]);
     }
     shares.announce(observer);
-    Ok(totals.outcome(grid.context(), memory))
+    Ok(totals)
 }
 
 /// A launch as a machine: one instruction a step, or many at once with [`Run::advance`], in the guaranteed order. A copy is

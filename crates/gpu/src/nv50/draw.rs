@@ -499,8 +499,8 @@ impl Reads {
         })
     }
 
-    /// The vertices, of the words of the result map.
-    pub(super) fn vertices(&self, state: &State, slots: &Slots) -> Vec<Vertex> {
+    /// The vertices, of the words of the result map, in the place of those before.
+    pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
         let colors = state.word(m::SEMANTIC_COLOR);
@@ -509,8 +509,9 @@ impl Reads {
             let firsts = [colors & 0xff, colors >> 8 & 0xff].map(|first| first as usize);
             firsts.iter().any(|first| (*first..*first + count).contains(&number))
         };
-        let vertex = |vertex: usize| {
-            let words = slots.of(vertex);
+        all.resize_with(slots.len(), Vertex::default);
+        for (number, vertex) in all.iter_mut().enumerate() {
+            let words = slots.of(number);
             let slot = |number: usize| words.get(number).copied().unwrap_or(0);
             let float = |number: usize| f32::from_bits(slot(number));
             let value = |number: usize| match count != 0 && is_clamped(number) {
@@ -524,15 +525,40 @@ impl Reads {
                     false => value(4 * quad + at),
                 })
             };
-            Vertex {
-                position: [0, 1, 2, 3].map(float),
-                point_size: float(size),
-                // CLIP_DISTANCE_ENABLE says which of them count.
-                distances: std::array::from_fn(|plane| float(first + plane)),
-                attributes: self.slots.iter().map(attribute).collect(),
-            }
-        };
-        (0..slots.len()).map(vertex).collect()
+            vertex.position = [0, 1, 2, 3].map(float);
+            vertex.point_size = float(size);
+            // CLIP_DISTANCE_ENABLE says which of them count.
+            vertex.distances = std::array::from_fn(|plane| float(first + plane));
+            vertex.attributes.clear();
+            vertex.attributes.extend(self.slots.iter().map(attribute));
+        }
+    }
+}
+
+/// What methods say of the outputs of a fragment program.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FragmentResults {
+    control: FpControl,
+    count: usize,
+    sample_mask: bool,
+    /// By colour: whether it is clamped to [0, 1].
+    clamps: [bool; 8],
+}
+
+impl FragmentResults {
+    pub(super) fn new((state, unknown): (&State, &mut Unknown)) -> FragmentResults {
+        let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
+        let clamps = std::array::from_fn(|number| {
+            let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
+            let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
+            clamp >> (4 * number) & 1 != 0 && float
+        });
+        FragmentResults {
+            control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
+            count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
+            sample_mask: state.flag(m::FP_MULTISAMPLE),
+            clamps,
+        }
     }
 }
 
@@ -540,41 +566,19 @@ impl Reads {
 pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
-    control: FpControl,
-    results: usize,
-    sample_mask: bool,
-    /// By colour: whether it is clamped to [0, 1].
-    clamps: [bool; 8],
+    results: FragmentResults,
     /// What is captured of the stage, if it is.
     pub(super) recording: Option<Recording>,
 }
 
 impl<'a> FragmentStage<'a> {
-    pub(super) fn new(
-        (state, unknown): (&State, &mut Unknown),
-        shader: &'a Shader,
-        reads: &'a Reads,
-    ) -> FragmentStage<'a> {
-        let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
-        let clamps = std::array::from_fn(|number| {
-            let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
-            clamp >> (4 * number) & 1 != 0 && float
-        });
-        FragmentStage {
-            shader,
-            reads,
-            control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
-            results: state.word(m::FP_RESULT_COUNT).min(128) as usize,
-            sample_mask: state.flag(m::FP_MULTISAMPLE),
-            clamps,
-            recording: None,
-        }
+    pub(super) fn new(shader: &'a Shader, reads: &'a Reads, results: FragmentResults) -> FragmentStage<'a> {
+        FragmentStage { shader, reads, results, recording: None }
     }
 
     /// Records the fragments of a draw from now on, if that is captured.
     pub(super) fn record(&mut self, captured: Option<&mut Captured>, draw: &Draw) {
-        self.recording = captured.map(|captured| self.shader.fragments(self.results, captured, draw));
+        self.recording = captured.map(|captured| self.shader.fragments(self.results.count, captured, draw));
     }
 }
 
@@ -615,7 +619,8 @@ impl FragmentProgram for FragmentStage<'_> {
                 *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
             }
         }
-        launch.kept = Some(self.results);
+        let FragmentResults { control, count, sample_mask, clamps } = self.results;
+        launch.kept = Some(count);
         // Where every w is 1, the first word need not be given. A captured launch has all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && self.recording.is_none();
         let mut next = u16::from(ones);
@@ -657,16 +662,16 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
-        let mut outcome = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
-        let others = usize::from(self.control.exports_z) + usize::from(self.sample_mask);
-        let colors = self.results.saturating_sub(others).div_ceil(4).min(8);
-        let last = self.results.saturating_sub(1);
-        let depth = self.control.exports_z.then(|| outcome.lanes.column(last));
-        let killed = outcome.lanes.dead();
+        let mut left = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
+        let others = usize::from(control.exports_z) + usize::from(sample_mask);
+        let colors = count.saturating_sub(others).div_ceil(4).min(8);
+        let last = count.saturating_sub(1);
+        let depth = control.exports_z.then(|| left.column(last));
+        let killed = left.dead();
         let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
-                let mut column = outcome.lanes.take_column(4 * number + chan);
-                if self.clamps[number] {
+                let mut column = left.take_column(4 * number + chan);
+                if clamps[number] {
                     let clamped = |value: &mut u32| *value = f32::from_bits(*value).clamp(0., 1.).to_bits();
                     column.iter_mut().for_each(clamped);
                 }

@@ -213,6 +213,32 @@ methods! {
     }
 }
 
+/// Whether a method of the 3D object acts when it is called, or is an argument of one that does, and no draw depends on its last
+/// word otherwise.
+pub(super) fn acts(method: u32) -> bool {
+    use tesla as m;
+    matches!(
+        method,
+        m::SEMAPHORE_ADDRESS_HIGH..0x0020
+            | m::VTX_ATTR_1F..m::VERTEX_ARRAY_FETCH
+            | m::VERTEX_BUFFER_FIRST
+            | m::VERTEX_BUFFER_COUNT
+            | m::CB_ADDR..0x0f44
+            | m::VERTEX_ID_BASE
+            | m::VERTEX_BEGIN_GL
+            | m::VERTEX_END_GL
+            | m::VB_ELEMENT_U32
+            | m::VB_ELEMENT_U16_SETUP
+            | m::VB_ELEMENT_U16
+            | m::VB_ELEMENT_U8_SETUP
+            | m::VB_ELEMENT_U8
+            | m::VB_ELEMENT_BASE
+            | m::VERTEX_DATA
+            | m::CLEAR_BUFFERS
+            | m::QUERY_ADDRESS_HIGH..0x1b10
+    )
+}
+
 const SPEED: &str = "speed only";
 const SPACES: &str = "addresses of all objects are those of one memory";
 const FIXED: &str = "always the same value, which asks for nothing";

@@ -35,8 +35,9 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use litemap::LiteMap;
-use reconverge_raster::draw::Vertices;
+use reconverge_raster::draw::{Draw, Vertices};
 use reconverge_raster::primitive::Topology;
+use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
@@ -48,7 +49,7 @@ use crate::capture::{self, Watch};
 use crate::observe::Captured;
 use crate::{Fault, Submission, chip};
 use bindings::Bindings;
-use draw::{FragmentStage, Reads};
+use draw::{FragmentResults, FragmentStage, Reads};
 use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
@@ -76,6 +77,34 @@ impl Setup {
     }
 }
 
+/// What draws depend on besides vertices, constants and texels, until a method changes it.
+#[derive(Debug, Default)]
+struct KeptDraw {
+    vertex: Option<Box<VertexParts>>,
+    fragment: Option<Box<FragmentParts>>,
+}
+
+/// The vertex program, with the changes and options that it was made after.
+#[derive(Debug)]
+struct VertexParts {
+    made_from: (u64, Options),
+    shader: Shader,
+    map: Map,
+}
+
+/// The rest of a draw.
+#[derive(Debug)]
+struct FragmentParts {
+    made_from: (u64, Options, Topology, usize),
+    reads: Reads,
+    draw: Draw,
+    results: FragmentResults,
+    shader: Shader,
+}
+
+/// Vertices whose memory is kept from draw to draw, at most.
+const KEPT: usize = 1 << 12;
+
 /// A chip of the family.
 #[derive(Debug)]
 pub struct Nv50 {
@@ -91,9 +120,16 @@ pub struct Nv50 {
     bindings: Bindings,
     cache: Cache,
     current: [[u32; 4]; ATTRIBUTES],
-    batch: Option<Batch>,
+    /// A number that grows when they change.
+    current_changes: u64,
+    batch: Option<Box<Batch>>,
     /// What VERTEX_DATA is read with, until a method changes.
-    fetch: Option<Fetch>,
+    fetch: Option<Box<Fetch>>,
+    /// What the last draw read vertices with, and its memory.
+    known_fetch: Option<Box<Fetch>>,
+    known_batch: Option<Box<Batch>>,
+    shaded: Vec<Vertex>,
+    known: KeptDraw,
     instance: u32,
     setup_u16: Setup,
     setup_u8: Setup,
@@ -124,8 +160,13 @@ impl Nv50 {
             bindings: Bindings::default(),
             cache: Cache::default(),
             current: [[0, 0, 0, 1f32.to_bits()]; ATTRIBUTES],
+            current_changes: 0,
             batch: None,
             fetch: None,
+            known_fetch: None,
+            known_batch: None,
+            shaded: Vec::new(),
+            known: KeptDraw::default(),
             instance: 0,
             setup_u16: Setup::default(),
             setup_u8: Setup::default(),
@@ -191,13 +232,16 @@ impl Nv50 {
     }
 
     fn tesla_method(&mut self, memory: Vram<'_>, method: u32, word: u32) {
-        self.tesla.set(method, word);
+        match methods::acts(method) {
+            true => self.tesla.set(method, word),
+            false => self.tesla.change(method, word),
+        }
         match method {
             0x001c => match word {
                 2 => {
                     let at = self.tesla.address(m::SEMAPHORE_ADDRESS_HIGH);
                     memory.write(at, &self.tesla.word(0x0018).to_le_bytes());
-                    self.cache.images.changed();
+                    self.cache.images.written(&(at..at.saturating_add(4)));
                 }
                 // Everything before is done.
                 1 | 4 => {}
@@ -269,7 +313,8 @@ impl Nv50 {
                 clear::clear(&self.tesla, &mut self.unknown, memory, word);
             }
             m::QUERY_GET => {
-                self.cache.images.changed();
+                let at = self.tesla.address(m::QUERY_ADDRESS_HIGH);
+                self.cache.images.written(&(at..at.saturating_add(query::MOST_BYTES)));
                 let offsets = self.feedback.offsets;
                 query::get(&self.tesla, &mut self.unknown, &self.counters, offsets, memory, word);
             }
@@ -293,6 +338,7 @@ impl Nv50 {
             *value = [0, 0, 0, 1f32.to_bits()];
         }
         value[component as usize] = word;
+        self.current_changes += 1;
         let (current, id) = (self.current, self.tesla.word(m::VERTEX_ID_BASE).wrapping_add(self.since_base));
         if let Some(batch) = self.batch.as_mut().filter(|_| number == 0 && component + 1 == count) {
             batch.current(&current, id);
@@ -306,12 +352,19 @@ impl Nv50 {
             (1, _) => self.instance.wrapping_add(1),
             _ => self.instance,
         };
-        self.batch = Some(Batch::new(word, self.instance));
-        self.fetch = None;
+        let mut batch = self.batch.take().or(self.known_batch.take()).unwrap_or_default();
+        batch.begin(word, self.instance);
+        self.batch = Some(batch);
+        self.known_fetch = self.fetch.take().or(self.known_fetch.take());
     }
 
-    fn fetch(&mut self, memory: Vram<'_>) -> Fetch {
-        Fetch::new(&self.tesla, &mut self.unknown, memory, &self.current)
+    fn fetch(&mut self, memory: Vram<'_>) -> Box<Fetch> {
+        let changes = [self.tesla.changes(), self.current_changes];
+        let known = self.known_fetch.take_if(|fetch| fetch.renew(&self.tesla, memory, changes));
+        match known {
+            Some(fetch) => fetch,
+            None => Box::new(Fetch::new(&self.tesla, &mut self.unknown, memory, &self.current, changes)),
+        }
     }
 
     fn vertex_data(&mut self, memory: Vram<'_>, word: u32) {
@@ -341,6 +394,7 @@ impl Nv50 {
             let id = base.wrapping_add(if adds_first { index } else { number });
             batch.fetched(&fetch, memory, index, id);
         }
+        self.known_fetch = Some(fetch);
     }
 
     fn elements(&mut self, memory: Vram<'_>, elements: &[u32]) {
@@ -375,14 +429,20 @@ impl Nv50 {
 
     fn end(&mut self, memory: Vram<'_>) {
         let Some(batch) = self.batch.take() else { return };
-        self.fetch = None;
-        if batch.ids.is_empty() || !self.draws_conditionally(memory, true) {
-            return;
+        self.known_fetch = self.fetch.take().or(self.known_fetch.take());
+        if !batch.ids.is_empty() && self.draws_conditionally(memory, true) {
+            self.draw_batch(memory, &batch);
         }
+        if batch.ids.len() <= KEPT && batch.runs.len() <= KEPT {
+            self.known_batch = Some(batch);
+        }
+    }
+
+    fn draw_batch(&mut self, memory: Vram<'_>, batch: &Batch) {
         self.draws += 1;
         let number = self.draws;
         let mut captured = self.watch.begin(number, batch.runs.iter().map(Vec::len).sum(), 1);
-        let drawn = self.draw(memory, &batch, &mut captured);
+        let drawn = self.draw(memory, batch, &mut captured);
         if let Err(fault) = self.watch.end(number, captured, drawn) {
             self.fault.get_or_insert(fault);
         }
@@ -403,21 +463,36 @@ impl Nv50 {
         if let Some(captured) = captured {
             captured.primitive = format!("{topology:?}");
         }
-        let bound = (state, &self.bindings, &mut *unknown);
-        let vertex = Shader::new(VERTEX, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
+        let made_from = (state.changes(), self.options);
+        let mut known =
+            self.known.vertex.take().filter(|known| !watch.is_on() && known.made_from == made_from);
+        known = known.take_if(|known| known.shader.renew(&mut self.cache.images, memory));
+        let (is_new, named) = (known.is_none(), unknown.times());
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let bound = (state, &self.bindings, &mut *unknown);
+                let shader =
+                    Shader::new(VERTEX, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
+                let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
+                Box::new(VertexParts { made_from, shader, map })
+            }
+        };
+        // What is not known is named for each draw.
+        let is_known = !is_new || unknown.times() == named;
+        let vertex = &known.shader;
         let launch =
             launch::Vertex { setup: vertex.setup(), lanes: batch.ids.len(), inputs: inputs(state, batch) };
         let mut recording = captured
             .as_ref()
             .map(|_| vertex.vertices(batch.ids.iter().map(|id| [*id, batch.instance]).collect()));
-        let outcome = vertex.run(Launch::Vertex(launch), &mut recording, None);
+        let lanes = vertex.run(Launch::Vertex(launch), &mut recording, None);
         capture::add(captured, recording);
-        let outcome = outcome?;
+        let lanes = lanes?;
         self.counters.vertices += batch.ids.len() as u64;
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
         // Slots of the vertices that primitives are made of, and the runs of these.
-        let map = Map::new(state, m::VP_RESULT_MAP_SIZE, m::VP_RESULT_MAP, 0x40);
-        let slots = map.slots(&outcome.lanes);
+        let slots = known.map.slots(&lanes);
         let (slots, runs): (Slots, Cow<'_, [Vec<usize>]>) = match state.flag(m::GP_ENABLE) {
             false => (slots, Cow::from(&batch.runs)),
             true => {
@@ -435,6 +510,9 @@ impl Nv50 {
                 (made.slots, made.runs.into())
             }
         };
+        if is_known {
+            self.known.vertex = Some(known);
+        }
         let state = &self.tesla;
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
@@ -478,22 +556,39 @@ impl Nv50 {
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
-        let reads = Reads::new((state, &mut *unknown), topology);
+        let made_from = (state.changes(), self.options, topology, layer);
+        let is_on = self.watch.is_on();
+        let mut known = self.known.fragment.take().filter(|known| !is_on && known.made_from == made_from);
+        known = known.take_if(|known| known.shader.renew(&mut self.cache.images, memory));
+        let (is_new, named) = (known.is_none(), unknown.times());
         let mut slices = Slices::new(memory.len());
-        let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer) else {
-            return Ok(());
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let reads = Reads::new((state, &mut *unknown), topology);
+                let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer)
+                else {
+                    return Ok(());
+                };
+                let bound = (state, &self.bindings, &mut *unknown);
+                let watch = &mut self.watch;
+                let shader =
+                    Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
+                let results = FragmentResults::new((state, &mut *unknown));
+                Box::new(FragmentParts { made_from, reads, draw, results, shader })
+            }
         };
-        let vertices = reads.vertices(state, slots);
-        let bound = (state, &self.bindings, &mut *unknown);
-        let shader =
-            Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, &mut self.watch)?;
-        let mut stage = FragmentStage::new((state, unknown), &shader, &reads);
-        stage.record(captured.as_mut(), &draw);
+        // What is not known is named for each draw, and rows are borrowed for it.
+        let is_known = !is_new || unknown.times() == named && slices.is_empty();
+        let FragmentParts { reads, draw, results, shader, .. } = &*known;
+        reads.vertices(state, slots, &mut self.shaded);
+        let mut stage = FragmentStage::new(shader, reads, *results);
+        stage.record(captured.as_mut(), draw);
         slices.take(memory);
-        let vertices = Vertices { all: &vertices, runs };
-        let drawn = reconverge_raster::draw::draw(&draw, vertices, memory, &mut stage);
+        let vertices = Vertices { all: &self.shaded, runs };
+        let drawn = reconverge_raster::draw::draw(draw, vertices, memory, &mut stage);
         capture::add(captured, stage.recording);
-        self.watch.surfaces(self.draws, &draw, memory);
+        self.watch.surfaces(self.draws, draw, memory);
         let in_place = slices.is_empty();
         slices.put(memory);
         match in_place {
@@ -503,6 +598,10 @@ impl Nv50 {
         let counts = drawn?;
         if state.flag(m::SAMPLECNT_ENABLE) {
             self.counters.samples += counts.passed;
+        }
+        self.shaded.truncate(KEPT);
+        if is_known {
+            self.known.fragment = Some(known);
         }
         Ok(())
     }
@@ -543,6 +642,7 @@ fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
 }
 
 /// A result map: which word of o[] each slot is.
+#[derive(Debug)]
 pub(crate) struct Map {
     sources: Vec<u8>,
     /// The source that is 0.0; the one after it is 1.0.

@@ -37,6 +37,9 @@ impl Counters {
     }
 }
 
+/// Bytes that a result has, at most.
+pub(super) const MOST_BYTES: usize = 16;
+
 /// Writes what a word of QUERY_GET asks for. Time is 0: results do not depend on the host's clock.
 pub(super) fn get(
     state: &State,

@@ -16,7 +16,7 @@ use reconverge_tesla::inst::{
     Base, Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Stage, TexOp,
 };
 use reconverge_tesla::launch::{
-    Environment, Fragment, LaneResult, Launch, LaunchError, Outcome, RunError, Setup, Varying, Vertex,
+    Environment, Fragment, LaneResult, LaneResults, Launch, LaunchError, RunError, Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::Loaded;
 use reconverge_tesla::uses::accesses;
@@ -24,7 +24,7 @@ use reconverge_tesla::uses::accesses;
 use super::bindings::{Bindings, Unit};
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
-use super::texture::{self, Images, Read};
+use super::texture::{self, BoundTexture, Images, Read};
 use crate::Fault;
 use crate::capture::{Recording, Watch};
 use crate::kept::Kept;
@@ -35,6 +35,9 @@ const WINDOW: u32 = 0x8_0000;
 
 /// The word of v[] that says which side is seen.
 pub(super) const FACING: u16 = 0xff;
+
+/// Bytes of a constant buffer that are copied by way of an array.
+const FEW: usize = 256;
 
 /// Vertex programs.
 pub(super) const VERTEX: Unit = Unit {
@@ -70,10 +73,16 @@ pub(super) const FRAGMENT: Unit = Unit {
 };
 
 /// A stage's program with all that it reads.
+#[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
-    /// The words of the program.
+    /// Where the program is in memory, and its words.
+    place: usize,
     words: Arc<[u32]>,
+    /// The constant buffers that it reads: slots, and places in memory.
+    buffers: Vec<(usize, Range<usize>)>,
+    /// The textures that it reads.
+    textures: Vec<BoundTexture>,
     loaded: Loaded,
     options: Options,
     is_plain: bool,
@@ -172,7 +181,7 @@ impl Shader {
         setup.code_base = start;
         setup.modes.mul_zero_wins = state.word(m::MUL_ZERO_WINS) & 0x1_0000 != 0;
         let bound = (state, bindings, unknown);
-        texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
+        let textures = texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
         let fault = |error: LaunchError| Fault::Trap(format!("{}: {error}", unit.name));
         let lowered = program.lowered.get(
             |known| known.lowers_alike(&setup),
@@ -183,6 +192,7 @@ impl Shader {
             },
         );
         let (_, lowered) = lowered.map_err(fault)?;
+        let mut buffers = Vec::new();
         for (slot, bound) in bindings.constants[unit.program].iter().enumerate() {
             let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
                 continue;
@@ -191,10 +201,35 @@ impl Shader {
             let size = if watch.is_on() { size } else { size.min(program.constants[slot]) };
             let end = start.saturating_add(size).min(memory.len());
             setup.constants.place(slot, 0, &memory.bytes(start..end));
+            if size != 0 {
+                buffers.push((slot, start..end));
+            }
         }
         let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
         let (is_plain, reads_facing) = (!program.is_special, program.reads_facing);
-        Ok(Shader { unit, words: program.words.clone(), loaded, options, is_plain, reads_facing })
+        let (words, place) = (program.words.clone(), place(start));
+        Ok(Shader { unit, place, words, buffers, textures, loaded, options, is_plain, reads_facing })
+    }
+
+    /// Takes the constants that memory has now. Returns whether the program and its textures are still those in memory: if they are
+    /// not, or are not known, it is another shader. No method that a shader depends on may have changed since it was made.
+    pub(super) fn renew(&mut self, images: &mut Images, memory: Vram<'_>) -> bool {
+        let same = memory.holds_words(self.place, &self.words)
+            && self.textures.iter().all(|bound| bound.is_there(images, memory));
+        if !same {
+            return false;
+        }
+        let constants = self.loaded.constants_mut();
+        for (slot, range) in &self.buffers {
+            match range.len() <= FEW {
+                // Without an allocation.
+                true => memory
+                    .read(range.start, &mut [0; FEW][..range.len()])
+                    .is_some_and(|bytes| constants.place(*slot, 0, bytes)),
+                false => constants.place(*slot, 0, &memory.bytes(range.clone())),
+            };
+        }
+        true
     }
 
     /// The program as it is observed.
@@ -240,19 +275,19 @@ impl Shader {
         launch: Launch,
         recording: &mut Option<Recording>,
         fragments: Option<&Fragments>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<LaneResults, Fault> {
         if let Some(recording) = recording {
             let (lanes, words) = words(&launch);
             recording.start(lanes, words.into_iter().map(|(word, values)| (word, 1, values)), fragments);
         }
-        let outcome = self.loaded.run(launch).map_err(|error| match error {
+        let lanes = self.loaded.run_lanes(launch).map_err(|error| match error {
             RunError::Trap(trap) => Fault::Trap(format!("{}: {trap}", self.unit.name)),
             other => Fault::Trap(format!("{}: {other}", self.unit.name)),
         })?;
         if let Some(recording) = recording {
-            recording.end(outputs(self.unit.stage, &outcome), outcome.lanes.iter().map(|lane| lane.dead));
+            recording.end(outputs(self.unit.stage, &lanes), lanes.iter().map(|lane| lane.dead));
         }
-        Ok(outcome)
+        Ok(lanes)
     }
 }
 
@@ -291,8 +326,8 @@ fn words(launch: &Launch) -> (usize, Vec<(u16, &[u32])>) {
 }
 
 /// What lanes have left, by the names that launches of the machine have for it.
-fn outputs(stage: Stage, outcome: &Outcome) -> impl Iterator<Item = (String, Rows)> {
-    let lanes = || outcome.lanes.iter();
+fn outputs(stage: Stage, lanes: &LaneResults) -> impl Iterator<Item = (String, Rows)> {
+    let lanes = || lanes.iter();
     let rows = |width: usize, words: Vec<u32>| Rows { width, words };
     let mut found = Vec::new();
     if stage == Stage::Fragment {

@@ -9,12 +9,13 @@ pub(super) use crate::unknown::Unknown;
 #[derive(Clone, Debug)]
 pub(super) struct State {
     words: Vec<u32>,
+    changes: u64,
 }
 
 impl State {
     /// An object after its creation.
     pub(super) fn new(object: Object) -> State {
-        let mut state = State { words: vec![0; 0x800] };
+        let mut state = State { words: vec![0; 0x800], changes: 0 };
         for (method, word) in object.initial() {
             state.set(*method, *word);
         }
@@ -50,6 +51,17 @@ impl State {
         if let Some(place) = self.words.get_mut(method as usize / 4) {
             *place = word;
         }
+    }
+
+    /// [`State::set`] of a method on which draws depend by its word.
+    pub(super) fn change(&mut self, method: u32, word: u32) {
+        self.changes += u64::from(self.word(method) != word);
+        self.set(method, word);
+    }
+
+    /// A number that grows with each [change](State::change).
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
     }
 }
 

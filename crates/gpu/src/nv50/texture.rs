@@ -1,5 +1,6 @@
 //! Textures and samplers: from their entries (TIC, TSC) and memory to images. Source: Mesa `nv50_tex.c`, `nv50_texture.xml.h`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::sets::SortedSet;
@@ -35,7 +36,30 @@ pub(super) struct Read {
     pub(super) samples: bool,
 }
 
-/// Binds what a program reads.
+/// A texture and a sampler of a shader, with what they were made of.
+#[derive(Debug)]
+pub(super) struct BoundTexture {
+    /// The entries in memory: places, and words.
+    entries: [Option<(usize, [u32; 8])>; 2],
+    key: ([u32; 8], bool),
+    range: Range<usize>,
+    image: Arc<Image>,
+}
+
+impl BoundTexture {
+    /// Returns whether memory still has the same texture and sampler.
+    pub(super) fn is_there(&self, images: &mut Images, memory: Vram<'_>) -> bool {
+        let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
+        let known = |images: &mut Images| {
+            images
+                .get(self.key, self.range.clone(), memory, |_| Err(()))
+                .is_ok_and(|texture| Arc::ptr_eq(&texture.image, &self.image))
+        };
+        same && known(images)
+    }
+}
+
+/// Binds what a program reads, and gives what can be known of it later: all of it, unless something is noted.
 pub(super) fn bind(
     textures: &mut Textures,
     unit: Unit,
@@ -43,31 +67,42 @@ pub(super) fn bind(
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     images: &mut Images,
     memory: Vram<'_>,
-) {
-    let entry = |table: u32, id: u32| -> [u32; 8] {
-        let start = state.address(table) + id as usize * ENTRY;
-        std::array::from_fn(|word| load(memory, start + 4 * word))
-    };
+) -> Vec<BoundTexture> {
+    let place = |table: u32, id: u32| state.address(table) + id as usize * ENTRY;
+    let entry = |at: usize| -> [u32; 8] { std::array::from_fn(|word| load(memory, at + 4 * word)) };
+    let mut all = Vec::new();
     for read in reads {
         let texture = bindings.textures[unit.textures].get(usize::from(read.texture)).copied().flatten();
         let sampler_id = bindings.samplers[unit.textures].get(usize::from(read.sampler)).copied().flatten();
-        let words = texture.map(|id| entry(m::TIC_ADDRESS_HIGH, id));
+        let texture_place = texture.map(|id| place(m::TIC_ADDRESS_HIGH, id));
+        let sampler_place = sampler_id.map(|id| place(m::TSC_ADDRESS_HIGH, id));
+        let words = texture_place.map(entry);
+        let sampler_words = sampler_place.map(entry);
         let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
-        let sampler = sampler(&sampler_id.map_or([0; 8], |id| entry(m::TSC_ADDRESS_HIGH, id)), unnormalised);
+        let sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
             Some(words) => image(images, &words, memory, compares),
             None => Err(format!("texture {} is read and not bound", read.texture)),
         };
-        let texture = found.unwrap_or_else(|what| {
-            unknown.note(what);
-            nothing()
-        });
+        let texture = match found {
+            Ok((texture, range)) => {
+                let entries = [texture_place.zip(words), sampler_place.zip(sampler_words)];
+                let key = (words.unwrap_or_default(), compares);
+                all.push(BoundTexture { entries, key, range, image: texture.image.clone() });
+                texture
+            }
+            Err(what) => {
+                unknown.note(what);
+                nothing()
+            }
+        };
         if read.samples || !textures.textures.contains_key(&read.texture) {
             textures.textures.insert(read.texture, texture);
             textures.samplers.insert(read.sampler, sampler);
         }
     }
+    all
 }
 
 /// What is read where no texture is: one texel of zeros.
@@ -197,11 +232,16 @@ impl Stored {
     }
 }
 
-/// A texture.
+/// A texture, and the range of its bytes.
 ///
 /// # Errors
 /// What is not supported of it, by name.
-fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool) -> Result<Texture, String> {
+fn image(
+    images: &mut Images,
+    entry: &[u32; 8],
+    memory: Vram<'_>,
+    compares: bool,
+) -> Result<(Texture, Range<usize>), String> {
     let words = Words::new(entry);
     let element = element(&words)?;
     let (bytes, side) = (element.bytes(), element.side());
@@ -274,7 +314,7 @@ fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool
         return Err("textures of that many texels".to_owned());
     }
     let range = words.address..words.address.saturating_add(size);
-    images.get((*entry, compares), range, memory, |bytes| {
+    let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
         // Tiles of a level with depth hold several slices, or there is one.
         let stride = if has_depth { 0 } else { layer_stride };
         let levels = levels.iter().map(|level| level.level(bytes, (size, stride), element, select));
@@ -285,8 +325,13 @@ fn image(images: &mut Images, entry: &[u32; 8], memory: Vram<'_>, compares: bool
             _ => Component::Zero,
         });
         let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
-        Ok(Texture { image: Arc::new(image), integer, compared: Compared { components, clamps } })
-    })
+        Ok::<_, String>(Texture {
+            image: Arc::new(image),
+            integer,
+            compared: Compared { components, clamps },
+        })
+    })?;
+    Ok((texture, range))
 }
 
 /// The component of an element that is depth.
@@ -344,7 +389,7 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let texture = image(&mut Images::default(), &words, Vram::new(&mut memory), false).unwrap();
+        let (texture, _) = image(&mut Images::default(), &words, Vram::new(&mut memory), false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");

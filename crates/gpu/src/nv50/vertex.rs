@@ -33,7 +33,7 @@ impl AttributeColumn {
             if value == self.first {
                 return;
             }
-            self.all = vec![self.first; number];
+            self.all.resize(number, self.first);
         }
         self.all.push(value);
     }
@@ -62,6 +62,8 @@ pub(super) struct Batch {
     /// The vertex ids: each vertex once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
+    /// How many attributes some vertex has; those behind them are zeros in all.
+    most: usize,
     /// Which of them primitives are made of, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
     /// The places of vertices of the arrays by their indices: of those below [`DENSE`], [`NONE`] where there is none.
@@ -72,14 +74,29 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub(super) fn new(begin: u32, instance: u32) -> Batch {
-        Batch { begin, instance, runs: vec![Vec::new()], ..Batch::default() }
+    /// Becomes a batch without vertices, in the same memory.
+    pub(super) fn begin(&mut self, begin: u32, instance: u32) {
+        let Batch { ids, attributes, runs, dense, known, partial, .. } = self;
+        ids.clear();
+        attributes.iter_mut().for_each(|column| {
+            column.first = [0; 4];
+            column.all.clear();
+        });
+        runs.resize_with(1, Vec::new);
+        runs[0].clear();
+        dense.clear();
+        known.clear();
+        partial.clear();
+        (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    fn push(&mut self, attributes: &[[u32; 4]; ATTRIBUTES], id: u32) -> usize {
+    /// Adds a vertex of these values; attributes behind them are zeros.
+    fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
-        for (column, value) in self.attributes.iter_mut().zip(attributes) {
+        self.most = self.most.max(attributes.len());
+        let values = attributes.iter().chain(std::iter::repeat(&[0; 4]));
+        for (column, value) in self.attributes[..self.most].iter_mut().zip(values) {
             column.push(place, *value);
         }
         self.add(place);
@@ -108,8 +125,10 @@ impl Batch {
         if let Some(place) = known {
             return self.add(place);
         }
-        let attributes = fetch.attributes(memory, index, self.instance);
-        let place = self.push(&attributes, id);
+        let mut attributes = [[0; 4]; ATTRIBUTES];
+        let attributes = &mut attributes[..fetch.used];
+        fetch.attributes(memory, index, self.instance, attributes);
+        let place = self.push(attributes, id);
         if index >= DENSE {
             self.known.insert(index, place);
             return;
@@ -161,10 +180,20 @@ struct Array {
     divisor: Option<u32>,
 }
 
+/// What a read behind the end of an array gives.
+fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
+    let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
+    [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
+}
+
 /// How all attributes are read.
 #[derive(Clone, Debug)]
 pub(super) struct Fetch {
+    /// The numbers of changes that it was made after, if it may serve until the next one: not where something of it is not known.
+    made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
+    /// How many there are up to the last that is more than zeros.
+    used: usize,
     first_instance: u32,
     /// What a read behind the end of an array gives.
     runout: [u32; 4],
@@ -176,8 +205,10 @@ impl Fetch {
         unknown: &mut Unknown,
         memory: Vram<'_>,
         current: &[[u32; 4]; ATTRIBUTES],
+        changes: [u64; 2],
     ) -> Fetch {
-        let sources = std::array::from_fn(|number| {
+        let named = unknown.times();
+        let sources: [Source; ATTRIBUTES] = std::array::from_fn(|number| {
             let attrib = fields!(unknown, Attrib, state.nth(m::VERTEX_ARRAY_ATTRIB, number));
             if attrib.is_const {
                 return Source::Current(current[number]);
@@ -205,17 +236,29 @@ impl Fetch {
                 divisor: per_instance.then(|| state.word(at + 12).max(1)),
             })
         });
-        let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
+        let last = sources.iter().rposition(|source| !matches!(source, Source::None));
         Fetch {
+            used: last.map_or(0, |last| last + 1),
+            made_after: (unknown.times() == named).then_some(changes),
             sources,
             first_instance: state.word(m::VB_INSTANCE_BASE),
-            runout: [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word)),
+            runout: runout(state, memory),
         }
     }
 
-    fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32) -> [[u32; 4]; ATTRIBUTES] {
-        self.sources.map(|source| match source {
-            Source::Current(value) => value,
+    /// Returns whether it is what would be made now. Takes what memory has now.
+    pub(super) fn renew(&mut self, state: &State, memory: Vram<'_>, changes: [u64; 2]) -> bool {
+        let same = self.made_after == Some(changes);
+        if same {
+            self.runout = runout(state, memory);
+        }
+        same
+    }
+
+    /// The values of the first attributes of a vertex of the arrays.
+    fn attributes(&self, memory: Vram<'_>, index: u32, instance: u32, values: &mut [[u32; 4]]) {
+        let value = |source: &Source| match source {
+            Source::Current(value) => *value,
             Source::None => [0; 4],
             Source::Array(array) if !array.enabled => [0; 4],
             Source::Array(array) => {
@@ -232,7 +275,8 @@ impl Fetch {
                     None => self.runout,
                 }
             }
-        })
+        };
+        values.iter_mut().zip(&self.sources).for_each(|(place, source)| *place = value(source));
     }
 
     /// Words of VERTEX_DATA that make a vertex; every attribute begins with a word of its own.
@@ -272,5 +316,29 @@ impl Array {
             value.swap(0, 2);
         }
         value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attributes_that_a_vertex_lacks_are_zeros_whatever_the_others_have() {
+        let value = |number: u32| [number; 4];
+        let mut batch = Batch::default();
+        for counts in [[1, 3, 2, 0], [3, 1, 3, 2], [2, 2, 2, 2]] {
+            batch.begin(4, 0);
+            for (vertex, count) in (1..).zip(counts) {
+                batch.push(&vec![value(vertex); count], vertex);
+            }
+            for (number, column) in batch.attributes.iter().enumerate() {
+                let expected: Vec<u32> = (1..)
+                    .zip(counts)
+                    .map(|(vertex, count)| if number < count { vertex } else { 0 })
+                    .collect();
+                assert_eq!(column.component(2, 4), expected, "{counts:?}, attribute {number}");
+            }
+        }
     }
 }
