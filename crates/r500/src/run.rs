@@ -104,7 +104,7 @@ impl Loaded {
     /// Lockstep announces no event, but the paths of the fast engine.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_watched(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
         watched!(watch, |observer| self.observed(launch, observer))
     }
@@ -113,7 +113,7 @@ impl Loaded {
     /// launch.
     ///
     /// # Errors
-    /// Those of [`Loaded::run`].
+    /// The errors of [`Loaded::run`].
     pub fn run_for_outputs(&self, mut launch: Launch) -> Result<Outputs, RunError> {
         if self.options.engine() != Engine::Fast {
             return Ok(self.run_watched(launch, Watch::Nothing)?.outputs);

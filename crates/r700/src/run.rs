@@ -106,8 +106,8 @@ impl Loaded {
         self.run_alike(Launch { environment: self.environment().clone(), ..launch }, watch)
     }
 
-    /// [`Loaded::run_watched`] for a launch in an environment of its own, which is known to
-    /// [lower alike](Environment::lowers_alike).
+    /// Runs a launch in its own environment, which must [lower alike](Environment::lowers_alike). See
+    /// [`Loaded::run_watched`].
     ///
     /// # Errors
     /// As [`Loaded::run`].

@@ -692,7 +692,7 @@ impl Map {
     }
 }
 
-/// The words of the slots of vertices, one vertex behind another.
+/// The words of the slots of all vertices, vertex by vertex.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     words: Vec<u32>,
