@@ -125,8 +125,9 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with an observer of events, and with [`Silent`](crate::Silent) instead of one that takes none: what
-/// announces only events is compiled for no observers of paths.
+/// Evaluates an expression with one of three observers: of no events, of events without data, or of all events. Code that does
+/// not announce paths is compiled for these three only. An observer that takes no events is replaced by
+/// [`Silent`](crate::Silent).
 #[macro_export]
 macro_rules! announced {
     ($Observer:ident, |$observer:ident| $run:expr) => {
