@@ -20,7 +20,7 @@ impl Unknown {
         *self.0.entry(name).or_default() += 1;
     }
 
-    /// Returns how often something came up.
+    /// Returns the number of notes, repeated ones included.
     pub(crate) fn times(&self) -> u64 {
         self.0.values().sum()
     }

@@ -10,7 +10,7 @@ use litemap::LiteMap;
 /// Iterates in rising order. Numbers that lie close together share a block, so tens of thousands of them may come in any order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NumberSet {
-    /// By number / 64: a bit for each number of the block. No block is empty.
+    /// Blocks of 64 numbers, in order: number / 64, and a bit for each number. No block is empty.
     blocks: Vec<(u32, u64)>,
 }
 
@@ -61,7 +61,7 @@ impl NumberSet {
         self.block(number).is_ok_and(|at| self.blocks[at].1 & 1 << (number % 64) != 0)
     }
 
-    /// How many numbers there are.
+    /// Returns how many numbers are in the set.
     pub fn len(&self) -> usize {
         self.blocks.iter().map(|(_, bits)| bits.count_ones() as usize).sum()
     }
@@ -146,7 +146,7 @@ impl<T> SortedSet<T> {
         &self.0
     }
 
-    /// How many items there are.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -106,7 +106,7 @@ impl Environment {
             && textures.iter().zip(&other.textures).all(texture)
     }
 
-    /// Gives a group its textures and its float constants. A constant of the environment replaces the one of the program. All
+    /// Binds the textures and float constants to a group. A constant of the environment replaces the one of the program. All
     /// launches of the group have the same program and environments that [lower alike](Environment::lowers_alike).
     pub(crate) fn bind(&self, group: &mut Group) {
         let Group { setup, constants, textures, .. } = group;
@@ -217,7 +217,7 @@ impl Launch {
         group
     }
 
-    /// Makes a group of this launch another one at its start, with at most `width` lanes. Its counts by slot stay. The rows
+    /// Restarts a group of this launch with other lanes, `width` at most. Its counts by slot stay. The rows
     /// `cleared` become zero; they need not include inputs. Columns go only to rows that the program `reads`.
     pub(crate) fn restart(
         &self,

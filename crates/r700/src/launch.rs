@@ -75,19 +75,12 @@ pub struct Input {
 }
 
 /// The code of a fetch program, which CALL_FS calls. Its addresses count from its own start.
-#[derive(Clone, Debug, Default, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FetchProgram {
     /// The words. Shared, so that an environment is cheap to copy and to compare.
     pub words: Arc<[u32]>,
     /// Its first instruction, in 64-bit words.
     pub start: u32,
-}
-
-impl PartialEq for FetchProgram {
-    fn eq(&self, other: &FetchProgram) -> bool {
-        let same = Arc::ptr_eq(&self.words, &other.words) || self.words == other.words;
-        same && self.start == other.start
-    }
 }
 
 /// What a program is loaded for: everything that its runs have in common.
@@ -111,7 +104,7 @@ pub struct Environment {
     pub prefer_vector: bool,
     /// What this stage reads.
     pub resources: Resources,
-    /// What ALT_CONST reads, if there is something.
+    /// Resources that ALT_CONST reads, if there are any.
     pub alternate: Option<Box<Resources>>,
     /// The fetch program; without one CALL_FS returns at once.
     pub fetch_program: Option<FetchProgram>,

@@ -118,7 +118,7 @@ pub struct Outcome {
     pub emissions: Vec<Emission>,
     /// Counts: see [`Wave`](crate::wave::Wave) for what is counted.
     pub statistics: Statistics,
-    /// How exact it was; nothing if the launch does not ask for [reports](Launch::reports).
+    /// Instructions that were executed, and how exact they are. Empty without [reports](Launch::reports).
     pub fidelity: Executed,
     /// Stack entries that the deepest wavefront needed.
     pub stack_needed: u32,

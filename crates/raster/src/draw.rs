@@ -585,7 +585,7 @@ impl Pipeline<'_> {
         pieces.iter().for_each(|piece| self.room.batch.append(piece));
     }
 
-    /// Fills the pixels of a uniform primitive, and returns their number. Returns `None` if its lanes are to be merged.
+    /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
     fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
         let constants = self.merge.as_ref()?.constants(self.draw, shaded, slopes.level(self.draw))?;
         fills::fill(&constants, pixels, self.memory)

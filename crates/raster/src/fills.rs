@@ -10,7 +10,7 @@ use crate::state::Surface;
 /// Bytes of an element.
 const ELEMENT: usize = 4;
 
-/// What every pixel gets in a surface, whose elements are words.
+/// The value that every pixel gets in a surface. The elements of the surface are words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Constant {
     pub(crate) surface: Surface,

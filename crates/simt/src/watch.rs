@@ -125,7 +125,7 @@ macro_rules! watched {
     };
 }
 
-/// Evaluates an expression with one of three observers: of no events, of events without data, or of all events. Code that does
+/// Evaluates an expression with one of three observers: they take no events, events without data, or all events. Code that does
 /// not announce paths is compiled for these three only. An observer that takes no events is replaced by
 /// [`Silent`](crate::Silent).
 #[macro_export]

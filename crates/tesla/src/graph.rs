@@ -15,7 +15,7 @@ use crate::flow::{INDIRECT_TARGET_BITS, TokenType};
 use crate::inst::{Base, Condition, End, Guard, Inst, Op, Operand, Space};
 use crate::paths::{Move, Paths};
 
-/// What a lane or a warp does.
+/// Activity of a lane or a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum At {
     /// It is before an instruction and its join.
@@ -35,7 +35,7 @@ impl At {
     }
 }
 
-/// How lanes leave.
+/// Ways in which lanes leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Leave {
     Exit,
@@ -48,28 +48,28 @@ pub(crate) enum Leave {
 pub(crate) struct Waiting {
     /// Whether lanes wait at a join, or on the other side of a branch.
     pub(crate) apart: bool,
-    /// Some have left by `break` or `ret` and go on later.
+    /// Whether lanes have left by `break` or `ret` and continue later.
     pub(crate) away: bool,
-    /// A CALL token is on the stack.
+    /// Whether a CALL token is on the stack.
     pub(crate) called: bool,
 }
 
-/// What a lane or a warp does, and which lanes wait.
+/// Activity of a lane or a warp, with the lanes that wait.
 pub(crate) type State = (At, Waiting);
 
-/// What an instruction pushes.
+/// A token that an instruction pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Token {
     pub(crate) kind: TokenType,
     /// Address of the instruction.
     pub(crate) by: u32,
-    /// Its address, see [`crate::flow::Token`].
+    /// Address of the token, see [`crate::flow::Token`].
     pub(crate) to: u32,
     /// The lanes that waited at the push.
     pub(crate) then: Waiting,
 }
 
-/// What a state does next, and where that leads with its stack.
+/// The next steps of a state, with the states that they lead to and their effects on the stack.
 pub(crate) type Moves = Vec<Move<State, Token>>;
 
 /// Which lanes a guard lets through.
@@ -155,7 +155,7 @@ fn predicated_flow(inst: &Inst) -> bool {
 struct Walk<'a> {
     code: &'a Code,
     constants: &'a [ConstantBlock],
-    /// By place.
+    /// Edges for each place.
     edges: Vec<SortedSet<(u32, EdgeKind)>>,
     /// For each place that pushes a JOINAT token, the places where the lanes that wait for it continue.
     joins: Vec<NumberSet>,

@@ -31,7 +31,7 @@ pub struct Grid {
     context: Context,
     launch: Launch,
     local_bytes: u32,
-    /// Nobody asks for the counts.
+    /// Whether instructions are not counted.
     uncounted: bool,
 }
 
@@ -276,13 +276,13 @@ impl Grid {
         self.launch.lanes().saturating_sub(number * WARP).min(WARP)
     }
 
-    /// How many registers results have.
+    /// Returns the number of registers in results.
     fn kept(&self) -> usize {
         let declared = (self.launch.setup().registers as usize).min(MOST_REGISTERS);
         self.wanted().unwrap_or(declared).min(declared)
     }
 
-    /// How many registers somebody asks for; `None`: all. Without counts there are none of vertices and primitives.
+    /// Returns the number of registers that results need, or `None` for all. Without counts, vertices and primitives need none.
     fn wanted(&self) -> Option<usize> {
         match &self.launch {
             Launch::Vertex(_) | Launch::Geometry(_) if self.uncounted => Some(0),
@@ -343,7 +343,7 @@ pub(crate) struct Totals {
     /// By word of the code: how often the instruction there was issued.
     issued: Vec<u64>,
     lanes: LaneResults,
-    /// Nobody asks for the counts.
+    /// Whether instructions are not counted.
     uncounted: bool,
 }
 

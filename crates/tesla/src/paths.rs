@@ -19,14 +19,14 @@ pub enum Move<C, T> {
     Pop(C),
 }
 
-/// What can be reached. Controls and tokens have numbers, in the order in which they are met.
+/// The controls and tokens that can be reached. Both have numbers, in the order in which they are met.
 #[derive(Clone, Debug)]
 pub struct Paths<C, T> {
     controls: Numbering<C>,
     tokens: Numbering<T>,
-    /// By control: what can be on top there.
+    /// For each control, the entries that can be on top of the stack.
     tops: Vec<NumberSet>,
-    /// By token: what it can lie on.
+    /// For each token, the entries that can be below it.
     below: Vec<NumberSet>,
 }
 
@@ -85,7 +85,7 @@ impl<C: Copy + Ord, T: Copy + Ord> Paths<C, T> {
         &self.tokens.items
     }
 
-    /// What a token can lie on, the empty stack apart.
+    /// Returns the tokens that can be below a token.
     pub fn below(&self, token: u32) -> impl Iterator<Item = u32> {
         self.below[token as usize].iter().filter_map(number)
     }

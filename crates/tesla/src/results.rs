@@ -35,11 +35,11 @@ pub struct LaneResults {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpResult {
     dead: Mask,
-    /// What few fragment programs leave.
+    /// Other results, which few fragment programs have.
     rest: Option<Box<WarpRest>>,
 }
 
-/// What a warp leaves besides registers and dead lanes.
+/// Results of a warp besides registers and dead lanes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WarpRest {
     outputs: Vec<Row<WARP>>,
@@ -85,7 +85,7 @@ impl LaneResults {
         self.some_ended |= dead.any();
     }
 
-    /// The columns of so many registers, to which each warp adds a row.
+    /// Returns the columns of `kept` registers. Each warp adds a row to them.
     pub(crate) fn columns_mut(&mut self, kept: usize) -> &mut [Vec<u32>] {
         self.registers.resize(kept, Vec::new());
         &mut self.registers
@@ -189,7 +189,7 @@ impl LaneResults {
         (0..self.lanes).map(words).collect()
     }
 
-    /// Word `word` of o\[\] of the lanes from `WARP * warp` on; zeros where there is none.
+    /// Returns word `word` of o\[\] of each lane of a warp, or zeros if the warp has no outputs.
     pub fn output_row(&self, warp: usize, word: usize) -> [u32; WARP] {
         let Some(rest) = self.warps.get(warp).and_then(|warp| warp.rest.as_deref()) else { return [0; WARP] };
         let mut row = rest.outputs.get(word).map_or([0; WARP], |row| row.0);

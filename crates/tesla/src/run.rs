@@ -111,7 +111,7 @@ impl Loaded {
     }
 
     fn totals(&self, grid: &Grid, memory: &mut Memory) -> Result<Totals, RunError> {
-        // The threads are asked for only where they may get something.
+        // A small launch runs on this thread, and does not ask for the number of threads.
         let is_small = grid.launch().lanes() != 0 && grid.blocks() < GRAPHICS_WARPS;
         let workers = if is_small { 1 } else { self.options.workers() };
         let engine = self.options.engine();

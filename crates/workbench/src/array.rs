@@ -244,8 +244,8 @@ impl Array {
         Ok(Array { dtype, shape, bytes })
     }
 
-    /// Makes an array of numbers without a stated type: of `f64` if some number has a fraction, else of `i64`, or of `u64` if
-    /// `i64` is too small.
+    /// Makes an array of numbers without a stated type. The type is `f64` if a number has a fraction, `u64` if a number exceeds
+    /// `i64`, and `i64` otherwise.
     fn of_numbers(shape: Vec<usize>, numbers: Vec<Element>) -> Result<Array, ArrayError> {
         let any = |is: fn(&Element) -> bool| numbers.iter().any(is);
         let dtype = if any(|number| matches!(number, Element::Float(_))) {

@@ -499,7 +499,7 @@ impl Reads {
         })
     }
 
-    /// The vertices, of the words of the result map, in the place of those before.
+    /// Replaces the vertices in `all` by those whose words of the result map are in `slots`.
     pub(super) fn vertices(&self, state: &State, slots: &Slots, all: &mut Vec<Vertex>) {
         let first = (state.word(m::SEMANTIC_CLIP) & 0xff) as usize;
         let size = (state.word(m::SEMANTIC_PTSZ) >> 4 & 0xff) as usize;
@@ -535,7 +535,7 @@ impl Reads {
     }
 }
 
-/// What methods say of the outputs of a fragment program.
+/// State of the outputs of a fragment program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FragmentResults {
     control: FpControl,
@@ -567,7 +567,7 @@ pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
     results: FragmentResults,
-    /// What is captured of the stage, if it is.
+    /// The recording of the stage, if it is captured.
     pub(super) recording: Option<Recording>,
 }
 

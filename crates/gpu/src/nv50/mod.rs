@@ -77,7 +77,7 @@ impl Setup {
     }
 }
 
-/// What draws depend on besides vertices, constants and texels, until a method changes it.
+/// State that draws depend on, apart from vertices, constants and texels. It is kept until a method changes it.
 #[derive(Debug, Default)]
 struct KeptDraw {
     vertex: Option<Box<VertexParts>>,
@@ -125,7 +125,7 @@ pub struct Nv50 {
     batch: Option<Box<Batch>>,
     /// What VERTEX_DATA is read with, until a method changes.
     fetch: Option<Box<Fetch>>,
-    /// What the last draw read vertices with, and its memory.
+    /// Fetch and batch of the last draw: the fetch may serve the next one, the batch gives it its memory.
     known_fetch: Option<Box<Fetch>>,
     known_batch: Option<Box<Batch>>,
     shaded: Vec<Vertex>,
@@ -478,7 +478,7 @@ impl Nv50 {
                 Box::new(VertexParts { made_from, shader, map })
             }
         };
-        // What is not known is named for each draw.
+        // A draw that names something unknown names it again next time, and is therefore not kept.
         let is_known = !is_new || unknown.times() == named;
         let vertex = &known.shader;
         let launch =
@@ -578,7 +578,7 @@ impl Nv50 {
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
         };
-        // What is not known is named for each draw, and rows are borrowed for it.
+        // A draw that names something unknown names it again next time. One with slices borrows memory for rows. Neither is kept.
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
@@ -696,13 +696,13 @@ impl Map {
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     words: Vec<u32>,
-    /// How many a vertex has.
+    /// Number of words in a vertex.
     size: usize,
     count: usize,
 }
 
 impl Slots {
-    /// How many vertices there are.
+    /// Returns the number of vertices.
     fn len(&self) -> usize {
         self.count
     }

@@ -76,7 +76,7 @@ pub(super) const FRAGMENT: Unit = Unit {
 #[derive(Debug)]
 pub(super) struct Shader {
     unit: Unit,
-    /// Where the program is in memory, and its words.
+    /// Place of the program in memory, and its words.
     place: usize,
     words: Arc<[u32]>,
     /// The constant buffers that it reads: slots, and places in memory.

@@ -38,7 +38,7 @@ impl AttributeColumn {
         self.all.push(value);
     }
 
-    /// A component of so many vertices, which are all.
+    /// Returns a component of all `count` vertices.
     pub(super) fn component(&self, component: usize, count: usize) -> Vec<u32> {
         match self.all.is_empty() {
             true => vec![self.first[component]; count],
@@ -62,11 +62,11 @@ pub(super) struct Batch {
     /// The vertex ids: each vertex once.
     pub(super) ids: Vec<u32>,
     pub(super) attributes: [AttributeColumn; ATTRIBUTES],
-    /// How many attributes some vertex has; those behind them are zeros in all.
+    /// The largest number of attributes that a vertex has. All further attributes are zeros.
     most: usize,
     /// Which of them primitives are made of, in runs without a restart.
     pub(super) runs: Vec<Vec<usize>>,
-    /// The places of vertices of the arrays by their indices: of those below [`DENSE`], [`NONE`] where there is none.
+    /// For each index below [`DENSE`], the place of its vertex, or [`NONE`]. `known` has the places for larger indices.
     dense: Vec<u32>,
     known: HashMap<u32, usize>,
     /// Words of VERTEX_DATA that do not make a vertex yet.
@@ -90,7 +90,7 @@ impl Batch {
         (self.begin, self.instance, self.most) = (begin, instance, 0);
     }
 
-    /// Adds a vertex of these values; attributes behind them are zeros.
+    /// Adds a vertex with these attributes. All further attributes are zeros.
     fn push(&mut self, attributes: &[[u32; 4]], id: u32) -> usize {
         let place = self.ids.len();
         self.ids.push(id);
@@ -180,7 +180,7 @@ struct Array {
     divisor: Option<u32>,
 }
 
-/// What a read behind the end of an array gives.
+/// Returns the value of a read past the end of an array.
 fn runout(state: &State, memory: Vram<'_>) -> [u32; 4] {
     let runout = state.address(m::VERTEX_RUNOUT_ADDRESS_HIGH);
     [0, 1, 2, 3].map(|word| load(memory, runout + 4 * word))
@@ -192,10 +192,10 @@ pub(super) struct Fetch {
     /// The numbers of changes that it was made after, if it may serve until the next one: not where something of it is not known.
     made_after: Option<[u64; 2]>,
     sources: [Source; ATTRIBUTES],
-    /// How many there are up to the last that is more than zeros.
+    /// Number of sources up to the last one that is not [`Source::None`].
     used: usize,
     first_instance: u32,
-    /// What a read behind the end of an array gives.
+    /// Value of a read past the end of an array.
     runout: [u32; 4],
 }
 

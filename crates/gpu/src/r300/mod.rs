@@ -88,13 +88,13 @@ pub struct R300 {
     watch: Watch,
     /// The vertex stream of the last draw, with the number of the state that it was made from.
     stream: Option<(u64, Stream)>,
-    /// What it depended on.
+    /// State that the last draw depended on.
     known: KeptDraw,
-    /// Its vertices.
+    /// Vertices of the last draw, whose memory serves the next one.
     shaded: Vec<Vertex>,
 }
 
-/// What draws depend on besides vertices, constants and texels, as far as it was needed since something of it changed.
+/// State that draws depend on, apart from vertices, constants and texels. A part is empty until a draw needs it after a change.
 #[derive(Debug, Default)]
 struct KeptDraw {
     /// State and options that it was made from.
@@ -223,7 +223,7 @@ impl R300 {
         self.draw(memory, &control, Vertices { vectors, targets, numbers, places })
     }
 
-    /// How the words of a vertex become vectors.
+    /// Returns the vertex stream: the way from the words of a vertex to vectors.
     fn stream(&mut self) -> Stream {
         let changes = self.state.changes();
         match self.stream.take() {
@@ -312,7 +312,7 @@ impl R300 {
         let mut named = None;
         if is_new {
             known = KeptDraw { made_from, ..KeptDraw::default() };
-            named = Some(self.state.named());
+            named = Some(self.state.unknown.times());
         }
         let layout = *known.layout.get_or_insert_with(|| Layout::new(&mut self.state));
         if !layout.bypasses() {
@@ -331,7 +331,7 @@ impl R300 {
         let shader = match at_hand {
             Some(shader) => shader,
             None => {
-                named.get_or_insert_with(|| state.named());
+                named.get_or_insert_with(|| state.unknown.times());
                 Shader::new(self.chip, (state, images), memory, self.options, &mut self.watch)?.into()
             }
         };
@@ -348,7 +348,7 @@ impl R300 {
             self.shaded = Vec::new();
         }
         // A draw that names something unknown names it again next time, and is therefore not kept.
-        if !self.watch.is_on() && named.is_none_or(|before| before == self.state.named()) {
+        if !self.watch.is_on() && named.is_none_or(|before| before == self.state.unknown.times()) {
             self.known = KeptDraw { prepared: Some(prepared), shader: Some(shader), ..known };
         }
         Ok(())

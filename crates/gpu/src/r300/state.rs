@@ -113,13 +113,6 @@ impl State {
         self.changes
     }
 
-    /// How often something was named that is not known.
-    pub(super) fn named(&self) -> u64 {
-        let mut times = 0;
-        self.unknown.each(&mut |_, count| times += count);
-        times
-    }
-
     /// Writes words to the memory of the fragment unit.
     fn put_us(&mut self, words: &[u32]) {
         let constants = self.word(reg::GA_US_VECTOR_INDEX) >> 16 & 1 != 0;

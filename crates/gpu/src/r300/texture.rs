@@ -137,7 +137,7 @@ impl Layout {
     }
 }
 
-/// What a texture unit reads, and how.
+/// The image and sampler of a texture unit.
 #[derive(Clone, Debug)]
 pub(super) struct TextureUnit {
     /// The registers that texels depend on, and the place of the texture: the key of its image.

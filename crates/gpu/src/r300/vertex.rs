@@ -220,7 +220,7 @@ impl Layout {
         (self.sets >> (3 * set) & 7).min(4) as usize
     }
 
-    /// Makes `vertices`, whose memory is used again, those that these vectors are.
+    /// Replaces `vertices` by those that the vectors describe. The memory of the old ones is reused.
     pub(super) fn vertices(&self, state: &State, all: &[Vectors], vertices: &mut Vec<Vertex>) {
         // Place of what there is: one vector behind the other, or each at its own.
         let (mut next, mut places) = (1, [None; COLORS + SETS]);

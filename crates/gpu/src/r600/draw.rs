@@ -602,7 +602,7 @@ pub(super) struct PixelProgram<'a> {
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
-    /// What is captured of the stage, if it is.
+    /// The recording of the stage, if it is captured.
     pub(super) recording: Option<Recording>,
 }
 

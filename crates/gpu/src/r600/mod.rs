@@ -83,16 +83,16 @@ pub struct R600 {
     streams: Streams,
     draws: u64,
     watch: Watch,
-    /// What the last draw depended on.
+    /// State that the last draw depended on.
     known: KeptDraw,
-    /// Its vertices.
+    /// Vertices of the last draw, whose memory serves the next one.
     shaded: Vec<Vertex>,
 }
 
 /// Vertices that stay in memory for the next draw, at most.
 const SHADED: usize = 1 << 16;
 
-/// What draws depend on besides constants, vertices and texels, as far as it was needed since something of it changed.
+/// State that draws depend on, apart from constants, vertices and texels. A part is empty until a draw needs it after a change.
 #[derive(Debug, Default)]
 struct KeptDraw {
     /// Registers and options that it was made from.
@@ -356,7 +356,7 @@ impl R600 {
         if self.watch.is_on() || known.made_from != made_from {
             known = KeptDraw { made_from, ..KeptDraw::default() };
         }
-        let named = state.named();
+        let named = state.unknown.times();
         let layout = *known.layout.get_or_insert_with(|| VertexLayout::new(state));
         let instances = self.instances.max(1);
         let (lanes, places) = lanes(state, &runs(state, indices), instances);
@@ -409,8 +409,8 @@ impl R600 {
         if vertices.len() <= SHADED {
             self.shaded = vertices;
         }
-        // What is not known is named for each draw.
-        if !self.watch.is_on() && self.state.named() == named {
+        // A draw that names something unknown names it again next time, and is therefore not kept.
+        if !self.watch.is_on() && self.state.unknown.times() == named {
             let is_whole = mode != geometry::Mode::Program;
             self.known = KeptDraw { vertex: is_whole.then_some(program), ..known };
         }

@@ -281,7 +281,7 @@ impl ResourcesRead {
 const LINE: usize = 64;
 
 /// The state on which decoding a program depends.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct ProgramKey {
     /// The words, and those of the fetch program: the same list for the same place in memory.
     pub(super) words: Arc<[u32]>,
@@ -292,22 +292,6 @@ pub(super) struct ProgramKey {
     pub(super) clause_temps: u8,
     pub(super) prefer_vector: bool,
     pub(super) options: Options,
-}
-
-impl PartialEq for ProgramKey {
-    fn eq(&self, other: &ProgramKey) -> bool {
-        let ProgramKey { words, fetch, stage, resources, clause_temps, prefer_vector, options } = self;
-        // The words are in one list, except after a change of the memory.
-        let same = |one: &Arc<[u32]>, other: &Arc<[u32]>| Arc::ptr_eq(one, other) || one == other;
-        let fetch = match (fetch, &other.fetch) {
-            (Some(own), Some(other)) => same(own, other),
-            (own, other) => own.is_none() && other.is_none(),
-        };
-        (*stage, *resources, *clause_temps) == (other.stage, other.resources, other.clause_temps)
-            && (*prefer_vector, *options) == (other.prefer_vector, other.options)
-            && same(words, &other.words)
-            && fetch
-    }
 }
 
 /// A program of draws before.

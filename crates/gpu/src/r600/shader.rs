@@ -115,11 +115,11 @@ pub(super) struct Shader {
     unit: Unit,
     /// The words of the program.
     words: Arc<[u32]>,
-    /// Where the words are in memory.
+    /// Place of the words in memory.
     place: usize,
     /// The fetch program: where it is, and its words.
     fetch: Option<(usize, Arc<[u32]>)>,
-    /// What the program and its fetch program read.
+    /// Resources that the program and its fetch program read.
     resources: Arc<ResourcesRead>,
     /// Word 2 of each vertex buffer, in the order of the environment.
     layouts: Vec<u32>,
@@ -196,9 +196,9 @@ impl Shader {
         Ok(Shader { unit, words, place, fetch, resources, layouts, loaded, environment, reads, options })
     }
 
-    /// Takes the constants and vertices that are in memory now. The registers are those that the shader was made from, but for
-    /// those of constant buffers. Returns whether its program, textures and the layouts of vertex buffers are the same too: if
-    /// not, the shader is another one.
+    /// Loads constants and vertices from memory again. Returns whether the shader is still the one that the state names: program,
+    /// textures and layouts of vertex buffers are the same. No register that a shader depends on has changed, except for those
+    /// of constant buffers.
     pub(super) fn renew(&mut self, context: &mut Context<'_, '_>, numbers: Option<Largest>) -> bool {
         let memory = context.memory;
         let holds = |place: usize, words: &[u32]| memory.holds_words(place, words);

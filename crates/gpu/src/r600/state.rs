@@ -96,21 +96,14 @@ impl State {
         self.changes
     }
 
-    /// How often something was named that is not known.
-    pub(super) fn named(&self) -> u64 {
-        let mut times = 0;
-        self.unknown.each(&mut |_, count| times += count);
-        times
-    }
-
-    /// Makes a register this word.
+    /// Sets a register to a word.
     pub(super) fn set(&mut self, address: u32, word: u32) {
         let changes = self.word(address) != word && !is_read_anew(address);
         self.changes += u64::from(changes);
         self.registers.set(address, word);
     }
 
-    /// Makes this the buffer of a register's address.
+    /// Sets the buffer that the address in a register belongs to.
     fn set_buffer(&mut self, address: u32, buffer: Option<&Range<usize>>) {
         let changes = self.buffers.get(&address) != buffer && !is_read_anew(address);
         self.changes += u64::from(changes);

@@ -52,11 +52,11 @@ pub struct Fast {
     compiled: Option<Arc<Compiled>>,
     /// Outputs that the program may write, by number.
     outputs: Vec<usize>,
-    /// What a run has left, without textures.
+    /// The group of an earlier run, without textures.
     spare: Spare<Box<GroupRoom>>,
 }
 
-/// What a launch runs in.
+/// Memory that a launch runs in.
 struct GroupRoom {
     group: Group,
     /// Counts by block.

@@ -159,8 +159,8 @@ impl Loaded {
     }
 
     /// Replaces the first `N` input registers of vertices by the first `N` output registers, with zeros where a vertex writes
-    /// nothing. The fast engine runs them, and counts nothing. Of the inputs, those that `inputs` has are read, a bit each; all
-    /// others hold zeros.
+    /// nothing. The fast engine runs them, and counts nothing. `inputs` is the mask of the inputs that are read: bit n is
+    /// input n. All others are zeros.
     ///
     /// # Errors
     /// The first trap in the order of the vertices.

@@ -158,7 +158,7 @@ impl Fills {
 
 impl<'a> Vram<'a> {
     /// Returns a view whose large [fills](Vram::fill) are outstanding until an access of this view or of its copies reaches them.
-    /// Whoever makes the view calls [`Vram::settle`] at the end.
+    /// The maker of the view calls [`Vram::settle`] at the end.
     pub fn with_fills(self, fills: &'a Fills) -> Vram<'a> {
         Vram { fills: Some(fills), ..self }
     }

@@ -2,7 +2,7 @@
 //! between.
 //!
 //! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go from
-//! column to row and results from row to column. What depends on constants alone is computed once for all warps. A full-screen
+//! column to row and results from row to column. Instructions that read only constants are executed once for all warps. A full-screen
 //! quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Warps of which some lane does not run take the
 //! ordinary way.
 
@@ -33,10 +33,10 @@ use crate::uses::{self, Accesses, accesses};
 /// The instructions of a straight-line program.
 #[derive(Clone, Debug)]
 pub(super) struct Straight {
-    /// What is the same for all warps, and what each runs then.
+    /// Steps that are the same for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// How many rows [`WarpStep::Keep`] keeps.
+    /// Number of rows that [`WarpStep::Keep`] keeps.
     kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
     zeroed: Vec<u8>,
@@ -67,7 +67,7 @@ enum WarpStep {
     },
 }
 
-/// What instructions have written so far.
+/// Registers that instructions have written so far.
 #[derive(Default)]
 struct RegisterHistory {
     /// Registers that some instruction writes: how many do.
@@ -411,6 +411,6 @@ impl Fast {
     }
 }
 
-/// Warps from which on several threads run them, and those that one runs together.
+/// Minimum number of warps for several threads, and the number of warps that a thread runs together.
 const MANY: usize = 64;
 const PART: usize = 16;
