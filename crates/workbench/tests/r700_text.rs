@@ -82,11 +82,13 @@ fn words_of_the_other_family_or_byte_order_are_not_read_as_they_stand() {
     assert!(hinted > 0);
 }
 
-/// Every instruction of the corpus in the repository and of the collection.
+/// Every instruction of the corpus and the samples in the repository, and of the collection.
 #[test]
 fn every_real_instruction_is_explained_where_it_stands() {
-    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/r700");
-    let mut files = walk(&corpus);
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let is_sample = |path: &std::path::PathBuf| path.to_string_lossy().ends_with("r700.s");
+    let mut files = walk(&root.join("corpus/r700"));
+    files.extend(walk(&root.join("docs/samples")).into_iter().filter(is_sample));
     files.extend(shared("binaries/r700").iter().flat_map(|folder| walk(folder)));
     let mut explained = 0;
     for path in &files {
