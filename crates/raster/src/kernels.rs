@@ -4,16 +4,19 @@
 //! through [`Merge`].
 
 mod blending;
+mod cells;
+mod elements;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::vram::{self, Vram};
+use reconverge_simt::vram::Vram;
 use reconverge_simt::wide::Wide;
 
-use self::blending::{Blending, mixed, placed, reads_second};
-use crate::blend::LogicOp;
+use self::blending::{Blending, fractions_of, mixed, placed, reads_second};
+use self::cells::{Cells, Places};
+use self::elements::Elements;
+use crate::blend::{Blend, LogicOp};
 use crate::copy::ByteRows;
 use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use crate::fills::Constant;
@@ -30,14 +33,6 @@ type Words = [u32; LANES];
 /// A float of each lane.
 type Floats = [f32; LANES];
 
-/// A surface whose elements are aligned words.
-#[derive(Debug)]
-struct Cells<'a> {
-    words: &'a [AtomicU32],
-    pitch: usize,
-    rows: usize,
-}
-
 /// What becomes of depth and stencil.
 #[derive(Debug)]
 enum Depth<'a> {
@@ -45,7 +40,7 @@ enum Depth<'a> {
     None,
     /// No test is on: pixels outside of the buffer fail, all others pass.
     Inside(Surface, usize),
-    /// Tests of elements that are words.
+    /// Tests of elements of two or four bytes.
     Test { cells: Cells<'a>, format: DepthFormat, tests: Tests },
     /// Lane by lane.
     Lanes,
@@ -58,6 +53,8 @@ enum Color<'a> {
     Bytes(Cells<'a>),
     /// A word that is the component of the colour with this number, as it is.
     Word(Cells<'a>, usize),
+    /// Elements of any other format.
+    Elements(Box<Elements<'a>>),
     /// Lane by lane.
     Lanes,
 }
@@ -68,6 +65,8 @@ pub(crate) struct Kernels<'a> {
     level: Level,
     depth: Depth<'a>,
     colors: Vec<Color<'a>>,
+    /// Whether the draw copies depth instead.
+    copies: bool,
 }
 
 /// The lanes of a group that have not failed so far.
@@ -110,146 +109,15 @@ impl Live {
     }
 }
 
-/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-enum Places {
-    /// Two rows, from these words on.
-    Rows(usize, usize),
-    /// Anywhere.
-    Each([usize; LANES]),
-}
-
-impl<'a> Cells<'a> {
-    /// The elements of a surface in memory.
-    fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
-        let bytes = surface.end.min(memory.len()).checked_sub(surface.start)?;
-        // Rows are settled before they are read or written: see `bands::run`.
-        let words = memory.as_stored().units(surface.start, bytes / 4 * 4)?;
-        Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
-    }
-
-    /// The place of a pixel, if the surface has it.
-    #[inline(always)]
-    fn place(&self, x: i32, y: i32) -> Option<usize> {
-        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
-        let place = y * self.pitch + x;
-        (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
-    }
-
-    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
-    #[inline(always)]
-    fn places<'l>(
-        &self,
-        group: &Group<'_>,
-        live: &'l Live,
-        room: &'l mut Option<Live>,
-    ) -> (Places, &'l Live) {
-        if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
-        {
-            return (Places::Rows(upper, upper + self.pitch), live);
-        }
-        let live = room.insert(*live);
-        let mut places = [0; LANES];
-        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-            let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
-                let all = [first, first + 1, last - 1, last];
-                places[lanes].copy_from_slice(&all);
-                continue;
-            }
-            for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
-                match self.place(at.0, at.1) {
-                    Some(place) => places[lane] = place,
-                    None => live.fail(lane),
-                }
-            }
-        }
-        (Places::Each(places), live)
-    }
-
-    /// The words of both rows of a group.
-    #[inline(always)]
-    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
-        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
-    }
-
-    /// The words of lanes that are live; 0 for others.
-    #[inline(always)]
-    fn load(&self, places: &Places, live: &Live) -> Words {
-        let mut words = [0; LANES];
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Rows(upper, lower) => {
-                let Some(halves) = self.halves(*upper, *lower) else { return words };
-                let [upper, lower] = halves.map(|half| {
-                    let mut words = [0; LANES / 2];
-                    vram::load(half, &mut words);
-                    words
-                });
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    words[lane] = u32::from_le(upper[at]);
-                    words[lane + 2] = u32::from_le(lower[at]);
-                }
-                return words;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane) {
-                words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
-            }
-        }
-        words
-    }
-
-    /// Stores words of lanes that are live.
-    #[inline(always)]
-    fn store(&self, places: &Places, live: &Live, words: &Words) {
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
-                if live.all {
-                    let mut rows = [[0; LANES / 2]; 2];
-                    for at in 0..LANES / 2 {
-                        let lane = at / 2 * 4 + at % 2;
-                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
-                    }
-                    vram::store(upper, &rows[0]);
-                    vram::store(lower, &rows[1]);
-                    return;
-                }
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    if live.has(lane) {
-                        upper[at].store(words[lane].to_le(), Relaxed);
-                    }
-                    if live.has(lane + 2) {
-                        lower[at].store(words[lane + 2].to_le(), Relaxed);
-                    }
-                }
-                return;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane)
-                && let Some(word) = self.words.get(places[lane])
-            {
-                word.store(words[lane].to_le(), Relaxed);
-            }
-        }
-    }
-}
-
 impl<'a> Kernels<'a> {
     /// The steps of a draw; `None` if all its lanes are to be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let multisample = &draw.multisample;
-        let copies = draw.copies_depth || multisample.copy.is_some();
-        if samples > 1 || copies || multisample.alpha_to_coverage || !are_apart(draw) {
+        if samples > 1 || multisample.copy.is_some() || multisample.alpha_to_coverage || !are_apart(draw) {
             return None;
+        }
+        if draw.copies_depth {
+            return Some(Kernels { level, depth: Depth::None, colors: Vec::new(), copies: true });
         }
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
@@ -257,7 +125,7 @@ impl<'a> Kernels<'a> {
             if stencil.is_none() && tests.depth.is_none() {
                 return Depth::Inside(target.surface.clone(), format.bytes());
             }
-            match Cells::new(&target.surface, memory).filter(|_| format.bytes() == 4) {
+            match Cells::new(&target.surface, format.bytes(), memory).filter(|_| format.bytes() <= 4) {
                 Some(cells) => Depth::Test { cells, format, tests: Tests { stencil, ..*tests } },
                 None => Depth::Lanes,
             }
@@ -270,7 +138,7 @@ impl<'a> Kernels<'a> {
                 && draw.logic == LogicOp::COPY;
             if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
                 && target.places.iter().flatten().count() == 1
-                && let Some(cells) = Cells::new(&target.surface, memory)
+                && let Some(cells) = Cells::new(&target.surface, 4, memory)
             {
                 return Color::Word(cells, chan);
             }
@@ -278,11 +146,16 @@ impl<'a> Kernels<'a> {
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
                 && draw.logic == LogicOp::COPY;
-            let cells = bytes.then(|| Cells::new(&target.surface, memory)).flatten();
-            cells.map_or(Color::Lanes, Color::Bytes)
+            let Some(cells) = Cells::new(&target.surface, target.format.bytes.into(), memory) else {
+                return Color::Lanes;
+            };
+            if bytes {
+                return Color::Bytes(cells);
+            }
+            Elements::new(target, cells).map_or(Color::Lanes, |elements| Color::Elements(elements.into()))
         };
         let colors = draw.targets.iter().map(color).collect();
-        Some(Kernels { level, depth, colors })
+        Some(Kernels { level, depth, colors, copies: false })
     }
 
     /// The copy that the draw is, if its program copies texels.
@@ -294,7 +167,7 @@ impl<'a> Kernels<'a> {
     /// Whether no step goes lane by lane.
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
-        !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
+        !self.copies && !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
     /// Returns what all lanes store, from the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
@@ -315,6 +188,7 @@ impl<'a> Kernels<'a> {
             Depth::None => {}
             Depth::Inside(surface, 4) => all.push(Constant { surface: surface.clone(), value: 0, mask: 0 }),
             Depth::Test { format, tests, .. } => {
+                (format.bytes() == 4).then_some(())?;
                 let surface = draw.depth.as_ref()?.surface.clone();
                 let (layout, mut value, mut mask) = (WordLayout::of(*format), 0, 0);
                 let mut add = |(first, count): (u32, u32), bits_of: u32, written: u32| {
@@ -354,7 +228,7 @@ impl<'a> Kernels<'a> {
                     let words = source.each_ref().map(|column| [first(column); LANES]);
                     (placed(target, words.each_ref())[0], written_bits(target))
                 }
-                Color::Bytes(_) | Color::Lanes => return None,
+                Color::Bytes(_) | Color::Elements(_) | Color::Lanes => return None,
             };
             all.push(Constant { surface: target.surface.clone(), value, mask });
         }
@@ -368,6 +242,9 @@ impl<'a> Kernels<'a> {
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
     pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+        if self.copies {
+            return if merge.copy_rows(rows, memory) { 0 } else { merge.band(rows, memory) };
+        }
         self.level.run(Band { kernels: self, merge, rows, memory })
     }
 }
@@ -501,9 +378,9 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
-/// Depths as fractions of 24 bits: [`DepthFormat::code`].
+/// Depths as fractions of a greatest code: [`DepthFormat::code`].
 #[inline(always)]
-fn fractions(depths: &Floats) -> Words {
+fn fractions(depths: &Floats, most: u32) -> Words {
     /// A sum with 1.5 * 2^52 has a whole number in its lowest bits.
     const WHOLE: f64 = 6_755_399_441_055_744.;
     let mut codes = [0; LANES];
@@ -511,7 +388,7 @@ fn fractions(depths: &Floats) -> Words {
         // A NaN is not above zero.
         let depth = if depths[lane] > 0. { depths[lane] } else { 0. };
         let depth = if depth < 1. { depth } else { 1. };
-        codes[lane] = (f64::from(depth) * f64::from(0xff_ffff) + WHOLE).to_bits() as u32;
+        codes[lane] = (f64::from(depth) * f64::from(most) + WHOLE).to_bits() as u32;
     }
     codes
 }
@@ -527,7 +404,8 @@ impl WordLayout {
         let (depth, stencil) = match format {
             DepthFormat::StencilUnorm24 => ((8, 24), (0, 8)),
             DepthFormat::Unorm24 => ((0, 24), (24, 8)),
-            DepthFormat::Unorm16 | DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
+            DepthFormat::Unorm16 => ((0, 16), (0, 0)),
+            DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
         };
         WordLayout { depth, stencil }
     }
@@ -682,7 +560,10 @@ impl Band<'_> {
             Depth::Test { cells, format, tests } => {
                 let mut outside = None;
                 let (places, inside) = cells.places(group, live, &mut outside);
-                let stored = cells.load(&places, inside);
+                let stored = match cells.bytes {
+                    2 => cells.load_parts::<2>(&places, inside),
+                    _ => cells.load(&places, inside),
+                };
                 if let Some(inside) = outside {
                     *live = inside;
                 }
@@ -695,7 +576,7 @@ impl Band<'_> {
                         codes = *depths;
                         passes = compared(compare, &floats(&codes), &floats(&before));
                     } else {
-                        codes = fractions(&floats(depths));
+                        codes = fractions(&floats(depths), bits(layout.depth.1));
                         passes = compared(compare, &codes, &before);
                     }
                 }
@@ -715,11 +596,14 @@ impl Band<'_> {
                 if tests.depth.is_some() && tests.depth_write {
                     put(&mut words, &codes, layout.depth, &passes);
                 }
+                if tests.stencil.is_some() || tests.depth_write {
+                    match cells.bytes {
+                        2 => cells.store_parts::<2>(&places, live, &words),
+                        _ => cells.store(&places, live, &words),
+                    }
+                }
                 if tests.stencil.is_some() {
-                    cells.store(&places, live, &words);
                     live.keep(&passes);
-                } else if tests.depth_write {
-                    cells.store(&places, live, &words);
                 }
             }
             Depth::Lanes => {
@@ -775,6 +659,11 @@ impl Band<'_> {
             cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
+        if let Color::Elements(elements) = color {
+            let (places, live) = elements.cells.places(group, live, &mut outside);
+            self.store_elements(group, (&places, live), (target, elements), source);
+            return;
+        }
         let Color::Bytes(cells) = color else {
             for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
@@ -796,12 +685,9 @@ impl Band<'_> {
             (Some(blend), _) => {
                 let source = rows(source, group, &mut room);
                 mixed(blend, source, target, &stored).unwrap_or_else(|| {
-                    let second = match shaded.colors.get(1) {
-                        Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
-                        _ => [&[0; LANES]; 4],
-                    };
-                    let colors = Blending::new(blend, source, second, target, &stored).colors();
-                    placed(target, colors.each_ref())
+                    let second = self.second(group, blend, &mut others);
+                    let destination = fractions_of(target, &stored);
+                    placed(target, Blending::new(blend, source, second, destination).colors().each_ref())
                 })
             }
         };
@@ -811,6 +697,59 @@ impl Band<'_> {
             }
         }
         cells.store(&places, live, &words);
+    }
+}
+
+impl Band<'_> {
+    /// The second colour of a group, if a blend reads it, or zeros.
+    #[inline(always)]
+    fn second<'l>(
+        &'l self,
+        group: &Group<'_>,
+        blend: &Blend,
+        room: &'l mut [Option<Words>; 4],
+    ) -> [&'l Words; 4] {
+        match self.merge.shaded.colors.get(1) {
+            Some(Some(second)) if reads_second(blend) => rows(second, group, room),
+            _ => [&[0; LANES]; 4],
+        }
+    }
+
+    /// Stores lanes that are live as elements of any format.
+    #[inline(always)]
+    fn store_elements(
+        &self,
+        group: &Group<'_>,
+        (places, live): (&Places, &Live),
+        (target, elements): (&Target, &Elements<'_>),
+        source: &[LaneWords; 4],
+    ) {
+        let logic = self.merge.draw.logic;
+        let mut stored = [[0; LANES]; elements::MOST];
+        if target.blend.is_some() || logic != LogicOp::COPY || !elements.writes_all {
+            stored = elements.load(places, live);
+        }
+        let (mut room, mut others) = ([None; 4], [None; 4]);
+        let source = rows(source, group, &mut room);
+        let mut words = match &target.blend {
+            None => elements.words(source),
+            Some(blend) => {
+                let second = self.second(group, blend, &mut others);
+                let destination = elements.colors(&stored);
+                elements.words(Blending::new(blend, source, second, destination).colors().each_ref())
+            }
+        };
+        if logic != LogicOp::COPY {
+            for (words, stored) in words.iter_mut().zip(&stored) {
+                for lane in 0..LANES {
+                    words[lane] = logic.apply(words[lane], stored[lane]);
+                }
+            }
+        }
+        if !elements.writes_all {
+            elements.keep(&mut words, &stored);
+        }
+        elements.store(places, live, &words);
     }
 }
 

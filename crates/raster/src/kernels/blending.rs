@@ -1,7 +1,7 @@
 //! Blending by rows: [`Blend::apply`] for all lanes, and colours as the bytes of elements.
 
 use super::{Floats, LANES, Words, floats};
-use crate::blend::{Blend, Equation, Factor};
+use crate::blend::{Blend, Equation, Factor, stored_bits};
 use crate::state::Target;
 
 /// The components of colours that are written, as bytes in their places.
@@ -130,6 +130,18 @@ fn fraction(byte: u32) -> f32 {
     (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
 }
 
+/// The colours of elements of four bytes; missing components are 0, 0, 0, 1.
+#[inline(always)]
+pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
+    let mut colors = [[0.; LANES], [0.; LANES], [0.; LANES], [1.; LANES]];
+    for (color, place) in colors.iter_mut().zip(target.places) {
+        if let Some(place) = place {
+            *color = each(|lane| fraction(stored[lane] >> (8 * place) & 0xff));
+        }
+    }
+    colors
+}
+
 /// Returns a colour times a factor. A factor of 0 gives 0, also for infinities and NaNs.
 #[inline(always)]
 fn product(color: f32, factor: f32) -> f32 {
@@ -142,16 +154,8 @@ impl<'a> Blending<'a> {
         blend: &'a Blend,
         source: [&Words; 4],
         second: [&Words; 4],
-        target: &Target,
-        stored: &Words,
+        destination: [Floats; 4],
     ) -> Blending<'a> {
-        let mut destination = [[0.; LANES]; 4];
-        for (chan, place) in target.places.iter().enumerate() {
-            destination[chan] = match place {
-                Some(place) => each(|lane| fraction(stored[lane] >> (8 * place) & 0xff)),
-                None => [if chan == 3 { 1. } else { 0. }; LANES],
-            };
-        }
         Blending {
             blend,
             source: source.map(|row| clamp(blend.range, floats(row))),
@@ -187,7 +191,7 @@ impl<'a> Blending<'a> {
                     Equation::Min => each(|lane| source[lane].min(destination[lane])),
                     Equation::Max => each(|lane| source[lane].max(destination[lane])),
                 };
-                colors[chan] = clamp(self.blend.range, result).map(f32::to_bits);
+                colors[chan] = clamp(self.blend.range, result).map(stored_bits);
             }
         }
         colors
