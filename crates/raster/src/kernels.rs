@@ -23,7 +23,7 @@ use crate::fills::Constant;
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
+use crate::state::{self, CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -113,10 +113,15 @@ impl<'a> Kernels<'a> {
     /// The steps of a draw; `None` if all its lanes are to be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let multisample = &draw.multisample;
-        if samples > 1 || multisample.copy.is_some() || multisample.alpha_to_coverage || !are_apart(draw) {
+        let copies_depth = match multisample.copy {
+            None => draw.copies_depth,
+            Some(state::Copy::Depth(0)) => true,
+            Some(_) => return None,
+        };
+        if samples > 1 || multisample.alpha_to_coverage || !are_apart(draw) {
             return None;
         }
-        if draw.copies_depth {
+        if copies_depth {
             return Some(Kernels { level, depth: Depth::None, colors: Vec::new(), copies: true });
         }
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
@@ -167,7 +172,7 @@ impl<'a> Kernels<'a> {
     /// Whether no step goes lane by lane.
     pub(crate) fn is_complete(&self) -> bool {
         let by_lane = |color: &Color<'_>| matches!(color, Color::Lanes);
-        !self.copies && !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
+        !matches!(self.depth, Depth::Lanes) && !self.colors.iter().any(by_lane)
     }
 
     /// Returns what all lanes store, from the results of a uniform program in `shaded` and the [level](crate::columns::Slopes::level) of a primitive.
@@ -179,7 +184,7 @@ impl<'a> Kernels<'a> {
         (level, front): (Option<f32>, bool),
     ) -> Option<Vec<Constant>> {
         let killed = shaded.killed.first().copied().unwrap_or(false);
-        if killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
+        if self.copies || killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
             return None;
         }
         let first = |column: &LaneWords| column.first().copied().unwrap_or(0);
@@ -251,13 +256,8 @@ impl<'a> Kernels<'a> {
 
 /// Whether no two surfaces of a draw share memory.
 fn are_apart(draw: &Draw) -> bool {
-    let range = |surface: &Surface, bytes: usize| {
-        let end =
-            surface.start.saturating_add(surface.rows.saturating_mul(surface.pitch).saturating_mul(bytes));
-        surface.start..end.min(surface.end)
-    };
-    let depth = draw.depth.iter().map(|target| range(&target.surface, target.format.bytes()));
-    let targets = draw.targets.iter().map(|target| range(&target.surface, target.format.bytes.into()));
+    let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes()));
+    let targets = draw.targets.iter().map(|target| target.surface.range(target.format.bytes.into()));
     let mut all: Vec<Range<usize>> = depth.chain(targets).filter(|range| !range.is_empty()).collect();
     all.sort_by_key(|range| range.start);
     all.windows(2).all(|pair| pair[0].end <= pair[1].start)
@@ -433,6 +433,28 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
+/// [`StencilOp::apply`] for rows. Each arm is a loop of its own.
+#[inline(always)]
+fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
+    let each = |op: StencilOp| {
+        let mut values = [0; LANES];
+        for lane in 0..LANES {
+            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
+        }
+        values
+    };
+    match op {
+        StencilOp::Keep => *stored,
+        StencilOp::Zero => [0; LANES],
+        StencilOp::Replace => *reference,
+        StencilOp::IncrementClamp => each(StencilOp::IncrementClamp),
+        StencilOp::DecrementClamp => each(StencilOp::DecrementClamp),
+        StencilOp::Invert => each(StencilOp::Invert),
+        StencilOp::IncrementWrap => each(StencilOp::IncrementWrap),
+        StencilOp::DecrementWrap => each(StencilOp::DecrementWrap),
+    }
+}
+
 /// The stencil test of a side for rows: the lanes that pass it, and the new values.
 #[inline(always)]
 fn tested(
@@ -444,14 +466,11 @@ fn tested(
     let reference = references.map_or([side.reference.into(); LANES], |references| part(references, (0, 8)));
     let masked = |values: &Words| values.map(|value| value & u32::from(side.mask));
     let holds = compared(side.compare, &masked(&reference), &masked(stored));
-    let applied = |op: StencilOp| {
-        let mut values = [0; LANES];
-        for lane in 0..LANES {
-            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
-        }
-        values
-    };
-    let [fail, depth_fail, pass] = [side.fail, side.depth_fail, side.pass].map(applied);
+    let [fail, depth_fail, pass] = [
+        applied(side.fail, stored, &reference),
+        applied(side.depth_fail, stored, &reference),
+        applied(side.pass, stored, &reference),
+    ];
     let mut new = [0; LANES];
     for lane in 0..LANES {
         let passed = pass[lane] & depth_passes[lane] | depth_fail[lane] & !depth_passes[lane];
@@ -701,17 +720,17 @@ impl Band<'_> {
 }
 
 impl Band<'_> {
-    /// The second colour of a group, if a blend reads it, or zeros.
+    /// The second colour of a group, if a blend reads it and there is one.
     #[inline(always)]
     fn second<'l>(
         &'l self,
         group: &Group<'_>,
         blend: &Blend,
         room: &'l mut [Option<Words>; 4],
-    ) -> [&'l Words; 4] {
+    ) -> Option<[&'l Words; 4]> {
         match self.merge.shaded.colors.get(1) {
-            Some(Some(second)) if reads_second(blend) => rows(second, group, room),
-            _ => [&[0; LANES]; 4],
+            Some(Some(second)) if reads_second(blend) => Some(rows(second, group, room)),
+            _ => None,
         }
     }
 

@@ -163,8 +163,13 @@ impl Merge<'_> {
     pub(crate) fn copy_rows(&self, rows: &Range<i32>, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
-        let apart = source.end <= target.start || target.end <= source.start;
-        if !apart || usize::from(to.format.bytes) != bytes || !self.shaded.killed.is_empty() {
+        let ranges = [source.range(bytes), target.range(bytes)];
+        let apart = ranges[0].end <= ranges[1].start || ranges[1].end <= ranges[0].start;
+        let kills = self.shaded.killed.contains(&true);
+        if self.uniform && kills {
+            return true;
+        }
+        if !apart || usize::from(to.format.bytes) != bytes || kills {
             return false;
         }
         // Adjacent quads that are covered as a whole.

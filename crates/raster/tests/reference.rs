@@ -7,9 +7,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords, Multisample,
-    Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range,
-    draw_with,
+    self, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport,
+    blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -263,7 +263,10 @@ fn state(random: &mut Random) -> Draw {
         logic: if random.once_in(12) { LogicOp(random.below(16) as u8) } else { LogicOp::COPY },
         copies_depth: tested && random.once_in(8),
         multisample: match samples {
-            1 => Multisample::default(),
+            1 => Multisample {
+                copy: random.once_in(20).then_some(draw::Copy::Depth(0)),
+                ..Multisample::default()
+            },
             _ => Multisample {
                 places: vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
                 by_sample: random.once_in(2),
