@@ -644,6 +644,13 @@ impl Band<'_> {
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
         let mut room = None;
         let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
+        if let [first, others @ ..] = fronts
+            && others.iter().all(|front| front == first)
+        {
+            let (holds, new) = tested(&sides[usize::from(!first)], references, stored, passes);
+            (0..LANES).for_each(|lane| passes[lane] &= holds[lane]);
+            return new;
+        }
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
             let is_seen = |front: &bool| usize::from(!front) == number;
