@@ -40,6 +40,9 @@ const BATCH: usize = 1 << 12;
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
 
+/// Minimum number of quads that are looked for hidden ones together.
+const FEW: usize = 16;
+
 /// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
 const UNIFORM: u64 = 1 << 10;
 
@@ -128,6 +131,7 @@ fn drawn(
     // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
     let plain = merge.as_ref().filter(|_| one_sample);
     let copied = plain.and_then(|merge| merge.copied(program.copied()?, draw));
+    let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
     let mut room = ROOM.take().unwrap_or_default();
     room.batch.start(draw);
     let mut pipeline = Pipeline {
@@ -145,6 +149,9 @@ fn drawn(
         by_columns: level.filter(|_| one_sample),
         copied,
         merge,
+        may_skip_hidden,
+        skipped: 0,
+        hides_most: false,
     };
     let drawn = pipeline.draw(vertices);
     let Pipeline { room, counts, .. } = pipeline;
@@ -175,6 +182,9 @@ struct Room {
     slopes: Slopes,
     weights: Weights,
     quads: Vec<Quad>,
+    /// Quads with depths, and those of them that are not hidden.
+    sight: Batch,
+    seen: Vec<Quad>,
 }
 
 thread_local! {
@@ -204,6 +214,11 @@ struct Pipeline<'a> {
     merge: Option<Kernels<'a>>,
     /// The copy of rows of bytes, as long as the draw does nothing else.
     copied: Option<ByteRows>,
+    /// Whether lanes that the depth test drops need not be shaded.
+    may_skip_hidden: bool,
+    /// Lanes since the last merge that were not shaded, and whether most lanes were hidden before.
+    skipped: u64,
+    hides_most: bool,
 }
 
 impl Pipeline<'_> {
@@ -555,6 +570,9 @@ impl Pipeline<'_> {
         // Depth is read by the tests, too.
         let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
         let reads = self.reads.position | u8::from(tested) << 2;
+        if self.hides_most && inputs && quads.len() >= FEW {
+            return self.append_seen(level, slopes, quads, reads);
+        }
         self.room.batch.starts.push(self.room.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
             level.run(Append {
@@ -583,6 +601,23 @@ impl Pipeline<'_> {
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
         pieces.iter().for_each(|piece| self.room.batch.append(piece));
+    }
+
+    /// Appends the quads that are not hidden.
+    fn append_seen(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], reads: u8) {
+        let (draw, memory) = (self.draw, self.memory);
+        let (Some(kernels), Some(depth)) = (&self.merge, &draw.depth) else { return };
+        let Room { batch, weights, sight, seen, .. } = &mut *self.room;
+        sight.start(draw);
+        level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
+        if memory.has_fills() {
+            bands::settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
+        }
+        seen.clear();
+        kernels.see(&sight.fragments, seen);
+        self.skipped += 4 * (quads.len() - seen.len()) as u64;
+        batch.starts.push(batch.fragments.lanes);
+        level.run(Append { batch, weights, slopes, quads: seen, draw, reads, inputs: true });
     }
 
     /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
@@ -629,7 +664,10 @@ impl Pipeline<'_> {
         let Pipeline { draw, samples, room, merge, .. } = self;
         let kernels = merge.as_ref();
         let merge = Merge { draw, samples: *samples, batch: &room.batch, shaded, uniform };
-        self.counts.passed += bands::run(&merge, kernels, self.memory);
+        let passed = bands::run(&merge, kernels, self.memory);
+        let lanes = self.skipped + self.room.batch.fragments.lanes as u64;
+        self.hides_most = self.may_skip_hidden && 2 * passed < lanes;
+        (self.counts.passed, self.skipped) = (self.counts.passed + passed, 0);
         self.room.batch.clear();
     }
 }

@@ -23,7 +23,7 @@ use crate::fills::Constant;
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{self, CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
+use crate::state::{self, CopiedTexels, Draw, Fragments, LaneWords, Shaded, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -240,6 +240,23 @@ impl<'a> Kernels<'a> {
         Some(all)
     }
 
+    /// Whether lanes that fail the depth test now will fail it later in the draw as well, and leave nothing.
+    pub(crate) fn hides(&self) -> bool {
+        let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
+            &self.depth
+        else {
+            return false;
+        };
+        // What is stored comes nearer only.
+        let nearer = [Compare::Less, Compare::LessEqual, Compare::Greater, Compare::GreaterEqual];
+        !depth_write || nearer.contains(compare)
+    }
+
+    /// Adds the quads of fragments with depths to a list, without those that the depth test hides.
+    pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
+        self.level.run(Sight { kernels: self, fragments, seen });
+    }
+
     /// Whether lanes are tested by depths that the program does not compute.
     pub(crate) fn reads_depth(&self) -> bool {
         matches!(self.depth, Depth::Test { .. } | Depth::Lanes)
@@ -293,6 +310,42 @@ impl<'a> Group<'a> {
             _ => None,
         };
         Group { first, shaded, quads, row }
+    }
+}
+
+/// Quads, some of which are hidden.
+struct Sight<'a> {
+    kernels: &'a Kernels<'a>,
+    fragments: &'a Fragments,
+    seen: &'a mut Vec<Quad>,
+}
+
+impl Task for Sight<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) {
+        let Depth::Test { cells, format, tests: Tests { depth: Some(compare), .. } } = &self.kernels.depth
+        else {
+            return;
+        };
+        for (number, quads) in self.fragments.quads.chunks(LANES / 4).enumerate() {
+            let group = Group::new(LANES * number, LANES * number, quads);
+            let (mut outside, mut room) = (None, None);
+            let covered = Live { words: [u32::MAX; LANES], all: true };
+            let (places, inside) = cells.places(&group, &covered, &mut outside);
+            let stored = cells.load_word(&places, inside);
+            let depths = row(&self.fragments.positions[2], group.first, &group, &mut room);
+            let (_, passes) = depth_tested(*format, *compare, depths, &stored);
+            for (quad, (passes, inside)) in
+                quads.iter().zip(passes.as_chunks::<4>().0.iter().zip(inside.words.as_chunks::<4>().0))
+            {
+                let passes = |lane: usize| quad.covered >> lane & 1 != 0 && passes[lane] & inside[lane] != 0;
+                if (0..4).any(passes) {
+                    self.seen.push(*quad);
+                }
+            }
+        }
     }
 }
 
@@ -391,6 +444,18 @@ fn fractions(depths: &Floats, most: u32) -> Words {
         codes[lane] = (f64::from(depth) * f64::from(most) + WHOLE).to_bits() as u32;
     }
     codes
+}
+
+/// The depth test for rows: the codes of depths, and the lanes that pass.
+#[inline(always)]
+fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &Words) -> (Words, Words) {
+    let layout = WordLayout::of(format);
+    let before = part(stored, layout.depth);
+    if format == DepthFormat::Float32 {
+        return (*depths, compared(compare, &floats(depths), &floats(&before)));
+    }
+    let codes = fractions(&floats(depths), bits(layout.depth.1));
+    (codes, compared(compare, &codes, &before))
 }
 
 /// Where depth and stencil are in a word: the lowest bit, and how many.
@@ -579,10 +644,7 @@ impl Band<'_> {
             Depth::Test { cells, format, tests } => {
                 let mut outside = None;
                 let (places, inside) = cells.places(group, live, &mut outside);
-                let stored = match cells.bytes {
-                    2 => cells.load_parts::<2>(&places, inside),
-                    _ => cells.load(&places, inside),
-                };
+                let stored = cells.load_word(&places, inside);
                 if let Some(inside) = outside {
                     *live = inside;
                 }
@@ -590,14 +652,7 @@ impl Band<'_> {
                 let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], None);
                 if let Some(compare) = tests.depth {
                     let depths = row(depths, first, group, &mut room);
-                    let before = part(&stored, layout.depth);
-                    if *format == DepthFormat::Float32 {
-                        codes = *depths;
-                        passes = compared(compare, &floats(&codes), &floats(&before));
-                    } else {
-                        codes = fractions(&floats(depths), bits(layout.depth.1));
-                        passes = compared(compare, &codes, &before);
-                    }
+                    (codes, passes) = depth_tested(*format, compare, depths, &stored);
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);

@@ -423,6 +423,12 @@ pub trait FragmentProgram {
         false
     }
 
+    /// Returns whether lanes that the depth test drops need not run: the program computes no depth, and nothing is left of a lane
+    /// but its results.
+    fn may_skip_hidden(&self) -> bool {
+        false
+    }
+
     /// Returns the texels that the program copies, if that is all that it does. Such a program may not be run.
     fn copied(&self) -> Option<CopiedTexels> {
         None

@@ -632,6 +632,11 @@ impl FragmentProgram for PixelProgram<'_> {
         }
     }
 
+    fn may_skip_hidden(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && !self.exports.z_export_enable
+    }
+
     fn is_uniform(&self) -> bool {
         let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
         // What is captured is whole.

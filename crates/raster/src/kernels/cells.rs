@@ -149,6 +149,15 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// Returns elements of two or four bytes of lanes that are live.
+    #[inline(always)]
+    pub(super) fn load_word(&self, places: &Places, live: &Live) -> Words {
+        match self.bytes {
+            2 => self.load_parts::<2>(places, live),
+            _ => self.load(places, live),
+        }
+    }
+
     /// Returns `COUNT` words of a row from an element on.
     #[inline(always)]
     fn part<const COUNT: usize>(&self, element: usize) -> Option<&'a [AtomicU32; COUNT]> {
