@@ -112,7 +112,15 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::run`].
     pub fn run_alike(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
-        watched!(watch, |observer| self.observed(launch, observer))
+        watched!(watch, |observer| self.observed(launch, Outcome::default(), observer))
+    }
+
+    /// [`Loaded::run_alike`] without an observer. The outcome takes the memory of another one, as far as it fits.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_in(&self, room: Outcome, launch: Launch) -> Result<Outcome, RunError> {
+        self.observed(launch, room, &mut Silent)
     }
 
     /// A launch before its first instruction, in the environment of [`Loaded::new`].
@@ -128,12 +136,17 @@ impl Loaded {
         Ok(Run { loaded: self.clone(), origin, fast: None, wave, done, outcome: Arc::default() })
     }
 
-    fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
+    fn observed<O: Observer>(
+        &self,
+        launch: Launch,
+        room: Outcome,
+        observer: &mut O,
+    ) -> Result<Outcome, RunError> {
         launch.check().map_err(RunError::Launch)?;
         CodeFault::caught(|| {
             let (origin, mut simd) = self.start(launch);
             let waves = origin.launch.lanes.div_ceil(origin.width());
-            let outcome = self.all(&origin, &mut simd, waves, observer)?;
+            let outcome = self.all(&origin, &mut simd, (waves, room), observer)?;
             Ok(with_shared(outcome, simd))
         })
     }
@@ -145,12 +158,13 @@ impl Loaded {
         (origin, Simd { scatter, global, ..Simd::default() })
     }
 
-    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for.
+    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for; `room`:
+    /// see [`Loaded::run_in`].
     fn all<O: Observer>(
         &self,
         origin: &Origin,
         simd: &mut Simd,
-        waves: usize,
+        (waves, room): (usize, Outcome),
         observer: &mut O,
     ) -> Result<Outcome, RunError> {
         // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
@@ -163,7 +177,7 @@ impl Loaded {
         let lower = || Fast::new(&self.origin);
         let fast = self.fast.of(&(), (engine, waves), lower, Fast::compiled);
         match (engine.not_compiled(), fast) {
-            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, &fast, simd, observer)?),
+            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, &fast, simd, room, observer)?),
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 let mut shares = Shares::default();
                 let made = |extent| fast.compiled(extent);
@@ -263,7 +277,7 @@ pub fn run_in_pieces(
             covered: launch.covered.as_ref().map(covered),
             ..Launch::of(loaded.environment().clone(), range.len(), inputs(range.clone()))
         });
-        let outcome = loaded.all(&origin, &mut simd, waves, &mut Silent)?;
+        let outcome = loaded.all(&origin, &mut simd, (waves, Outcome::default()), &mut Silent)?;
         outcomes.add_counts(&outcome);
         done(range, outcome);
     }

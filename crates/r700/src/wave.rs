@@ -233,7 +233,7 @@ impl Wave {
     /// [lowers alike](crate::launch::Environment::lowers_alike). Rows after the registers stay.
     pub(crate) fn begin(&mut self, origin: &Origin, place: usize) {
         (self.launch, self.options) = (origin.launch.clone(), origin.options);
-        self.flow = Flow::new(flow_setup(&self.launch, &self.options));
+        self.flow.begin(flow_setup(&self.launch, &self.options));
         self.simd = Simd::default();
         self.restart(place);
     }

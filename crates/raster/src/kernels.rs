@@ -381,9 +381,10 @@ fn are_apart(draw: &Draw) -> bool {
     };
     let depth = draw.depth.iter().map(|target| range(&target.surface, target.format.bytes()));
     let targets = draw.targets.iter().map(|target| range(&target.surface, target.format.bytes.into()));
-    let mut all: Vec<Range<usize>> = depth.chain(targets).filter(|range| !range.is_empty()).collect();
-    all.sort_by_key(|range| range.start);
-    all.windows(2).all(|pair| pair[0].end <= pair[1].start)
+    let all = depth.chain(targets).filter(|range| !range.is_empty());
+    let apart = |one: &Range<usize>, other: Range<usize>| one.end <= other.start || other.end <= one.start;
+    let mut numbered = all.clone().enumerate();
+    numbered.all(|(number, one)| all.clone().skip(number + 1).all(|other| apart(&one, other)))
 }
 
 /// The lanes of some rows.
@@ -585,7 +586,7 @@ fn tested(
 }
 
 impl Band<'_> {
-    /// The words for each target, if they are the same in all lanes.
+    /// The words for each target that are the same in all lanes.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {
@@ -595,7 +596,7 @@ impl Band<'_> {
             is_bytes.then(|| placed(target, words.each_ref())[0])
         };
         let all = draw.targets.iter().zip(&self.kernels.colors);
-        if uniform { all.map(fixed).collect() } else { vec![None; draw.targets.len()] }
+        if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
     /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Band::fixed`].
@@ -641,8 +642,8 @@ impl Band<'_> {
         self.test(group, &mut live);
         let passed = live.count();
         if passed != 0 {
-            for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
-                self.store(group, &live, (target, color), *fixed);
+            for (number, target) in draw.targets.iter().zip(&self.kernels.colors).enumerate() {
+                self.store(group, &live, target, fixed.get(number).copied().flatten());
             }
         }
         passed

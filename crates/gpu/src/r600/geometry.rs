@@ -138,7 +138,8 @@ pub(super) fn run(
         recording.refuse("what runs before and in geometry shaders is not captured");
         capture::add(machine.captured, Some(recording));
     }
-    let exported = export.run(vertices.len(), vec![input(0, vertices)], &mut None, None)?;
+    let exported =
+        export.run(Outcome::default(), vertices.len(), vec![input(0, vertices)], &mut None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
     // A lane a primitive: where its vertices are in the ring, and its number.
@@ -163,7 +164,8 @@ pub(super) fn run(
     let all: Vec<Vec<u32>> = (0..exported.killed.len()).map(|lane| records(&exported, lane)).collect();
     let mut program = machine.shader(GEOMETRY)?;
     program.set_ring(machine.context.state, ring(all.iter().map(Vec::as_slice), item));
-    let outcome = program.run(lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
+    let outcome =
+        program.run(Outcome::default(), lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
@@ -186,8 +188,8 @@ pub(super) fn run(
     }
     let mut copy = machine.shader(VERTEX)?;
     copy.set_ring(machine.context.state, ring(emitted.iter().map(Vec::as_slice), item));
-    let offsets = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
-    let outcome = copy.run(emitted.len(), vec![input(0, offsets)], &mut None, None)?;
+    let offsets: Vec<_> = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
+    let outcome = copy.run(Outcome::default(), emitted.len(), vec![input(0, offsets)], &mut None, None)?;
     let topology = emitted_topology(machine.context.state);
     Ok(Shaded { program: copy.into(), outcome, lanes: emitted.len(), topology, runs })
 }

@@ -163,25 +163,25 @@ fn data_share(code: &Code) -> bool {
     })
 }
 
-/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another.
+/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another. The
+/// outcome takes the memory of `room`.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
+    room: Outcome,
     observer: &mut O,
 ) -> Result<Outcome, GroupTrap<Cause>> {
-    let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
-    let places: Vec<usize> = origin.places().collect();
-    let together = places.len() > parallel::BATCH && origin.options.workers() > 1;
+    let mut outcome = room.again(origin.launch.lanes);
+    let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let counts = if together && !O::ENABLED && !fast.shares(simd) {
         // The first few wavefronts show which export targets there are.
-        let (first, others) = places.split_at(parallel::FIRST);
-        let lanes = others[0];
-        let mut counts = in_order(origin, fast, simd, first, lanes, &mut outcome, observer)?;
-        counts.add(&parallel::run(origin, fast, others, &mut outcome)?);
+        let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
+        let mut counts = in_order(origin, fast, simd, others[0], &mut outcome, observer)?;
+        counts.add(&parallel::run(origin, fast, &others, &mut outcome)?);
         counts
     } else {
-        in_order(origin, fast, simd, &places, origin.launch.lanes, &mut outcome, observer)?
+        in_order(origin, fast, simd, origin.launch.lanes, &mut outcome, observer)?
     };
     if origin.launch.reports {
         counts.settle(fast, &mut outcome.fidelity);
@@ -204,12 +204,11 @@ pub(crate) fn advance<O: Observer>(
     end
 }
 
-/// Runs the first wavefronts of the launch, `lanes` lanes together, one after another.
+/// Runs the wavefronts of the first `lanes` lanes of the launch, one after another.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
-    places: &[usize],
     lanes: usize,
     outcome: &mut Outcome,
     observer: &mut O,
@@ -218,14 +217,14 @@ fn in_order<O: Observer>(
     let mut wave = fast.wave(origin, 0);
     wave.set_simd(take(simd));
     let straight = fast.straight(origin).filter(|_| !O::ENABLED);
-    for (number, place) in places.iter().enumerate() {
+    for place in origin.places().take_while(|place| *place < lanes) {
         if let Some((straight, starts)) = &straight
-            && runner.run_straight(straight, starts, (&mut wave, *place), (outcome, lanes))
+            && runner.run_straight(straight, starts, (&mut wave, place), (outcome, lanes))
         {
             continue;
         }
-        if number > 0 || *place != 0 {
-            wave.restart(*place);
+        if place != 0 {
+            wave.restart(place);
         }
         if O::ENABLED {
             observer.group(place / origin.width());
@@ -233,6 +232,7 @@ fn in_order<O: Observer>(
         runner.run_whole(&mut wave, observer).map_err(|trap| wave.trapped(trap))?;
         wave.add_to(outcome, lanes);
     }
+    outcome.drop_unused();
     *simd = take(&mut wave.simd);
     fast.keep(wave);
     Ok(runner.into_counts())

@@ -76,7 +76,9 @@ impl Straight {
             let of = launch.columns.iter().rfind(|of| of.gpr == *gpr && of.gpr < environment.num_gprs);
             Some((row, of.map_or(&[][..], |of| &of.components[usize::from(*chan)])))
         };
-        Some(Starts(read.iter().filter_map(start).collect()))
+        let mut starts = Vec::with_capacity(read.len());
+        starts.extend(read.iter().filter_map(start));
+        Some(Starts(starts))
     }
 }
 
