@@ -110,14 +110,23 @@ impl Live {
     }
 }
 
-/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-enum Places {
+/// Where the words of a group's lanes are in a surface.
+#[derive(Clone, Copy, Debug)]
+enum Places<'l> {
     /// Two rows, from these words on.
     Rows(usize, usize),
+    /// Quads that are in the surface as a whole, the first word of each.
+    Quads(&'l [usize]),
     /// Anywhere.
-    Each([usize; LANES]),
+    Each(&'l [usize; LANES]),
+}
+
+/// Memory of [`Places`] of a group that is not a row.
+#[derive(Default)]
+struct PlacesRoom {
+    quads: [usize; LANES / 4],
+    /// Lanes that are in the surface, if not all quads are, and their places.
+    lanes: Option<(Live, [usize; LANES])>,
 }
 
 impl<'a> Cells<'a> {
@@ -137,28 +146,32 @@ impl<'a> Cells<'a> {
         (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
     }
 
-    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
+    /// The places of a group's lanes, and those of `live` that are in the surface.
     #[inline(always)]
-    fn places<'l>(
+    fn places<'r: 'l, 'l>(
         &self,
         group: &Group<'_>,
         live: &'l Live,
-        room: &'l mut Option<Live>,
-    ) -> (Places, &'l Live) {
+        room: &'r mut PlacesRoom,
+    ) -> (Places<'r>, &'l Live) {
         if let Some((x, y)) = group.row
             && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
         {
             return (Places::Rows(upper, upper + self.pitch), live);
         }
-        let live = room.insert(*live);
-        let mut places = [0; LANES];
+        let mut inside = true;
+        for (first, &Quad { x, y, .. }) in room.quads.iter_mut().zip(group.quads) {
+            match (self.place(x, y), self.place(x + 1, y + 1)) {
+                (Some(place), Some(_)) => *first = place,
+                _ => inside = false,
+            }
+        }
+        if inside {
+            return (Places::Quads(&room.quads[..group.quads.len()]), live);
+        }
+        let (live, places) = room.lanes.insert((*live, [0; LANES]));
         for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
-                let all = [first, first + 1, last - 1, last];
-                places[lanes].copy_from_slice(&all);
-                continue;
-            }
             for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
                 match self.place(at.0, at.1) {
                     Some(place) => places[lane] = place,
@@ -175,14 +188,30 @@ impl<'a> Cells<'a> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// The words of lanes that are live; 0 for others.
+    /// The words of both rows of a quad.
     #[inline(always)]
-    fn load(&self, places: &Places, live: &Live) -> Words {
+    fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
+        let words = self.words.get(first..first + self.pitch + 2)?;
+        Some([words.first_chunk()?, words.last_chunk()?])
+    }
+
+    /// The words of lanes that are live. Those of others are anything.
+    #[inline(always)]
+    fn load(&self, places: Places<'_>, live: &Live) -> Words {
         let mut words = [0; LANES];
         let places = match places {
             Places::Each(places) => places,
+            Places::Quads(quads) => {
+                for (words, first) in words.as_chunks_mut().0.iter_mut().zip(quads) {
+                    if let Some([upper, lower]) = self.quad(*first) {
+                        *words = [&upper[0], &upper[1], &lower[0], &lower[1]]
+                            .map(|word| u32::from_le(word.load(Relaxed)));
+                    }
+                }
+                return words;
+            }
             Places::Rows(upper, lower) => {
-                let Some(halves) = self.halves(*upper, *lower) else { return words };
+                let Some(halves) = self.halves(upper, lower) else { return words };
                 let [upper, lower] = halves.map(|half| {
                     let mut words = [0; LANES / 2];
                     vram::load(half, &mut words);
@@ -206,11 +235,26 @@ impl<'a> Cells<'a> {
 
     /// Stores words of lanes that are live.
     #[inline(always)]
-    fn store(&self, places: &Places, live: &Live, words: &Words) {
+    fn store(&self, places: Places<'_>, live: &Live, words: &Words) {
         let places = match places {
             Places::Each(places) => places,
+            Places::Quads(quads) => {
+                let lanes = words.as_chunks::<4>().0.iter().zip(live.words.as_chunks().0);
+                for ((words, live), first) in lanes.zip(quads) {
+                    let Some([upper, lower]) = self.quad(*first) else { continue };
+                    let cells = [&upper[0], &upper[1], &lower[0], &lower[1]];
+                    if *live == [u32::MAX; 4] {
+                        (0..4).for_each(|at| cells[at].store(words[at].to_le(), Relaxed));
+                        continue;
+                    }
+                    for at in (0..4).filter(|at| live[*at] != 0) {
+                        cells[at].store(words[at].to_le(), Relaxed);
+                    }
+                }
+                return;
+            }
             Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
+                let Some([upper, lower]) = self.halves(upper, lower) else { return };
                 if live.all {
                     let mut rows = [[0; LANES / 2]; 2];
                     for at in 0..LANES / 2 {
@@ -452,13 +496,11 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
-/// whole row uses the room.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Behind the group there is
+/// anything. The room is for a column that ends before a whole row does.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
-    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
-        && group.quads.len() == LANES / 4
-    {
+    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {
         return words;
     }
     let room = room.insert([0; LANES]);
@@ -681,10 +723,11 @@ impl Band<'_> {
                 }
             }
             Depth::Test { cells, format, tests } => {
-                let mut outside = None;
+                let mut outside = PlacesRoom::default();
                 let (places, inside) = cells.places(group, live, &mut outside);
-                let stored = cells.load(&places, inside);
-                if let Some(inside) = outside {
+                let stored = cells.load(places, inside);
+                if let Places::Each(_) = places {
+                    let inside = *inside;
                     *live = inside;
                 }
                 let layout = WordLayout::of(*format);
@@ -717,10 +760,10 @@ impl Band<'_> {
                     put(&mut words, &codes, layout.depth, &passes);
                 }
                 if tests.stencil.is_some() {
-                    cells.store(&places, live, &words);
+                    cells.store(places, live, &words);
                     live.keep(&passes);
                 } else if tests.depth_write {
-                    cells.store(&places, live, &words);
+                    cells.store(places, live, &words);
                 }
             }
             Depth::Lanes => {
@@ -769,11 +812,11 @@ impl Band<'_> {
         fixed: Option<u32>,
     ) {
         let Merge { batch, shaded, .. } = *self.merge;
-        let mut outside = None;
+        let mut outside = PlacesRoom::default();
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
             let (places, live) = cells.places(group, live, &mut outside);
-            cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
+            cells.store(places, live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
         let Color::Bytes(cells) = color else {
@@ -785,11 +828,8 @@ impl Band<'_> {
         };
         let (places, live) = cells.places(group, live, &mut outside);
         let written = written_bits(target);
-        let stored = if target.blend.is_some() || written != u32::MAX {
-            cells.load(&places, live)
-        } else {
-            [0; LANES]
-        };
+        let stored =
+            if target.blend.is_some() || written != u32::MAX { cells.load(places, live) } else { [0; LANES] };
         let (mut room, mut others) = ([None; 4], [None; 4]);
         let mut words = match (&target.blend, fixed) {
             (None, Some(word)) => [word; LANES],
@@ -811,7 +851,7 @@ impl Band<'_> {
                 words[lane] |= stored[lane] & !written;
             }
         }
-        cells.store(&places, live, &words);
+        cells.store(places, live, &words);
     }
 }
 

@@ -65,7 +65,8 @@ impl<'a> Pair<'a> {
     ) -> Pair<'a> {
         runner.borrow_mut().reset_counts();
         let wave = || {
-            let mut wave = engine.wave(origin, place);
+            let mut wave = engine.wave(origin);
+            wave.restart(place);
             wave.set_simd(simd.clone());
             wave
         };

@@ -106,14 +106,14 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.
-    fn wave(&self, origin: &Origin, place: usize) -> Box<Wave> {
+    /// A wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need.
+    fn wave(&self, origin: &Origin) -> Box<Wave> {
         let mut wave = match self.spare.take() {
             Some(mut wave) => {
-                wave.begin(origin, place);
+                wave.begin(origin);
                 wave
             }
-            None => Box::new(origin.wave(place, &self.lowered.room)),
+            None => Box::new(origin.wave(0, &self.lowered.room)),
         };
         self.set_uniforms(&mut wave);
         wave
@@ -214,7 +214,7 @@ fn in_order<O: Observer>(
     observer: &mut O,
 ) -> Result<Counts, GroupTrap<Cause>> {
     let mut runner = Runner::new(fast, &origin.launch.environment);
-    let mut wave = fast.wave(origin, 0);
+    let mut wave = fast.wave(origin);
     wave.set_simd(take(simd));
     let straight = fast.straight(origin).filter(|_| !O::ENABLED);
     for place in origin.places().take_while(|place| *place < lanes) {
@@ -223,9 +223,7 @@ fn in_order<O: Observer>(
         {
             continue;
         }
-        if place != 0 {
-            wave.restart(place);
-        }
+        wave.restart(place);
         if O::ENABLED {
             observer.group(place / origin.width());
         }

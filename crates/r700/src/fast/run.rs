@@ -224,6 +224,9 @@ impl<'a> Runner<'a> {
                         issued.settle(wave);
                         return Err(trap);
                     }
+                    if matches!(inst, CfInst::CALL_FS | CfInst::RETURN) {
+                        (first, nodes) = lowered.program(wave.flow.in_fetch_program());
+                    }
                 }
                 Some((Work::Alu(clause), _)) => {
                     if let Some(run) = &clause.single
