@@ -106,7 +106,7 @@ impl Live {
     /// The number of live lanes.
     #[inline(always)]
     fn count(&self) -> u64 {
-        if self.all { LANES as u64 } else { self.words.iter().map(|live| u64::from(live & 1)).sum() }
+        if self.all { LANES as u64 } else { self.words.iter().map(|live| live & 1).sum::<u32>().into() }
     }
 }
 
@@ -154,19 +154,13 @@ impl<'a> Cells<'a> {
         live: &'l Live,
         room: &'r mut PlacesRoom,
     ) -> (Places<'r>, &'l Live) {
-        if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
-        {
-            return (Places::Rows(upper, upper + self.pitch), live);
-        }
-        let mut inside = true;
-        for (first, &Quad { x, y, .. }) in room.quads.iter_mut().zip(group.quads) {
-            match (self.place(x, y), self.place(x + 1, y + 1)) {
-                (Some(place), Some(_)) => *first = place,
-                _ => inside = false,
+        if let [Some(upper), Some(_)] = group.ends.map(|(x, y)| self.place(x, y)) {
+            if group.is_row {
+                return (Places::Rows(upper, upper + self.pitch), live);
             }
-        }
-        if inside {
+            for (first, quad) in room.quads.iter_mut().zip(group.quads) {
+                *first = quad.y as usize * self.pitch + quad.x as usize;
+            }
             return (Places::Quads(&room.quads[..group.quads.len()]), live);
         }
         let (live, places) = room.lanes.insert((*live, [0; LANES]));
@@ -446,21 +440,27 @@ struct Group<'a> {
     /// The first lane in the results of the program.
     shaded: usize,
     quads: &'a [Quad],
-    /// The first pixel, if the quads are adjacent and fill a row.
-    row: Option<(i32, i32)>,
+    /// Whether the quads are adjacent and fill a row.
+    is_row: bool,
+    /// The first and the last pixel of a rectangle around all quads.
+    ends: [(i32, i32); 2],
 }
 
 impl<'a> Group<'a> {
     #[inline(always)]
     fn new(first: usize, shaded: usize, quads: &'a [Quad]) -> Group<'a> {
-        let row = match *quads {
-            [Quad { x, y, .. }, ..] if quads.len() == LANES / 4 => {
-                let beside = (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
-                beside.then_some((x, y))
-            }
-            _ => None,
-        };
-        Group { first, shaded, quads, row }
+        let Quad { x, y, .. } = quads[0];
+        let beside = || (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
+        if quads.len() == LANES / 4 && beside() {
+            let ends = [(x, y), (x + LANES as i32 / 2 - 1, y + 1)];
+            return Group { first, shaded, quads, is_row: true, ends };
+        }
+        let (mut low, mut high) = ((x, y), (x, y));
+        for quad in quads {
+            low = (low.0.min(quad.x), low.1.min(quad.y));
+            high = (high.0.max(quad.x), high.1.max(quad.y));
+        }
+        Group { first, shaded, quads, is_row: false, ends: [low, (high.0 + 1, high.1 + 1)] }
     }
 }
 
@@ -645,16 +645,19 @@ impl Band<'_> {
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let mut live = Live { words: [u32::MAX; LANES], all: false };
-        let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
-        live.all = whole && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let [(_, upper), (_, lower)] = group.ends;
+        let whole = self.rows.start <= upper && lower < self.rows.end;
+        let all = whole && group.is_row && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let mut live = Live { words: [u32::MAX; LANES], all };
         if !live.all {
             live.words = [0; LANES];
             for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
-                let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-                let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
-                *live =
-                    [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
+                let rows = match whole {
+                    true => [u32::MAX; 2],
+                    false => [quad.y, quad.y + 1].map(|y| if self.rows.contains(&y) { u32::MAX } else { 0 }),
+                };
+                let covered = |lane: usize| u32::from(quad.covered >> lane & 1).wrapping_neg();
+                *live = [0, 1, 2, 3].map(|lane| covered(lane) & rows[lane / 2]);
             }
         }
         if !shaded.killed.is_empty() {
@@ -705,16 +708,10 @@ impl Band<'_> {
                 let end = surface.end.min(self.memory.len());
                 let is_inside =
                     |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
-                if let Some((x, y)) = group.row
-                    && is_inside(x, y)
-                    && is_inside(x + LANES as i32 / 2 - 1, y + 1)
-                {
+                if group.ends.iter().all(|(x, y)| is_inside(*x, *y)) {
                     return;
                 }
                 for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-                    if is_inside(x, y) && is_inside(x + 1, y + 1) {
-                        continue;
-                    }
                     for lane in 0..4 {
                         if !is_inside(x + (lane & 1), y + (lane >> 1)) {
                             live.fail(4 * number + lane as usize);

@@ -68,11 +68,9 @@ pub(crate) struct Fast {
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// A wavefront that has ended, at a launch without lanes.
-    spare: Spare<Box<Wave>>,
-    /// Counts of a launch before.
-    counts: Spare<Counts>,
-    /// That launch.
+    /// A wavefront that has ended, at a launch without lanes, and the counts of its launch.
+    spare: Spare<(Box<Wave>, Counts)>,
+    /// That launch without lanes.
     idle: Arc<Launch>,
 }
 
@@ -91,7 +89,6 @@ impl Fast {
             data_share,
             compiled: None,
             spare: Spare::default(),
-            counts: Spare::default(),
             idle,
         }
     }
@@ -106,24 +103,25 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// A wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need.
-    fn wave(&self, origin: &Origin) -> Box<Wave> {
-        let mut wave = match self.spare.take() {
-            Some(mut wave) => {
+    /// A wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need; and counts of
+    /// nothing.
+    fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
+        let (mut wave, counts) = match self.spare.take() {
+            Some((mut wave, counts)) => {
                 wave.begin(origin);
-                wave
+                (wave, counts.again())
             }
-            None => Box::new(origin.wave(0, &self.lowered.room)),
+            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(&self.lowered)),
         };
         self.set_uniforms(&mut wave);
-        wave
+        (wave, counts)
     }
 
-    /// Keeps a wavefront that has ended for a later launch.
-    fn keep(&self, mut wave: Box<Wave>) {
+    /// Keeps a wavefront that has ended and the counts of its launch for a later one.
+    fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
         // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
-        self.spare.keep(wave);
+        self.spare.keep((wave, counts));
     }
 
     /// The program and the rows at the start, if it is straight-line code and the launch suits that.
@@ -174,19 +172,23 @@ pub(crate) fn run<O: Observer>(
 ) -> Result<Outcome, GroupTrap<Cause>> {
     let mut outcome = room.again(origin.launch.lanes);
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
-    let counts = if together && !O::ENABLED && !fast.shares(simd) {
+    let reports = origin.launch.reports;
+    if together && !O::ENABLED && !fast.shares(simd) {
         // The first few wavefronts show which export targets there are.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
-        let mut counts = in_order(origin, fast, simd, others[0], &mut outcome, observer)?;
+        let (wave, mut counts) = in_order(origin, fast, simd, others[0], &mut outcome, observer)?;
+        fast.keep(wave, Counts::new(&fast.lowered));
         counts.add(&parallel::run(origin, fast, &others, &mut outcome)?);
-        counts
+        if reports {
+            counts.settle(fast, &mut outcome.fidelity);
+        }
     } else {
-        in_order(origin, fast, simd, origin.launch.lanes, &mut outcome, observer)?
-    };
-    if origin.launch.reports {
-        counts.settle(fast, &mut outcome.fidelity);
+        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, &mut outcome, observer)?;
+        if reports {
+            counts.settle(fast, &mut outcome.fidelity);
+        }
+        fast.keep(wave, counts);
     }
-    fast.counts.keep(counts);
     Ok(outcome)
 }
 
@@ -198,13 +200,13 @@ pub(crate) fn advance<O: Observer>(
     observer: &mut O,
 ) -> Result<Step, Trap<Cause>> {
     let launch = wave.launch.clone();
-    let mut runner = Runner::new(fast, &launch.environment);
+    let mut runner = Runner::new(fast, &launch.environment, Counts::new(&fast.lowered));
     let end = runner.run(wave, most, observer);
     runner.counts().settle(fast, &mut wave.fidelity);
     end
 }
 
-/// Runs the wavefronts of the first `lanes` lanes of the launch, one after another.
+/// Runs the wavefronts of the first `lanes` lanes of the launch, one after another. Returns the last one.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,
@@ -212,9 +214,9 @@ fn in_order<O: Observer>(
     lanes: usize,
     outcome: &mut Outcome,
     observer: &mut O,
-) -> Result<Counts, GroupTrap<Cause>> {
-    let mut runner = Runner::new(fast, &origin.launch.environment);
-    let mut wave = fast.wave(origin);
+) -> Result<(Box<Wave>, Counts), GroupTrap<Cause>> {
+    let (mut wave, counts) = fast.wave(origin);
+    let mut runner = Runner::new(fast, &origin.launch.environment, counts);
     wave.set_simd(take(simd));
     let straight = fast.straight(origin).filter(|_| !O::ENABLED);
     for place in origin.places().take_while(|place| *place < lanes) {
@@ -232,6 +234,5 @@ fn in_order<O: Observer>(
     }
     outcome.drop_unused();
     *simd = take(&mut wave.simd);
-    fast.keep(wave);
-    Ok(runner.into_counts())
+    Ok((wave, runner.into_counts()))
 }
