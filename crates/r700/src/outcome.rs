@@ -132,23 +132,37 @@ impl Outcome {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
-    /// An outcome of nothing with room for `lanes` lanes, in the memory of this one. [`Outcome::drop_unused`] is to follow.
-    pub(crate) fn again(self, lanes: usize) -> Outcome {
-        let Outcome { mut exports, mut columns, mut killed, .. } = self;
-        for Exported { values, written, .. } in &mut exports {
+    /// Becomes an outcome of nothing with room for `lanes` lanes. [`Outcome::drop_unused`] is to follow.
+    pub(crate) fn begin(&mut self, lanes: usize) {
+        let Outcome {
+            exports,
+            columns,
+            killed,
+            memory,
+            emissions,
+            statistics,
+            fidelity,
+            stack_needed,
+            finding,
+        } = self;
+        for Exported { values, written, .. } in exports {
             values.clear();
             written.clear();
         }
-        for ExportedColumns { components, written, .. } in &mut columns {
+        for ExportedColumns { components, written, .. } in columns {
             components.iter_mut().for_each(Vec::clear);
             *written = false;
         }
         killed.clear();
         killed.reserve_exact(lanes);
-        Outcome { exports, columns, killed, ..Outcome::default() }
+        *memory = MemoryOutcome::default();
+        emissions.clear();
+        *statistics = Statistics::default();
+        *fidelity = Executed::default();
+        (*stack_needed, *finding) = (0, None);
     }
 
-    /// Drops targets of the outcome before [`Outcome::again`] that were not added since.
+    /// Drops targets from before [`Outcome::begin`] that were not added since.
     pub(crate) fn drop_unused(&mut self) {
         self.exports.retain(|exported| !exported.values.is_empty());
         self.columns.retain(|columns| !columns.components[0].is_empty());

@@ -188,7 +188,7 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 struct Room {
     batch: Batch,
     /// The primitive that is filled by columns, and its quads.
-    slopes: Slopes,
+    slopes: Option<Box<Slopes>>,
     weights: Weights,
     quads: Vec<Quad>,
     /// Of all vertices of the draw.
@@ -512,7 +512,7 @@ impl Pipeline<'_> {
         corners: &[Corner; N],
         size: [f64; 2],
     ) -> Result<(), Stopped> {
-        let mut slopes = take(&mut self.room.slopes);
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
         let mut found = take(&mut self.room.quads);
         let scissor = self.draw.scissor;
         if self.copied.is_some() {
@@ -523,7 +523,7 @@ impl Pipeline<'_> {
                 Ok::<(), Infallible>(())
             });
             if self.copy(level, &slopes, &strips)? {
-                (self.room.slopes, self.room.quads) = (slopes, found);
+                (self.room.slopes, self.room.quads) = (Some(slopes), found);
                 return Ok(());
             }
         }
@@ -536,7 +536,7 @@ impl Pipeline<'_> {
                 let shaded = self.shade_once(level, &slopes, pixels[0])?;
                 if let Some(passed) = self.filled(&shaded, &slopes, &pixels) {
                     self.counts.passed += passed;
-                    (self.room.slopes, self.room.quads) = (slopes, found);
+                    (self.room.slopes, self.room.quads) = (Some(slopes), found);
                     return Ok(());
                 }
                 uniform = Some(shaded);
@@ -554,7 +554,7 @@ impl Pipeline<'_> {
             }
             Ok(())
         });
-        (self.room.slopes, self.room.quads) = (slopes, found);
+        (self.room.slopes, self.room.quads) = (Some(slopes), found);
         done
     }
 

@@ -615,7 +615,7 @@ pub(super) struct PixelProgram<'a> {
     /// The recording of the stage, if it is captured.
     pub(super) recording: Option<Recording>,
     /// Results before that are merged.
-    pub(super) merged: MergedPixels,
+    merged: &'a mut MergedPixels,
 }
 
 /// Results of the pixel stage that are merged: later ones take their memory.
@@ -630,7 +630,7 @@ impl<'a> PixelProgram<'a> {
         shader: &'a Shader,
         control: PixelControl,
         recording: Option<Recording>,
-        merged: MergedPixels,
+        merged: &'a mut MergedPixels,
     ) -> PixelProgram<'a> {
         let PixelControl { control, side, exports } = control;
         PixelProgram { shader, control, side, exports, recording, merged }
@@ -701,8 +701,8 @@ impl FragmentProgram for PixelProgram<'_> {
         let all = others.chain(own.iter().map(|(gpr, values)| (*gpr, values)));
         let read = all.filter(|(_, values)| values.iter().any(|column| !column.is_empty()));
         let columns = read.map(|(gpr, values)| Columns { gpr, components: values.clone() }).collect();
-        let room = take(&mut self.merged.outcome);
-        let mut outcome = self.shader.run_fragments(room, columns, &mut self.recording, fragments)?;
+        let MergedPixels { outcome, colors } = &mut *self.merged;
+        self.shader.run_fragments(outcome, columns, &mut self.recording, fragments)?;
         let mut exported = |base: u16| {
             let mut found = outcome.columns.iter_mut();
             let columns = found.find(|found| found.kind == ExportKind::Pixel && found.base == base);
@@ -719,12 +719,11 @@ impl FragmentProgram for PixelProgram<'_> {
         let depth = component(self.exports.z_export_enable, 0);
         let stencil = component(self.exports.stencil_ref_export_enable, 1);
         let mask = component(self.exports.mask_export_enable, 2);
-        let mut colors = take(&mut self.merged.colors);
+        let mut colors = take(colors);
         colors.clear();
         colors.extend((0..8).map(&mut exported));
         let some_are = outcome.killed.iter().fold(false, |any, killed| any | killed);
         let killed = if some_are { take(&mut outcome.killed) } else { Vec::new() };
-        self.merged.outcome = outcome;
         Ok(Shaded { colors, depth, stencil, killed, mask })
     }
 

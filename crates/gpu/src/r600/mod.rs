@@ -86,14 +86,14 @@ pub struct R600 {
     /// State that the last draw depended on.
     known: KeptDraw,
     /// Memory of the last draw.
-    memory: DrawMemory,
+    memory: Option<Box<DrawMemory>>,
+    indices: Vec<u32>,
     merged: MergedPixels,
 }
 
 /// Memory of a draw, which serves the next one: allocations take a tenth of the time of a small draw.
 #[derive(Debug, Default)]
 struct DrawMemory {
-    indices: Vec<u32>,
     /// Registers of vertices, and runs of them.
     values: Vec<[u32; 4]>,
     runs: Vec<Vec<usize>>,
@@ -135,7 +135,8 @@ impl R600 {
             draws: 0,
             watch: Watch::default(),
             known: KeptDraw::default(),
-            memory: DrawMemory::default(),
+            memory: None,
+            indices: Vec::new(),
             merged: MergedPixels::default(),
         }
     }
@@ -169,12 +170,12 @@ impl R600 {
                     count = of(1).saturating_sub(of(0)) / of(2).max(1);
                 }
                 if self.fits(count as usize) {
-                    let mut indices = take(&mut self.memory.indices);
+                    let mut indices = take(&mut self.indices);
                     indices.clear();
                     indices.extend(0..count);
                     self.draw(memory, &indices)?;
                     if indices.len() <= SHADED {
-                        self.memory.indices = indices;
+                        self.indices = indices;
                     }
                 }
             }
@@ -378,9 +379,8 @@ impl R600 {
         let named = state.unknown.times();
         let layout = *known.layout.get_or_insert_with(|| VertexLayout::new(state));
         let instances = self.instances.max(1);
-        let mut kept = take(&mut self.memory);
+        let mut kept = self.memory.take().unwrap_or_default();
         lanes(state, indices, instances, &mut kept.values, &mut kept.runs);
-        let room = take(&mut kept.outcome);
         let mode = geometry::Mode::of(state);
         let (chip, options, watch) = (self.chip, self.options, &mut self.watch);
         let context = Context { chip, options, state, memory, watch };
@@ -388,30 +388,29 @@ impl R600 {
         if let Some(captured) = machine.captured {
             captured.primitive = format!("{topology:?}");
         }
+        let DrawMemory { values, runs, outcome, vertices } = &mut *kept;
         let shaded = match mode {
-            geometry::Mode::Off => machine.vertices(room, topology, &kept.values, take(&mut kept.runs))?,
+            geometry::Mode::Off => machine.vertices(outcome, topology, values, take(runs))?,
             geometry::Mode::Numbered => {
-                let DrawMemory { values, runs, .. } = &kept;
                 let (values, runs, topology) =
                     numbered(machine.context.state, topology, values, runs, instances as usize);
-                machine.vertices(room, topology, &values, runs)?
+                machine.vertices(outcome, topology, &values, runs)?
             }
             geometry::Mode::Program => {
-                let DrawMemory { values, runs, .. } = &kept;
-                geometry::run(&mut machine, topology, values.clone(), runs, instances as usize)?
+                geometry::run(&mut machine, outcome, topology, values.clone(), runs, instances as usize)?
             }
         };
-        let Shaded { program, outcome, lanes, topology, runs } = shaded;
+        let Shaded { program, lanes, topology, runs } = shaded;
         let state = &mut self.state;
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
             let dwords = stream::dwords(program.code());
-            self.streams.write(memory, state, &outcome, &dwords, (topology, last), &runs);
+            self.streams.write(memory, state, outcome, &dwords, (topology, last), &runs);
             state.images.changed();
         }
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
-        layout.vertices(state, &outcome, lanes, &mut kept.vertices);
-        for part in layout.parts(state, &outcome, topology, runs) {
+        layout.vertices(state, outcome, lanes, vertices);
+        for part in layout.parts(state, outcome, topology, runs) {
             let chosen = (part.topology, part.viewport, part.layer);
             let draw = match known.draw.take_if(|(of, _)| *of == chosen) {
                 Some((_, draw)) => draw,
@@ -429,7 +428,7 @@ impl R600 {
             kept.runs = part.runs;
         }
         if kept.vertices.len() <= SHADED {
-            self.memory = DrawMemory { outcome, ..kept };
+            self.memory = Some(kept);
         }
         // A draw that names something unknown names it again next time, and is therefore not kept.
         if !self.watch.is_on() && self.state.unknown.times() == named {
@@ -461,9 +460,8 @@ impl R600 {
             }
         };
         let recording = pixel.fragments(captured.as_mut(), draw);
-        let mut program = PixelProgram::new(&pixel, control, recording, take(&mut self.merged));
+        let mut program = PixelProgram::new(&pixel, control, recording, &mut self.merged);
         let counts = reconverge_raster::draw::draw(draw, vertices, memory, &mut program);
-        self.merged = program.merged;
         capture::add(captured, program.recording);
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.state.images.written(&range));
@@ -481,11 +479,10 @@ struct Machine<'a, 'm> {
     known: Option<Box<Shader>>,
 }
 
-/// What the programs of vertices left of a draw.
+/// What the programs of vertices left of a draw, besides their outcome.
 struct Shaded {
-    /// The last of them, whose exports count.
+    /// The last of them, whose outcome counts.
     program: Box<Shader>,
-    outcome: Outcome,
     /// How many vertices there are.
     lanes: usize,
     topology: Topology,
@@ -527,10 +524,10 @@ impl Machine<'_, '_> {
         numbers
     }
 
-    /// Runs the vertex program alone. The outcome takes the memory of `room`.
+    /// Runs the vertex program alone. The outcome takes the place of what `outcome` holds.
     fn vertices(
         &mut self,
-        room: Outcome,
+        outcome: &mut Outcome,
         topology: Topology,
         values: &[[u32; 4]],
         runs: Vec<Vec<usize>>,
@@ -538,10 +535,10 @@ impl Machine<'_, '_> {
         let program = self.vertex_shader(values)?;
         let lanes = values.len();
         let mut recording = self.captured.as_ref().map(|_| program.vertices(values));
-        let outcome = program.run(room, lanes, vec![shader::input(0, values)], &mut recording, None);
+        let ended = program.run(outcome, lanes, vec![shader::input(0, values)], &mut recording, None);
         capture::add(self.captured, recording);
-        let outcome = outcome?;
-        Ok(Shaded { program, outcome, lanes, topology, runs })
+        ended?;
+        Ok(Shaded { program, lanes, topology, runs })
     }
 }
 

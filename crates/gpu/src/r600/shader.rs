@@ -331,27 +331,26 @@ impl Shader {
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
-    /// zeros. The outcome takes the memory of `room`.
+    /// zeros. The outcome takes the place of what `outcome` holds.
     ///
     /// # Errors
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        room: Outcome,
+        outcome: &mut Outcome,
         registers: Vec<Columns>,
         recording: &mut Option<Recording>,
         fragments: &Fragments,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<(), Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
             let whole = |columns: &Columns| input(columns.gpr, interleaved(&columns.components, lanes));
             let inputs = registers.iter().map(whole).collect();
-            return self.run(room, lanes, inputs, recording, Some(fragments));
+            return self.run(outcome, lanes, inputs, recording, Some(fragments));
         }
         let read = Some(self.reads.components.clone());
         let launch = Launch::of_columns(self.environment.clone(), lanes, registers, read);
-        let outcome = self.loaded.run_in(room, Launch { reports: false, ..launch });
-        outcome.map_err(|error| self.fault(error))
+        self.loaded.run_in(outcome, Launch { reports: false, ..launch }).map_err(|error| self.fault(error))
     }
 
     fn fault(&self, error: RunError) -> Fault {
@@ -362,18 +361,18 @@ impl Shader {
     }
 
     /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
-    /// The outcome takes the memory of `room`.
+    /// The outcome takes the place of what `outcome` holds.
     ///
     /// # Errors
     /// It traps, or runs too long.
     pub(super) fn run(
         &self,
-        room: Outcome,
+        outcome: &mut Outcome,
         lanes: usize,
         inputs: Vec<Input>,
         recording: &mut Option<Recording>,
         fragments: Option<&Fragments>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<(), Fault> {
         if let Some(recording) = recording {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
@@ -381,14 +380,14 @@ impl Shader {
         // The components that a program reads are known if it reaches no memory but what it fetches.
         let read = self.reads.is_plain.then(|| self.reads.components.clone());
         let launch = Launch { read, reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
-        let outcome = self.loaded.run_in(room, launch).map_err(|error| self.fault(error))?;
+        self.loaded.run_in(outcome, launch).map_err(|error| self.fault(error))?;
         if let Some(recording) = recording {
             let exports = outcome.exports.iter().map(|export| {
                 (export.name(), Rows { width: 4, words: export.values.as_flattened().to_vec() })
             });
             recording.end(exports, outcome.killed.iter().copied());
         }
-        Ok(outcome)
+        Ok(())
     }
 }
 

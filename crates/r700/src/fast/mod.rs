@@ -162,34 +162,34 @@ fn data_share(code: &Code) -> bool {
 }
 
 /// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another. The
-/// outcome takes the memory of `room`.
+/// outcome takes the place of what `outcome` holds.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
-    room: Outcome,
+    outcome: &mut Outcome,
     observer: &mut O,
-) -> Result<Outcome, GroupTrap<Cause>> {
-    let mut outcome = room.again(origin.launch.lanes);
+) -> Result<(), GroupTrap<Cause>> {
+    outcome.begin(origin.launch.lanes);
     let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
     let reports = origin.launch.reports;
     if together && !O::ENABLED && !fast.shares(simd) {
         // The first few wavefronts show which export targets there are.
         let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
-        let (wave, mut counts) = in_order(origin, fast, simd, others[0], &mut outcome, observer)?;
+        let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
         fast.keep(wave, Counts::new(&fast.lowered));
-        counts.add(&parallel::run(origin, fast, &others, &mut outcome)?);
+        counts.add(&parallel::run(origin, fast, &others, outcome)?);
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
     } else {
-        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, &mut outcome, observer)?;
+        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
         if reports {
             counts.settle(fast, &mut outcome.fidelity);
         }
         fast.keep(wave, counts);
     }
-    Ok(outcome)
+    Ok(())
 }
 
 /// Runs a wavefront that was [prepared](Fast::prepare) for at most `most` instructions.

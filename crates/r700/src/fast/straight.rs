@@ -180,6 +180,7 @@ impl Runner<'_> {
             let row = &mut wave.registers[*row].0;
             match words.first_chunk() {
                 Some(words) => *row = *words,
+                None if words.is_empty() => *row = [0; LANES],
                 None => {
                     *row = [0; LANES];
                     row[..words.len()].copy_from_slice(words);
