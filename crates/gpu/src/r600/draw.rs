@@ -110,12 +110,11 @@ impl VertexLayout {
             values(ExportKind::Pos, first).filter(|_| self.out.vs_out_ccdist0_vec_ena),
             values(ExportKind::Pos, first + 1).filter(|_| self.out.vs_out_ccdist1_vec_ena),
         ];
-        let params: [_; MOST_PARAMS] =
-            array::from_fn(
-                |param| {
-                    if param < self.params { values(ExportKind::Param, param as u16) } else { None }
-                },
-            );
+        let param = |param: usize| match param < self.params {
+            true => values(ExportKind::Param, param as u16),
+            false => None,
+        };
+        let params: [_; MOST_PARAMS] = array::from_fn(param);
         let planes = [0, 1, 2, 3, 4, 5]
             .map(|plane| [0, 1, 2, 3].map(|at| state.float(reg::PA_CL_UCP0_X, 4 * plane + at)));
         let of = |values: &Option<&[[u32; 4]]>, lane: usize| values.map_or([0; 4], |values| values[lane]);
