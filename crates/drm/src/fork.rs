@@ -9,7 +9,8 @@
 //! holder does not exist.
 //!
 //! The memory of the buffers is shared by parent and child, as a file that both have open is. Handles, counts and the chip
-//! are copies. [`copied`] detects a copy.
+//! are copies. [`copied`] detects a copy. A fork stores all fills that are outstanding. A copy by plain `clone` drops its own
+//! list of fills, because its parent stores them.
 
 use std::cell::Cell;
 use std::ptr::null_mut;
@@ -37,7 +38,7 @@ thread_local! {
 fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     visit(0, &node::OPENING);
     if let Some(node) = node::opened() {
-        visit(1, node.around_fork());
+        visit(1, node);
         visit(2, &node.device().watch.counts);
     }
     visit(3, &libdrm::GIVEN);

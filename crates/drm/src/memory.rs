@@ -13,6 +13,9 @@
 //!
 //! The files have no descriptors. A buffer is shared anonymous memory, and `mremap` duplicates its mapping. A program
 //! cannot close such a file, resize it, or open another one in its place.
+//!
+//! [`Fills`] of whole surfaces may be outstanding from one submission to the next, as long as only the chip can read the
+//! surfaces. [`Memory::end_submission`] stores the others.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -20,7 +23,7 @@ use std::io;
 use std::ops::Range;
 use std::ptr::null_mut;
 
-use reconverge_simt::vram::Vram;
+use reconverge_simt::vram::{Fills, Vram};
 
 use crate::ioctls::Errno;
 use crate::mapped;
@@ -31,6 +34,10 @@ pub(crate) const BYTES: u64 = 1 << 40;
 
 /// Most bytes of a buffer whose file stays, and of all such files.
 const MOST_PARKED: [u64; 2] = [16 << 20, 64 << 20];
+
+/// Number of submissions for which fills stay outstanding after the last one was added. Until then, each access near them
+/// looks for them.
+const MOST_PAUSES: u32 = 8;
 
 /// The mappings. They last until the process ends.
 #[derive(Debug)]
@@ -43,6 +50,10 @@ pub(crate) struct Memory {
     parked: Vec<Parked>,
     /// Files so far.
     files: u64,
+    /// Fills that the chip has not stored.
+    fills: Fills,
+    /// Forks before this memory was created.
+    forks: u32,
 }
 
 /// The file of a buffer.
@@ -96,8 +107,9 @@ impl Memory {
         // SAFETY: a plain system call on a descriptor of our own.
         let mapped = match unsafe { libc::ftruncate(file, BYTES as libc::off_t) } {
             0 => map().and_then(|chip| {
-                let (placed, parked) = (BTreeMap::new(), Vec::new());
-                Ok(Memory { chip, floor: map()?, placed, parked, files: 0 })
+                let (placed, parked, fills) = (BTreeMap::new(), Vec::new(), Fills::default());
+                let forks = mapped::forks();
+                Ok(Memory { chip, floor: map()?, placed, parked, files: 0, fills, forks })
             }),
             _ => Err(io::Error::last_os_error()),
         };
@@ -123,7 +135,30 @@ impl Memory {
     pub(crate) fn whole(&self) -> Vram<'_> {
         // SAFETY: the mapping is BYTES long, readable and writable, and lasts until the process ends. This library accesses
         // it through such views only. All of them have the same units, since they begin at the same address.
-        unsafe { Vram::from_raw(self.chip, BYTES as usize) }
+        unsafe { Vram::from_raw(self.chip, BYTES as usize) }.with_fills(&self.fills)
+    }
+
+    /// Stores the fills that are outstanding at the end of a submission and that the program can read without a request: those
+    /// of `mapped` buffers. Stores all if another process has this memory too, and if none was added for a while.
+    pub(crate) fn end_submission<'r>(&self, mapped: impl Iterator<Item = &'r Range<u64>>) {
+        let memory = self.whole();
+        if !memory.has_fills() {
+            return;
+        }
+        if self.forks != mapped::forks() || self.fills.pause() > MOST_PAUSES {
+            self.settle();
+        }
+        mapped.for_each(|range| memory.settle(range.start as usize..range.end as usize));
+    }
+
+    /// Stores all fills that are outstanding.
+    pub(crate) fn settle(&self) {
+        self.whole().settle(0..BYTES as usize);
+    }
+
+    /// Drops the fills that a copy of the process has from its parent, which stores them.
+    pub(crate) fn forget_fills(&self) {
+        self.fills.forget();
     }
 
     /// Creates the file of a buffer, filled with zeros, and maps it for the chip. The range consists of whole pages.
@@ -149,6 +184,7 @@ impl Memory {
     /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
     /// the file. The kernel frees its pages with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
+        self.whole().settle(range.start as usize..range.end as usize);
         if let Some(placed) = self.placed.remove(&range.start).filter(|placed| placed.end == range.end) {
             self.park(range, placed);
         }
@@ -243,6 +279,8 @@ impl Memory {
         access: c_int,
         flags: c_int,
     ) -> Result<*mut c_void, Errno> {
+        // `mremap` may extend the mapping to the rest of the buffer later. All fills are therefore stored.
+        self.settle();
         let length = (part.end - part.start) as usize;
         let place = self.chip.wrapping_add(part.start as usize).cast::<c_void>();
         let failed = || Errno(real::errno());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::mem::take;
+use std::mem::{forget, take};
 use std::ops::Range;
 use std::process;
 use std::ptr::null_mut;
@@ -213,14 +213,29 @@ impl Node {
         if fork::copied() {
             fork::claim();
             mapped::note_copy();
+            state.memory.forget_fills();
             report::copied(self.device, &mut state);
         }
         Ok(state)
     }
+}
 
-    /// The lock of the state, for a fork.
-    pub(crate) fn around_fork(&self) -> &dyn AroundFork {
-        &self.state
+/// The lock of the state. Before a fork, all fills are stored: parent and child have the same memory, and each has its own list
+/// of fills.
+impl AroundFork for Node {
+    fn before(&self, most: Duration) -> bool {
+        let Ok(state) = self.lock_within(most) else { return false };
+        state.memory.settle();
+        forget(state);
+        true
+    }
+
+    fn in_parent(&self, taken: bool) {
+        self.state.in_parent(taken);
+    }
+
+    fn in_child(&self, taken: bool, parent_thread: u32) {
+        self.state.in_child(taken, parent_thread);
     }
 }
 
@@ -374,7 +389,7 @@ mod tests {
     use reconverge_gpu::observe::Observer;
     use reconverge_gpu::{Fault, Submission};
     use reconverge_simt::Engine;
-    use reconverge_simt::vram::Vram;
+    use reconverge_simt::vram::{RowFill, Vram};
 
     use super::*;
     use crate::files::{mremap, munmap};
@@ -383,9 +398,10 @@ mod tests {
 
     const DOMAIN: u32 = 4;
     const SIZE: u64 = 1 << 17;
+    const CLEAR: u32 = 1 << 8;
 
     /// A chip that keeps the first byte of each buffer of a submission until it is notified that the byte may have changed.
-    /// A command is a byte that fills the buffers.
+    /// A command is a byte that fills the buffers. With [`CLEAR`], it is a fill that may be outstanding.
     #[derive(Default)]
     struct Keeping {
         kept: BTreeMap<usize, u8>,
@@ -401,8 +417,14 @@ mod tests {
                 |at: &usize| shared.as_ref().is_none_or(|parts| parts.iter().any(|part| part.contains(at)));
             kept.retain(|at, _| !is_shared(at));
             for buffer in submission.buffers {
-                for value in submission.commands {
-                    assert!(memory.write(buffer.start, &vec![*value as u8; buffer.len()]));
+                for command in submission.commands {
+                    let value = u32::from_ne_bytes([*command as u8; 4]);
+                    let (start, rows) = (buffer.start, buffer.len() / 1024);
+                    let fill = RowFill { start, words: 256, pitch: 1024, rows, value, mask: u32::MAX };
+                    assert!(memory.fill(&fill));
+                    if command & CLEAR == 0 {
+                        memory.settle(buffer.clone());
+                    }
                     kept.remove(&buffer.start);
                 }
             }
@@ -482,6 +504,12 @@ mod tests {
 
         fn parked(&self) -> u64 {
             self.client.lock().memory.parked_bytes()
+        }
+
+        /// Returns the last byte of a buffer as it is stored, without outstanding fills.
+        fn stored(&self, handle: u32) -> u8 {
+            let end = self.range(handle).end;
+            self.client.lock().memory.whole().as_stored().bytes(end - 1..end)[0]
         }
 
         fn is_zero(&self, handle: u32) -> bool {
@@ -658,6 +686,57 @@ mod tests {
         tested.submitted(large, &[7]);
         tested.closed(large);
         assert_eq!(tested.parked(), kept);
+    }
+
+    #[test]
+    fn fills_are_outstanding_until_the_program_can_read_them() {
+        if !in_a_process_of_its_own("fills_are_outstanding_until_the_program_can_read_them") {
+            return;
+        }
+        let tested = Tested::new();
+        // SAFETY: a mapping of a whole buffer, which nothing writes to meanwhile.
+        let bytes = |map: *mut u8| unsafe { std::slice::from_raw_parts(map, SIZE as usize) }.to_vec();
+        let [one, two] = [(); 2].map(|()| tested.created(SIZE));
+        tested.submitted(one, &[CLEAR | 1]);
+        tested.submitted(one, &[CLEAR | 2]);
+        assert_eq!(tested.stored(one), 0, "only the chip can read it");
+        let map = tested.mapped(one);
+        assert!(bytes(map) == [2; SIZE as usize]);
+        tested.submitted(one, &[CLEAR | 3]);
+        assert!(bytes(map) == [3; SIZE as usize], "it is mapped when the submission ends");
+        // A request reads what the chip would.
+        tested.submitted(two, &[CLEAR | 4]);
+        let range = tested.range(two);
+        let read = tested.client.lock().memory.read(range);
+        assert!(read == [4; SIZE as usize]);
+        // Not for long.
+        tested.submitted(two, &[CLEAR | 5]);
+        let submissions = (1..20).take_while(|_| {
+            tested.look(one);
+            tested.stored(two) == 4
+        });
+        assert_eq!(submissions.count(), 7);
+        // A mapping that outlives its buffer.
+        tested.submitted(one, &[CLEAR | 6]);
+        tested.closed(one);
+        assert!(bytes(map) == [6; SIZE as usize]);
+        // A child, whose chip is another one, and then the parent.
+        NODE.store(std::ptr::from_ref(tested.client.node).cast_mut(), Ordering::Release);
+        tested.submitted(two, &[CLEAR | 7]);
+        assert_eq!(tested.stored(two), 5);
+        // SAFETY: the child reads a byte and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let code = if tested.stored(two) == 7 { 0 } else { 1 };
+            // SAFETY: ends without the code that the test process runs at its end.
+            unsafe { libc::_exit(code) };
+        }
+        let mut status = 0;
+        // SAFETY: the status is an integer of ours.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!(status, 0, "the child has all fills");
+        tested.submitted(two, &[CLEAR | 8]);
+        assert_eq!(tested.stored(two), 8, "a child may read it");
     }
 
     #[test]

@@ -63,10 +63,11 @@ pub(crate) fn executed(
     run: impl FnOnce(&mut dyn Gpu, Vram<'_>) -> Result<(), Fault>,
 ) -> Option<String> {
     state.share();
-    let State { memory, gpu, .. } = state;
+    let State { memory, gpu, buffers, .. } = state;
     let gpu = gpu.as_mut()?;
-    let memory = memory.whole();
-    match catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory))) {
+    let result = catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory.whole())));
+    memory.end_submission(buffers.mapped());
+    match result {
         Ok(Ok(())) => None,
         Ok(Err(fault @ (Fault::Malformed(_) | Fault::Trap(_)))) => {
             Some(format!("{fault}; the chip is reset"))

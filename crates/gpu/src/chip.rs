@@ -33,8 +33,12 @@ pub(crate) trait SharedParts: Send {
     fn unknown(&self) -> &Unknown;
 }
 
-/// Executes what was submitted. Clears are stored when something reads them, at the end at the latest.
+/// Executes what was submitted. Clears are stored when something reads them, at the end at the latest, unless the maker of the
+/// view stores them.
 fn with_fills(memory: Vram<'_>, run: impl FnOnce(Vram<'_>) -> Result<(), Fault>) -> Result<(), Fault> {
+    if memory.may_have_fills() {
+        return run(memory);
+    }
     let fills = Fills::default();
     let memory = memory.with_fills(&fills);
     let result = run(memory);

@@ -4,23 +4,26 @@
 //! through [`Merge`].
 
 mod blending;
+mod cells;
+mod elements;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::vram::{self, Vram};
+use reconverge_simt::vram::Vram;
 use reconverge_simt::wide::Wide;
 
-use self::blending::{Blending, mixed, placed, reads_second};
-use crate::blend::LogicOp;
+use self::blending::{Blending, fractions_of, mixed, placed, reads_second};
+use self::cells::{Cells, Places};
+use self::elements::Elements;
+use crate::blend::{Blend, LogicOp};
 use crate::copy::ByteRows;
 use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use crate::fills::Constant;
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
+use crate::state::{self, CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -30,14 +33,6 @@ type Words = [u32; LANES];
 /// A float of each lane.
 type Floats = [f32; LANES];
 
-/// A surface whose elements are aligned words.
-#[derive(Debug)]
-struct Cells<'a> {
-    words: &'a [AtomicU32],
-    pitch: usize,
-    rows: usize,
-}
-
 /// What becomes of depth and stencil.
 #[derive(Debug)]
 enum Depth<'a> {
@@ -45,7 +40,7 @@ enum Depth<'a> {
     None,
     /// No test is on: pixels outside of the buffer fail, all others pass.
     Inside(Surface, usize),
-    /// Tests of elements that are words.
+    /// Tests of elements of two or four bytes.
     Test { cells: Cells<'a>, format: DepthFormat, tests: Tests },
     /// Lane by lane.
     Lanes,
@@ -58,6 +53,8 @@ enum Color<'a> {
     Bytes(Cells<'a>),
     /// A word that is the component of the colour with this number, as it is.
     Word(Cells<'a>, usize),
+    /// Elements of any other format.
+    Elements(Box<Elements<'a>>),
     /// Lane by lane.
     Lanes,
 }
@@ -68,6 +65,8 @@ pub(crate) struct Kernels<'a> {
     level: Level,
     depth: Depth<'a>,
     colors: Vec<Color<'a>>,
+    /// Whether the draw copies depth instead.
+    copies: bool,
 }
 
 /// The lanes of a group that have not failed so far.
@@ -110,184 +109,20 @@ impl Live {
     }
 }
 
-/// Where the words of a group's lanes are in a surface.
-#[derive(Clone, Copy, Debug)]
-enum Places<'l> {
-    /// Two rows, from these words on.
-    Rows(usize, usize),
-    /// Quads that are in the surface as a whole, the first word of each.
-    Quads(&'l [usize]),
-    /// Anywhere.
-    Each(&'l [usize; LANES]),
-}
-
-/// Memory of [`Places`] of a group that is not a row.
-#[derive(Default)]
-struct PlacesRoom {
-    quads: [usize; LANES / 4],
-    /// Lanes that are in the surface, if not all quads are, and their places.
-    lanes: Option<(Live, [usize; LANES])>,
-}
-
-impl<'a> Cells<'a> {
-    /// The elements of a surface in memory.
-    fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
-        let bytes = surface.end.min(memory.len()).checked_sub(surface.start)?;
-        // Rows are settled before they are read or written: see `bands::run`.
-        let words = memory.as_stored().units(surface.start, bytes / 4 * 4)?;
-        Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
-    }
-
-    /// The place of a pixel, if the surface has it.
-    #[inline(always)]
-    fn place(&self, x: i32, y: i32) -> Option<usize> {
-        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
-        let place = y * self.pitch + x;
-        (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
-    }
-
-    /// The places of a group's lanes, and those of `live` that are in the surface.
-    #[inline(always)]
-    fn places<'r: 'l, 'l>(
-        &self,
-        group: &Group<'_>,
-        live: &'l Live,
-        room: &'r mut PlacesRoom,
-    ) -> (Places<'r>, &'l Live) {
-        if let [Some(upper), Some(_)] = group.ends.map(|(x, y)| self.place(x, y)) {
-            if group.is_row {
-                return (Places::Rows(upper, upper + self.pitch), live);
-            }
-            for (first, quad) in room.quads.iter_mut().zip(group.quads) {
-                *first = quad.y as usize * self.pitch + quad.x as usize;
-            }
-            return (Places::Quads(&room.quads[..group.quads.len()]), live);
-        }
-        let (live, places) = room.lanes.insert((*live, [0; LANES]));
-        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-            let lanes = 4 * number..4 * number + 4;
-            for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
-                match self.place(at.0, at.1) {
-                    Some(place) => places[lane] = place,
-                    None => live.fail(lane),
-                }
-            }
-        }
-        (Places::Each(places), live)
-    }
-
-    /// The words of both rows of a group.
-    #[inline(always)]
-    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
-        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
-    }
-
-    /// The words of both rows of a quad.
-    #[inline(always)]
-    fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
-        let words = self.words.get(first..first + self.pitch + 2)?;
-        Some([words.first_chunk()?, words.last_chunk()?])
-    }
-
-    /// The words of lanes that are live. Those of others are anything.
-    #[inline(always)]
-    fn load(&self, places: Places<'_>, live: &Live) -> Words {
-        let mut words = [0; LANES];
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Quads(quads) => {
-                for (words, first) in words.as_chunks_mut().0.iter_mut().zip(quads) {
-                    if let Some([upper, lower]) = self.quad(*first) {
-                        *words = [&upper[0], &upper[1], &lower[0], &lower[1]]
-                            .map(|word| u32::from_le(word.load(Relaxed)));
-                    }
-                }
-                return words;
-            }
-            Places::Rows(upper, lower) => {
-                let Some(halves) = self.halves(upper, lower) else { return words };
-                let [upper, lower] = halves.map(|half| {
-                    let mut words = [0; LANES / 2];
-                    vram::load(half, &mut words);
-                    words
-                });
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    words[lane] = u32::from_le(upper[at]);
-                    words[lane + 2] = u32::from_le(lower[at]);
-                }
-                return words;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane) {
-                words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
-            }
-        }
-        words
-    }
-
-    /// Stores words of lanes that are live.
-    #[inline(always)]
-    fn store(&self, places: Places<'_>, live: &Live, words: &Words) {
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Quads(quads) => {
-                let lanes = words.as_chunks::<4>().0.iter().zip(live.words.as_chunks().0);
-                for ((words, live), first) in lanes.zip(quads) {
-                    let Some([upper, lower]) = self.quad(*first) else { continue };
-                    let cells = [&upper[0], &upper[1], &lower[0], &lower[1]];
-                    if *live == [u32::MAX; 4] {
-                        (0..4).for_each(|at| cells[at].store(words[at].to_le(), Relaxed));
-                        continue;
-                    }
-                    for at in (0..4).filter(|at| live[*at] != 0) {
-                        cells[at].store(words[at].to_le(), Relaxed);
-                    }
-                }
-                return;
-            }
-            Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(upper, lower) else { return };
-                if live.all {
-                    let mut rows = [[0; LANES / 2]; 2];
-                    for at in 0..LANES / 2 {
-                        let lane = at / 2 * 4 + at % 2;
-                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
-                    }
-                    vram::store(upper, &rows[0]);
-                    vram::store(lower, &rows[1]);
-                    return;
-                }
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    if live.has(lane) {
-                        upper[at].store(words[lane].to_le(), Relaxed);
-                    }
-                    if live.has(lane + 2) {
-                        lower[at].store(words[lane + 2].to_le(), Relaxed);
-                    }
-                }
-                return;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane)
-                && let Some(word) = self.words.get(places[lane])
-            {
-                word.store(words[lane].to_le(), Relaxed);
-            }
-        }
-    }
-}
-
 impl<'a> Kernels<'a> {
     /// The steps of a draw; `None` if all its lanes are to be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let multisample = &draw.multisample;
-        let copies = draw.copies_depth || multisample.copy.is_some();
-        if samples > 1 || copies || multisample.alpha_to_coverage || !are_apart(draw) {
+        let copies_depth = match multisample.copy {
+            None => draw.copies_depth,
+            Some(state::Copy::Depth(0)) => true,
+            Some(_) => return None,
+        };
+        if samples > 1 || multisample.alpha_to_coverage || !are_apart(draw) {
             return None;
+        }
+        if copies_depth {
+            return Some(Kernels { level, depth: Depth::None, colors: Vec::new(), copies: true });
         }
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
@@ -295,7 +130,7 @@ impl<'a> Kernels<'a> {
             if stencil.is_none() && tests.depth.is_none() {
                 return Depth::Inside(target.surface.clone(), format.bytes());
             }
-            match Cells::new(&target.surface, memory).filter(|_| format.bytes() == 4) {
+            match Cells::new(&target.surface, format.bytes(), memory).filter(|_| format.bytes() <= 4) {
                 Some(cells) => Depth::Test { cells, format, tests: Tests { stencil, ..*tests } },
                 None => Depth::Lanes,
             }
@@ -308,7 +143,7 @@ impl<'a> Kernels<'a> {
                 && draw.logic == LogicOp::COPY;
             if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
                 && target.places.iter().flatten().count() == 1
-                && let Some(cells) = Cells::new(&target.surface, memory)
+                && let Some(cells) = Cells::new(&target.surface, 4, memory)
             {
                 return Color::Word(cells, chan);
             }
@@ -316,11 +151,16 @@ impl<'a> Kernels<'a> {
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
                 && draw.logic == LogicOp::COPY;
-            let cells = bytes.then(|| Cells::new(&target.surface, memory)).flatten();
-            cells.map_or(Color::Lanes, Color::Bytes)
+            let Some(cells) = Cells::new(&target.surface, target.format.bytes.into(), memory) else {
+                return Color::Lanes;
+            };
+            if bytes {
+                return Color::Bytes(cells);
+            }
+            Elements::new(target, cells).map_or(Color::Lanes, |elements| Color::Elements(elements.into()))
         };
         let colors = draw.targets.iter().map(color).collect();
-        Some(Kernels { level, depth, colors })
+        Some(Kernels { level, depth, colors, copies: false })
     }
 
     /// The copy that the draw is, if its program copies texels.
@@ -344,7 +184,7 @@ impl<'a> Kernels<'a> {
         (level, front): (Option<f32>, bool),
     ) -> Option<Vec<Constant>> {
         let killed = shaded.killed.first().copied().unwrap_or(false);
-        if killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
+        if self.copies || killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
             return None;
         }
         let first = |column: &LaneWords| column.first().copied().unwrap_or(0);
@@ -353,6 +193,7 @@ impl<'a> Kernels<'a> {
             Depth::None => {}
             Depth::Inside(surface, 4) => all.push(Constant { surface: surface.clone(), value: 0, mask: 0 }),
             Depth::Test { format, tests, .. } => {
+                (format.bytes() == 4).then_some(())?;
                 let surface = draw.depth.as_ref()?.surface.clone();
                 let (layout, mut value, mut mask) = (WordLayout::of(*format), 0, 0);
                 let mut add = |(first, count): (u32, u32), bits_of: u32, written: u32| {
@@ -392,7 +233,7 @@ impl<'a> Kernels<'a> {
                     let words = source.each_ref().map(|column| [first(column); LANES]);
                     (placed(target, words.each_ref())[0], written_bits(target))
                 }
-                Color::Bytes(_) | Color::Lanes => return None,
+                Color::Bytes(_) | Color::Elements(_) | Color::Lanes => return None,
             };
             all.push(Constant { surface: target.surface.clone(), value, mask });
         }
@@ -406,19 +247,17 @@ impl<'a> Kernels<'a> {
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
     pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+        if self.copies {
+            return if merge.copy_rows(rows, memory) { 0 } else { merge.band(rows, memory) };
+        }
         self.level.run(Band { kernels: self, merge, rows, memory })
     }
 }
 
 /// Whether no two surfaces of a draw share memory.
 fn are_apart(draw: &Draw) -> bool {
-    let range = |surface: &Surface, bytes: usize| {
-        let end =
-            surface.start.saturating_add(surface.rows.saturating_mul(surface.pitch).saturating_mul(bytes));
-        surface.start..end.min(surface.end)
-    };
-    let depth = draw.depth.iter().map(|target| range(&target.surface, target.format.bytes()));
-    let targets = draw.targets.iter().map(|target| range(&target.surface, target.format.bytes.into()));
+    let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes()));
+    let targets = draw.targets.iter().map(|target| target.surface.range(target.format.bytes.into()));
     let all = depth.chain(targets).filter(|range| !range.is_empty());
     let apart = |one: &Range<usize>, other: Range<usize>| one.end <= other.start || other.end <= one.start;
     let mut numbered = all.clone().enumerate();
@@ -544,9 +383,9 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
-/// Depths as fractions of 24 bits: [`DepthFormat::code`].
+/// Depths as fractions of a greatest code: [`DepthFormat::code`].
 #[inline(always)]
-fn fractions(depths: &Floats) -> Words {
+fn fractions(depths: &Floats, most: u32) -> Words {
     /// A sum with 1.5 * 2^52 has a whole number in its lowest bits.
     const WHOLE: f64 = 6_755_399_441_055_744.;
     let mut codes = [0; LANES];
@@ -554,7 +393,7 @@ fn fractions(depths: &Floats) -> Words {
         // A NaN is not above zero.
         let depth = if depths[lane] > 0. { depths[lane] } else { 0. };
         let depth = if depth < 1. { depth } else { 1. };
-        codes[lane] = (f64::from(depth) * f64::from(0xff_ffff) + WHOLE).to_bits() as u32;
+        codes[lane] = (f64::from(depth) * f64::from(most) + WHOLE).to_bits() as u32;
     }
     codes
 }
@@ -570,7 +409,8 @@ impl WordLayout {
         let (depth, stencil) = match format {
             DepthFormat::StencilUnorm24 => ((8, 24), (0, 8)),
             DepthFormat::Unorm24 => ((0, 24), (24, 8)),
-            DepthFormat::Unorm16 | DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
+            DepthFormat::Unorm16 => ((0, 16), (0, 0)),
+            DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
         };
         WordLayout { depth, stencil }
     }
@@ -598,6 +438,28 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
+/// [`StencilOp::apply`] for rows. Each arm is a loop of its own.
+#[inline(always)]
+fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
+    let each = |op: StencilOp| {
+        let mut values = [0; LANES];
+        for lane in 0..LANES {
+            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
+        }
+        values
+    };
+    match op {
+        StencilOp::Keep => *stored,
+        StencilOp::Zero => [0; LANES],
+        StencilOp::Replace => *reference,
+        StencilOp::IncrementClamp => each(StencilOp::IncrementClamp),
+        StencilOp::DecrementClamp => each(StencilOp::DecrementClamp),
+        StencilOp::Invert => each(StencilOp::Invert),
+        StencilOp::IncrementWrap => each(StencilOp::IncrementWrap),
+        StencilOp::DecrementWrap => each(StencilOp::DecrementWrap),
+    }
+}
+
 /// The stencil test of a side for rows: the lanes that pass it, and the new values.
 #[inline(always)]
 fn tested(
@@ -609,14 +471,11 @@ fn tested(
     let reference = references.map_or([side.reference.into(); LANES], |references| part(references, (0, 8)));
     let masked = |values: &Words| values.map(|value| value & u32::from(side.mask));
     let holds = compared(side.compare, &masked(&reference), &masked(stored));
-    let applied = |op: StencilOp| {
-        let mut values = [0; LANES];
-        for lane in 0..LANES {
-            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
-        }
-        values
-    };
-    let [fail, depth_fail, pass] = [side.fail, side.depth_fail, side.pass].map(applied);
+    let [fail, depth_fail, pass] = [
+        applied(side.fail, stored, &reference),
+        applied(side.depth_fail, stored, &reference),
+        applied(side.pass, stored, &reference),
+    ];
     let mut new = [0; LANES];
     for lane in 0..LANES {
         let passed = pass[lane] & depth_passes[lane] | depth_fail[lane] & !depth_passes[lane];
@@ -720,11 +579,13 @@ impl Band<'_> {
                 }
             }
             Depth::Test { cells, format, tests } => {
-                let mut outside = PlacesRoom::default();
+                let mut outside = None;
                 let (places, inside) = cells.places(group, live, &mut outside);
-                let stored = cells.load(places, inside);
-                if let Places::Each(_) = places {
-                    let inside = *inside;
+                let stored = match cells.bytes {
+                    2 => cells.load_parts::<2>(&places, inside),
+                    _ => cells.load(&places, inside),
+                };
+                if let Some(inside) = outside {
                     *live = inside;
                 }
                 let layout = WordLayout::of(*format);
@@ -736,7 +597,7 @@ impl Band<'_> {
                         codes = *depths;
                         passes = compared(compare, &floats(&codes), &floats(&before));
                     } else {
-                        codes = fractions(&floats(depths));
+                        codes = fractions(&floats(depths), bits(layout.depth.1));
                         passes = compared(compare, &codes, &before);
                     }
                 }
@@ -756,11 +617,14 @@ impl Band<'_> {
                 if tests.depth.is_some() && tests.depth_write {
                     put(&mut words, &codes, layout.depth, &passes);
                 }
+                if tests.stencil.is_some() || tests.depth_write {
+                    match cells.bytes {
+                        2 => cells.store_parts::<2>(&places, live, &words),
+                        _ => cells.store(&places, live, &words),
+                    }
+                }
                 if tests.stencil.is_some() {
-                    cells.store(places, live, &words);
                     live.keep(&passes);
-                } else if tests.depth_write {
-                    cells.store(places, live, &words);
                 }
             }
             Depth::Lanes => {
@@ -782,6 +646,13 @@ impl Band<'_> {
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
         let mut room = None;
         let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
+        if let [first, others @ ..] = fronts
+            && others.iter().all(|front| front == first)
+        {
+            let (holds, new) = tested(&sides[usize::from(!first)], references, stored, passes);
+            (0..LANES).for_each(|lane| passes[lane] &= holds[lane]);
+            return new;
+        }
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
             let is_seen = |front: &bool| usize::from(!front) == number;
@@ -809,11 +680,16 @@ impl Band<'_> {
         fixed: Option<u32>,
     ) {
         let Merge { batch, shaded, .. } = *self.merge;
-        let mut outside = PlacesRoom::default();
+        let mut outside = None;
         let Some(Some(source)) = shaded.colors.get(target.color) else { return };
         if let Color::Word(cells, chan) = color {
             let (places, live) = cells.places(group, live, &mut outside);
-            cells.store(places, live, row(&source[*chan], group.shaded, group, &mut None));
+            cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
+            return;
+        }
+        if let Color::Elements(elements) = color {
+            let (places, live) = elements.cells.places(group, live, &mut outside);
+            self.store_elements(group, (&places, live), (target, elements), source);
             return;
         }
         let Color::Bytes(cells) = color else {
@@ -825,8 +701,11 @@ impl Band<'_> {
         };
         let (places, live) = cells.places(group, live, &mut outside);
         let written = written_bits(target);
-        let stored =
-            if target.blend.is_some() || written != u32::MAX { cells.load(places, live) } else { [0; LANES] };
+        let stored = if target.blend.is_some() || written != u32::MAX {
+            cells.load(&places, live)
+        } else {
+            [0; LANES]
+        };
         let (mut room, mut others) = ([None; 4], [None; 4]);
         let mut words = match (&target.blend, fixed) {
             (None, Some(word)) => [word; LANES],
@@ -834,12 +713,9 @@ impl Band<'_> {
             (Some(blend), _) => {
                 let source = rows(source, group, &mut room);
                 mixed(blend, source, target, &stored).unwrap_or_else(|| {
-                    let second = match shaded.colors.get(1) {
-                        Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
-                        _ => [&[0; LANES]; 4],
-                    };
-                    let colors = Blending::new(blend, source, second, target, &stored).colors();
-                    placed(target, colors.each_ref())
+                    let second = self.second(group, blend, &mut others);
+                    let destination = fractions_of(target, &stored);
+                    placed(target, Blending::new(blend, source, second, destination).colors().each_ref())
                 })
             }
         };
@@ -848,7 +724,60 @@ impl Band<'_> {
                 words[lane] |= stored[lane] & !written;
             }
         }
-        cells.store(places, live, &words);
+        cells.store(&places, live, &words);
+    }
+}
+
+impl Band<'_> {
+    /// The second colour of a group, if a blend reads it and there is one.
+    #[inline(always)]
+    fn second<'l>(
+        &'l self,
+        group: &Group<'_>,
+        blend: &Blend,
+        room: &'l mut [Option<Words>; 4],
+    ) -> Option<[&'l Words; 4]> {
+        match self.merge.shaded.colors.get(1) {
+            Some(Some(second)) if reads_second(blend) => Some(rows(second, group, room)),
+            _ => None,
+        }
+    }
+
+    /// Stores lanes that are live as elements of any format.
+    #[inline(always)]
+    fn store_elements(
+        &self,
+        group: &Group<'_>,
+        (places, live): (&Places, &Live),
+        (target, elements): (&Target, &Elements<'_>),
+        source: &[LaneWords; 4],
+    ) {
+        let logic = self.merge.draw.logic;
+        let mut stored = [[0; LANES]; elements::MOST];
+        if target.blend.is_some() || logic != LogicOp::COPY || !elements.writes_all {
+            stored = elements.load(places, live);
+        }
+        let (mut room, mut others) = ([None; 4], [None; 4]);
+        let source = rows(source, group, &mut room);
+        let mut words = match &target.blend {
+            None => elements.words(source),
+            Some(blend) => {
+                let second = self.second(group, blend, &mut others);
+                let destination = elements.colors(&stored);
+                elements.words(Blending::new(blend, source, second, destination).colors().each_ref())
+            }
+        };
+        if logic != LogicOp::COPY {
+            for (words, stored) in words.iter_mut().zip(&stored) {
+                for lane in 0..LANES {
+                    words[lane] = logic.apply(words[lane], stored[lane]);
+                }
+            }
+        }
+        if !elements.writes_all {
+            elements.keep(&mut words, &stored);
+        }
+        elements.store(places, live, &words);
     }
 }
 

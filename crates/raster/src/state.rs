@@ -27,6 +27,12 @@ pub struct Surface {
 }
 
 impl Surface {
+    /// The bytes of its elements, if each pixel has one sample.
+    pub(crate) fn range(&self, bytes: usize) -> Range<usize> {
+        let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes);
+        self.start..self.start.saturating_add(length).min(self.end)
+    }
+
     /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
     /// behind them.
     pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {

@@ -7,9 +7,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords, Multisample,
-    Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, blend_range,
-    draw_with,
+    self, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport,
+    blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -21,8 +21,8 @@ use reconverge_simt::vram::{Fills, RowFill, Vram};
 
 const WIDTH: usize = 72;
 const HEIGHT: usize = 50;
-/// Bytes of a surface, with room for four samples of eight bytes.
-const SURFACE: usize = WIDTH * HEIGHT * 4 * 8;
+/// Bytes of a surface, with room for four samples of sixteen bytes.
+const SURFACE: usize = WIDTH * HEIGHT * 4 * 16;
 
 struct Random(u64);
 
@@ -114,10 +114,26 @@ const DEPTHS: [DepthFormat; 5] = [
     DepthFormat::Float32Stencil,
 ];
 
-fn formats() -> [Format; 6] {
+fn formats() -> [Format; 22] {
     [
         Format::new([8; 4], Number::Unorm),
         Format::new([8; 4], Number::Unorm),
+        Format::new([8; 4], Number::Unorm),
+        Format::new([8; 4], Number::Unorm),
+        Format::new([8, 0, 0, 0], Number::Unorm),
+        Format::new([8, 8, 0, 0], Number::Unorm),
+        Format::new([16, 16, 0, 0], Number::Unorm),
+        Format::new([16; 4], Number::Snorm),
+        Format::new([5, 5, 5, 1], Number::Unorm),
+        Format::new([4; 4], Number::Unorm),
+        Format::new([10, 10, 10, 2], Number::Unorm),
+        Format::new([11, 11, 10, 0], Number::Float),
+        Format::new([16, 0, 0, 0], Number::Float),
+        Format::new([32, 32, 0, 0], Number::Float),
+        Format::new([32; 4], Number::Float),
+        Format::new([32, 0, 0, 0], Number::Uint),
+        Format::new([16, 16, 0, 0], Number::Sint),
+        Format::new([8; 4], Number::Uscaled),
         Format::new([8; 4], Number::Srgb),
         Format::new([16; 4], Number::Float),
         Format::new([5, 6, 5, 0], Number::Unorm),
@@ -160,8 +176,11 @@ fn state(random: &mut Random) -> Draw {
     let divides = random.once_in(2);
     let target = |random: &mut Random, number: usize| {
         let format = random.of(&formats());
+        let components = format.bits.iter().filter(|width| **width != 0).count();
         let places = match random.below(4) {
-            _ if format.bits[3] == 0 => [Some(2), Some(1), Some(0), None],
+            _ if components == 1 => random.of(&[[Some(0), None, None, None], [None, None, None, Some(0)]]),
+            _ if components == 2 => [Some(0), None, None, Some(1)],
+            _ if components == 3 => [Some(2), Some(1), Some(0), None],
             0 => [Some(2), Some(1), Some(0), Some(3)],
             1 => [Some(0), Some(1), Some(2), None],
             _ => [Some(0), Some(1), Some(2), Some(3)],
@@ -242,9 +261,12 @@ fn state(random: &mut Random) -> Draw {
         alpha_test: random.once_in(6).then(|| (random.of(&Compare::ALL), 0.5)),
         targets,
         logic: if random.once_in(12) { LogicOp(random.below(16) as u8) } else { LogicOp::COPY },
-        copies_depth: false,
+        copies_depth: tested && random.once_in(8),
         multisample: match samples {
-            1 => Multisample::default(),
+            1 => Multisample {
+                copy: random.once_in(20).then_some(draw::Copy::Depth(0)),
+                ..Multisample::default()
+            },
             _ => Multisample {
                 places: vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
                 by_sample: random.once_in(2),
@@ -358,7 +380,7 @@ fn difference(found: &[[LaneColumn; 4]], known: &[[LaneColumn; 4]]) -> Option<(u
 
 #[test]
 fn draws_by_columns_are_those_of_the_reference() {
-    let rounds = 250;
+    let rounds = 500;
     let mut shaded_once = 0;
     for number in 0..rounds {
         let mut random = Random(number);
@@ -457,7 +479,7 @@ fn alike(random: &mut Random) -> Draw {
     (draw.clip, draw.multisample) = (None, Multisample::default());
     draw.sides = [Side::default(); 2];
     draw.alpha_test = draw.alpha_test.filter(|_| random.once_in(2));
-    draw.logic = LogicOp::COPY;
+    (draw.logic, draw.copies_depth) = (LogicOp::COPY, false);
     for target in &mut draw.targets {
         let (format, places) = match random.once_in(3) {
             false => (formats()[0], target.places),

@@ -1,10 +1,10 @@
 //! Fills that are outstanding: rows that are to hold a value, and that memory does not hold yet.
 //!
 //! A driver clears whole surfaces, often several times before anything reads them. A fill is stored when an access reaches its
-//! rows, or at the end of the submission. Rows that a later fill covers are never stored.
+//! rows, or when the maker of the view settles it. Rows that a later fill covers are never stored.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Vram, WORD, load, store};
@@ -95,8 +95,11 @@ impl RowFill {
 /// The fills of a view of memory that are outstanding.
 #[derive(Debug, Default)]
 pub struct Fills {
-    /// Whether a fill is outstanding.
-    any: AtomicBool,
+    /// Start and end of a range that contains all fills; empty if no fill is outstanding.
+    start: AtomicUsize,
+    end: AtomicUsize,
+    /// Number of calls of [`Fills::pause`] since the last fill was added.
+    pauses: AtomicU32,
     /// Fills in no particular order. No row is in two of them.
     list: Mutex<Vec<RowFill>>,
 }
@@ -105,17 +108,45 @@ impl Fills {
     /// Returns whether a fill is outstanding.
     #[inline]
     pub(super) fn has_any(&self) -> bool {
-        self.any.load(Ordering::Acquire)
+        self.end.load(Ordering::Acquire) != 0
+    }
+
+    /// Returns whether a range may contain rows of a fill.
+    #[inline]
+    pub(super) fn may_reach(&self, range: &Range<usize>) -> bool {
+        range.start < self.end.load(Ordering::Acquire) && self.start.load(Ordering::Relaxed) < range.end
+    }
+
+    /// Notes the end of a submission. Returns how many have ended since the last fill was added.
+    pub fn pause(&self) -> u32 {
+        self.pauses.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Drops all fills, which are not stored.
+    pub fn forget(&self) {
+        self.replace(&mut self.list(), Vec::new());
     }
 
     fn list(&self) -> MutexGuard<'_, Vec<RowFill>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Replaces the list.
+    fn replace(&self, list: &mut Vec<RowFill>, new: Vec<RowFill>) {
+        *list = new;
+        let start = list.iter().map(|fill| fill.start).min().unwrap_or(0);
+        let end = list.iter().map(|fill| fill.range().end).max().unwrap_or(0);
+        self.start.store(start, Ordering::Relaxed);
+        self.end.store(end, Ordering::Release);
+    }
+
     /// Stores the fills of all rows that an access to a range may reach. `memory` is the view without fills.
     #[cold]
     pub(super) fn settle(&self, memory: Vram<'_>, range: &Range<usize>) {
         let mut list = self.list();
+        if list.iter().all(|fill| fill.rows_in(range).is_empty()) {
+            return;
+        }
         let mut kept = Vec::with_capacity(list.len() + 1);
         for fill in list.drain(..) {
             let rows = fill.rows_in(range);
@@ -124,8 +155,7 @@ impl Fills {
             }
             kept.extend(fill.others(&rows));
         }
-        *list = kept;
-        self.any.store(!list.is_empty(), Ordering::Release);
+        self.replace(&mut list, kept);
     }
 
     /// Adds a fill, which is in memory, and drops the rows that it covers. `memory` is the view without fills.
@@ -151,8 +181,8 @@ impl Fills {
         if kept.len() > MOST {
             kept.drain(..).for_each(|fill| fill.store(memory));
         }
-        *list = kept;
-        self.any.store(!list.is_empty(), Ordering::Release);
+        self.pauses.store(0, Ordering::Relaxed);
+        self.replace(&mut list, kept);
     }
 }
 
@@ -168,6 +198,11 @@ impl<'a> Vram<'a> {
         Vram { fills: None, ..self }
     }
 
+    /// Returns whether this view was made by [`Vram::with_fills`].
+    pub fn may_have_fills(self) -> bool {
+        self.fills.is_some()
+    }
+
     /// Returns whether fills are outstanding.
     #[inline]
     pub fn has_fills(self) -> bool {
@@ -177,7 +212,7 @@ impl<'a> Vram<'a> {
     /// Stores the outstanding fills of a range, and perhaps more of them.
     #[inline]
     pub fn settle(self, range: Range<usize>) {
-        if let Some(fills) = self.fills.filter(|fills| fills.has_any()) {
+        if let Some(fills) = self.fills.filter(|fills| fills.may_reach(&range)) {
             fills.settle(self.as_stored(), &range);
         }
     }
