@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::take;
+use std::ops::Deref;
 
 use rayon::prelude::*;
 use reconverge_simt::level::Level;
@@ -23,7 +24,7 @@ use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
 use crate::lanes::Lanes;
 use crate::merge::Merge;
-use crate::primitive::{Primitive, Topology, assemble};
+use crate::primitive::{Primitive, Topology, assemble_into};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::shading::{Shading, Stopped, Stopping};
 use crate::span::{self, Strip};
@@ -120,10 +121,11 @@ fn drawn(
 ) -> (Result<(), Stopped>, Counts) {
     let samples = draw.multisample.places.len().max(1);
     let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
-    let places = match draw.multisample.by_sample {
+    let by_sample: Vec<Corner> = match draw.multisample.by_sample {
         true => draw.multisample.places.iter().map(place).collect(),
-        false => vec![[0, 0]],
+        false => Vec::new(),
     };
+    let places = if draw.multisample.by_sample { &by_sample[..] } else { &[[0, 0]] };
     let multisample = &draw.multisample;
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
@@ -163,11 +165,25 @@ fn drawn(
 #[derive(Clone, Copy)]
 struct Placed<'a> {
     vertex: &'a Vertex,
+    at: VertexPlace,
+}
+
+/// Where a vertex is.
+#[derive(Clone, Copy)]
+struct VertexPlace {
     window: Window,
     /// Whether it is inside of all planes that cut.
     inside: bool,
     /// Whether nothing is cut of a primitive of such vertices.
     whole: bool,
+}
+
+impl Deref for Placed<'_> {
+    type Target = VertexPlace;
+
+    fn deref(&self) -> &VertexPlace {
+        &self.at
+    }
 }
 
 fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
@@ -179,12 +195,16 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 struct Room {
     batch: Batch,
     /// The primitive that is filled by columns, and its quads.
-    slopes: Slopes,
+    slopes: Option<Box<Slopes>>,
     weights: Weights,
     quads: Vec<Quad>,
     /// Quads with depths, and those of them that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
+    /// Of all vertices of the draw.
+    places: Vec<VertexPlace>,
+    /// Those of a run.
+    primitives: Vec<Primitive>,
 }
 
 thread_local! {
@@ -205,7 +225,7 @@ struct Pipeline<'a> {
     /// Samples a pixel of the surfaces.
     samples: usize,
     /// Where samples are covered, from the centre.
-    places: Vec<Corner>,
+    places: &'a [Corner],
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
     /// The level of triangles and points by columns, if pixels have one sample.
@@ -223,28 +243,44 @@ struct Pipeline<'a> {
 
 impl Pipeline<'_> {
     fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
-        let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| self.placed(vertex)).collect();
+        let (mut places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
+        places.clear();
+        places.extend(vertices.all.iter().map(|vertex| self.place(vertex)));
+        let drawn = self.runs(vertices, &places, &mut primitives);
+        (self.room.places, self.room.primitives) = (places, primitives);
+        drawn
+    }
+
+    /// Draws runs of vertices at these places. The memory of `primitives` is used.
+    fn runs(
+        &mut self,
+        vertices: Vertices<'_>,
+        places: &[VertexPlace],
+        primitives: &mut Vec<Primitive>,
+    ) -> Result<(), Stopped> {
+        let placed = |place: usize| Placed { vertex: &vertices.all[place], at: places[place] };
         for run in vertices.runs {
             self.stippled = 0;
-            for primitive in assemble(self.draw.topology, run.len(), self.draw.last_provokes) {
+            assemble_into(self.draw.topology, run.len(), self.draw.last_provokes, primitives);
+            for primitive in &*primitives {
                 self.counts.primitives += 1;
-                self.primitive(&placed, run, &primitive)?;
+                self.primitive(|number| placed(run[number]), primitive)?;
             }
         }
         self.flush()
     }
 
-    fn primitive(
+    /// Draws a primitive of a run, whose vertices `vertex` gives.
+    fn primitive<'v>(
         &mut self,
-        vertices: &[Placed<'_>],
-        run: &[usize],
+        vertex: impl Fn(usize) -> Placed<'v>,
         primitive: &Primitive,
     ) -> Result<(), Stopped> {
         let draw = self.draw;
         let places = &primitive.vertices[..usize::from(primitive.count)];
-        let provoking = vertices[run[primitive.provoking]].vertex;
-        let mut all = [vertices[run[places[0]]]; 3];
-        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
+        let provoking = vertex(primitive.provoking).vertex;
+        let mut all = [vertex(places[0]); 3];
+        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertex(*place));
         let corners = &all[..places.len()];
         let culls = draw.clip.is_some_and(|clip| clip.culls != 0);
         if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
@@ -263,7 +299,8 @@ impl Pipeline<'_> {
             }
             _ => Vec::new(),
         };
-        let placed: Vec<Placed<'_>> = cut.iter().map(|vertex| self.placed(vertex)).collect();
+        let placed: Vec<Placed<'_>> =
+            cut.iter().map(|vertex| Placed { vertex, at: self.place(vertex) }).collect();
         let polygon = match corners.iter().all(|corner| corner.whole) {
             true => corners,
             false => &placed,
@@ -280,12 +317,11 @@ impl Pipeline<'_> {
         self.polygon(polygon, provoking)
     }
 
-    /// A vertex in the window.
-    fn placed<'v>(&self, vertex: &'v Vertex) -> Placed<'v> {
+    fn place(&self, vertex: &Vertex) -> VertexPlace {
         let inside = self.draw.clip.is_none_or(|clip| clip.holds(vertex));
         let finite = || vertex.position.iter().all(|value| value.is_finite());
         let whole = self.draw.clip.is_none() || inside && finite();
-        Placed { vertex, window: self.window(vertex), inside, whole }
+        VertexPlace { window: self.window(vertex), inside, whole }
     }
 
     fn window(&self, vertex: &Vertex) -> Window {
@@ -417,7 +453,7 @@ impl Pipeline<'_> {
 
     fn point(
         &mut self,
-        Placed { vertex, window, .. }: &Placed<'_>,
+        Placed { vertex, at }: &Placed<'_>,
         provoking: &Vertex,
         front: bool,
         offset: f64,
@@ -427,7 +463,7 @@ impl Pipeline<'_> {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
             false => size,
         };
-        let window = *window;
+        let window = at.window;
         let half = size.map(|size| bounded(f64::from(size) * PIXEL as f64 / 2.));
         let [x, y] = window.corner;
         let corners = [
@@ -452,7 +488,7 @@ impl Pipeline<'_> {
             return self.fill_by_columns(level, shape, corners, size);
         }
         let mut quads = Vec::new();
-        fill_samples(corners, self.draw.scissor, &self.places, |quad, masks| quads.push((quad, masks)));
+        fill_samples(corners, self.draw.scissor, self.places, |quad, masks| quads.push((quad, masks)));
         let mut work = Vec::with_capacity(quads.len());
         for (quad, mut masks) in quads {
             for (lane, mask) in masks.iter_mut().enumerate() {
@@ -491,7 +527,7 @@ impl Pipeline<'_> {
         corners: &[Corner; N],
         size: [f64; 2],
     ) -> Result<(), Stopped> {
-        let mut slopes = take(&mut self.room.slopes);
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
         let mut found = take(&mut self.room.quads);
         let scissor = self.draw.scissor;
         if self.copied.is_some() {
@@ -502,7 +538,7 @@ impl Pipeline<'_> {
                 Ok::<(), Infallible>(())
             });
             if self.copy(level, &slopes, &strips)? {
-                (self.room.slopes, self.room.quads) = (slopes, found);
+                (self.room.slopes, self.room.quads) = (Some(slopes), found);
                 return Ok(());
             }
         }
@@ -515,7 +551,7 @@ impl Pipeline<'_> {
                 let shaded = self.shade_once(level, &slopes, pixels[0])?;
                 if let Some(passed) = self.filled(&shaded, &slopes, &pixels) {
                     self.counts.passed += passed;
-                    (self.room.slopes, self.room.quads) = (slopes, found);
+                    (self.room.slopes, self.room.quads) = (Some(slopes), found);
                     return Ok(());
                 }
                 uniform = Some(shaded);
@@ -533,7 +569,7 @@ impl Pipeline<'_> {
             }
             Ok(())
         });
-        (self.room.slopes, self.room.quads) = (slopes, found);
+        (self.room.slopes, self.room.quads) = (Some(slopes), found);
         done
     }
 

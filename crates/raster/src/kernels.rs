@@ -105,7 +105,7 @@ impl Live {
     /// The number of live lanes.
     #[inline(always)]
     fn count(&self) -> u64 {
-        if self.all { LANES as u64 } else { self.words.iter().map(|live| u64::from(live & 1)).sum() }
+        if self.all { LANES as u64 } else { self.words.iter().map(|live| live & 1).sum::<u32>().into() }
     }
 }
 
@@ -275,9 +275,10 @@ impl<'a> Kernels<'a> {
 fn are_apart(draw: &Draw) -> bool {
     let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes()));
     let targets = draw.targets.iter().map(|target| target.surface.range(target.format.bytes.into()));
-    let mut all: Vec<Range<usize>> = depth.chain(targets).filter(|range| !range.is_empty()).collect();
-    all.sort_by_key(|range| range.start);
-    all.windows(2).all(|pair| pair[0].end <= pair[1].start)
+    let all = depth.chain(targets).filter(|range| !range.is_empty());
+    let apart = |one: &Range<usize>, other: Range<usize>| one.end <= other.start || other.end <= one.start;
+    let mut numbered = all.clone().enumerate();
+    numbered.all(|(number, one)| all.clone().skip(number + 1).all(|other| apart(&one, other)))
 }
 
 /// The lanes of some rows.
@@ -295,21 +296,27 @@ struct Group<'a> {
     /// The first lane in the results of the program.
     shaded: usize,
     quads: &'a [Quad],
-    /// The first pixel, if the quads are adjacent and fill a row.
-    row: Option<(i32, i32)>,
+    /// Whether the quads are adjacent and fill a row.
+    is_row: bool,
+    /// The first and the last pixel of a rectangle around all quads.
+    ends: [(i32, i32); 2],
 }
 
 impl<'a> Group<'a> {
     #[inline(always)]
     fn new(first: usize, shaded: usize, quads: &'a [Quad]) -> Group<'a> {
-        let row = match *quads {
-            [Quad { x, y, .. }, ..] if quads.len() == LANES / 4 => {
-                let beside = (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
-                beside.then_some((x, y))
-            }
-            _ => None,
-        };
-        Group { first, shaded, quads, row }
+        let Quad { x, y, .. } = quads[0];
+        let beside = || (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
+        if quads.len() == LANES / 4 && beside() {
+            let ends = [(x, y), (x + LANES as i32 / 2 - 1, y + 1)];
+            return Group { first, shaded, quads, is_row: true, ends };
+        }
+        let (mut low, mut high) = ((x, y), (x, y));
+        for quad in quads {
+            low = (low.0.min(quad.x), low.1.min(quad.y));
+            high = (high.0.max(quad.x), high.1.max(quad.y));
+        }
+        Group { first, shaded, quads, is_row: false, ends: [low, (high.0 + 1, high.1 + 1)] }
     }
 }
 
@@ -381,13 +388,11 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
-/// whole row uses the room.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Behind the group there is
+/// anything. The room is for a column that ends before a whole row does.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
-    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
-        && group.quads.len() == LANES / 4
-    {
+    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {
         return words;
     }
     let room = room.insert([0; LANES]);
@@ -547,7 +552,7 @@ fn tested(
 }
 
 impl Band<'_> {
-    /// The words for each target, if they are the same in all lanes.
+    /// The words for each target that are the same in all lanes.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {
@@ -557,23 +562,26 @@ impl Band<'_> {
             is_bytes.then(|| placed(target, words.each_ref())[0])
         };
         let all = draw.targets.iter().zip(&self.kernels.colors);
-        if uniform { all.map(fixed).collect() } else { vec![None; draw.targets.len()] }
+        if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
     /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Band::fixed`].
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let mut live = Live { words: [u32::MAX; LANES], all: false };
-        let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
-        live.all = whole && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let [(_, upper), (_, lower)] = group.ends;
+        let whole = self.rows.start <= upper && lower < self.rows.end;
+        let all = whole && group.is_row && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let mut live = Live { words: [u32::MAX; LANES], all };
         if !live.all {
             live.words = [0; LANES];
             for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
-                let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-                let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
-                *live =
-                    [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
+                let rows = match whole {
+                    true => [u32::MAX; 2],
+                    false => [quad.y, quad.y + 1].map(|y| if self.rows.contains(&y) { u32::MAX } else { 0 }),
+                };
+                let covered = |lane: usize| u32::from(quad.covered >> lane & 1).wrapping_neg();
+                *live = [0, 1, 2, 3].map(|lane| covered(lane) & rows[lane / 2]);
             }
         }
         if !shaded.killed.is_empty() {
@@ -603,8 +611,8 @@ impl Band<'_> {
         self.test(group, &mut live);
         let passed = live.count();
         if passed != 0 {
-            for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
-                self.store(group, &live, (target, color), *fixed);
+            for (number, target) in draw.targets.iter().zip(&self.kernels.colors).enumerate() {
+                self.store(group, &live, target, fixed.get(number).copied().flatten());
             }
         }
         passed
@@ -624,16 +632,10 @@ impl Band<'_> {
                 let end = surface.end.min(self.memory.len());
                 let is_inside =
                     |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
-                if let Some((x, y)) = group.row
-                    && is_inside(x, y)
-                    && is_inside(x + LANES as i32 / 2 - 1, y + 1)
-                {
+                if group.ends.iter().all(|(x, y)| is_inside(*x, *y)) {
                     return;
                 }
                 for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-                    if is_inside(x, y) && is_inside(x + 1, y + 1) {
-                        continue;
-                    }
                     for lane in 0..4 {
                         if !is_inside(x + (lane & 1), y + (lane >> 1)) {
                             live.fail(4 * number + lane as usize);

@@ -480,7 +480,8 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        for column in inputs.iter_mut().flatten().chain(positions) {
+        // To ask an empty one whether it is shared takes an atomic operation.
+        for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),
                 None => *column = LaneColumn::default(),

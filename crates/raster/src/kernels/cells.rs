@@ -26,6 +26,8 @@ pub(super) struct Cells<'a> {
 pub(super) enum Places {
     /// Two rows, from these words on.
     Rows(usize, usize),
+    /// Quads that are in the surface as a whole: the first element of each, their number, and elements from row to row.
+    Quads([usize; LANES / 4], usize, usize),
     /// Anywhere.
     Each([usize; LANES]),
 }
@@ -57,21 +59,20 @@ impl<'a> Cells<'a> {
         live: &'l Live,
         room: &'l mut Option<Live>,
     ) -> (Places, &'l Live) {
-        if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
-            && (upper * self.bytes).is_multiple_of(4)
-        {
-            return (Places::Rows(upper, upper + self.pitch), live);
+        if let [Some(upper), Some(_)] = group.ends.map(|(x, y)| self.place(x, y)) {
+            if group.is_row && (upper * self.bytes).is_multiple_of(4) {
+                return (Places::Rows(upper, upper + self.pitch), live);
+            }
+            let mut firsts = [0; LANES / 4];
+            for (first, quad) in firsts.iter_mut().zip(group.quads) {
+                *first = quad.y as usize * self.pitch + quad.x as usize;
+            }
+            return (Places::Quads(firsts, group.quads.len(), self.pitch), live);
         }
         let live = room.insert(*live);
         let mut places = [0; LANES];
         for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
             let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
-                let all = [first, first + 1, last - 1, last];
-                places[lanes].copy_from_slice(&all);
-                continue;
-            }
             for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
                 match self.place(at.0, at.1) {
                     Some(place) => places[lane] = place,
@@ -88,12 +89,27 @@ impl<'a> Cells<'a> {
         Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
     }
 
-    /// The words of lanes that are live; 0 for others.
+    /// The words of both rows of a quad.
+    #[inline(always)]
+    fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
+        Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
+    }
+
+    /// The words of lanes that are live; those of others are any.
     #[inline(always)]
     pub(super) fn load(&self, places: &Places, live: &Live) -> Words {
         let mut words = [0; LANES];
         let places = match places {
             Places::Each(places) => places,
+            Places::Quads(firsts, count, _) => {
+                for (words, first) in words.as_chunks_mut().0.iter_mut().zip(&firsts[..*count]) {
+                    if let Some([upper, lower]) = self.quad(*first) {
+                        *words = [&upper[0], &upper[1], &lower[0], &lower[1]]
+                            .map(|word| u32::from_le(word.load(Relaxed)));
+                    }
+                }
+                return words;
+            }
             Places::Rows(upper, lower) => {
                 let Some(halves) = self.halves(*upper, *lower) else { return words };
                 let [upper, lower] = halves.map(|half| {
@@ -123,6 +139,21 @@ impl<'a> Cells<'a> {
     pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
         let places = match places {
             Places::Each(places) => places,
+            Places::Quads(firsts, count, _) => {
+                let lanes = words.as_chunks::<4>().0.iter().zip(live.words.as_chunks().0);
+                for ((words, live), first) in lanes.zip(&firsts[..*count]) {
+                    let Some([upper, lower]) = self.quad(*first) else { continue };
+                    let cells = [&upper[0], &upper[1], &lower[0], &lower[1]];
+                    if *live == [u32::MAX; 4] {
+                        (0..4).for_each(|at| cells[at].store(words[at].to_le(), Relaxed));
+                        continue;
+                    }
+                    for at in (0..4).filter(|at| live[*at] != 0) {
+                        cells[at].store(words[at].to_le(), Relaxed);
+                    }
+                }
+                return;
+            }
             Places::Rows(upper, lower) => {
                 let Some(halves) = self.halves(*upper, *lower) else { return };
                 for (half, row) in [0, 2].into_iter().zip(halves) {
@@ -184,9 +215,9 @@ impl<'a> Cells<'a> {
                     }
                 }
             }
-            Places::Each(places) => {
+            _ => {
                 for lane in (0..LANES).filter(|lane| live.has(*lane)) {
-                    let Some(element) = self.part::<N>(places[lane]) else { continue };
+                    let Some(element) = self.part::<N>(places.of(lane)) else { continue };
                     for (words, word) in words.iter_mut().zip(element) {
                         words[lane] = u32::from_le(word.load(Relaxed));
                     }
@@ -220,9 +251,9 @@ impl<'a> Cells<'a> {
                     vram::store(row, stored);
                 }
             }
-            Places::Each(places) => {
+            _ => {
                 for lane in (0..LANES).filter(|lane| live.has(*lane)) {
-                    let Some(element) = self.part::<N>(places[lane]) else { continue };
+                    let Some(element) = self.part::<N>(places.of(lane)) else { continue };
                     for (words, word) in words.iter().zip(element) {
                         word.store(words[lane].to_le(), Relaxed);
                     }
@@ -250,10 +281,11 @@ impl<'a> Cells<'a> {
                     }
                 }
             }
-            Places::Each(places) => {
+            _ => {
                 for lane in (0..LANES).filter(|lane| live.has(*lane)) {
-                    let Some(word) = self.words.get(places[lane] / in_word) else { continue };
-                    let first = places[lane] % in_word * 8 * BYTES;
+                    let place = places.of(lane);
+                    let Some(word) = self.words.get(place / in_word) else { continue };
+                    let first = place % in_word * 8 * BYTES;
                     words[lane] = u32::from_le(word.load(Relaxed)) >> first & mask;
                 }
             }
@@ -305,6 +337,7 @@ impl Places {
     fn of(&self, lane: usize) -> usize {
         match self {
             Places::Each(places) => places[lane],
+            Places::Quads(firsts, _, pitch) => firsts[lane / 4] + (lane >> 1 & 1) * pitch + lane % 2,
             Places::Rows(upper, lower) => {
                 let first = if lane & 2 == 0 { *upper } else { *lower };
                 first + lane / 4 * 2 + lane % 2
