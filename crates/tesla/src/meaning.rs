@@ -20,6 +20,12 @@ pub struct Modes {
 }
 
 impl Modes {
+    /// No mode bit.
+    pub const NONE: Modes = Modes { mul_zero_wins: false, sat_nan: false, nonfp_deriv: false };
+
+    /// [`Modes::mul_zero_wins`] alone.
+    pub const MUL_ZERO_WINS: Modes = Modes { mul_zero_wins: true, ..Modes::NONE };
+
     /// What a saturation bit means on `chip`. (6.2)
     #[inline(always)]
     pub const fn saturate(self, chip: Chip, sat: bool) -> Saturate {

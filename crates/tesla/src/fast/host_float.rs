@@ -76,6 +76,18 @@ pub(super) fn rare_mul<W: Wide>(_: W, [a, b, _]: &[Row; 3]) -> Option<(Row, [u8;
     (exceptions == 0).then(|| (product, flags(&product)))
 }
 
+/// [`rare_mul`] in the mode MUL_ZERO_WINS.
+#[inline(always)]
+pub(super) fn zero_mul<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+    let (mut product, _) = rare_mul(wide, src)?;
+    for lane in 0..WARP {
+        if float::zero_factor(float::flush(src[0][lane]), float::flush(src[1][lane])) {
+            product[lane] = 0;
+        }
+    }
+    Some((product, flags(&product)))
+}
+
 /// Sums of a product cut to 24 bits and an addend, if no source is zero, denormal or NaN, the product is from 2^-100 up
 /// and finite, and so is the sum; else [`rare_mad`]. Such a sum is no denormal: an addend below 2^-101 leaves it above that,
 /// and any other is a multiple of 2^-124, as the product is.
@@ -104,7 +116,19 @@ pub(super) fn mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP
 
 /// [`mad`] with zeros and denormals among the sources.
 #[inline(always)]
-pub(super) fn rare_mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+pub(super) fn rare_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+    any_mad::<W, false>(wide, src)
+}
+
+/// [`rare_mad`] in the mode MUL_ZERO_WINS.
+#[inline(always)]
+pub(super) fn zero_mad<W: Wide>(wide: W, src: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
+    any_mad::<W, true>(wide, src)
+}
+
+/// [`rare_mad`]. `ZERO_WINS`: in the mode MUL_ZERO_WINS.
+#[inline(always)]
+fn any_mad<W: Wide, const ZERO_WINS: bool>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8; WARP])> {
     if !W::FUSED {
         return None;
     }
@@ -115,9 +139,11 @@ pub(super) fn rare_mad<W: Wide>(_: W, [a, b, c]: &[Row; 3]) -> Option<(Row, [u8;
         let [product, cut] = cut_product(a, b);
         // The product is not cut where the addend is zero.
         let term = if c << 1 == 0 { product } else { cut };
+        let zero = float::zero_factor(a, b);
+        let term = if ZERO_WINS & zero { 0 } else { term };
         let bits = (f32::from_bits(term) + f32::from_bits(c)).to_bits();
         let magnitude = product & MAGNITUDE;
-        let exact = (magnitude == 0) & ((a << 1 == 0) | (b << 1 == 0));
+        let exact = zero & (ZERO_WINS | (magnitude == 0));
         let usual = exact | (magnitude.wrapping_sub(LEAST) < INFINITY - LEAST);
         exceptions |= u32::from(!(usual & (c & MAGNITUDE <= INFINITY)));
         sum[lane] = bits;
@@ -156,20 +182,22 @@ mod tests {
 
     type Found = Option<(Row, [u8; WARP])>;
 
-    /// add, mul, mad, [`rare_mul`] and [`rare_mad`] of a row by the quick ways.
+    /// add, mul, mad, [`rare_mul`], [`rare_mad`], [`zero_mul`] and [`zero_mad`] of a row by the quick ways.
     struct All<'a>(&'a [Row; 3]);
 
     impl Task for All<'_> {
-        type Output = [Found; 5];
+        type Output = [Found; 7];
 
         #[inline(always)]
-        fn run<W: Wide>(self, wide: W) -> [Found; 5] {
+        fn run<W: Wide>(self, wide: W) -> [Found; 7] {
             [
                 add(wide, self.0),
                 mul(wide, self.0),
                 mad(wide, self.0),
                 rare_mul(wide, self.0),
                 rare_mad(wide, self.0),
+                zero_mul(wide, self.0),
+                zero_mad(wide, self.0),
             ]
         }
     }
@@ -210,7 +238,7 @@ mod tests {
             // Every other one is near the smallest numbers.
             if number % 2 == 0 { seed as u32 } else { seed as u32 & 0x83ff_ffff }
         }));
-        let (mut taken, mut refused) = ([0; 5], [0; 5]);
+        let (mut taken, mut refused) = ([0; 7], [0; 7]);
         let level = Level::best();
         for (number, x) in values.iter().enumerate() {
             for (step, y) in values.iter().enumerate() {
@@ -221,7 +249,10 @@ mod tests {
                 let sum = float::add(*x, *y, Rounding::Nearest, Saturate::No);
                 let product = float::mul(*x, *y, Rounding::Nearest, Saturate::No, false);
                 let both = float::mad(*x, *y, z, false, Saturate::No, false);
-                let found = level.run(All(&row)).into_iter().zip([sum, product, both, product, both]);
+                let zero_product = float::mul(*x, *y, Rounding::Nearest, Saturate::No, true);
+                let zero_both = float::mad(*x, *y, z, false, Saturate::No, true);
+                let all = [sum, product, both, product, both, zero_product, zero_both];
+                let found = level.run(All(&row)).into_iter().zip(all);
                 for (place, (found, expected)) in found.enumerate() {
                     match found {
                         Some((result, flags)) => {

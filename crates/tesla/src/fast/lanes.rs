@@ -201,6 +201,8 @@ pub(super) type Results = Option<([u32; WARP], [u8; WARP])>;
 pub(super) trait Kernel {
     /// The operation. The modifiers of its sources are applied before.
     const OP: Arith;
+    /// The modes of its results.
+    const MODES: Modes = Modes::NONE;
 
     /// Result and flags of one lane; flags that are not used cost nothing.
     #[inline(always)]
@@ -208,7 +210,7 @@ pub(super) trait Kernel {
         let [a, b, c] = src;
         let src = [a.into(), b.into(), c.into()];
         let operands = Operands { src, modifiers: [Modifiers::NONE; 3], carry, writes_flags: false };
-        let (value, flags) = meaning::value_of_known(&Self::OP, &operands, Chip::G80, Modes::default());
+        let (value, flags) = meaning::value_of_known(&Self::OP, &operands, Chip::G80, Self::MODES);
         (value as u32, flags)
     }
 

@@ -106,7 +106,7 @@ pub fn mul(a: u32, b: u32, rounding: Rounding, sat: Saturate, zero_wins: bool) -
 
 /// Whether a factor is zero; the factors are flushed.
 #[inline(always)]
-fn zero_factor(a: u32, b: u32) -> bool {
+pub(crate) fn zero_factor(a: u32, b: u32) -> bool {
     (a << 1 == 0) | (b << 1 == 0)
 }
 

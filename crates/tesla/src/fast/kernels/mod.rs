@@ -109,6 +109,10 @@ macro_rules! way {
             }
         )?
     };
+    (zero_wins $($by_host:path, $rarely:path)?) => {
+        const MODES: crate::meaning::Modes = crate::meaning::Modes::MUL_ZERO_WINS;
+        $( way! { by_host $by_host, $rarely } )?
+    };
     (by_row $by_row:path) => {
         const BY_HOST: bool = true;
 
@@ -129,18 +133,22 @@ macro_rules! way {
 mod convert;
 mod float;
 mod integer;
+mod zero_wins;
 
 /// Returns the code of an operation without its modifiers, or `None` if it has no kernel. Modifiers, including `not`, go
 /// into the operands of [`Lanewise`](super::lanes::Lanewise).
 pub(super) fn choose(op: &Arith, shape: Shape, modes: Modes, level: Level) -> Option<Handler> {
-    // Kernels are those of the usual modes. Others are rare.
-    let by_mode = match *op {
-        Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => sat && modes.sat_nan,
-        Arith::FMul { sat, .. } | Arith::FMad { sat } => sat && modes.sat_nan || modes.mul_zero_wins,
-        _ => false,
+    // Other modes are rare.
+    let (by_mode, is_product) = match *op {
+        Arith::FAdd { sat, .. } | Arith::F2F32 { sat, .. } => (sat && modes.sat_nan, false),
+        Arith::FMul { sat, .. } | Arith::FMad { sat } => (sat && modes.sat_nan, true),
+        _ => (false, false),
     };
     if by_mode {
         return None;
+    }
+    if is_product && modes.mul_zero_wins {
+        return zero_wins::choose(op, shape, level);
     }
     integer::choose(op, shape, level)
         .or_else(|| float::choose(op, shape, level))

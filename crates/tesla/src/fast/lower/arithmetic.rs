@@ -9,6 +9,7 @@ use super::{Lower, Lowering, Template, Uniform};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};
 use crate::lane::Width;
 use crate::lane::integer::Addition;
+use crate::meaning::Modes;
 use crate::spaces::aligned;
 use reconverge_simt::Mode;
 
@@ -19,7 +20,7 @@ impl Lower<'_> {
         let mut high = [self.zero(); 3];
         let transfer = self.sources(inst, &mut operation, &mut high, set)?;
         let after = self.lowered.operations.len();
-        self.result(op, inst, operation, high, set)?;
+        self.result(op, inst, operation, high, (set, self.context.setup.modes))?;
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => Lowering::Last(self.access(transfer, after..self.lowered.operations.len())),
@@ -137,7 +138,7 @@ impl Lower<'_> {
         inst: &Inst,
         mut operation: Operation,
         src_high: [Place; 3],
-        set: usize,
+        (set, modes): (usize, Modes),
     ) -> Option<()> {
         let mut dst_high = self.sink();
         let on_the_way = self.temporary(3);
@@ -187,9 +188,11 @@ impl Lower<'_> {
             halves: operation.narrow != [false; 3] || operation.dst_narrow,
             modified: operation.keep != [u32::MAX; 3] || operation.flip != [0; 3],
         };
-        let modes = self.context.setup.modes;
+        let has_own_modes = modes != self.context.setup.modes;
         let code = match own.and_then(|op| kernels::choose(&op, shape, modes, self.level)) {
             Some(code) => code,
+            // Other code, and the compiled engine, know the modes of the launch only.
+            None if has_own_modes => return None,
             None => {
                 operation.number = u32::try_from(self.lowered.tables.generals.len()).ok()?;
                 let modifiers = inst.modifiers;
@@ -201,6 +204,7 @@ impl Lower<'_> {
                 }
             }
         };
+        let own = own.filter(|_| !has_own_modes);
         self.push_as(code, operation, own.map_or(Template::None, |op| Template::Arith { op, flags }));
         if let Some(((handler, operation), template)) = then {
             self.push_as(handler, operation, template);
@@ -271,7 +275,8 @@ impl Lower<'_> {
         self.push(handler::<Vote>(self.level), ask);
         let mut operation = self.operation(self.sink(), ACTIVE);
         operation.src[0] = ask.dst;
-        self.result(&Arith::Mov { width: Width::B32 }, inst, operation, [self.zero(); 3], ACTIVE)?;
+        let modes = self.context.setup.modes;
+        self.result(&Arith::Mov { width: Width::B32 }, inst, operation, [self.zero(); 3], (ACTIVE, modes))?;
         Some(Lowering::Straight)
     }
 }

@@ -11,6 +11,7 @@ use super::{Lower, Lowering, Template};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space};
 use crate::lane::interpolate::Position;
 use crate::lane::{Modifiers, Rounding, Width};
+use crate::meaning::Modes;
 
 impl Lower<'_> {
     /// Whether the operand is a word of a stage's space that every lane can read: one address, and something there, or
@@ -83,7 +84,6 @@ impl Lower<'_> {
         times.modifiers[0] = Modifiers::NONE;
         let op = match plain {
             true => Arith::Mov { width: Width::B32 },
-            false if self.context.setup.modes.mul_zero_wins => return None,
             false => Arith::FMul { rounding: Rounding::Nearest, sat: false },
         };
         let mut high = [self.zero(); 3];
@@ -92,7 +92,12 @@ impl Lower<'_> {
             operand => self.source(operand, 1, &mut operation, &mut high)?,
         }
         operation.src[0] = fetch.dst;
-        self.result(&op, &times, operation, high, set)?;
+        let modes = if plain {
+            self.context.setup.modes
+        } else {
+            Modes { mul_zero_wins: false, ..self.context.setup.modes }
+        };
+        self.result(&op, &times, operation, high, (set, modes))?;
         Some(match transfer {
             None => Lowering::Straight,
             Some(transfer) => Lowering::Last(self.access(transfer, after..self.lowered.operations.len())),

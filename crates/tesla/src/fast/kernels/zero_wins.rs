@@ -1,0 +1,15 @@
+//! Kernels of [products](crate::lane::float) in the mode MUL_ZERO_WINS. Programs of fixed function and of the ARB's assembly
+//! languages run in it.
+
+use super::super::host_float;
+use crate::lane::Rounding::Nearest;
+
+const fn mul(sat: bool) -> Arith {
+    Arith::FMul { rounding: Nearest, sat }
+}
+
+kernels! {
+    modified { zero_wins host_float::mul, host_float::zero_mul }: mul(false);
+    modified { zero_wins host_float::mad, host_float::zero_mad }: Arith::FMad { sat: false };
+    modified { zero_wins }: mul(true), Arith::FMad { sat: true };
+}
