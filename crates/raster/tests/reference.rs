@@ -386,51 +386,101 @@ fn draws_by_columns_are_those_of_the_reference() {
         let level = number % 4 == 0;
         let (depth, w) = (random.below(7) as f32 / 7., 1. + random.below(9) as f32 / 3.);
         all.iter_mut().filter(|_| level).for_each(|vertex| vertex.position[2..].copy_from_slice(&[depth, w]));
-        let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
-        let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
-        let vertices = Vertices { all: &all, runs: &runs };
-        let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
-        let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
-        let program = || Program {
-            kills: number % 3 == 0,
-            computes_depth: number % 5 == 0,
-            masks: number % 7 == 0,
-            uniform: number % 2 == 0,
-            level,
-            seen: Vec::new(),
-        };
-        let (mut memory, mut expected) = (background.clone(), background);
-        let (mut found, mut known) = (program(), program());
-        let fills = Fills::default();
-        let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
-        clear(&mut random, [memory, expected]);
-        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
-        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
-        let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
-        assert_eq!(counts, right, "draw {number}");
-        // What is shaded once is shaded in other batches.
-        let whole = if found.uniform { 0 } else { known.seen.len() };
-        assert!(found.uniform || found.seen.len() == known.seen.len(), "draw {number}");
-        for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
-            assert_eq!(
-                difference(from_ref(&found.positions), from_ref(&known.positions)),
-                None,
-                "draw {number}"
-            );
-            assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
-            let others = |of: &Fragments| Fragments {
-                inputs: Vec::new(),
-                positions: Default::default(),
-                ..of.clone()
-            };
-            assert!(others(found) == others(known), "draw {number}: fragments differ");
-        }
-        let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
-        shaded_once += usize::from(lanes(&found.seen) < lanes(&known.seen));
-        let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
-        assert_eq!(differs, None, "draw {number}: {draw:?}");
+        shaded_once += usize::from(compare(number, &mut random, &draw, &all, level));
     }
     assert!(shaded_once > 4, "{shaded_once} draws");
+}
+
+/// Draws vertices one after another and in a random order, by columns and as the reference does. Returns whether fewer lanes were
+/// shaded by columns.
+fn compare(number: u64, random: &mut Random, draw: &Draw, all: &[Vertex], level: bool) -> bool {
+    let mut run = || (0..3 + random.below(24)).map(|_| random.below(all.len())).collect();
+    let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
+    let vertices = Vertices { all, runs: &runs };
+    let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
+    let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
+    let program = || Program {
+        kills: number % 3 == 0,
+        computes_depth: number % 5 == 0,
+        masks: number % 7 == 0,
+        uniform: number % 2 == 0,
+        level,
+        seen: Vec::new(),
+    };
+    let (mut memory, mut expected) = (background.clone(), background);
+    let (mut found, mut known) = (program(), program());
+    let fills = Fills::default();
+    let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
+    clear(random, [memory, expected]);
+    let Ok(counts) = draw_with(draw, coordinates, vertices, memory, &mut found);
+    let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &mut known);
+    let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
+    assert_eq!(counts, right, "draw {number}");
+    // What is shaded once is shaded in other batches.
+    let whole = if found.uniform { 0 } else { known.seen.len() };
+    assert!(found.uniform || found.seen.len() == known.seen.len(), "draw {number}");
+    for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
+        assert_eq!(difference(from_ref(&found.positions), from_ref(&known.positions)), None, "draw {number}");
+        assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
+        let others =
+            |of: &Fragments| Fragments { inputs: Vec::new(), positions: Default::default(), ..of.clone() };
+        assert!(others(found) == others(known), "draw {number}: fragments differ");
+    }
+    let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
+    let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
+    assert_eq!(differs, None, "draw {number}: {draw:?}");
+    lanes(&found.seen) < lanes(&known.seen)
+}
+
+/// A draw of lines, of the sides of polygons, or of points.
+fn lined(random: &mut Random) -> (Draw, Vec<Vertex>) {
+    let mut draw = state(random);
+    draw.topology = random.of(&[
+        Topology::Lines,
+        Topology::Lines,
+        Topology::LineStrip,
+        Topology::LineLoop,
+        Topology::LinesAdjacency,
+        Topology::Triangles,
+        Topology::Quads,
+        Topology::Points,
+    ]);
+    if draw.topology == Topology::Triangles {
+        draw.sides.iter_mut().for_each(|side| side.fill = Fill::Lines);
+    }
+    if draw.topology == Topology::Quads {
+        draw.sides.iter_mut().for_each(|side| side.fill = Fill::Points);
+    }
+    draw.line_width = random.of(&[0., 1., 1., 1.5, 2.5, 10., 90., 3e4]);
+    let factor = random.of(&[0, 1, 3]);
+    let stipple = Stipple { pattern: random.bits() as u16, factor, restarts: random.once_in(2) };
+    draw.stipple = random.once_in(3).then_some(stipple);
+    let size = random.float(0., 90.);
+    draw.points.size = random.of(&[[size; 2], [0.; 2], [size, 3.]]);
+    let mut all = vertices(random, &draw);
+    for at in 1..all.len() {
+        let before = all[at - 1].position;
+        let position = &mut all[at].position;
+        match random.below(8) {
+            // Along an axis, or nowhere.
+            0 => position[0] = before[0],
+            1 => position[1] = before[1],
+            2 => *position = before,
+            3 => position[..2].iter_mut().for_each(|at| *at *= 40.),
+            4 if random.once_in(3) => position[..2].iter_mut().for_each(|at| *at *= 1e5),
+            _ => {}
+        }
+    }
+    (draw, all)
+}
+
+#[test]
+fn lines_by_columns_are_those_of_the_reference() {
+    for number in 0..500 {
+        let mut random = Random(number);
+        let (draw, all) = lined(&mut random);
+        compare(number, &mut random, &draw, &all, false);
+    }
 }
 
 /// Fills all surfaces. In one of the memories that is outstanding.
