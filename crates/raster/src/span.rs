@@ -106,7 +106,14 @@ impl<const N: usize> Spans<N> {
     /// The spans of a row and of the one below, if it is their turn; a polygon has none in other rows.
     #[inline(always)]
     fn pair(&mut self, y: i32) -> [Ends; 2] {
-        [y, y + 1].map(|y| if y == self.y && y < self.rows.1 { self.next() } else { NOTHING })
+        let upper = self.at(y);
+        [upper, self.at(y + 1)]
+    }
+
+    /// The span of a row.
+    #[inline(always)]
+    fn at(&mut self, y: i32) -> Ends {
+        if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
     }
 }
 
