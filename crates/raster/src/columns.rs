@@ -9,6 +9,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Kind, Shape, Window};
+use crate::primitive::Topology;
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 
@@ -57,6 +58,8 @@ impl Quotient {
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
+    /// The same at all vertices, and at all pixels as weights in space are finite there.
+    Alike(u32),
     /// The value at the first vertex, and the differences of the others from it.
     Linear([f64; 3]),
     /// The same, with perspective-correct weights.
@@ -115,6 +118,8 @@ pub(crate) struct Slopes {
     reciprocals: [f64; 3],
     /// Whether weights in space are those in the window.
     flat: bool,
+    /// Whether weights in space are known to be finite at all pixels.
+    is_finite: bool,
     /// Whether some component has weights in space that are not those in the window.
     divides: bool,
     front: bool,
@@ -145,6 +150,7 @@ impl Slopes {
         self.offset = shape.offset;
         self.reciprocals = [0, 1, 2].map(|at| shape.windows[at].reciprocal);
         self.flat = self.reciprocals.iter().all(|reciprocal| *reciprocal == self.reciprocals[0]);
+        self.is_finite = !self.flat && draw.topology != Topology::Rectangles && self.is_finite_in_space();
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
@@ -180,8 +186,23 @@ impl Slopes {
         of.is_some_and(|of| match of.change {
             Slope::Constant(_) | Slope::Along(_) => true,
             Slope::Linear(_) => exact,
-            Slope::Perspective(_) => false,
+            Slope::Alike(_) | Slope::Perspective(_) => false,
         })
+    }
+
+    /// Whether the sums of weights times 1/w are too far from 0 for weights in space to be anything but finite: at pixels inside of
+    /// a triangle, which are between those of its vertices, and at their neighbours, to which they change by no more than a step.
+    fn is_finite_in_space(&self) -> bool {
+        let count = if self.is_line { 2 } else { 3 };
+        let all = &self.reciprocals[..count];
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if !(least > 1e-30 && most < 1e30) || !self.is_near() {
+            return false;
+        }
+        let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
+        let weight = extent * PIXEL as f64 / self.divisor.abs();
+        self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least
     }
 
     /// Whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that sums of them are exact
@@ -219,13 +240,17 @@ impl Slopes {
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
+        // A sum of zeros may be 0 or -0, which changes -0 only.
+        let changes = first == 0. && first.is_sign_negative();
         if how == How::Linear || self.flat {
-            // Weights in the window are finite. A sum of zeros may be 0 or -0, which changes -0 only.
-            let changes = first == 0. && first.is_sign_negative();
+            // Weights in the window are finite.
             if second == 0. && third == 0. && !changes && self.divisor != 0. {
                 return Slope::Constant((first as f32).to_bits());
             }
             return Slope::Linear([first, second, third]);
+        }
+        if self.is_finite && second == 0. && third == 0. && !changes {
+            return Slope::Alike((first as f32).to_bits());
         }
         Slope::Perspective([first, second, third])
     }
@@ -447,7 +472,7 @@ impl Slopes {
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Slope::Constant(word) => add(column, repeat_n(word, lanes)),
+                Slope::Constant(word) | Slope::Alike(word) => add(column, repeat_n(word, lanes)),
                 Slope::Linear(values) => add_sums(column, linear, lanes, self.is_line, values),
                 Slope::Perspective(values) => add_sums(column, space, lanes, self.is_line, values),
                 Slope::Along(along) => add_quads(column, quads, |quad| {

@@ -267,6 +267,7 @@ fn vertices(random: &mut Random, draw: &Draw) -> Vec<Vertex> {
         let [x, y] = centre.map(|at| at + random.float(-size, size));
         let z = random.float(-1.1, 1.1);
         let w = if same_w { 1. } else { random.float(0.2, 3.) };
+        let w = if !same_w && random.once_in(20) { -w } else { w };
         let position = match draw.viewport.divides {
             true => [x * w, y * w, z * w, w],
             false => [(x + 1.) * WIDTH as f32 / 2., (y + 1.) * HEIGHT as f32 / 2., z * 0.5 + 0.5, 1.],
@@ -479,6 +480,29 @@ fn lines_by_columns_are_those_of_the_reference() {
     for number in 0..500 {
         let mut random = Random(number);
         let (draw, all) = lined(&mut random);
+        compare(number, &mut random, &draw, &all, false);
+    }
+}
+
+/// Triangles of all sizes in perspective, with a component that is the same at all vertices.
+#[test]
+fn what_is_alike_in_perspective_is_that_of_the_reference() {
+    for number in 0..150 {
+        let mut random = Random(number);
+        let mut draw = state(&mut random);
+        draw.topology = random.of(&[Topology::Triangles, Topology::TriangleStrip, Topology::Rectangles]);
+        draw.viewport.divides = true;
+        (draw.viewport.scale, draw.viewport.offset) = ([36., 25., 0.5], [36., 25., 0.5]);
+        (draw.clip, draw.multisample) = (None, Multisample::default());
+        draw.inputs[..2].fill(Input::Attribute { index: 0, how: How::Perspective });
+        let mut all = vertices(&mut random, &draw);
+        let (value, spread) = (random.component(), random.of(&[1e-7, 0.01, 1., 30., 1e5]));
+        for vertex in &mut all {
+            let [x, y, ..] = vertex.position.map(|at| at / vertex.position[3]);
+            let w = random.float(1., 1. + spread) * if random.once_in(30) { -1. } else { 1. };
+            vertex.position = [x * w, y * w, 0., w];
+            vertex.attributes[0] = [value, 1., random.float(0., 1.), -0.].map(f32::to_bits);
+        }
         compare(number, &mut random, &draw, &all, false);
     }
 }
