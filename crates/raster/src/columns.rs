@@ -195,11 +195,11 @@ impl Slopes {
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
-        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if !(least > 1e-30 && most < 1e30) || !self.is_near() {
+        if !self.is_near() || !all.iter().all(|reciprocal| (1e-30..1e30).contains(reciprocal)) {
             return false;
         }
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
         let weight = extent * PIXEL as f64 / self.divisor.abs();
         self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least

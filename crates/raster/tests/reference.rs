@@ -507,6 +507,30 @@ fn what_is_alike_in_perspective_is_that_of_the_reference() {
     }
 }
 
+/// At pixel (0, 0), which is beside the triangle, 1/w is 0: weights in space are no numbers, and neither is their sum.
+#[test]
+fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
+    let mut random = Random(1);
+    let mut draw = state(&mut random);
+    draw.topology = Topology::Triangles;
+    draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: true };
+    (draw.clip, draw.multisample, draw.sides) = (None, Multisample::default(), [Side::default(); 2]);
+    draw.scissor = Rectangle { x0: 0, y0: 0, x1: WIDTH as i32, y1: HEIGHT as i32 };
+    draw.inputs[..2].fill(Input::Attribute { index: 0, how: How::Perspective });
+    let vertex = |[x, y, w]: [f32; 3]| Vertex {
+        position: [x * w, y * w, 0.5 * w, w],
+        attributes: vec![[0.25f32, 0.5, 0., 1.].map(f32::to_bits); 2],
+        ..Vertex::default()
+    };
+    let all = [[1.5, 0.5, 1.], [2.5, 0.5, 0.5], [1.5, 2.5, 1.]].map(vertex);
+    let mut memory = vec![0; 3 * SURFACE + 8];
+    let mut program = Program::default();
+    let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut program);
+    assert!(f32::from_bits(program.seen[0].inputs[0][3][0]).is_nan());
+    compare(1, &mut random, &draw, &all, false);
+}
+
 /// Fills all surfaces. In one of the memories that is outstanding.
 fn clear(random: &mut Random, memories: [Vram<'_>; 2]) {
     let fill = RowFill {
