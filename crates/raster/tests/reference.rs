@@ -401,10 +401,10 @@ fn compare(number: u64, random: &mut Random, draw: &Draw, all: &[Vertex], level:
     let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
     let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
     let program = || Program {
-        kills: number % 3 == 0,
-        computes_depth: number % 5 == 0,
-        masks: number % 7 == 0,
-        uniform: number % 2 == 0,
+        kills: number.is_multiple_of(3),
+        computes_depth: number.is_multiple_of(5),
+        masks: number.is_multiple_of(7),
+        uniform: number.is_multiple_of(2),
         level,
         seen: Vec::new(),
     };
