@@ -72,6 +72,11 @@ impl Flow {
         }
     }
 
+    /// Becomes the flow state of another launch, before [`Flow::restart`]. The memory of the stack stays.
+    pub(crate) fn begin(&mut self, setup: FlowSetup) {
+        self.setup = setup;
+    }
+
     /// Resets to the state of [`Flow::new`] with these valid lanes.
     pub fn restart(&mut self, lanes: Mask) {
         let Flow { setup, pc, states, valid, stack, registers, call_depth, deepest, done } = self;

@@ -132,27 +132,71 @@ impl Outcome {
         self.exports.iter().find(|exported| exported.kind == kind && exported.base == base)
     }
 
+    /// Becomes an outcome of nothing with room for `lanes` lanes. [`Outcome::drop_unused`] is to follow.
+    pub(crate) fn begin(&mut self, lanes: usize) {
+        let Outcome {
+            exports,
+            columns,
+            killed,
+            memory,
+            emissions,
+            statistics,
+            fidelity,
+            stack_needed,
+            finding,
+        } = self;
+        for Exported { values, written, .. } in exports {
+            values.clear();
+            written.clear();
+        }
+        for ExportedColumns { components, written, .. } in columns {
+            components.iter_mut().for_each(Vec::clear);
+            *written = false;
+        }
+        killed.clear();
+        killed.reserve_exact(lanes);
+        *memory = MemoryOutcome::default();
+        emissions.clear();
+        *statistics = Statistics::default();
+        *fidelity = Executed::default();
+        (*stack_needed, *finding) = (0, None);
+    }
+
+    /// Drops targets from before [`Outcome::begin`] that were not added since.
+    pub(crate) fn drop_unused(&mut self) {
+        self.exports.retain(|exported| !exported.values.is_empty());
+        self.columns.retain(|columns| !columns.components[0].is_empty());
+    }
+
     /// The export target, added with zeros for `lanes` lanes if it is not there.
     pub(crate) fn export_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut Exported {
         let place =
             self.exports.binary_search_by_key(&(kind, base), |exported| (exported.kind, exported.base));
         let place = place.unwrap_or_else(|place| {
-            let (values, written) = (vec![[0; 4]; lanes], vec![0; lanes]);
-            self.exports.insert(place, Exported { kind, base, values, written });
+            self.exports.insert(place, Exported { kind, base, values: Vec::new(), written: Vec::new() });
             place
         });
-        &mut self.exports[place]
+        let found = &mut self.exports[place];
+        if found.values.is_empty() {
+            found.values.resize(lanes, [0; 4]);
+            found.written.resize(lanes, 0);
+        }
+        found
     }
 
     /// The columns of an export target, added with zeros for `lanes` lanes if they are not there.
     pub(crate) fn columns_mut(&mut self, kind: ExportKind, base: u16, lanes: usize) -> &mut ExportedColumns {
         let place = self.columns.iter().position(|columns| (columns.kind, columns.base) == (kind, base));
         let place = place.unwrap_or_else(|| {
-            let components = [(); 4].map(|()| vec![0; lanes]);
+            let components = [const { Vec::new() }; 4];
             self.columns.push(ExportedColumns { kind, base, components, written: false });
             self.columns.len() - 1
         });
-        &mut self.columns[place]
+        let found = &mut self.columns[place];
+        if found.components[0].is_empty() {
+            found.components.iter_mut().for_each(|component| component.resize(lanes, 0));
+        }
+        found
     }
 
     /// Adds the counts of later lanes.

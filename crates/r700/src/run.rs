@@ -112,7 +112,18 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::run`].
     pub fn run_alike(&self, launch: Launch, watch: Watch<'_>) -> Result<Outcome, RunError> {
-        watched!(watch, |observer| self.observed(launch, observer))
+        let mut outcome = Outcome::default();
+        watched!(watch, |observer| self.observed(launch, &mut outcome, observer))?;
+        Ok(outcome)
+    }
+
+    /// [`Loaded::run_alike`] without an observer. The outcome takes the place and the memory of another one, whose targets may
+    /// come before others in [`Outcome::columns`]. After an error it means nothing.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`].
+    pub fn run_in(&self, outcome: &mut Outcome, launch: Launch) -> Result<(), RunError> {
+        self.observed(launch, outcome, &mut Silent)
     }
 
     /// A launch before its first instruction, in the environment of [`Loaded::new`].
@@ -128,13 +139,19 @@ impl Loaded {
         Ok(Run { loaded: self.clone(), origin, fast: None, wave, done, outcome: Arc::default() })
     }
 
-    fn observed<O: Observer>(&self, launch: Launch, observer: &mut O) -> Result<Outcome, RunError> {
+    fn observed<O: Observer>(
+        &self,
+        launch: Launch,
+        outcome: &mut Outcome,
+        observer: &mut O,
+    ) -> Result<(), RunError> {
         launch.check().map_err(RunError::Launch)?;
+        let (origin, mut simd) = self.start(launch);
         CodeFault::caught(|| {
-            let (origin, mut simd) = self.start(launch);
             let waves = origin.launch.lanes.div_ceil(origin.width());
-            let outcome = self.all(&origin, &mut simd, waves, observer)?;
-            Ok(with_shared(outcome, simd))
+            self.all(&origin, &mut simd, (waves, outcome), observer)?;
+            add_shared(outcome, simd);
+            Ok(())
         })
     }
 
@@ -145,17 +162,19 @@ impl Loaded {
         (origin, Simd { scatter, global, ..Simd::default() })
     }
 
-    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for.
+    /// Runs all wavefronts, each until its end or until runs are to [stop]. `waves`: how many code is worth making for. The outcome
+    /// takes the place of what `outcome` holds.
     fn all<O: Observer>(
         &self,
         origin: &Origin,
         simd: &mut Simd,
-        waves: usize,
+        (waves, outcome): (usize, &mut Outcome),
         observer: &mut O,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<(), RunError> {
         // A condition on constants alone, so that the engines are not compiled for observers that they do not serve.
         if O::DATA {
-            return on_reference(origin, simd, observer);
+            *outcome = on_reference(origin, simd, observer)?;
+            return Ok(());
         }
         // Compiled regions do not emit events.
         let engine = origin.options.engine();
@@ -163,16 +182,17 @@ impl Loaded {
         let lower = || Fast::new(&self.origin);
         let fast = self.fast.of(&(), (engine, waves), lower, Fast::compiled);
         match (engine.not_compiled(), fast) {
-            (Engine::Fast, Some(fast)) => Ok(fast::run(origin, &fast, simd, observer)?),
+            (Engine::Fast, Some(fast)) => fast::run(origin, &fast, simd, outcome, observer)?,
             (Engine::Lockstep, Some(fast)) if !O::ENABLED => {
                 let mut shares = Shares::default();
                 let made = |extent| fast.compiled(extent);
-                let outcome = fast::lockstep::run(origin, &fast, simd, &self.words, made, &mut shares);
+                let left = fast::lockstep::run(origin, &fast, simd, &self.words, made, &mut shares);
                 shares.announce(observer);
-                outcome
+                *outcome = left?;
             }
-            _ => on_reference(origin, simd, observer),
+            _ => *outcome = on_reference(origin, simd, observer)?,
         }
+        Ok(())
     }
 }
 
@@ -200,9 +220,8 @@ fn on_reference<O: Observer>(
 }
 
 /// Adds what all wavefronts shared.
-fn with_shared(mut outcome: Outcome, simd: Simd) -> Outcome {
+fn add_shared(outcome: &mut Outcome, simd: Simd) {
     (outcome.memory.scatter, outcome.memory.global) = (simd.scatter, simd.global);
-    outcome
 }
 
 /// Loads a program and runs it: see [`Loaded::run`].
@@ -263,11 +282,13 @@ pub fn run_in_pieces(
             covered: launch.covered.as_ref().map(covered),
             ..Launch::of(loaded.environment().clone(), range.len(), inputs(range.clone()))
         });
-        let outcome = loaded.all(&origin, &mut simd, waves, &mut Silent)?;
+        let mut outcome = Outcome::default();
+        loaded.all(&origin, &mut simd, (waves, &mut outcome), &mut Silent)?;
         outcomes.add_counts(&outcome);
         done(range, outcome);
     }
-    Ok(with_shared(outcomes, simd))
+    add_shared(&mut outcomes, simd);
+    Ok(outcomes)
 }
 
 /// A launch as a machine: one instruction a step, wavefront after wavefront, or many at once with [`Run::advance`]. A copy

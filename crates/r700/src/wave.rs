@@ -230,12 +230,12 @@ impl Wave {
     }
 
     /// Becomes a wavefront of another launch of the same program, whose environment
-    /// [lowers alike](crate::launch::Environment::lowers_alike). Rows after the registers stay.
-    pub(crate) fn begin(&mut self, origin: &Origin, place: usize) {
+    /// [lowers alike](crate::launch::Environment::lowers_alike), before its [restart](Wave::restart). Rows after the
+    /// registers stay.
+    pub(crate) fn begin(&mut self, origin: &Origin) {
         (self.launch, self.options) = (origin.launch.clone(), origin.options);
-        self.flow = Flow::new(flow_setup(&self.launch, &self.options));
+        self.flow.begin(flow_setup(&self.launch, &self.options));
         self.simd = Simd::default();
-        self.restart(place);
     }
 
     /// Becomes the wavefront whose first lane is at `place`, before its first instruction. What all wavefronts share

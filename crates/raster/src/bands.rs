@@ -9,6 +9,7 @@ use reconverge_simt::vram::Vram;
 
 use crate::kernels::Kernels;
 use crate::merge::Merge;
+use crate::setup::Quad;
 use crate::state::Surface;
 
 /// Lanes of a batch from which on several threads merge it.
@@ -44,13 +45,20 @@ fn surfaces<'a>(merge: &Merge<'a>) -> impl Iterator<Item = (&'a Surface, usize)>
 
 /// Settles fills of the rows that the lanes reach, before several threads read and write them.
 fn settle(merge: &Merge<'_>, memory: Vram<'_>) {
-    let rows = merge.batch.fragments.quads.iter().map(|quad| quad.y.max(0) as usize);
-    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
     for (surface, bytes) in surfaces(merge) {
-        let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
-        let range = if merge.samples == 1 { row(low)..row(high + 2) } else { surface.start..surface.end };
-        memory.settle(range);
+        match merge.samples {
+            1 => settle_rows(surface, bytes, &merge.batch.fragments.quads, memory),
+            _ => memory.settle(surface.start..surface.end),
+        }
     }
+}
+
+/// Settles fills of the rows of a surface that quads reach, if pixels have one sample.
+pub(crate) fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
+    let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
+    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
+    let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
+    memory.settle(row(low)..row(high + 2));
 }
 
 /// Returns bands of rows, or `None` if surfaces share memory or extend past its `bytes`.

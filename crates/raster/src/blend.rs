@@ -2,6 +2,8 @@
 //!
 //! Source: OpenGL 3.0, 4.1.7 and 4.1.10. Computed in singles; the width in which a chip blends is not documented.
 
+use std::ops::{BitAnd, BitOr, Not};
+
 /// What a colour is multiplied by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -57,6 +59,12 @@ pub struct Blend {
     pub constant: [f32; 4],
     /// The range to which sources, constant and result are clamped; of a fixed-point target.
     pub range: Option<(f32, f32)>,
+}
+
+/// Returns the bits of a blended value. Which NaN a sum is depends on the order of its operands, so that all are stored as one.
+#[inline(always)]
+pub(crate) fn stored_bits(value: f32) -> u32 {
+    if value.is_nan() { f32::NAN.to_bits() } else { value.to_bits() }
 }
 
 impl Blend {
@@ -117,8 +125,12 @@ impl LogicOp {
     pub const COPY: LogicOp = LogicOp(0xc);
 
     /// The bits to store.
-    pub fn apply(self, source: u128, destination: u128) -> u128 {
-        let term = |bit: u8, bits: u128| if self.0 >> bit & 1 != 0 { bits } else { 0 };
+    #[inline(always)]
+    pub fn apply<T>(self, source: T, destination: T) -> T
+    where
+        T: Copy + Default + Not<Output = T> + BitAnd<Output = T> + BitOr<Output = T>,
+    {
+        let term = |bit: u8, bits: T| if self.0 >> bit & 1 != 0 { bits } else { T::default() };
         term(0, !source & !destination)
             | term(1, !source & destination)
             | term(2, source & !destination)
@@ -157,7 +169,7 @@ mod tests {
     /// OpenGL 3.0, table 4.3: COPY, XOR, NOR, AND_INVERTED.
     #[test]
     fn logic_operations_are_tables_of_four() {
-        let apply = |table| LogicOp(table).apply(0b1100, 0b1010) & 0xf;
+        let apply = |table| LogicOp(table).apply(0b1100_u32, 0b1010) & 0xf;
         assert_eq!([apply(0xc), apply(0x6), apply(0x1), apply(0x2)], [0b1100, 0b0110, 0b0001, 0b0010]);
     }
 }

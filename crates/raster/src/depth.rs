@@ -62,6 +62,7 @@ pub enum StencilOp {
 
 impl StencilOp {
     /// The new value of a stored one.
+    #[inline(always)]
     pub fn apply(self, stored: u8, reference: u8) -> u8 {
         match self {
             StencilOp::Keep => stored,

@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::take;
+use std::ops::Deref;
 
 use rayon::prelude::*;
 use reconverge_simt::level::Level;
@@ -23,7 +24,7 @@ use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
 use crate::lanes::Lanes;
 use crate::merge::Merge;
-use crate::primitive::{Primitive, Topology, assemble};
+use crate::primitive::{Primitive, Topology, assemble_into};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::shading::{Shading, Stopped, Stopping};
 use crate::span::{self, Strip};
@@ -39,6 +40,9 @@ const BATCH: usize = 1 << 12;
 /// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
 const PIECE: usize = 1 << 10;
 const MANY: usize = 1 << 11;
+
+/// Minimum number of quads that are looked for hidden ones together.
+const FEW: usize = 16;
 
 /// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
 const UNIFORM: u64 = 1 << 10;
@@ -117,10 +121,11 @@ fn drawn(
 ) -> (Result<(), Stopped>, Counts) {
     let samples = draw.multisample.places.len().max(1);
     let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
-    let places = match draw.multisample.by_sample {
+    let by_sample: Vec<Corner> = match draw.multisample.by_sample {
         true => draw.multisample.places.iter().map(place).collect(),
-        false => vec![[0, 0]],
+        false => Vec::new(),
     };
+    let places = if draw.multisample.by_sample { &by_sample[..] } else { &[[0, 0]] };
     let multisample = &draw.multisample;
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
@@ -128,6 +133,7 @@ fn drawn(
     // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
     let plain = merge.as_ref().filter(|_| one_sample);
     let copied = plain.and_then(|merge| merge.copied(program.copied()?, draw));
+    let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
     let mut room = ROOM.take().unwrap_or_default();
     room.batch.start(draw);
     let mut pipeline = Pipeline {
@@ -146,6 +152,9 @@ fn drawn(
         by_columns: level.filter(|_| one_sample),
         copied,
         merge,
+        may_skip_hidden,
+        skipped: 0,
+        hides_most: false,
     };
     let drawn = pipeline.draw(vertices);
     let Pipeline { room, counts, .. } = pipeline;
@@ -157,11 +166,25 @@ fn drawn(
 #[derive(Clone, Copy)]
 struct Placed<'a> {
     vertex: &'a Vertex,
+    at: VertexPlace,
+}
+
+/// Where a vertex is.
+#[derive(Clone, Copy)]
+struct VertexPlace {
     window: Window,
     /// Whether it is inside of all planes that cut.
     inside: bool,
     /// Whether nothing is cut of a primitive of such vertices.
     whole: bool,
+}
+
+impl Deref for Placed<'_> {
+    type Target = VertexPlace;
+
+    fn deref(&self) -> &VertexPlace {
+        &self.at
+    }
 }
 
 fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
@@ -173,9 +196,16 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 struct Room {
     batch: Batch,
     /// The primitive that is filled by columns, and its quads.
-    slopes: Slopes,
+    slopes: Option<Box<Slopes>>,
     weights: Weights,
     quads: Vec<Quad>,
+    /// Quads with depths, and those of them that are not hidden.
+    sight: Batch,
+    seen: Vec<Quad>,
+    /// Of all vertices of the draw.
+    places: Vec<VertexPlace>,
+    /// Those of a run.
+    primitives: Vec<Primitive>,
 }
 
 thread_local! {
@@ -196,7 +226,7 @@ struct Pipeline<'a> {
     /// Samples a pixel of the surfaces.
     samples: usize,
     /// Where samples are covered, from the centre.
-    places: Vec<Corner>,
+    places: &'a [Corner],
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
     /// Whether coverage is found by rows, and not pixel by pixel.
@@ -207,32 +237,53 @@ struct Pipeline<'a> {
     merge: Option<Kernels<'a>>,
     /// The copy of rows of bytes, as long as the draw does nothing else.
     copied: Option<ByteRows>,
+    /// Whether lanes that the depth test drops need not be shaded.
+    may_skip_hidden: bool,
+    /// Lanes since the last merge that were not shaded, and whether most lanes were hidden before.
+    skipped: u64,
+    hides_most: bool,
 }
 
 impl Pipeline<'_> {
     fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
-        let placed: Vec<Placed<'_>> = vertices.all.iter().map(|vertex| self.placed(vertex)).collect();
+        let (mut places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
+        places.clear();
+        places.extend(vertices.all.iter().map(|vertex| self.place(vertex)));
+        let drawn = self.runs(vertices, &places, &mut primitives);
+        (self.room.places, self.room.primitives) = (places, primitives);
+        drawn
+    }
+
+    /// Draws runs of vertices at these places. The memory of `primitives` is used.
+    fn runs(
+        &mut self,
+        vertices: Vertices<'_>,
+        places: &[VertexPlace],
+        primitives: &mut Vec<Primitive>,
+    ) -> Result<(), Stopped> {
+        let placed = |place: usize| Placed { vertex: &vertices.all[place], at: places[place] };
         for run in vertices.runs {
             self.stippled = 0;
-            for primitive in assemble(self.draw.topology, run.len(), self.draw.last_provokes) {
+            assemble_into(self.draw.topology, run.len(), self.draw.last_provokes, primitives);
+            for primitive in &*primitives {
                 self.counts.primitives += 1;
-                self.primitive(&placed, run, &primitive)?;
+                self.primitive(|number| placed(run[number]), primitive)?;
             }
         }
         self.flush()
     }
 
-    fn primitive(
+    /// Draws a primitive of a run, whose vertices `vertex` gives.
+    fn primitive<'v>(
         &mut self,
-        vertices: &[Placed<'_>],
-        run: &[usize],
+        vertex: impl Fn(usize) -> Placed<'v>,
         primitive: &Primitive,
     ) -> Result<(), Stopped> {
         let draw = self.draw;
         let places = &primitive.vertices[..usize::from(primitive.count)];
-        let provoking = vertices[run[primitive.provoking]].vertex;
-        let mut all = [vertices[run[places[0]]]; 3];
-        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertices[run[*place]]);
+        let provoking = vertex(primitive.provoking).vertex;
+        let mut all = [vertex(places[0]); 3];
+        all.iter_mut().zip(places).for_each(|(corner, place)| *corner = vertex(*place));
         let corners = &all[..places.len()];
         let culls = draw.clip.is_some_and(|clip| clip.culls != 0);
         if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
@@ -251,7 +302,8 @@ impl Pipeline<'_> {
             }
             _ => Vec::new(),
         };
-        let placed: Vec<Placed<'_>> = cut.iter().map(|vertex| self.placed(vertex)).collect();
+        let placed: Vec<Placed<'_>> =
+            cut.iter().map(|vertex| Placed { vertex, at: self.place(vertex) }).collect();
         let polygon = match corners.iter().all(|corner| corner.whole) {
             true => corners,
             false => &placed,
@@ -268,12 +320,11 @@ impl Pipeline<'_> {
         self.polygon(polygon, provoking)
     }
 
-    /// A vertex in the window.
-    fn placed<'v>(&self, vertex: &'v Vertex) -> Placed<'v> {
+    fn place(&self, vertex: &Vertex) -> VertexPlace {
         let inside = self.draw.clip.is_none_or(|clip| clip.holds(vertex));
         let finite = || vertex.position.iter().all(|value| value.is_finite());
         let whole = self.draw.clip.is_none() || inside && finite();
-        Placed { vertex, window: self.window(vertex), inside, whole }
+        VertexPlace { window: self.window(vertex), inside, whole }
     }
 
     fn window(&self, vertex: &Vertex) -> Window {
@@ -405,7 +456,7 @@ impl Pipeline<'_> {
 
     fn point(
         &mut self,
-        Placed { vertex, window, .. }: &Placed<'_>,
+        Placed { vertex, at }: &Placed<'_>,
         provoking: &Vertex,
         front: bool,
         offset: f64,
@@ -415,7 +466,7 @@ impl Pipeline<'_> {
             true => [vertex.point_size.max(range[0]).min(range[1]); 2],
             false => size,
         };
-        let window = *window;
+        let window = at.window;
         let half = size.map(|size| bounded(f64::from(size) * PIXEL as f64 / 2.));
         let [x, y] = window.corner;
         let corners = [
@@ -444,8 +495,8 @@ impl Pipeline<'_> {
         let mut quads = Vec::new();
         let push = |quad, masks| quads.push((quad, masks));
         match self.by_spans {
-            true => span::samples(corners, self.draw.scissor, &self.places, push),
-            false => fill_samples(corners, self.draw.scissor, &self.places, push),
+            true => span::samples(corners, self.draw.scissor, self.places, push),
+            false => fill_samples(corners, self.draw.scissor, self.places, push),
         }
         let mut work = Vec::with_capacity(quads.len());
         for (quad, mut masks) in quads {
@@ -498,7 +549,7 @@ impl Pipeline<'_> {
                 quad.covered != 0
             });
         }
-        let mut slopes = take(&mut self.room.slopes);
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
         if !quads.is_empty() {
             slopes.set(shape, [0.; 2], self.draw, &self.reads);
         }
@@ -512,7 +563,7 @@ impl Pipeline<'_> {
                 break;
             }
         }
-        (self.room.slopes, self.room.quads) = (slopes, quads);
+        (self.room.slopes, self.room.quads) = (Some(slopes), quads);
         done
     }
 
@@ -524,7 +575,7 @@ impl Pipeline<'_> {
         corners: &[Corner; N],
         size: [f64; 2],
     ) -> Result<(), Stopped> {
-        let mut slopes = take(&mut self.room.slopes);
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
         let mut found = take(&mut self.room.quads);
         let scissor = self.draw.scissor;
         if self.copied.is_some() {
@@ -535,7 +586,7 @@ impl Pipeline<'_> {
                 Ok::<(), Infallible>(())
             });
             if self.copy(level, &slopes, &strips)? {
-                (self.room.slopes, self.room.quads) = (slopes, found);
+                (self.room.slopes, self.room.quads) = (Some(slopes), found);
                 return Ok(());
             }
         }
@@ -548,7 +599,7 @@ impl Pipeline<'_> {
                 let shaded = self.shade_once(level, &slopes, pixels[0])?;
                 if let Some(passed) = self.filled(&shaded, &slopes, &pixels) {
                     self.counts.passed += passed;
-                    (self.room.slopes, self.room.quads) = (slopes, found);
+                    (self.room.slopes, self.room.quads) = (Some(slopes), found);
                     return Ok(());
                 }
                 uniform = Some(shaded);
@@ -566,7 +617,7 @@ impl Pipeline<'_> {
             }
             Ok(())
         });
-        (self.room.slopes, self.room.quads) = (slopes, found);
+        (self.room.slopes, self.room.quads) = (Some(slopes), found);
         done
     }
 
@@ -603,6 +654,9 @@ impl Pipeline<'_> {
         // Depth is read by the tests, too.
         let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
         let reads = self.reads.position | u8::from(tested) << 2;
+        if self.hides_most && inputs && quads.len() >= FEW {
+            return self.append_seen(level, slopes, quads, reads);
+        }
         self.room.batch.starts.push(self.room.batch.fragments.lanes);
         if quads.len() < MANY || pool::threads() == 1 {
             level.run(Append {
@@ -631,6 +685,23 @@ impl Pipeline<'_> {
         };
         let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
         pieces.iter().for_each(|piece| self.room.batch.append(piece));
+    }
+
+    /// Appends the quads that are not hidden.
+    fn append_seen(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], reads: u8) {
+        let (draw, memory) = (self.draw, self.memory);
+        let (Some(kernels), Some(depth)) = (&self.merge, &draw.depth) else { return };
+        let Room { batch, weights, sight, seen, .. } = &mut *self.room;
+        sight.start(draw);
+        level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
+        if memory.has_fills() {
+            bands::settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
+        }
+        seen.clear();
+        kernels.see(&sight.fragments, seen);
+        self.skipped += 4 * (quads.len() - seen.len()) as u64;
+        batch.starts.push(batch.fragments.lanes);
+        level.run(Append { batch, weights, slopes, quads: seen, draw, reads, inputs: true });
     }
 
     /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
@@ -677,7 +748,10 @@ impl Pipeline<'_> {
         let Pipeline { draw, samples, room, merge, .. } = self;
         let kernels = merge.as_ref();
         let merge = Merge { draw, samples: *samples, batch: &room.batch, shaded, uniform };
-        self.counts.passed += bands::run(&merge, kernels, self.memory);
+        let passed = bands::run(&merge, kernels, self.memory);
+        let lanes = self.skipped + self.room.batch.fragments.lanes as u64;
+        self.hides_most = self.may_skip_hidden && 2 * passed < lanes;
+        (self.counts.passed, self.skipped) = (self.counts.passed + passed, 0);
         self.room.batch.clear();
     }
 }

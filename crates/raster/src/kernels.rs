@@ -4,23 +4,26 @@
 //! through [`Merge`].
 
 mod blending;
+mod cells;
+mod elements;
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use reconverge_simt::level::{Level, Task};
-use reconverge_simt::vram::{self, Vram};
+use reconverge_simt::vram::Vram;
 use reconverge_simt::wide::Wide;
 
-use self::blending::{Blending, mixed, placed, reads_second};
-use crate::blend::LogicOp;
+use self::blending::{Blending, fractions_of, mixed, placed, reads_second};
+use self::cells::{Cells, Places};
+use self::elements::Elements;
+use crate::blend::{Blend, LogicOp};
 use crate::copy::ByteRows;
 use crate::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use crate::fills::Constant;
 use crate::format::Number;
 use crate::merge::Merge;
 use crate::setup::Quad;
-use crate::state::{CopiedTexels, Draw, LaneWords, Shaded, Surface, Target};
+use crate::state::{self, CopiedTexels, Draw, Fragments, LaneWords, Shaded, Surface, Target};
 
 /// Lanes of a row.
 pub(crate) const LANES: usize = 64;
@@ -30,14 +33,6 @@ type Words = [u32; LANES];
 /// A float of each lane.
 type Floats = [f32; LANES];
 
-/// A surface whose elements are aligned words.
-#[derive(Debug)]
-struct Cells<'a> {
-    words: &'a [AtomicU32],
-    pitch: usize,
-    rows: usize,
-}
-
 /// What becomes of depth and stencil.
 #[derive(Debug)]
 enum Depth<'a> {
@@ -45,7 +40,7 @@ enum Depth<'a> {
     None,
     /// No test is on: pixels outside of the buffer fail, all others pass.
     Inside(Surface, usize),
-    /// Tests of elements that are words.
+    /// Tests of elements of two or four bytes.
     Test { cells: Cells<'a>, format: DepthFormat, tests: Tests },
     /// Lane by lane.
     Lanes,
@@ -58,6 +53,8 @@ enum Color<'a> {
     Bytes(Cells<'a>),
     /// A word that is the component of the colour with this number, as it is.
     Word(Cells<'a>, usize),
+    /// Elements of any other format.
+    Elements(Box<Elements<'a>>),
     /// Lane by lane.
     Lanes,
 }
@@ -68,6 +65,8 @@ pub(crate) struct Kernels<'a> {
     level: Level,
     depth: Depth<'a>,
     colors: Vec<Color<'a>>,
+    /// Whether the draw copies depth instead.
+    copies: bool,
 }
 
 /// The lanes of a group that have not failed so far.
@@ -106,140 +105,7 @@ impl Live {
     /// The number of live lanes.
     #[inline(always)]
     fn count(&self) -> u64 {
-        if self.all { LANES as u64 } else { self.words.iter().map(|live| u64::from(live & 1)).sum() }
-    }
-}
-
-/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
-#[derive(Debug)]
-#[allow(clippy::large_enum_variant)]
-enum Places {
-    /// Two rows, from these words on.
-    Rows(usize, usize),
-    /// Anywhere.
-    Each([usize; LANES]),
-}
-
-impl<'a> Cells<'a> {
-    /// The elements of a surface in memory.
-    fn new(surface: &Surface, memory: Vram<'a>) -> Option<Cells<'a>> {
-        let bytes = surface.end.min(memory.len()).checked_sub(surface.start)?;
-        // Rows are settled before they are read or written: see `bands::run`.
-        let words = memory.as_stored().units(surface.start, bytes / 4 * 4)?;
-        Some(Cells { words, pitch: surface.pitch, rows: surface.rows })
-    }
-
-    /// The place of a pixel, if the surface has it.
-    #[inline(always)]
-    fn place(&self, x: i32, y: i32) -> Option<usize> {
-        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
-        let place = y * self.pitch + x;
-        (x < self.pitch && y < self.rows && place < self.words.len()).then_some(place)
-    }
-
-    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
-    #[inline(always)]
-    fn places<'l>(
-        &self,
-        group: &Group<'_>,
-        live: &'l Live,
-        room: &'l mut Option<Live>,
-    ) -> (Places, &'l Live) {
-        if let Some((x, y)) = group.row
-            && let (Some(upper), Some(_)) = (self.place(x, y), self.place(x + LANES as i32 / 2 - 1, y + 1))
-        {
-            return (Places::Rows(upper, upper + self.pitch), live);
-        }
-        let live = room.insert(*live);
-        let mut places = [0; LANES];
-        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-            let lanes = 4 * number..4 * number + 4;
-            if let (Some(first), Some(last)) = (self.place(x, y), self.place(x + 1, y + 1)) {
-                let all = [first, first + 1, last - 1, last];
-                places[lanes].copy_from_slice(&all);
-                continue;
-            }
-            for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
-                match self.place(at.0, at.1) {
-                    Some(place) => places[lane] = place,
-                    None => live.fail(lane),
-                }
-            }
-        }
-        (Places::Each(places), live)
-    }
-
-    /// The words of both rows of a group.
-    #[inline(always)]
-    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
-        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
-    }
-
-    /// The words of lanes that are live; 0 for others.
-    #[inline(always)]
-    fn load(&self, places: &Places, live: &Live) -> Words {
-        let mut words = [0; LANES];
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Rows(upper, lower) => {
-                let Some(halves) = self.halves(*upper, *lower) else { return words };
-                let [upper, lower] = halves.map(|half| {
-                    let mut words = [0; LANES / 2];
-                    vram::load(half, &mut words);
-                    words
-                });
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    words[lane] = u32::from_le(upper[at]);
-                    words[lane + 2] = u32::from_le(lower[at]);
-                }
-                return words;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane) {
-                words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
-            }
-        }
-        words
-    }
-
-    /// Stores words of lanes that are live.
-    #[inline(always)]
-    fn store(&self, places: &Places, live: &Live, words: &Words) {
-        let places = match places {
-            Places::Each(places) => places,
-            Places::Rows(upper, lower) => {
-                let Some([upper, lower]) = self.halves(*upper, *lower) else { return };
-                if live.all {
-                    let mut rows = [[0; LANES / 2]; 2];
-                    for at in 0..LANES / 2 {
-                        let lane = at / 2 * 4 + at % 2;
-                        (rows[0][at], rows[1][at]) = (words[lane].to_le(), words[lane + 2].to_le());
-                    }
-                    vram::store(upper, &rows[0]);
-                    vram::store(lower, &rows[1]);
-                    return;
-                }
-                for at in 0..LANES / 2 {
-                    let lane = at / 2 * 4 + at % 2;
-                    if live.has(lane) {
-                        upper[at].store(words[lane].to_le(), Relaxed);
-                    }
-                    if live.has(lane + 2) {
-                        lower[at].store(words[lane + 2].to_le(), Relaxed);
-                    }
-                }
-                return;
-            }
-        };
-        for lane in 0..LANES {
-            if live.has(lane)
-                && let Some(word) = self.words.get(places[lane])
-            {
-                word.store(words[lane].to_le(), Relaxed);
-            }
-        }
+        if self.all { LANES as u64 } else { self.words.iter().map(|live| live & 1).sum::<u32>().into() }
     }
 }
 
@@ -247,9 +113,16 @@ impl<'a> Kernels<'a> {
     /// The steps of a draw; `None` if all its lanes are to be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
         let multisample = &draw.multisample;
-        let copies = draw.copies_depth || multisample.copy.is_some();
-        if samples > 1 || copies || multisample.alpha_to_coverage || !are_apart(draw) {
+        let copies_depth = match multisample.copy {
+            None => draw.copies_depth,
+            Some(state::Copy::Depth(0)) => true,
+            Some(_) => return None,
+        };
+        if samples > 1 || multisample.alpha_to_coverage || !are_apart(draw) {
             return None;
+        }
+        if copies_depth {
+            return Some(Kernels { level, depth: Depth::None, colors: Vec::new(), copies: true });
         }
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
@@ -257,7 +130,7 @@ impl<'a> Kernels<'a> {
             if stencil.is_none() && tests.depth.is_none() {
                 return Depth::Inside(target.surface.clone(), format.bytes());
             }
-            match Cells::new(&target.surface, memory).filter(|_| format.bytes() == 4) {
+            match Cells::new(&target.surface, format.bytes(), memory).filter(|_| format.bytes() <= 4) {
                 Some(cells) => Depth::Test { cells, format, tests: Tests { stencil, ..*tests } },
                 None => Depth::Lanes,
             }
@@ -270,7 +143,7 @@ impl<'a> Kernels<'a> {
                 && draw.logic == LogicOp::COPY;
             if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
                 && target.places.iter().flatten().count() == 1
-                && let Some(cells) = Cells::new(&target.surface, memory)
+                && let Some(cells) = Cells::new(&target.surface, 4, memory)
             {
                 return Color::Word(cells, chan);
             }
@@ -278,11 +151,16 @@ impl<'a> Kernels<'a> {
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
                 && draw.logic == LogicOp::COPY;
-            let cells = bytes.then(|| Cells::new(&target.surface, memory)).flatten();
-            cells.map_or(Color::Lanes, Color::Bytes)
+            let Some(cells) = Cells::new(&target.surface, target.format.bytes.into(), memory) else {
+                return Color::Lanes;
+            };
+            if bytes {
+                return Color::Bytes(cells);
+            }
+            Elements::new(target, cells).map_or(Color::Lanes, |elements| Color::Elements(elements.into()))
         };
         let colors = draw.targets.iter().map(color).collect();
-        Some(Kernels { level, depth, colors })
+        Some(Kernels { level, depth, colors, copies: false })
     }
 
     /// The copy that the draw is, if its program copies texels.
@@ -306,7 +184,7 @@ impl<'a> Kernels<'a> {
         (level, front): (Option<f32>, bool),
     ) -> Option<Vec<Constant>> {
         let killed = shaded.killed.first().copied().unwrap_or(false);
-        if killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
+        if self.copies || killed || shaded.mask.is_some() || draw.alpha_test.is_some() {
             return None;
         }
         let first = |column: &LaneWords| column.first().copied().unwrap_or(0);
@@ -315,6 +193,7 @@ impl<'a> Kernels<'a> {
             Depth::None => {}
             Depth::Inside(surface, 4) => all.push(Constant { surface: surface.clone(), value: 0, mask: 0 }),
             Depth::Test { format, tests, .. } => {
+                (format.bytes() == 4).then_some(())?;
                 let surface = draw.depth.as_ref()?.surface.clone();
                 let (layout, mut value, mut mask) = (WordLayout::of(*format), 0, 0);
                 let mut add = |(first, count): (u32, u32), bits_of: u32, written: u32| {
@@ -354,11 +233,28 @@ impl<'a> Kernels<'a> {
                     let words = source.each_ref().map(|column| [first(column); LANES]);
                     (placed(target, words.each_ref())[0], written_bits(target))
                 }
-                Color::Bytes(_) | Color::Lanes => return None,
+                Color::Bytes(_) | Color::Elements(_) | Color::Lanes => return None,
             };
             all.push(Constant { surface: target.surface.clone(), value, mask });
         }
         Some(all)
+    }
+
+    /// Whether lanes that fail the depth test now will fail it later in the draw as well, and leave nothing.
+    pub(crate) fn hides(&self) -> bool {
+        let Depth::Test { tests: Tests { depth: Some(compare), depth_write, stencil: None }, .. } =
+            &self.depth
+        else {
+            return false;
+        };
+        // What is stored comes nearer only.
+        let nearer = [Compare::Less, Compare::LessEqual, Compare::Greater, Compare::GreaterEqual];
+        !depth_write || nearer.contains(compare)
+    }
+
+    /// Adds the quads of fragments with depths to a list, without those that the depth test hides.
+    pub(crate) fn see(&self, fragments: &Fragments, seen: &mut Vec<Quad>) {
+        self.level.run(Sight { kernels: self, fragments, seen });
     }
 
     /// Whether lanes are tested by depths that the program does not compute.
@@ -368,22 +264,21 @@ impl<'a> Kernels<'a> {
 
     /// Merges the lanes of some rows, and returns how many passed the tests.
     pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+        if self.copies {
+            return if merge.copy_rows(rows, memory) { 0 } else { merge.band(rows, memory) };
+        }
         self.level.run(Band { kernels: self, merge, rows, memory })
     }
 }
 
 /// Whether no two surfaces of a draw share memory.
 fn are_apart(draw: &Draw) -> bool {
-    let range = |surface: &Surface, bytes: usize| {
-        let end =
-            surface.start.saturating_add(surface.rows.saturating_mul(surface.pitch).saturating_mul(bytes));
-        surface.start..end.min(surface.end)
-    };
-    let depth = draw.depth.iter().map(|target| range(&target.surface, target.format.bytes()));
-    let targets = draw.targets.iter().map(|target| range(&target.surface, target.format.bytes.into()));
-    let mut all: Vec<Range<usize>> = depth.chain(targets).filter(|range| !range.is_empty()).collect();
-    all.sort_by_key(|range| range.start);
-    all.windows(2).all(|pair| pair[0].end <= pair[1].start)
+    let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes()));
+    let targets = draw.targets.iter().map(|target| target.surface.range(target.format.bytes.into()));
+    let all = depth.chain(targets).filter(|range| !range.is_empty());
+    let apart = |one: &Range<usize>, other: Range<usize>| one.end <= other.start || other.end <= one.start;
+    let mut numbered = all.clone().enumerate();
+    numbered.all(|(number, one)| all.clone().skip(number + 1).all(|other| apart(&one, other)))
 }
 
 /// The lanes of some rows.
@@ -401,21 +296,63 @@ struct Group<'a> {
     /// The first lane in the results of the program.
     shaded: usize,
     quads: &'a [Quad],
-    /// The first pixel, if the quads are adjacent and fill a row.
-    row: Option<(i32, i32)>,
+    /// Whether the quads are adjacent and fill a row.
+    is_row: bool,
+    /// The first and the last pixel of a rectangle around all quads.
+    ends: [(i32, i32); 2],
 }
 
 impl<'a> Group<'a> {
     #[inline(always)]
     fn new(first: usize, shaded: usize, quads: &'a [Quad]) -> Group<'a> {
-        let row = match *quads {
-            [Quad { x, y, .. }, ..] if quads.len() == LANES / 4 => {
-                let beside = (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
-                beside.then_some((x, y))
-            }
-            _ => None,
+        let Quad { x, y, .. } = quads[0];
+        let beside = || (x..).step_by(2).zip(quads).all(|(x, quad)| (quad.x, quad.y) == (x, y));
+        if quads.len() == LANES / 4 && beside() {
+            let ends = [(x, y), (x + LANES as i32 / 2 - 1, y + 1)];
+            return Group { first, shaded, quads, is_row: true, ends };
+        }
+        let (mut low, mut high) = ((x, y), (x, y));
+        for quad in quads {
+            low = (low.0.min(quad.x), low.1.min(quad.y));
+            high = (high.0.max(quad.x), high.1.max(quad.y));
+        }
+        Group { first, shaded, quads, is_row: false, ends: [low, (high.0 + 1, high.1 + 1)] }
+    }
+}
+
+/// Quads, some of which are hidden.
+struct Sight<'a> {
+    kernels: &'a Kernels<'a>,
+    fragments: &'a Fragments,
+    seen: &'a mut Vec<Quad>,
+}
+
+impl Task for Sight<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) {
+        let Depth::Test { cells, format, tests: Tests { depth: Some(compare), .. } } = &self.kernels.depth
+        else {
+            return;
         };
-        Group { first, shaded, quads, row }
+        for (number, quads) in self.fragments.quads.chunks(LANES / 4).enumerate() {
+            let group = Group::new(LANES * number, LANES * number, quads);
+            let (mut outside, mut room) = (None, None);
+            let covered = Live { words: [u32::MAX; LANES], all: true };
+            let (places, inside) = cells.places(&group, &covered, &mut outside);
+            let stored = cells.load_word(&places, inside);
+            let depths = row(&self.fragments.positions[2], group.first, &group, &mut room);
+            let (_, passes) = depth_tested(*format, *compare, depths, &stored);
+            for (quad, (passes, inside)) in
+                quads.iter().zip(passes.as_chunks::<4>().0.iter().zip(inside.words.as_chunks::<4>().0))
+            {
+                let passes = |lane: usize| quad.covered >> lane & 1 != 0 && passes[lane] & inside[lane] != 0;
+                if (0..4).any(passes) {
+                    self.seen.push(*quad);
+                }
+            }
+        }
     }
 }
 
@@ -451,13 +388,11 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. A group that is not a
-/// whole row uses the room.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Behind the group there is
+/// anything. The room is for a column that ends before a whole row does.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
-    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>())
-        && group.quads.len() == LANES / 4
-    {
+    if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {
         return words;
     }
     let room = room.insert([0; LANES]);
@@ -501,9 +436,9 @@ fn compared<T: PartialOrd + Copy>(compare: Compare, values: &[T; LANES], stored:
     }
 }
 
-/// Depths as fractions of 24 bits: [`DepthFormat::code`].
+/// Depths as fractions of a greatest code: [`DepthFormat::code`].
 #[inline(always)]
-fn fractions(depths: &Floats) -> Words {
+fn fractions(depths: &Floats, most: u32) -> Words {
     /// A sum with 1.5 * 2^52 has a whole number in its lowest bits.
     const WHOLE: f64 = 6_755_399_441_055_744.;
     let mut codes = [0; LANES];
@@ -511,9 +446,21 @@ fn fractions(depths: &Floats) -> Words {
         // A NaN is not above zero.
         let depth = if depths[lane] > 0. { depths[lane] } else { 0. };
         let depth = if depth < 1. { depth } else { 1. };
-        codes[lane] = (f64::from(depth) * f64::from(0xff_ffff) + WHOLE).to_bits() as u32;
+        codes[lane] = (f64::from(depth) * f64::from(most) + WHOLE).to_bits() as u32;
     }
     codes
+}
+
+/// The depth test for rows: the codes of depths, and the lanes that pass.
+#[inline(always)]
+fn depth_tested(format: DepthFormat, compare: Compare, depths: &Words, stored: &Words) -> (Words, Words) {
+    let layout = WordLayout::of(format);
+    let before = part(stored, layout.depth);
+    if format == DepthFormat::Float32 {
+        return (*depths, compared(compare, &floats(depths), &floats(&before)));
+    }
+    let codes = fractions(&floats(depths), bits(layout.depth.1));
+    (codes, compared(compare, &codes, &before))
 }
 
 /// Where depth and stencil are in a word: the lowest bit, and how many.
@@ -527,7 +474,8 @@ impl WordLayout {
         let (depth, stencil) = match format {
             DepthFormat::StencilUnorm24 => ((8, 24), (0, 8)),
             DepthFormat::Unorm24 => ((0, 24), (24, 8)),
-            DepthFormat::Unorm16 | DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
+            DepthFormat::Unorm16 => ((0, 16), (0, 0)),
+            DepthFormat::Float32 | DepthFormat::Float32Stencil => ((0, 32), (0, 0)),
         };
         WordLayout { depth, stencil }
     }
@@ -555,6 +503,28 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
+/// [`StencilOp::apply`] for rows. Each arm is a loop of its own.
+#[inline(always)]
+fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
+    let each = |op: StencilOp| {
+        let mut values = [0; LANES];
+        for lane in 0..LANES {
+            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
+        }
+        values
+    };
+    match op {
+        StencilOp::Keep => *stored,
+        StencilOp::Zero => [0; LANES],
+        StencilOp::Replace => *reference,
+        StencilOp::IncrementClamp => each(StencilOp::IncrementClamp),
+        StencilOp::DecrementClamp => each(StencilOp::DecrementClamp),
+        StencilOp::Invert => each(StencilOp::Invert),
+        StencilOp::IncrementWrap => each(StencilOp::IncrementWrap),
+        StencilOp::DecrementWrap => each(StencilOp::DecrementWrap),
+    }
+}
+
 /// The stencil test of a side for rows: the lanes that pass it, and the new values.
 #[inline(always)]
 fn tested(
@@ -566,14 +536,11 @@ fn tested(
     let reference = references.map_or([side.reference.into(); LANES], |references| part(references, (0, 8)));
     let masked = |values: &Words| values.map(|value| value & u32::from(side.mask));
     let holds = compared(side.compare, &masked(&reference), &masked(stored));
-    let applied = |op: StencilOp| {
-        let mut values = [0; LANES];
-        for lane in 0..LANES {
-            values[lane] = op.apply(stored[lane] as u8, reference[lane] as u8).into();
-        }
-        values
-    };
-    let [fail, depth_fail, pass] = [side.fail, side.depth_fail, side.pass].map(applied);
+    let [fail, depth_fail, pass] = [
+        applied(side.fail, stored, &reference),
+        applied(side.depth_fail, stored, &reference),
+        applied(side.pass, stored, &reference),
+    ];
     let mut new = [0; LANES];
     for lane in 0..LANES {
         let passed = pass[lane] & depth_passes[lane] | depth_fail[lane] & !depth_passes[lane];
@@ -585,7 +552,7 @@ fn tested(
 }
 
 impl Band<'_> {
-    /// The words for each target, if they are the same in all lanes.
+    /// The words for each target that are the same in all lanes.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
         let fixed = |(target, color): (&Target, &Color<'_>)| {
@@ -595,23 +562,26 @@ impl Band<'_> {
             is_bytes.then(|| placed(target, words.each_ref())[0])
         };
         let all = draw.targets.iter().zip(&self.kernels.colors);
-        if uniform { all.map(fixed).collect() } else { vec![None; draw.targets.len()] }
+        if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
     /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Band::fixed`].
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let mut live = Live { words: [u32::MAX; LANES], all: false };
-        let whole = group.row.is_some_and(|(_, y)| self.rows.start <= y && y + 1 < self.rows.end);
-        live.all = whole && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let [(_, upper), (_, lower)] = group.ends;
+        let whole = self.rows.start <= upper && lower < self.rows.end;
+        let all = whole && group.is_row && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let mut live = Live { words: [u32::MAX; LANES], all };
         if !live.all {
             live.words = [0; LANES];
             for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
-                let has = |y: i32| if self.rows.contains(&y) { u32::MAX } else { 0 };
-                let rows = [has(quad.y), has(quad.y), has(quad.y + 1), has(quad.y + 1)];
-                *live =
-                    [0, 1, 2, 3].map(|lane| u32::from(quad.covered >> lane & 1).wrapping_neg() & rows[lane]);
+                let rows = match whole {
+                    true => [u32::MAX; 2],
+                    false => [quad.y, quad.y + 1].map(|y| if self.rows.contains(&y) { u32::MAX } else { 0 }),
+                };
+                let covered = |lane: usize| u32::from(quad.covered >> lane & 1).wrapping_neg();
+                *live = [0, 1, 2, 3].map(|lane| covered(lane) & rows[lane / 2]);
             }
         }
         if !shaded.killed.is_empty() {
@@ -641,8 +611,8 @@ impl Band<'_> {
         self.test(group, &mut live);
         let passed = live.count();
         if passed != 0 {
-            for ((target, color), fixed) in draw.targets.iter().zip(&self.kernels.colors).zip(fixed) {
-                self.store(group, &live, (target, color), *fixed);
+            for (number, target) in draw.targets.iter().zip(&self.kernels.colors).enumerate() {
+                self.store(group, &live, target, fixed.get(number).copied().flatten());
             }
         }
         passed
@@ -662,16 +632,10 @@ impl Band<'_> {
                 let end = surface.end.min(self.memory.len());
                 let is_inside =
                     |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
-                if let Some((x, y)) = group.row
-                    && is_inside(x, y)
-                    && is_inside(x + LANES as i32 / 2 - 1, y + 1)
-                {
+                if group.ends.iter().all(|(x, y)| is_inside(*x, *y)) {
                     return;
                 }
                 for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
-                    if is_inside(x, y) && is_inside(x + 1, y + 1) {
-                        continue;
-                    }
                     for lane in 0..4 {
                         if !is_inside(x + (lane & 1), y + (lane >> 1)) {
                             live.fail(4 * number + lane as usize);
@@ -682,7 +646,7 @@ impl Band<'_> {
             Depth::Test { cells, format, tests } => {
                 let mut outside = None;
                 let (places, inside) = cells.places(group, live, &mut outside);
-                let stored = cells.load(&places, inside);
+                let stored = cells.load_word(&places, inside);
                 if let Some(inside) = outside {
                     *live = inside;
                 }
@@ -690,14 +654,7 @@ impl Band<'_> {
                 let (mut passes, mut codes, mut room) = ([u32::MAX; LANES], [0; LANES], None);
                 if let Some(compare) = tests.depth {
                     let depths = row(depths, first, group, &mut room);
-                    let before = part(&stored, layout.depth);
-                    if *format == DepthFormat::Float32 {
-                        codes = *depths;
-                        passes = compared(compare, &floats(&codes), &floats(&before));
-                    } else {
-                        codes = fractions(&floats(depths));
-                        passes = compared(compare, &codes, &before);
-                    }
+                    (codes, passes) = depth_tested(*format, compare, depths, &stored);
                 }
                 if tests.stencil.is_none() {
                     live.keep(&passes);
@@ -715,11 +672,14 @@ impl Band<'_> {
                 if tests.depth.is_some() && tests.depth_write {
                     put(&mut words, &codes, layout.depth, &passes);
                 }
+                if tests.stencil.is_some() || tests.depth_write {
+                    match cells.bytes {
+                        2 => cells.store_parts::<2>(&places, live, &words),
+                        _ => cells.store(&places, live, &words),
+                    }
+                }
                 if tests.stencil.is_some() {
-                    cells.store(&places, live, &words);
                     live.keep(&passes);
-                } else if tests.depth_write {
-                    cells.store(&places, live, &words);
                 }
             }
             Depth::Lanes => {
@@ -741,6 +701,13 @@ impl Band<'_> {
         let fronts = &batch.fragments.fronts[group.first / 4..][..group.quads.len()];
         let mut room = None;
         let references = shaded.stencil.as_ref().map(|stencil| row(stencil, group.shaded, group, &mut room));
+        if let [first, others @ ..] = fronts
+            && others.iter().all(|front| front == first)
+        {
+            let (holds, new) = tested(&sides[usize::from(!first)], references, stored, passes);
+            (0..LANES).for_each(|lane| passes[lane] &= holds[lane]);
+            return new;
+        }
         let (mut new, mut holds) = (*stored, [0; LANES]);
         for (number, side) in sides.iter().enumerate() {
             let is_seen = |front: &bool| usize::from(!front) == number;
@@ -775,6 +742,11 @@ impl Band<'_> {
             cells.store(&places, live, row(&source[*chan], group.shaded, group, &mut None));
             return;
         }
+        if let Color::Elements(elements) = color {
+            let (places, live) = elements.cells.places(group, live, &mut outside);
+            self.store_elements(group, (&places, live), (target, elements), source);
+            return;
+        }
         let Color::Bytes(cells) = color else {
             for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
@@ -796,12 +768,9 @@ impl Band<'_> {
             (Some(blend), _) => {
                 let source = rows(source, group, &mut room);
                 mixed(blend, source, target, &stored).unwrap_or_else(|| {
-                    let second = match shaded.colors.get(1) {
-                        Some(Some(second)) if reads_second(blend) => rows(second, group, &mut others),
-                        _ => [&[0; LANES]; 4],
-                    };
-                    let colors = Blending::new(blend, source, second, target, &stored).colors();
-                    placed(target, colors.each_ref())
+                    let second = self.second(group, blend, &mut others);
+                    let destination = fractions_of(target, &stored);
+                    placed(target, Blending::new(blend, source, second, destination).colors().each_ref())
                 })
             }
         };
@@ -811,6 +780,59 @@ impl Band<'_> {
             }
         }
         cells.store(&places, live, &words);
+    }
+}
+
+impl Band<'_> {
+    /// The second colour of a group, if a blend reads it and there is one.
+    #[inline(always)]
+    fn second<'l>(
+        &'l self,
+        group: &Group<'_>,
+        blend: &Blend,
+        room: &'l mut [Option<Words>; 4],
+    ) -> Option<[&'l Words; 4]> {
+        match self.merge.shaded.colors.get(1) {
+            Some(Some(second)) if reads_second(blend) => Some(rows(second, group, room)),
+            _ => None,
+        }
+    }
+
+    /// Stores lanes that are live as elements of any format.
+    #[inline(always)]
+    fn store_elements(
+        &self,
+        group: &Group<'_>,
+        (places, live): (&Places, &Live),
+        (target, elements): (&Target, &Elements<'_>),
+        source: &[LaneWords; 4],
+    ) {
+        let logic = self.merge.draw.logic;
+        let mut stored = [[0; LANES]; elements::MOST];
+        if target.blend.is_some() || logic != LogicOp::COPY || !elements.writes_all {
+            stored = elements.load(places, live);
+        }
+        let (mut room, mut others) = ([None; 4], [None; 4]);
+        let source = rows(source, group, &mut room);
+        let mut words = match &target.blend {
+            None => elements.words(source),
+            Some(blend) => {
+                let second = self.second(group, blend, &mut others);
+                let destination = elements.colors(&stored);
+                elements.words(Blending::new(blend, source, second, destination).colors().each_ref())
+            }
+        };
+        if logic != LogicOp::COPY {
+            for (words, stored) in words.iter_mut().zip(&stored) {
+                for lane in 0..LANES {
+                    words[lane] = logic.apply(words[lane], stored[lane]);
+                }
+            }
+        }
+        if !elements.writes_all {
+            elements.keep(&mut words, &stored);
+        }
+        elements.store(places, live, &words);
     }
 }
 

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use reconverge_simt::vram::Vram;
 
-use crate::blend::LogicOp;
-use crate::state::{Batch, Copy, Draw, Shaded, Target};
+use crate::blend::{LogicOp, stored_bits};
+use crate::setup::Quad;
+use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
 /// Shaded lanes, and what becomes of them.
 pub(crate) struct Merge<'a> {
@@ -121,7 +122,7 @@ impl Merge<'_> {
                 Some(blend) => {
                     let second = self.color(1, lane).unwrap_or_default().map(f32::from_bits);
                     let stored = target.color(element);
-                    blend.apply(source.map(f32::from_bits), second, stored).map(f32::to_bits)
+                    blend.apply(source.map(f32::from_bits), second, stored).map(stored_bits)
                 }
                 None => source,
             };
@@ -156,6 +157,52 @@ impl Merge<'_> {
                 }
             }
         }
+    }
+
+    /// Copies depth to the first target as [`Merge::copy_depth`] does, many pixels at once. Returns whether it did.
+    pub(crate) fn copy_rows(&self, rows: &Range<i32>, memory: Vram<'_>) -> bool {
+        let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
+        let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
+        let ranges = [source.range(bytes), target.range(bytes)];
+        let apart = ranges[0].end <= ranges[1].start || ranges[1].end <= ranges[0].start;
+        let kills = self.shaded.killed.contains(&true);
+        if self.uniform && kills {
+            return true;
+        }
+        if !apart || usize::from(to.format.bytes) != bytes || kills {
+            return false;
+        }
+        // Adjacent quads that are covered as a whole.
+        let fragments = &self.batch.fragments;
+        let is_whole = |quad: &Quad| quad.covered == 0xf && rows.start <= quad.y && quad.y + 1 < rows.end;
+        let mut first = 0;
+        for run in fragments.quads.chunk_by(|quad, next| {
+            is_whole(quad) && is_whole(next) && (next.x, next.y) == (quad.x + 2, quad.y)
+        }) {
+            let Quad { x, y, .. } = run[0];
+            let last = x + 2 * run.len() as i32 - 1;
+            let range = |surface: &Surface, row: i32| {
+                let start = surface.place(x, row, 0, bytes)?;
+                Some(start..surface.place(last, row, 0, bytes)? + bytes)
+            };
+            let copies = [y, y + 1].map(|row| Some((range(source, row)?, range(target, row)?)));
+            if let [Some(upper), Some(lower)] = copies
+                && is_whole(&run[0])
+            {
+                for (from, to) in [upper, lower] {
+                    memory.copy_within(from, to.start);
+                }
+            } else {
+                for lane in (first..first + 4 * run.len()).filter(|lane| fragments.is_covered(*lane)) {
+                    let (x, y) = fragments.pixel(lane);
+                    if rows.contains(&y) {
+                        self.copy_depth(memory, (x, y), 0, 0);
+                    }
+                }
+            }
+            first += 4 * run.len();
+        }
+        true
     }
 
     fn copy_depth(&self, memory: Vram<'_>, (x, y): (i32, i32), from_sample: usize, to_sample: usize) {

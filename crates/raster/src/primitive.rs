@@ -52,6 +52,18 @@ pub struct Primitive {
 /// The primitives of a run of `count` indices without a restart, in order. Vertices that complete none are dropped.
 pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Primitive> {
     let mut found = Vec::new();
+    assemble_into(topology, count, last_provokes, &mut found);
+    found
+}
+
+/// [`assemble`], in place of what `found` holds.
+pub(crate) fn assemble_into(
+    topology: Topology,
+    count: usize,
+    last_provokes: bool,
+    found: &mut Vec<Primitive>,
+) {
+    found.clear();
     let mut add = |vertices: &[usize], provoking: usize| {
         let mut all = [0; 3];
         all[..vertices.len()].copy_from_slice(vertices);
@@ -110,7 +122,6 @@ pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Pr
             }
         }
     }
-    found
 }
 
 /// The list whose primitives a topology makes: of points, lines, triangles or rectangles, without neighbours.

@@ -14,6 +14,9 @@ pub(crate) trait Shading {
     /// See [`FragmentProgram::is_uniform`].
     fn is_uniform(&self) -> bool;
 
+    /// See [`FragmentProgram::may_skip_hidden`].
+    fn may_skip_hidden(&self) -> bool;
+
     /// See [`FragmentProgram::copied`].
     fn copied(&self) -> Option<CopiedTexels>;
 
@@ -40,6 +43,10 @@ impl<P: FragmentProgram> Shading for Stopping<'_, P> {
 
     fn is_uniform(&self) -> bool {
         self.program.is_uniform()
+    }
+
+    fn may_skip_hidden(&self) -> bool {
+        self.program.may_skip_hidden()
     }
 
     fn copied(&self) -> Option<CopiedTexels> {

@@ -27,6 +27,12 @@ pub struct Surface {
 }
 
 impl Surface {
+    /// The bytes of its elements, if each pixel has one sample.
+    pub(crate) fn range(&self, bytes: usize) -> Range<usize> {
+        let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes);
+        self.start..self.start.saturating_add(length).min(self.end)
+    }
+
     /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
     /// behind them.
     pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
@@ -417,6 +423,12 @@ pub trait FragmentProgram {
         false
     }
 
+    /// Returns whether lanes that the depth test drops need not run: the program computes no depth, and nothing is left of a lane
+    /// but its results.
+    fn may_skip_hidden(&self) -> bool {
+        false
+    }
+
     /// Returns the texels that the program copies, if that is all that it does. Such a program may not be run.
     fn copied(&self) -> Option<CopiedTexels> {
         None
@@ -468,7 +480,8 @@ impl Batch {
     pub(crate) fn clear(&mut self) {
         let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &mut self.fragments;
         *lanes = 0;
-        for column in inputs.iter_mut().flatten().chain(positions) {
+        // To ask an empty one whether it is shared takes an atomic operation.
+        for column in inputs.iter_mut().flatten().chain(positions).filter(|column| !column.is_empty()) {
             match Arc::get_mut(column) {
                 Some(words) => words.clear(),
                 None => *column = LaneColumn::default(),

@@ -599,6 +599,11 @@ impl FragmentProgram for FragmentStage<'_> {
         reads
     }
 
+    fn may_skip_hidden(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && !self.results.control.exports_z
+    }
+
     fn is_uniform(&self) -> bool {
         // A captured launch has all lanes.
         self.recording.is_none() && self.shader.is_plain()

@@ -681,6 +681,11 @@ impl FragmentProgram for PixelProgram<'_> {
         self.routes.reads(self.inputs)
     }
 
+    fn may_skip_hidden(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && !self.outputs.depth
+    }
+
     fn is_uniform(&self) -> bool {
         // What is captured is whole.
         self.recording.is_none()

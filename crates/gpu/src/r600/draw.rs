@@ -1,9 +1,11 @@
 //! From registers to a [`Draw`]: what the fixed-function units do, and what programs read and write.
 
-use std::mem;
+use std::array;
+use std::mem::take;
 use std::sync::Arc;
 
 use reconverge_r700::code::ExportKind;
+use reconverge_r700::launch::Columns;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::blend::{self, Blend, Equation, Factor, LogicOp};
 use reconverge_raster::clip::Clip;
@@ -31,6 +33,8 @@ const POSITION: u16 = 60;
 const COMPUTED_Z: u16 = 61;
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
 const BAND: f32 = 256.;
+/// The most attributes of a vertex.
+const MOST_PARAMS: usize = 32;
 /// How many viewports there are.
 const VIEWPORTS: u32 = 16;
 
@@ -106,7 +110,11 @@ impl VertexLayout {
             values(ExportKind::Pos, first).filter(|_| self.out.vs_out_ccdist0_vec_ena),
             values(ExportKind::Pos, first + 1).filter(|_| self.out.vs_out_ccdist1_vec_ena),
         ];
-        let params: Vec<_> = (0..self.params).map(|param| values(ExportKind::Param, param as u16)).collect();
+        let param = |param: usize| match param < self.params {
+            true => values(ExportKind::Param, param as u16),
+            false => None,
+        };
+        let params: [_; MOST_PARAMS] = array::from_fn(param);
         let planes = [0, 1, 2, 3, 4, 5]
             .map(|plane| [0, 1, 2, 3].map(|at| state.float(reg::PA_CL_UCP0_X, 4 * plane + at)));
         let of = |values: &Option<&[[u32; 4]]>, lane: usize| values.map_or([0; 4], |values| values[lane]);
@@ -120,7 +128,7 @@ impl VertexLayout {
                 None => 0.,
             };
             attributes.clear();
-            attributes.extend(params.iter().map(|param| of(param, lane)));
+            attributes.extend(params[..self.params].iter().map(|param| of(param, lane)));
             Vertex {
                 position,
                 point_size: f32::from_bits(of(&misc, lane)[0]),
@@ -130,7 +138,7 @@ impl VertexLayout {
         };
         vertices.truncate(lanes);
         for (lane, place) in vertices.iter_mut().enumerate() {
-            *place = vertex(lane, mem::take(&mut place.attributes));
+            *place = vertex(lane, take(&mut place.attributes));
         }
         vertices.extend((vertices.len()..lanes).map(|lane| vertex(lane, Vec::new())));
     }
@@ -143,11 +151,12 @@ impl VertexLayout {
         outcome: &Outcome,
         topology: Topology,
         runs: Vec<Vec<usize>>,
-    ) -> Vec<Part> {
+    ) -> impl Iterator<Item = Part> + use<> {
         let VsOutCntl { use_vtx_render_target_indx: layers, use_vtx_viewport_indx: viewports, .. } = self.out;
         let misc = outcome.export(ExportKind::Pos, POSITION + 1).filter(|_| self.out.vs_out_misc_vec_ena);
         let Some(misc) = misc.filter(|_| layers || viewports) else {
-            return vec![Part { topology, runs, viewport: 0, layer: 0 }];
+            let whole = Part { topology, runs, viewport: 0, layer: 0 };
+            return Some(whole).into_iter().chain(Vec::new());
         };
         let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
         let mut parts: Vec<Part> = Vec::new();
@@ -174,7 +183,7 @@ impl VertexLayout {
                 }
             }
         }
-        parts
+        None.into_iter().chain(parts)
     }
 
     /// The planes that cut.
@@ -604,6 +613,15 @@ pub(super) struct PixelProgram<'a> {
     exports: DbShaderControl,
     /// The recording of the stage, if it is captured.
     pub(super) recording: Option<Recording>,
+    /// Results before that are merged.
+    merged: &'a mut MergedPixels,
+}
+
+/// Results of the pixel stage that are merged: later ones take their memory.
+#[derive(Debug, Default)]
+pub(super) struct MergedPixels {
+    outcome: Outcome,
+    colors: Vec<Option<[LaneWords; 4]>>,
 }
 
 impl<'a> PixelProgram<'a> {
@@ -611,9 +629,10 @@ impl<'a> PixelProgram<'a> {
         shader: &'a Shader,
         control: PixelControl,
         recording: Option<Recording>,
+        merged: &'a mut MergedPixels,
     ) -> PixelProgram<'a> {
         let PixelControl { control, side, exports } = control;
-        PixelProgram { shader, control, side, exports, recording }
+        PixelProgram { shader, control, side, exports, recording, merged }
     }
 }
 
@@ -630,6 +649,11 @@ impl FragmentProgram for PixelProgram<'_> {
             inputs: (0..32).map(|gpr| self.shader.reads(gpr)).collect(),
             position: position.unwrap_or(0),
         }
+    }
+
+    fn may_skip_hidden(&self) -> bool {
+        // What is captured is whole.
+        self.recording.is_none() && !self.exports.z_export_enable
     }
 
     fn is_uniform(&self) -> bool {
@@ -678,28 +702,44 @@ impl FragmentProgram for PixelProgram<'_> {
         }
         let interpolated = fragments.inputs.iter().enumerate().map(|(gpr, values)| (gpr as u8, values));
         let others = interpolated.filter(|(gpr, _)| own.iter().all(|(number, _)| number != gpr));
-        let all: Vec<_> = others.chain(own.iter().map(|(gpr, values)| (*gpr, values))).collect();
-        let mut outcome = self.shader.run_fragments(&all, &mut self.recording, fragments)?;
+        let all = others.chain(own.iter().map(|(gpr, values)| (*gpr, values)));
+        let read = all.filter(|(_, values)| values.iter().any(|column| !column.is_empty()));
+        let columns = read.map(|(gpr, values)| Columns { gpr, components: values.clone() }).collect();
+        let MergedPixels { outcome, colors } = &mut *self.merged;
+        self.shader.run_fragments(outcome, columns, &mut self.recording, fragments)?;
         let mut exported = |base: u16| {
             let mut found = outcome.columns.iter_mut();
             let columns = found.find(|found| found.kind == ExportKind::Pixel && found.base == base);
             if let Some(columns) = columns {
-                return columns.written.then(|| mem::take(&mut columns.components));
+                return columns.written.then(|| take(&mut columns.components));
             }
             let whole = outcome.export(ExportKind::Pixel, base)?;
             whole.written.iter().any(|mask| *mask != 0).then(|| columns_of(&whole.values))
         };
         let mut computed = exported(COMPUTED_Z);
         let mut component = |enabled: bool, at: usize| {
-            computed.as_mut().filter(|_| enabled).map(|computed| mem::take(&mut computed[at]))
+            computed.as_mut().filter(|_| enabled).map(|computed| take(&mut computed[at]))
         };
         let depth = component(self.exports.z_export_enable, 0);
         let stencil = component(self.exports.stencil_ref_export_enable, 1);
         let mask = component(self.exports.mask_export_enable, 2);
-        let colors = (0..8).map(&mut exported).collect();
+        let mut colors = take(colors);
+        colors.clear();
+        colors.extend((0..8).map(&mut exported));
         let some_are = outcome.killed.iter().fold(false, |any, killed| any | killed);
-        let killed = if some_are { outcome.killed } else { Vec::new() };
+        let killed = if some_are { take(&mut outcome.killed) } else { Vec::new() };
         Ok(Shaded { colors, depth, stencil, killed, mask })
+    }
+
+    fn merged(&mut self, shaded: Shaded) {
+        self.merged.colors = shaded.colors;
+        for (base, color) in (0..).zip(&mut self.merged.colors) {
+            let mut all = self.merged.outcome.columns.iter_mut();
+            let columns = all.find(|columns| (columns.kind, columns.base) == (ExportKind::Pixel, base));
+            if let (Some(columns), Some(color)) = (columns, color.take()) {
+                columns.components = color;
+            }
+        }
     }
 }
 

@@ -119,12 +119,14 @@ fn strips(emissions: &[Emission], lanes: usize, most: usize) -> Vec<Vec<Vec<usiz
     found
 }
 
-/// Runs ES, the geometry program and the copy program on a draw's vertices.
+/// Runs ES, the geometry program and the copy program on a draw's vertices. The outcome of the last takes the place of what
+/// `outcome` holds.
 ///
 /// # Errors
 /// A program is missing, traps, or runs too long.
 pub(super) fn run(
     machine: &mut Machine<'_, '_>,
+    outcome: &mut Outcome,
     topology: Topology,
     vertices: Vec<[u32; 4]>,
     places: &[Vec<usize>],
@@ -138,7 +140,8 @@ pub(super) fn run(
         recording.refuse("what runs before and in geometry shaders is not captured");
         capture::add(machine.captured, Some(recording));
     }
-    let exported = export.run(vertices.len(), vec![input(0, vertices)], &mut None, None)?;
+    let mut exported = Outcome::default();
+    export.run(&mut exported, vertices.len(), vec![input(0, vertices)], &mut None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
     // A lane a primitive: where its vertices are in the ring, and its number.
@@ -163,7 +166,7 @@ pub(super) fn run(
     let all: Vec<Vec<u32>> = (0..exported.killed.len()).map(|lane| records(&exported, lane)).collect();
     let mut program = machine.shader(GEOMETRY)?;
     program.set_ring(machine.context.state, ring(all.iter().map(Vec::as_slice), item));
-    let outcome = program.run(lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
+    program.run(outcome, lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
@@ -173,7 +176,7 @@ pub(super) fn run(
     };
     let (mut emitted, mut runs) = (Vec::new(), Vec::new());
     for (lane, strips) in strips(&outcome.emissions, lanes, most).into_iter().enumerate() {
-        let record = records(&outcome, lane);
+        let record = records(outcome, lane);
         for strip in strips.into_iter().filter(|strip| !strip.is_empty()) {
             let mut run = Vec::new();
             for vertex in strip {
@@ -186,10 +189,10 @@ pub(super) fn run(
     }
     let mut copy = machine.shader(VERTEX)?;
     copy.set_ring(machine.context.state, ring(emitted.iter().map(Vec::as_slice), item));
-    let offsets = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
-    let outcome = copy.run(emitted.len(), vec![input(0, offsets)], &mut None, None)?;
+    let offsets: Vec<_> = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
+    copy.run(outcome, emitted.len(), vec![input(0, offsets)], &mut None, None)?;
     let topology = emitted_topology(machine.context.state);
-    Ok(Shaded { program: copy.into(), outcome, lanes: emitted.len(), topology, runs })
+    Ok(Shaded { program: copy.into(), lanes: emitted.len(), topology, runs })
 }
 
 #[cfg(test)]

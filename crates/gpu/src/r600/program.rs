@@ -88,8 +88,8 @@ pub(super) struct ComponentsRead {
 }
 
 impl ComponentsRead {
-    /// Finds the components that a program may read as they are at its start.
-    pub(super) fn read(code: &Code) -> ComponentsRead {
+    /// Finds the components that a program, or its fetch program, may read as they are at its start.
+    pub(super) fn read(code: &Code, fetch_code: Option<&Code>) -> ComponentsRead {
         let is_plain = code.instructions().all(|(_, cf)| match &cf.op {
             CfOp::Control(..) | CfOp::Alu(_) | CfOp::Export(..) => true,
             CfOp::Fetch(_, _, fetches) => {
@@ -102,7 +102,8 @@ impl ComponentsRead {
         let mut registers = [0; 128];
         // A register outside of the allocation reads as R0.
         registers[0] = 0xf;
-        for read in uses(code).values().flatten().flat_map(|uses| &uses.reads) {
+        let all: Vec<_> = [Some(code), fetch_code].into_iter().flatten().map(uses).collect();
+        for read in all.iter().flat_map(|uses| uses.values().flatten()).flat_map(|uses| &uses.reads) {
             match read.slot {
                 Slot { file: R, number: Some(number) } if number < 512 => {
                     registers[number as usize / 4] |= 1 << (number % 4);
@@ -310,7 +311,7 @@ impl KeptProgram {
     pub(super) fn new(decoded: Loaded) -> KeptProgram {
         let (code, fetch) = decoded.codes();
         KeptProgram {
-            reads: Arc::new(ComponentsRead::read(code)),
+            reads: Arc::new(ComponentsRead::read(code, fetch)),
             resources: Arc::new(ResourcesRead::read(code, fetch)),
             lowered: Kept::default(),
             decoded,

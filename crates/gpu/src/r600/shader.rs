@@ -15,11 +15,11 @@ use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
 use reconverge_r700::texture::Component;
-use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, LaneColumn, interleaved};
+use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, interleaved};
+use reconverge_simt::Options;
 use reconverge_simt::texture::Sampler;
 use reconverge_simt::texture::rows::Plan;
 use reconverge_simt::vram::Vram;
-use reconverge_simt::{Options, Watch as Observed};
 
 use super::copied::TexelRead;
 use super::program::{ComponentsRead, Element, KeptProgram, Largest, ProgramKey, ResourcesRead, words};
@@ -331,28 +331,26 @@ impl Shader {
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
-    /// zeros.
+    /// zeros. The outcome takes the place of what `outcome` holds.
     ///
     /// # Errors
     /// As [`Shader::run`].
     pub(super) fn run_fragments(
         &self,
-        registers: &[(u8, &[LaneColumn; 4])],
+        outcome: &mut Outcome,
+        registers: Vec<Columns>,
         recording: &mut Option<Recording>,
         fragments: &Fragments,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<(), Fault> {
         let lanes = fragments.lanes;
         if recording.is_some() {
-            let whole = |(gpr, columns): &(u8, &[LaneColumn; 4])| input(*gpr, interleaved(columns, lanes));
+            let whole = |columns: &Columns| input(columns.gpr, interleaved(&columns.components, lanes));
             let inputs = registers.iter().map(whole).collect();
-            return self.run(lanes, inputs, recording, Some(fragments));
+            return self.run(outcome, lanes, inputs, recording, Some(fragments));
         }
-        let columns =
-            registers.iter().map(|(gpr, columns)| Columns { gpr: *gpr, components: (*columns).clone() });
         let read = Some(self.reads.components.clone());
-        let launch = Launch::of_columns(self.environment.clone(), lanes, columns.collect(), read);
-        let outcome = self.loaded.run_alike(Launch { reports: false, ..launch }, Observed::Nothing);
-        outcome.map_err(|error| self.fault(error))
+        let launch = Launch::of_columns(self.environment.clone(), lanes, registers, read);
+        self.loaded.run_in(outcome, Launch { reports: false, ..launch }).map_err(|error| self.fault(error))
     }
 
     fn fault(&self, error: RunError) -> Fault {
@@ -363,29 +361,33 @@ impl Shader {
     }
 
     /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
+    /// The outcome takes the place of what `outcome` holds.
     ///
     /// # Errors
     /// It traps, or runs too long.
     pub(super) fn run(
         &self,
+        outcome: &mut Outcome,
         lanes: usize,
         inputs: Vec<Input>,
         recording: &mut Option<Recording>,
         fragments: Option<&Fragments>,
-    ) -> Result<Outcome, Fault> {
+    ) -> Result<(), Fault> {
         if let Some(recording) = recording {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }
-        let launch = Launch { reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
-        let outcome = self.loaded.run_alike(launch, Observed::Nothing).map_err(|error| self.fault(error))?;
+        // The components that a program reads are known if it reaches no memory but what it fetches.
+        let read = self.reads.is_plain.then(|| self.reads.components.clone());
+        let launch = Launch { read, reports: false, ..Launch::of(self.environment.clone(), lanes, inputs) };
+        self.loaded.run_in(outcome, launch).map_err(|error| self.fault(error))?;
         if let Some(recording) = recording {
             let exports = outcome.exports.iter().map(|export| {
                 (export.name(), Rows { width: 4, words: export.values.as_flattened().to_vec() })
             });
             recording.end(exports, outcome.killed.iter().copied());
         }
-        Ok(outcome)
+        Ok(())
     }
 }
 
@@ -400,7 +402,7 @@ fn shorten(buffer: &mut VertexBuffer) {
 }
 
 /// The values of a register at the start.
-pub(super) fn input(gpr: u8, values: Vec<[u32; 4]>) -> Input {
+pub(super) fn input(gpr: u8, values: impl Into<Arc<[[u32; 4]]>>) -> Input {
     Input { gpr, values: values.into() }
 }
 

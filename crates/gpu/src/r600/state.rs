@@ -190,6 +190,14 @@ impl State {
         for (word, value) in words.iter_mut().zip(values) {
             *word = *value;
         }
-        self.resources.insert(number, Resource { words, buffers: buffers.to_vec() });
+        match self.resources.get_mut(&number) {
+            Some(known) => {
+                known.words = words;
+                buffers.clone_into(&mut known.buffers);
+            }
+            None => {
+                self.resources.insert(number, Resource { words, buffers: buffers.to_vec() });
+            }
+        }
     }
 }

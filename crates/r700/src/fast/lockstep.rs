@@ -7,6 +7,7 @@ use reconverge_simt::lockstep::{self, Differs, Stretch, Twin, check, check_rows}
 use reconverge_simt::{Difference, FlowView, GroupId, Issue, Machine, Mask, Observer, Shares, Step, Trap};
 
 use super::Fast;
+use super::counts::Counts;
 use super::run::Runner;
 use crate::cause::Cause;
 use crate::launch::LaunchError;
@@ -27,14 +28,15 @@ pub(crate) fn run(
 ) -> Result<Outcome, RunError> {
     let mut outcome = Outcome::default();
     // One for all wavefronts, as in a normal run.
-    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment));
+    let runner = RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
     for place in origin.places() {
         let make = || Pair::new(origin, fast, &runner, place, simd);
         let first = origin.launch.first_lane + place;
         let pair = lockstep::run(make, lockstep::seed(words, first as u64), shares);
         let again = |extent, known: &Difference| {
             let fast = made(extent);
-            let runner = RefCell::new(Runner::new(&fast, &origin.launch.environment));
+            let runner =
+                RefCell::new(Runner::new(&fast, &origin.launch.environment, Counts::new(&fast.lowered)));
             let cut = extent.cuts_blocks();
             lockstep::again(|| Pair { cut, ..Pair::new(origin, &fast, &runner, place, simd) }, known)
         };
@@ -65,7 +67,8 @@ impl<'a> Pair<'a> {
     ) -> Pair<'a> {
         runner.borrow_mut().reset_counts();
         let wave = || {
-            let mut wave = engine.wave(origin, place);
+            let (mut wave, _) = engine.wave(origin);
+            wave.restart(place);
             wave.set_simd(simd.clone());
             wave
         };
@@ -182,7 +185,8 @@ mod tests {
     /// After the first clause, with a change to the wavefront of the fast engine.
     fn after(change: impl FnOnce(&mut Wave)) -> Option<String> {
         with(|origin, fast, _| {
-            let runner = RefCell::new(Runner::new(fast, &origin.launch.environment));
+            let runner =
+                RefCell::new(Runner::new(fast, &origin.launch.environment, Counts::new(&fast.lowered)));
             let mut pair = Pair::new(origin, fast, &runner, 0, &Simd::default());
             let stretch = pair.fast(3, &mut Shares::default());
             assert_eq!(stretch, Stretch { instructions: 3, end: Ok(Step::Running) });

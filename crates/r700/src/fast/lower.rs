@@ -297,7 +297,7 @@ impl Lowering<'_> {
             let reference = (Work::Reference, Vec::new());
             let (work, rules) = match &cf.op {
                 CfOp::Alu(clause) => (Work::Alu(self.clause(code, clause, cf.end_of_program)), Vec::new()),
-                CfOp::Control(inst, control) if !control.whole_quad_mode => flow(*inst, *control),
+                CfOp::Control(inst, control) if !control.whole_quad_mode => self.flow(*inst, *control),
                 CfOp::Fetch(inst, control, fetches) => {
                     let clause = self.fetches(*inst, control, fetches);
                     (clause.map_or(Work::Reference, Work::Fetch), Vec::new())
@@ -319,6 +319,19 @@ impl Lowering<'_> {
                 self.lowered.nodes.resize(place + 1, Node::REFERENCE);
             }
             self.lowered.nodes[place] = Node { work, most, end: cf.end_of_program, rules };
+        }
+    }
+
+    /// How a control-flow instruction runs: those that only decide about flow on the flow state.
+    fn flow(&self, inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
+        let row = control::cf(inst);
+        // In strict mode it is a trap in another stage.
+        let fits = !self.strict || row.stage.is_none_or(|stage| stage == self.environment.stage);
+        match row.work {
+            CfWork::Flow(_) if fits => (Work::Flow(inst, control), row.rule.into_iter().collect()),
+            CfWork::Flow(_) | CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
+                (Work::Reference, Vec::new())
+            }
         }
     }
 
@@ -466,19 +479,5 @@ impl Lowering<'_> {
         let src = [first.src[0], first.src[1], other];
         (fits && nowhere)
             .then_some((Operation { run, src, dst: first.dst, ..*second }, Template::Both(one, two)))
-    }
-}
-
-/// How a control-flow instruction runs: those that only decide about flow on the flow state. RETURN may leave the fetch
-/// program, and CALL_FS enters it, which the reference interpreter does.
-fn flow(inst: CfInst, control: Control) -> (Work, Vec<Rule>) {
-    let row = control::cf(inst);
-    match row.work {
-        CfWork::Flow(_) if !matches!(inst, CfInst::RETURN | CfInst::CALL_FS) => {
-            (Work::Flow(inst, control), row.rule.into_iter().collect())
-        }
-        CfWork::Flow(_) | CfWork::Fetch { .. } | CfWork::Emit { .. } | CfWork::WaitAck => {
-            (Work::Reference, Vec::new())
-        }
     }
 }

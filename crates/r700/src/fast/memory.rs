@@ -376,21 +376,23 @@ fn fetch_rows(
     let mut words = [[0; LANES]; 4];
     let first = elements[0];
     let in_row = (0..LANES).fold(0, |other, lane| other | (elements[lane] ^ first.wrapping_add(lane as u32)));
+    // A draw of few vertices has few lanes.
+    let elements = &elements[..LANES - lanes.leading_zeros() as usize];
     match size {
-        1 => gather::<1>(bytes, &elements, stride, &mut words),
-        2 => gather::<2>(bytes, &elements, stride, &mut words),
-        3 => gather::<3>(bytes, &elements, stride, &mut words),
+        1 => gather::<1>(bytes, elements, stride, &mut words),
+        2 => gather::<2>(bytes, elements, stride, &mut words),
+        3 => gather::<3>(bytes, elements, stride, &mut words),
         4 if stride == 4 && in_row == 0 => {
             let run = &bytes[first as usize * 4..][..4 * LANES];
             for (word, bytes) in words[0].iter_mut().zip(run.as_chunks().0) {
                 *word = u32::from_le_bytes(*bytes);
             }
         }
-        4 => gather::<4>(bytes, &elements, stride, &mut words),
-        6 => gather::<6>(bytes, &elements, stride, &mut words),
-        8 => gather::<8>(bytes, &elements, stride, &mut words),
-        12 => gather::<12>(bytes, &elements, stride, &mut words),
-        _ => gather::<16>(bytes, &elements, stride, &mut words),
+        4 => gather::<4>(bytes, elements, stride, &mut words),
+        6 => gather::<6>(bytes, elements, stride, &mut words),
+        8 => gather::<8>(bytes, elements, stride, &mut words),
+        12 => gather::<12>(bytes, elements, stride, &mut words),
+        _ => gather::<16>(bytes, elements, stride, &mut words),
     }
     swap_rows(&mut words, swap);
     convert_rows(layout, numbers, &words, wanted, values);
@@ -398,9 +400,9 @@ fn fetch_rows(
 
 /// The words of `SIZE` bytes of each lane's element.
 #[inline(always)]
-fn gather<const SIZE: usize>(bytes: &[u8], elements: &Lanes, stride: usize, words: &mut Values) {
-    for lane in 0..LANES {
-        let at = elements[lane] as usize * stride;
+fn gather<const SIZE: usize>(bytes: &[u8], elements: &[u32], stride: usize, words: &mut Values) {
+    for (lane, index) in elements.iter().enumerate().take(LANES) {
+        let at = *index as usize * stride;
         let mut element = [0; 16];
         element[..SIZE].copy_from_slice(&bytes[at..at + SIZE]);
         for word in 0..SIZE.div_ceil(4) {

@@ -68,11 +68,9 @@ pub(crate) struct Fast {
     /// Whether some fetch program reaches the local data share.
     data_share: bool,
     compiled: Option<Arc<Compiled>>,
-    /// A wavefront that has ended, at a launch without lanes.
-    spare: Spare<Box<Wave>>,
-    /// Counts of a launch before.
-    counts: Spare<Counts>,
-    /// That launch.
+    /// A wavefront that has ended, at a launch without lanes, and the counts of its launch.
+    spare: Spare<(Box<Wave>, Counts)>,
+    /// That launch without lanes.
     idle: Arc<Launch>,
 }
 
@@ -91,7 +89,6 @@ impl Fast {
             data_share,
             compiled: None,
             spare: Spare::default(),
-            counts: Spare::default(),
             idle,
         }
     }
@@ -106,24 +103,25 @@ impl Fast {
         self.compiled.is_some()
     }
 
-    /// The wavefront of a launch whose first lane is at `place`, with the rows that operations need.
-    fn wave(&self, origin: &Origin, place: usize) -> Box<Wave> {
-        let mut wave = match self.spare.take() {
-            Some(mut wave) => {
-                wave.begin(origin, place);
-                wave
+    /// A wavefront of a launch, before its [restart](Wave::restart), with the rows that operations need; and counts of
+    /// nothing.
+    fn wave(&self, origin: &Origin) -> (Box<Wave>, Counts) {
+        let (mut wave, counts) = match self.spare.take() {
+            Some((mut wave, counts)) => {
+                wave.begin(origin);
+                (wave, counts.again())
             }
-            None => Box::new(origin.wave(place, &self.lowered.room)),
+            None => (Box::new(origin.wave(0, &self.lowered.room)), Counts::new(&self.lowered)),
         };
         self.set_uniforms(&mut wave);
-        wave
+        (wave, counts)
     }
 
-    /// Keeps a wavefront that has ended for a later launch.
-    fn keep(&self, mut wave: Box<Wave>) {
+    /// Keeps a wavefront that has ended and the counts of its launch for a later one.
+    fn keep(&self, mut wave: Box<Wave>, counts: Counts) {
         // The inputs of the launch may be large.
         wave.launch = self.idle.clone();
-        self.spare.keep(wave);
+        self.spare.keep((wave, counts));
     }
 
     /// The program and the rows at the start, if it is straight-line code and the launch suits that.
@@ -163,31 +161,35 @@ fn data_share(code: &Code) -> bool {
     })
 }
 
-/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another.
+/// Runs a launch on this engine. An observer is notified of issues, masks and the stack, of one wavefront after another. The
+/// outcome takes the place of what `outcome` holds.
 pub(crate) fn run<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
+    outcome: &mut Outcome,
     observer: &mut O,
-) -> Result<Outcome, GroupTrap<Cause>> {
-    let mut outcome = Outcome { killed: Vec::with_capacity(origin.launch.lanes), ..Outcome::default() };
-    let places: Vec<usize> = origin.places().collect();
-    let together = places.len() > parallel::BATCH && origin.options.workers() > 1;
-    let counts = if together && !O::ENABLED && !fast.shares(simd) {
+) -> Result<(), GroupTrap<Cause>> {
+    outcome.begin(origin.launch.lanes);
+    let together = origin.places().len() > parallel::BATCH && origin.options.workers() > 1;
+    let reports = origin.launch.reports;
+    if together && !O::ENABLED && !fast.shares(simd) {
         // The first few wavefronts show which export targets there are.
-        let (first, others) = places.split_at(parallel::FIRST);
-        let lanes = others[0];
-        let mut counts = in_order(origin, fast, simd, first, lanes, &mut outcome, observer)?;
-        counts.add(&parallel::run(origin, fast, others, &mut outcome)?);
-        counts
+        let others: Vec<usize> = origin.places().skip(parallel::FIRST).collect();
+        let (wave, mut counts) = in_order(origin, fast, simd, others[0], outcome, observer)?;
+        fast.keep(wave, Counts::new(&fast.lowered));
+        counts.add(&parallel::run(origin, fast, &others, outcome)?);
+        if reports {
+            counts.settle(fast, &mut outcome.fidelity);
+        }
     } else {
-        in_order(origin, fast, simd, &places, origin.launch.lanes, &mut outcome, observer)?
-    };
-    if origin.launch.reports {
-        counts.settle(fast, &mut outcome.fidelity);
+        let (wave, counts) = in_order(origin, fast, simd, origin.launch.lanes, outcome, observer)?;
+        if reports {
+            counts.settle(fast, &mut outcome.fidelity);
+        }
+        fast.keep(wave, counts);
     }
-    fast.counts.keep(counts);
-    Ok(outcome)
+    Ok(())
 }
 
 /// Runs a wavefront that was [prepared](Fast::prepare) for at most `most` instructions.
@@ -198,42 +200,39 @@ pub(crate) fn advance<O: Observer>(
     observer: &mut O,
 ) -> Result<Step, Trap<Cause>> {
     let launch = wave.launch.clone();
-    let mut runner = Runner::new(fast, &launch.environment);
+    let mut runner = Runner::new(fast, &launch.environment, Counts::new(&fast.lowered));
     let end = runner.run(wave, most, observer);
     runner.counts().settle(fast, &mut wave.fidelity);
     end
 }
 
-/// Runs the first wavefronts of the launch, `lanes` lanes together, one after another.
+/// Runs the wavefronts of the first `lanes` lanes of the launch, one after another. Returns the last one.
 fn in_order<O: Observer>(
     origin: &Origin,
     fast: &Fast,
     simd: &mut Simd,
-    places: &[usize],
     lanes: usize,
     outcome: &mut Outcome,
     observer: &mut O,
-) -> Result<Counts, GroupTrap<Cause>> {
-    let mut runner = Runner::new(fast, &origin.launch.environment);
-    let mut wave = fast.wave(origin, 0);
+) -> Result<(Box<Wave>, Counts), GroupTrap<Cause>> {
+    let (mut wave, counts) = fast.wave(origin);
+    let mut runner = Runner::new(fast, &origin.launch.environment, counts);
     wave.set_simd(take(simd));
     let straight = fast.straight(origin).filter(|_| !O::ENABLED);
-    for (number, place) in places.iter().enumerate() {
+    for place in origin.places().take_while(|place| *place < lanes) {
         if let Some((straight, starts)) = &straight
-            && runner.run_straight(straight, starts, (&mut wave, *place), (outcome, lanes))
+            && runner.run_straight(straight, starts, (&mut wave, place), (outcome, lanes))
         {
             continue;
         }
-        if number > 0 || *place != 0 {
-            wave.restart(*place);
-        }
+        wave.restart(place);
         if O::ENABLED {
             observer.group(place / origin.width());
         }
         runner.run_whole(&mut wave, observer).map_err(|trap| wave.trapped(trap))?;
         wave.add_to(outcome, lanes);
     }
+    outcome.drop_unused();
     *simd = take(&mut wave.simd);
-    fast.keep(wave);
-    Ok(runner.into_counts())
+    Ok((wave, runner.into_counts()))
 }

@@ -119,8 +119,9 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn new(origin: &'a Origin, fast: &'a Fast) -> Worker<'a> {
-        let runner = Runner::new(fast, &origin.launch.environment);
-        Worker { runner, wave: fast.wave(origin, 0), straight: fast.straight(origin) }
+        let (wave, counts) = fast.wave(origin);
+        let runner = Runner::new(fast, &origin.launch.environment, counts);
+        Worker { runner, wave, straight: fast.straight(origin) }
     }
 
     /// Runs a batch and gives the results that have no place.

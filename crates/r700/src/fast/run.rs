@@ -70,8 +70,8 @@ impl Task for Export<'_, '_> {
 }
 
 impl<'a> Runner<'a> {
-    /// Runs wavefronts of launches in an environment.
-    pub(super) fn new(fast: &'a Fast, environment: &'a Environment) -> Self {
+    /// Runs wavefronts of launches in an environment, and adds to counts.
+    pub(super) fn new(fast: &'a Fast, environment: &'a Environment, counts: Counts) -> Self {
         // SAFETY: the operations that run were lowered with this layout.
         let frame = unsafe { Frame::empty(&fast.lowered.layout) };
         let lanes = Lanes {
@@ -84,7 +84,6 @@ impl<'a> Runner<'a> {
             tables: &fast.lowered.tables,
             environment,
         };
-        let counts = fast.counts.take().map_or_else(|| Counts::new(&fast.lowered), Counts::again);
         Runner { lowered: &fast.lowered, level: fast.level, lanes, counts, regions: fast.compiled.as_deref() }
     }
 
@@ -223,6 +222,9 @@ impl<'a> Runner<'a> {
                     if let Err(trap) = self.flow(wave, &mut issued, first + pc, decision, end, observer) {
                         issued.settle(wave);
                         return Err(trap);
+                    }
+                    if matches!(inst, CfInst::CALL_FS | CfInst::RETURN) {
+                        (first, nodes) = lowered.program(wave.flow.in_fetch_program());
                     }
                 }
                 Some((Work::Alu(clause), _)) => {

@@ -12,6 +12,7 @@ use reconverge_simt::{Mask, Mode, Statistics};
 
 use super::lower::{Exported, Exports, FetchWork, Fetches, Lowered, Register, Work};
 use super::run::Runner;
+use crate::chip::LANES;
 use crate::code::ExportKind;
 use crate::flow::{AluForm, Condition, Control};
 use crate::outcome::Outcome;
@@ -76,7 +77,9 @@ impl Straight {
             let of = launch.columns.iter().rfind(|of| of.gpr == *gpr && of.gpr < environment.num_gprs);
             Some((row, of.map_or(&[][..], |of| &of.components[usize::from(*chan)])))
         };
-        Some(Starts(read.iter().filter_map(start).collect()))
+        let mut starts = Vec::with_capacity(read.len());
+        starts.extend(read.iter().filter_map(start));
+        Some(Starts(starts))
     }
 }
 
@@ -158,8 +161,8 @@ impl Task for StraightWave<'_, '_> {
 }
 
 impl Runner<'_> {
-    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. Returns
-    /// `false` and does nothing if the wavefront has fewer lanes than others.
+    /// Runs the wavefront at `place` and adds its results to an outcome of `lanes` lanes, as [`Wave::add_to`] does. The wavefront
+    /// need not be [restarted](Wave::restart). Returns `false` and does nothing if its last quad is not whole.
     pub(super) fn run_straight(
         &mut self,
         straight: &Straight,
@@ -168,15 +171,21 @@ impl Runner<'_> {
         (outcome, lanes): (&mut Outcome, usize),
     ) -> bool {
         let (width, active) = wave.launch.wave_lanes(place);
-        if active != wave.flow.valid() {
+        if !width.is_multiple_of(4) {
             return false;
         }
         for (row, column) in starts {
             let words = column.get(place..).unwrap_or_default();
             let words = &words[..words.len().min(width)];
             let row = &mut wave.registers[*row].0;
-            row[..words.len()].copy_from_slice(words);
-            row[words.len()..width].fill(0);
+            match words.first_chunk() {
+                Some(words) => *row = *words,
+                None if words.is_empty() => *row = [0; LANES],
+                None => {
+                    *row = [0; LANES];
+                    row[..words.len()].copy_from_slice(words);
+                }
+            }
         }
         let own = outcome.killed.len()..outcome.killed.len() + width;
         outcome.killed.resize(own.end, false);

@@ -79,10 +79,17 @@ impl Target {
     /// The values of each lane of `kept` and, bit by bit, which components it has written; 0 for the other lanes.
     fn by_lane(&self, kept: Mask) -> ([[u32; 4]; LANES], [u8; LANES]) {
         let (mut values, mut written) = ([[0; 4]; LANES], [0; LANES]);
+        self.put_by_lane(kept, &mut values, &mut written);
+        (values, written)
+    }
+
+    /// Stores the values of each lane of `kept` and, bit by bit, which components it has written. Both lists are zeros before.
+    fn put_by_lane(&self, kept: Mask, values: &mut [[u32; 4]], written: &mut [u8]) {
         let lanes = self.written.map(|lanes| lanes & kept);
         if lanes == [Mask(u64::MAX); 4] {
-            from_rows(self.values.each_ref(), &mut values);
-            return (values, [0xf; LANES]);
+            from_rows(self.values.each_ref(), values);
+            written.fill(0xf);
+            return;
         }
         for ((chan, row), lanes) in self.values.iter().enumerate().zip(lanes) {
             for lane in lanes.lanes() {
@@ -90,7 +97,6 @@ impl Target {
                 written[lane.index()] |= 1 << chan;
             }
         }
-        (values, written)
     }
 }
 
@@ -140,11 +146,10 @@ impl Wave {
             }
             return;
         }
-        for ((kind, base), _) in self.exports.iter().filter(|((kind, base), _)| to(*kind, *base)) {
-            let Some((values, written)) = self.exported(kind, base) else { continue };
+        for ((kind, base), target) in self.exports.iter().filter(|((kind, base), _)| to(*kind, *base)) {
             let exported = outcome.export_mut(kind, base, lanes);
-            exported.values[own.clone()].copy_from_slice(&values[..self.count]);
-            exported.written[own.clone()].copy_from_slice(&written[..self.count]);
+            let (values, written) = (&mut exported.values[own.clone()], &mut exported.written[own.clone()]);
+            target.put_by_lane(self.kept(kind) & Mask::first(self.count), values, written);
         }
     }
 

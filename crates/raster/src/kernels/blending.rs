@@ -1,7 +1,7 @@
 //! Blending by rows: [`Blend::apply`] for all lanes, and colours as the bytes of elements.
 
-use super::{Floats, LANES, Words, floats};
-use crate::blend::{Blend, Equation, Factor};
+use super::{Floats, LANES, Words};
+use crate::blend::{Blend, Equation, Factor, stored_bits};
 use crate::state::Target;
 
 /// The components of colours that are written, as bytes in their places.
@@ -93,22 +93,34 @@ fn weighted(
 pub(super) struct Blending<'a> {
     blend: &'a Blend,
     source: [Floats; 4],
-    second: [Floats; 4],
+    /// The second colour, if a factor reads it.
+    second: Option<[Floats; 4]>,
     destination: [Floats; 4],
     constant: [f32; 4],
 }
 
 /// The range of a blend, from a value to a value; a NaN becomes the lower end.
 #[inline(always)]
-fn clamp(range: Option<(f32, f32)>, mut values: Floats) -> Floats {
+fn clamp(range: Option<(f32, f32)>, values: &mut Floats) {
     if let Some((low, high)) = range {
-        for lane in 0..LANES {
-            let value = values[lane];
-            let below = if value < high { value } else { high };
-            values[lane] = if value > low { below } else { low };
+        for value in values {
+            let below = if *value < high { *value } else { high };
+            *value = if *value > low { below } else { low };
         }
     }
-    values
+}
+
+/// The components of a colour in the range of a blend.
+#[inline(always)]
+fn clamped(range: Option<(f32, f32)>, rows: [&Words; 4]) -> [Floats; 4] {
+    let mut colors = [[0.; LANES]; 4];
+    for (color, row) in colors.iter_mut().zip(rows) {
+        for lane in 0..LANES {
+            color[lane] = f32::from_bits(row[lane]);
+        }
+        clamp(range, color);
+    }
+    colors
 }
 
 /// A value of each lane.
@@ -130,6 +142,18 @@ fn fraction(byte: u32) -> f32 {
     (-near).mul_add(255., byte).mul_add(RECIPROCAL, near)
 }
 
+/// The colours of elements of four bytes; missing components are 0, 0, 0, 1.
+#[inline(always)]
+pub(super) fn fractions_of(target: &Target, stored: &Words) -> [Floats; 4] {
+    let mut colors = [[0.; LANES], [0.; LANES], [0.; LANES], [1.; LANES]];
+    for (color, place) in colors.iter_mut().zip(target.places) {
+        if let Some(place) = place {
+            *color = each(|lane| fraction(stored[lane] >> (8 * place) & 0xff));
+        }
+    }
+    colors
+}
+
 /// Returns a colour times a factor. A factor of 0 gives 0, also for infinities and NaNs.
 #[inline(always)]
 fn product(color: f32, factor: f32) -> f32 {
@@ -141,23 +165,21 @@ impl<'a> Blending<'a> {
     pub(super) fn new(
         blend: &'a Blend,
         source: [&Words; 4],
-        second: [&Words; 4],
-        target: &Target,
-        stored: &Words,
+        second: Option<[&Words; 4]>,
+        destination: [Floats; 4],
     ) -> Blending<'a> {
-        let mut destination = [[0.; LANES]; 4];
-        for (chan, place) in target.places.iter().enumerate() {
-            destination[chan] = match place {
-                Some(place) => each(|lane| fraction(stored[lane] >> (8 * place) & 0xff)),
-                None => [if chan == 3 { 1. } else { 0. }; LANES],
-            };
+        let mut constant = blend.constant;
+        for value in &mut constant {
+            let mut row = [*value; LANES];
+            clamp(blend.range, &mut row);
+            *value = row[0];
         }
         Blending {
             blend,
-            source: source.map(|row| clamp(blend.range, floats(row))),
-            second: second.map(|row| clamp(blend.range, floats(row))),
+            source: clamped(blend.range, source),
+            second: second.map(|second| clamped(blend.range, second)),
             destination,
-            constant: blend.constant.map(|value| clamp(blend.range, [value; LANES])[0]),
+            constant,
         }
     }
 
@@ -167,27 +189,30 @@ impl<'a> Blending<'a> {
         let mut colors = [[0; LANES]; 4];
         for (part, chans) in [(self.blend.color, 0..3), (self.blend.alpha, 3..4)] {
             let (by_source, equation, by_destination) = part;
-            // A factor that is the same for all components is computed once.
-            let first = chans.start;
-            let (mut left, mut right) = (self.factor(by_source, first), self.factor(by_destination, first));
-            for chan in chans {
-                if chan != first && has_components(by_source) {
+            let weighs = !matches!(equation, Equation::Min | Equation::Max);
+            let (mut left, mut right) = ([0.; LANES], [0.; LANES]);
+            for chan in chans.clone() {
+                // A factor that is the same for all components is computed once.
+                if weighs && (chan == chans.start || has_components(by_source)) {
                     left = self.factor(by_source, chan);
                 }
-                if chan != first && has_components(by_destination) {
+                if weighs && (chan == chans.start || has_components(by_destination)) {
                     right = self.factor(by_destination, chan);
                 }
                 let (source, destination) = (&self.source[chan], &self.destination[chan]);
                 let one = |lane: usize| product(source[lane], left[lane]);
                 let other = |lane: usize| product(destination[lane], right[lane]);
-                let result = match equation {
+                let mut result = match equation {
                     Equation::Add => each(|lane| one(lane) + other(lane)),
                     Equation::Subtract => each(|lane| one(lane) - other(lane)),
                     Equation::ReverseSubtract => each(|lane| other(lane) - one(lane)),
                     Equation::Min => each(|lane| source[lane].min(destination[lane])),
                     Equation::Max => each(|lane| source[lane].max(destination[lane])),
                 };
-                colors[chan] = clamp(self.blend.range, result).map(f32::to_bits);
+                clamp(self.blend.range, &mut result);
+                for lane in 0..LANES {
+                    colors[chan][lane] = stored_bits(result[lane]);
+                }
             }
         }
         colors
@@ -196,30 +221,37 @@ impl<'a> Blending<'a> {
     /// A factor for a component.
     #[inline(always)]
     fn factor(&self, factor: Factor, at: usize) -> Floats {
-        let Blending { source, second, destination, constant, .. } = self;
+        let Blending { source, destination, constant, .. } = self;
+        let second = |at: usize| self.second.as_ref().map_or([0.; LANES], |second| second[at]);
         match factor {
             Factor::Zero => [0.; LANES],
             Factor::One => [1.; LANES],
             Factor::Source => source[at],
-            Factor::OneMinusSource => each(|lane| 1. - source[at][lane]),
+            Factor::OneMinusSource => subtracted(&source[at]),
             Factor::SourceAlpha => source[3],
-            Factor::OneMinusSourceAlpha => each(|lane| 1. - source[3][lane]),
+            Factor::OneMinusSourceAlpha => subtracted(&source[3]),
             Factor::DestinationAlpha => destination[3],
-            Factor::OneMinusDestinationAlpha => each(|lane| 1. - destination[3][lane]),
+            Factor::OneMinusDestinationAlpha => subtracted(&destination[3]),
             Factor::Destination => destination[at],
-            Factor::OneMinusDestination => each(|lane| 1. - destination[at][lane]),
+            Factor::OneMinusDestination => subtracted(&destination[at]),
             Factor::SourceAlphaSaturate if at == 3 => [1.; LANES],
             Factor::SourceAlphaSaturate => each(|lane| source[3][lane].min(1. - destination[3][lane])),
             Factor::Constant => [constant[at]; LANES],
             Factor::OneMinusConstant => [1. - constant[at]; LANES],
             Factor::ConstantAlpha => [constant[3]; LANES],
             Factor::OneMinusConstantAlpha => [1. - constant[3]; LANES],
-            Factor::Second => second[at],
-            Factor::OneMinusSecond => each(|lane| 1. - second[at][lane]),
-            Factor::SecondAlpha => second[3],
-            Factor::OneMinusSecondAlpha => each(|lane| 1. - second[3][lane]),
+            Factor::Second => second(at),
+            Factor::OneMinusSecond => subtracted(&second(at)),
+            Factor::SecondAlpha => second(3),
+            Factor::OneMinusSecondAlpha => subtracted(&second(3)),
         }
     }
+}
+
+/// One minus each value.
+#[inline(always)]
+fn subtracted(values: &Floats) -> Floats {
+    each(|lane| 1. - values[lane])
 }
 
 /// Whether a factor may differ between the components of a colour.

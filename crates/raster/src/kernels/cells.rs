@@ -1,0 +1,347 @@
+//! The elements of a surface by rows of lanes.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use reconverge_simt::vram::{self, Vram};
+
+use super::{Group, LANES, Live, Words};
+use crate::setup::Quad;
+use crate::state::Surface;
+
+/// A surface whose rows begin with a word.
+#[derive(Debug)]
+pub(super) struct Cells<'a> {
+    words: &'a [AtomicU32],
+    /// Bytes of an element: 1, 2, 4, 8 or 16.
+    pub(super) bytes: usize,
+    /// Elements from one row to the next, and in all.
+    pitch: usize,
+    count: usize,
+    rows: usize,
+}
+
+/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
+#[derive(Debug)]
+#[allow(clippy::large_enum_variant)]
+pub(super) enum Places {
+    /// Two rows, from these words on.
+    Rows(usize, usize),
+    /// Quads that are in the surface as a whole: the first element of each, their number, and elements from row to row.
+    Quads([usize; LANES / 4], usize, usize),
+    /// Anywhere.
+    Each([usize; LANES]),
+}
+
+impl<'a> Cells<'a> {
+    /// Returns the elements of a surface in memory, or `None` if its rows do not begin with words.
+    pub(super) fn new(surface: &Surface, bytes: usize, memory: Vram<'a>) -> Option<Cells<'a>> {
+        let Surface { pitch, rows, .. } = *surface;
+        let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
+        let length = surface.end.min(memory.len()).checked_sub(surface.start).filter(|_| by_words)?;
+        // Rows are settled before they are read or written: see `bands::run`.
+        let words = memory.as_stored().units(surface.start, length / 4 * 4)?;
+        Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows })
+    }
+
+    /// The place of a pixel, if the surface has it.
+    #[inline(always)]
+    fn place(&self, x: i32, y: i32) -> Option<usize> {
+        let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
+        let place = y * self.pitch + x;
+        (x < self.pitch && y < self.rows && place < self.count).then_some(place)
+    }
+
+    /// The places of a group's lanes, and those of `live` that are in the surface; `room` holds them if not all are.
+    #[inline(always)]
+    pub(super) fn places<'l>(
+        &self,
+        group: &Group<'_>,
+        live: &'l Live,
+        room: &'l mut Option<Live>,
+    ) -> (Places, &'l Live) {
+        if let [Some(upper), Some(_)] = group.ends.map(|(x, y)| self.place(x, y)) {
+            if group.is_row && (upper * self.bytes).is_multiple_of(4) {
+                return (Places::Rows(upper, upper + self.pitch), live);
+            }
+            let mut firsts = [0; LANES / 4];
+            for (first, quad) in firsts.iter_mut().zip(group.quads) {
+                *first = quad.y as usize * self.pitch + quad.x as usize;
+            }
+            return (Places::Quads(firsts, group.quads.len(), self.pitch), live);
+        }
+        let live = room.insert(*live);
+        let mut places = [0; LANES];
+        for (number, &Quad { x, y, .. }) in group.quads.iter().enumerate() {
+            let lanes = 4 * number..4 * number + 4;
+            for (lane, at) in lanes.zip([(x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1)]) {
+                match self.place(at.0, at.1) {
+                    Some(place) => places[lane] = place,
+                    None => live.fail(lane),
+                }
+            }
+        }
+        (Places::Each(places), live)
+    }
+
+    /// The words of both rows of a group.
+    #[inline(always)]
+    fn halves(&self, upper: usize, lower: usize) -> Option<[&'a [AtomicU32; LANES / 2]; 2]> {
+        Some([self.words.get(upper..)?.first_chunk()?, self.words.get(lower..)?.first_chunk()?])
+    }
+
+    /// The words of both rows of a quad.
+    #[inline(always)]
+    fn quad(&self, first: usize) -> Option<[&'a [AtomicU32; 2]; 2]> {
+        Some([self.words.get(first..)?.first_chunk()?, self.words.get(first + self.pitch..)?.first_chunk()?])
+    }
+
+    /// The words of lanes that are live; those of others are any.
+    #[inline(always)]
+    pub(super) fn load(&self, places: &Places, live: &Live) -> Words {
+        let mut words = [0; LANES];
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Quads(firsts, count, _) => {
+                for (words, first) in words.as_chunks_mut().0.iter_mut().zip(&firsts[..*count]) {
+                    if let Some([upper, lower]) = self.quad(*first) {
+                        *words = [&upper[0], &upper[1], &lower[0], &lower[1]]
+                            .map(|word| u32::from_le(word.load(Relaxed)));
+                    }
+                }
+                return words;
+            }
+            Places::Rows(upper, lower) => {
+                let Some(halves) = self.halves(*upper, *lower) else { return words };
+                let [upper, lower] = halves.map(|half| {
+                    let mut words = [0; LANES / 2];
+                    vram::load(half, &mut words);
+                    words
+                });
+                for at in 0..LANES / 2 {
+                    let lane = at / 2 * 4 + at % 2;
+                    words[lane] = u32::from_le(upper[at]);
+                    words[lane + 2] = u32::from_le(lower[at]);
+                }
+                return words;
+            }
+        };
+        for lane in 0..LANES {
+            if live.has(lane) {
+                words[lane] = self.words.get(places[lane]).map_or(0, |word| u32::from_le(word.load(Relaxed)));
+            }
+        }
+        words
+    }
+
+    /// Stores words of lanes that are live. In a row of adjacent quads the words of other lanes are stored as they were: no other
+    /// thread draws to this row, and a store without a branch a lane is faster.
+    #[inline(always)]
+    pub(super) fn store(&self, places: &Places, live: &Live, words: &Words) {
+        let places = match places {
+            Places::Each(places) => places,
+            Places::Quads(firsts, count, _) => {
+                let lanes = words.as_chunks::<4>().0.iter().zip(live.words.as_chunks().0);
+                for ((words, live), first) in lanes.zip(&firsts[..*count]) {
+                    let Some([upper, lower]) = self.quad(*first) else { continue };
+                    let cells = [&upper[0], &upper[1], &lower[0], &lower[1]];
+                    if *live == [u32::MAX; 4] {
+                        (0..4).for_each(|at| cells[at].store(words[at].to_le(), Relaxed));
+                        continue;
+                    }
+                    for at in (0..4).filter(|at| live[*at] != 0) {
+                        cells[at].store(words[at].to_le(), Relaxed);
+                    }
+                }
+                return;
+            }
+            Places::Rows(upper, lower) => {
+                let Some(halves) = self.halves(*upper, *lower) else { return };
+                for (half, row) in [0, 2].into_iter().zip(halves) {
+                    let mut stored = [0; LANES / 2];
+                    if !live.all {
+                        vram::load(row, &mut stored);
+                    }
+                    for at in 0..LANES / 2 {
+                        let lane = at / 2 * 4 + at % 2 + half;
+                        let is_live = live.words[lane].to_le();
+                        stored[at] = words[lane].to_le() & is_live | stored[at] & !is_live;
+                    }
+                    vram::store(row, &stored);
+                }
+                return;
+            }
+        };
+        for lane in 0..LANES {
+            if live.has(lane)
+                && let Some(word) = self.words.get(places[lane])
+            {
+                word.store(words[lane].to_le(), Relaxed);
+            }
+        }
+    }
+
+    /// Returns elements of two or four bytes of lanes that are live.
+    #[inline(always)]
+    pub(super) fn load_word(&self, places: &Places, live: &Live) -> Words {
+        match self.bytes {
+            2 => self.load_parts::<2>(places, live),
+            _ => self.load(places, live),
+        }
+    }
+
+    /// Returns `COUNT` words of a row from an element on.
+    #[inline(always)]
+    fn part<const COUNT: usize>(&self, element: usize) -> Option<&'a [AtomicU32; COUNT]> {
+        self.words.get(element * self.bytes / 4..)?.first_chunk()
+    }
+
+    /// Returns elements of `N` words of lanes that are live.
+    #[inline(always)]
+    pub(super) fn load_many<const N: usize>(&self, places: &Places, live: &Live, words: &mut [Words; N]) {
+        match places {
+            Places::Rows(upper, lower) => {
+                for (half, first) in [(0, *upper), (2, *lower)] {
+                    let Some(row) = self.words.get(first * N..).and_then(|row| row.get(..N * LANES / 2))
+                    else {
+                        return;
+                    };
+                    let mut stored = [0; MOST_IN_A_ROW];
+                    let stored = &mut stored[..N * LANES / 2];
+                    vram::load(row, stored);
+                    for (at, element) in stored.as_chunks::<N>().0.iter().enumerate() {
+                        for (words, word) in words.iter_mut().zip(element) {
+                            words[at / 2 * 4 + at % 2 + half] = u32::from_le(*word);
+                        }
+                    }
+                }
+            }
+            _ => {
+                for lane in (0..LANES).filter(|lane| live.has(*lane)) {
+                    let Some(element) = self.part::<N>(places.of(lane)) else { continue };
+                    for (words, word) in words.iter_mut().zip(element) {
+                        words[lane] = u32::from_le(word.load(Relaxed));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores elements of `N` words of lanes that are live.
+    #[inline(always)]
+    pub(super) fn store_many<const N: usize>(&self, places: &Places, live: &Live, words: &[Words; N]) {
+        match places {
+            Places::Rows(upper, lower) => {
+                for (half, first) in [(0, *upper), (2, *lower)] {
+                    let Some(row) = self.words.get(first * N..).and_then(|row| row.get(..N * LANES / 2))
+                    else {
+                        return;
+                    };
+                    let mut stored = [0; MOST_IN_A_ROW];
+                    let stored = &mut stored[..N * LANES / 2];
+                    if !live.all {
+                        vram::load(row, stored);
+                    }
+                    for (at, element) in stored.as_chunks_mut::<N>().0.iter_mut().enumerate() {
+                        let lane = at / 2 * 4 + at % 2 + half;
+                        let is_live = live.words[lane].to_le();
+                        for (words, word) in words.iter().zip(element) {
+                            *word = words[lane].to_le() & is_live | *word & !is_live;
+                        }
+                    }
+                    vram::store(row, stored);
+                }
+            }
+            _ => {
+                for lane in (0..LANES).filter(|lane| live.has(*lane)) {
+                    let Some(element) = self.part::<N>(places.of(lane)) else { continue };
+                    for (words, word) in words.iter().zip(element) {
+                        word.store(words[lane].to_le(), Relaxed);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns elements of `BYTES` bytes, one or two, of lanes that are live.
+    #[inline(always)]
+    pub(super) fn load_parts<const BYTES: usize>(&self, places: &Places, live: &Live) -> Words {
+        let mut words = [0; LANES];
+        let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));
+        match places {
+            Places::Rows(upper, lower) => {
+                for (half, first) in [(0, *upper), (2, *lower)] {
+                    let row =
+                        self.words.get(first / in_word..).and_then(|row| row.get(..LANES / 2 / in_word));
+                    let Some(row) = row else { return words };
+                    let mut stored = [0; LANES / 4];
+                    vram::load(row, &mut stored[..row.len()]);
+                    for at in 0..LANES / 2 {
+                        let word = u32::from_le(stored[at / in_word]) >> (at % in_word * 8 * BYTES);
+                        words[at / 2 * 4 + at % 2 + half] = word & mask;
+                    }
+                }
+            }
+            _ => {
+                for lane in (0..LANES).filter(|lane| live.has(*lane)) {
+                    let place = places.of(lane);
+                    let Some(word) = self.words.get(place / in_word) else { continue };
+                    let first = place % in_word * 8 * BYTES;
+                    words[lane] = u32::from_le(word.load(Relaxed)) >> first & mask;
+                }
+            }
+        }
+        words
+    }
+
+    /// Stores elements of `BYTES` bytes, one or two, of lanes that are live. Other bytes of a word stay, also if another thread
+    /// writes to them.
+    #[inline(always)]
+    pub(super) fn store_parts<const BYTES: usize>(&self, places: &Places, live: &Live, words: &Words) {
+        let (in_word, mask) = (4 / BYTES, u32::MAX >> (32 - 8 * BYTES));
+        match places {
+            Places::Rows(upper, lower) if live.all => {
+                for (half, first) in [(0, *upper), (2, *lower)] {
+                    let row =
+                        self.words.get(first / in_word..).and_then(|row| row.get(..LANES / 2 / in_word));
+                    let Some(row) = row else { return };
+                    let mut stored = [0; LANES / 4];
+                    for at in 0..LANES / 2 {
+                        let word = words[at / 2 * 4 + at % 2 + half] & mask;
+                        stored[at / in_word] |= word << (at % in_word * 8 * BYTES);
+                    }
+                    stored.iter_mut().for_each(|word| *word = word.to_le());
+                    vram::store(row, &stored[..row.len()]);
+                }
+            }
+            _ => {
+                for lane in (0..LANES).filter(|lane| live.has(*lane)) {
+                    let place = places.of(lane);
+                    let Some(word) = self.words.get(place / in_word) else { continue };
+                    let first = place % in_word * 8 * BYTES;
+                    let (bits, others) = (words[lane] << first, !(mask << first));
+                    let _ = word.fetch_update(Relaxed, Relaxed, |old| {
+                        Some((u32::from_le(old) & others | bits & !others).to_le())
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Words of half a group, at most: 32 elements of 16 bytes.
+const MOST_IN_A_ROW: usize = LANES / 2 * 4;
+
+impl Places {
+    /// Returns the place of a lane.
+    #[inline(always)]
+    fn of(&self, lane: usize) -> usize {
+        match self {
+            Places::Each(places) => places[lane],
+            Places::Quads(firsts, _, pitch) => firsts[lane / 4] + (lane >> 1 & 1) * pitch + lane % 2,
+            Places::Rows(upper, lower) => {
+                let first = if lane & 2 == 0 { *upper } else { *lower };
+                first + lane / 4 * 2 + lane % 2
+            }
+        }
+    }
+}
