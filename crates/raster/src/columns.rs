@@ -118,8 +118,8 @@ pub(crate) struct Slopes {
     reciprocals: [f64; 3],
     /// Whether weights in space are those in the window.
     flat: bool,
-    /// Whether weights in space are known to be finite at all pixels.
-    is_finite: bool,
+    /// Whether the primitive is a rectangle, whose fourth corner is beyond its vertices.
+    is_rectangle: bool,
     /// Whether some component has weights in space that are not those in the window.
     divides: bool,
     front: bool,
@@ -150,7 +150,7 @@ impl Slopes {
         self.offset = shape.offset;
         self.reciprocals = [0, 1, 2].map(|at| shape.windows[at].reciprocal);
         self.flat = self.reciprocals.iter().all(|reciprocal| *reciprocal == self.reciprocals[0]);
-        self.is_finite = !self.flat && draw.topology != Topology::Rectangles && self.is_finite_in_space();
+        self.is_rectangle = draw.topology == Topology::Rectangles;
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
@@ -195,7 +195,10 @@ impl Slopes {
     fn is_finite_in_space(&self) -> bool {
         let count = if self.is_line { 2 } else { 3 };
         let all = &self.reciprocals[..count];
-        if !self.is_near() || !all.iter().all(|reciprocal| (1e-30..1e30).contains(reciprocal)) {
+        if self.is_rectangle
+            || !self.is_near()
+            || !all.iter().all(|reciprocal| (1e-30..1e30).contains(reciprocal))
+        {
             return false;
         }
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
@@ -249,7 +252,7 @@ impl Slopes {
             }
             return Slope::Linear([first, second, third]);
         }
-        if self.is_finite && second == 0. && third == 0. && !changes {
+        if second == 0. && third == 0. && !changes && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }
         Slope::Perspective([first, second, third])

@@ -54,50 +54,39 @@ impl Slant {
 
 /// The spans of a convex polygon, from row to row.
 struct Spans<const N: usize> {
-    edges: [Edge; N],
     columns: Ends,
     rows: Ends,
     /// The next row.
     y: i32,
-    /// The edges that are followed: `count` of them. Without any, pixels are searched if that is said.
+    /// The edges that are followed: `count` of them.
     slants: [Slant; N],
     count: usize,
-    searches: bool,
 }
 
 impl<const N: usize> Spans<N> {
     /// The spans of a polygon with these edges within some columns and rows.
     #[inline(always)]
     fn new((edges, mut columns, mut rows): ([Edge; N], Ends, Ends)) -> Spans<N> {
-        let searches = columns.1 - columns.0 <= NARROW && rows.1 - rows.0 <= NARROW;
         let (mut slants, mut count) = ([Slant::default(); N], 0);
-        if !searches {
-            for edge in &edges {
-                match edge.step {
-                    [0, down] => rows = inside(rows, edge.at(0, 0), down),
-                    [along, 0] => columns = inside(columns, edge.at(0, 0), along),
-                    _ => {}
-                }
-            }
-            for edge in edges.iter().filter(|edge| !edge.step.contains(&0)) {
-                slants[count] = Slant::new(edge, rows.0);
-                count += 1;
+        for edge in &edges {
+            match edge.step {
+                [0, down] => rows = inside(rows, edge.at(0, 0), down),
+                [along, 0] => columns = inside(columns, edge.at(0, 0), along),
+                _ => {}
             }
         }
-        Spans { edges, columns, rows, y: rows.0, slants, count, searches }
+        for edge in edges.iter().filter(|edge| !edge.step.contains(&0)) {
+            slants[count] = Slant::new(edge, rows.0);
+            count += 1;
+        }
+        Spans { columns, rows, y: rows.0, slants, count }
     }
 
     /// The columns of the next row that all edges have on their inside, from the first to behind the last.
     #[inline(always)]
     fn next(&mut self) -> Ends {
-        let (y, (x0, x1)) = (self.y, self.columns);
         self.y += 1;
-        if self.searches {
-            let inside = |x: &i32| self.edges.iter().all(|edge| edge.at(*x, y) >= 0);
-            let Some(low) = (x0..x1).find(inside) else { return NOTHING };
-            let high = (low + 1..x1).find(|x| !inside(x));
-            return (low, high.unwrap_or(x1));
-        }
+        let (x0, x1) = self.columns;
         let all = (i64::from(x0), i64::from(x1));
         let (low, high) = self.slants[..self.count].iter_mut().fold(all, |ends, slant| slant.cut(ends));
         if low < high { (low as i32, high as i32) } else { NOTHING }
@@ -115,6 +104,15 @@ impl<const N: usize> Spans<N> {
     fn at(&mut self, y: i32) -> Ends {
         if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
     }
+}
+
+/// The columns of a row, among some, that all edges have on their inside: pixel by pixel.
+#[inline(always)]
+fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
+    let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
+    let Some(low) = (x0..x1).find(inside) else { return NOTHING };
+    let high = (low + 1..x1).find(|x| !inside(x));
+    (low, high.unwrap_or(x1))
 }
 
 /// The rows or columns, among some, where a value is not below 0 that changes by a step from each to the next.
@@ -168,12 +166,26 @@ impl Strip {
 pub(crate) fn strips<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
+    each: impl FnMut(Strip) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((edges, columns, rows)) = edges(corners, within, [0, 0]) else { return Ok(()) };
+    if columns.1 - columns.0 <= NARROW && rows.1 - rows.0 <= NARROW {
+        let row = |y: i32| if (rows.0..rows.1).contains(&y) { search(&edges, y, columns) } else { NOTHING };
+        return strips_of(rows, |y| [row(y), row(y + 1)], each);
+    }
+    let mut spans = Spans::new((edges, columns, rows));
+    strips_of(spans.rows, |y| spans.pair(y), each)
+}
+
+/// [`strips`] of the spans of two rows each.
+#[inline(always)]
+fn strips_of<E>(
+    rows: Ends,
+    mut spans: impl FnMut(i32) -> [Ends; 2],
     mut each: impl FnMut(Strip) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Some(edges) = edges(corners, within, [0, 0]) else { return Ok(()) };
-    let mut spans = Spans::new(edges);
-    for y in pairs(spans.rows) {
-        let [(low, high), (lower, higher)] = spans.pair(y);
+    for y in pairs(rows) {
+        let [(low, high), (lower, higher)] = spans(y);
         let mut x = low.min(lower) & !1;
         let end = high.max(higher);
         // Quads between are covered as a whole.
