@@ -118,6 +118,8 @@ pub(crate) struct Slopes {
     reciprocals: [f64; 3],
     /// Whether weights in space are those in the window.
     flat: bool,
+    /// Whether the primitive is a line or has the area of many pixels.
+    is_wide: bool,
     /// Whether the primitive is a rectangle, whose fourth corner is beyond its vertices.
     is_rectangle: bool,
     /// Whether some component has weights in space that are not those in the window.
@@ -158,6 +160,7 @@ impl Slopes {
         // of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         let is_wide = self.is_line || self.divisor.abs() >= WIDE;
+        self.is_wide = is_wide;
         let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();
         self.depth = (is_point || level).then_some(z + shape.offset);
         // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
@@ -252,7 +255,8 @@ impl Slopes {
             }
             return Slope::Linear([first, second, third]);
         }
-        if second == 0. && third == 0. && !changes && self.is_finite_in_space() {
+        // Of few pixels, weighted sums take less time than to know that they are alike.
+        if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }
         Slope::Perspective([first, second, third])
