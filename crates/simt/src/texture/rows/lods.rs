@@ -2,18 +2,19 @@
 //!
 //! The logarithm is that of `libm`, operation by operation, of several quads at once. (FreeBSD `e_log2.c`)
 
-use super::super::{Image, Sampler, Shape, lod_of_gradients, lod_of_quad};
-use super::Words;
+use super::super::{Image, Sampler, lod_of_gradients};
+use super::cube::Faces;
+use super::{EIGHT, Words, is_cube};
 use crate::level::{self, Task};
 use crate::mask::members;
-use crate::wide::Wide;
+use crate::wide::{Eight, Wide};
 
 /// The number of lanes that are computed together. Groups of all machines are multiples of it.
 const PART: usize = 16;
 /// A mask with a bit for each lane of a part.
 const PART_LANES: u64 = (1 << PART) - 1;
 
-/// Level of detail of each of the given lanes: [`lod_of_quad`] with the lane's own direction as the one that faces.
+/// Level of detail of each of the given lanes: [`lod_of_quad`](super::super::lod_of_quad) with the lane's own direction as the one that faces.
 /// Coordinates and result are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
@@ -22,14 +23,40 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     coordinates: [&Words<N>; 3],
     lanes: u64,
 ) -> Words<N> {
-    if !matches!(image.shape, Shape::Cube | Shape::CubeArray) {
+    if !is_cube(image) {
         return lods_of_differences(wide, image, sampler, coordinates, lanes);
     }
+    let places = [0, 1, 2].map(|place| coordinates.map(|row| of_quads(row, place)));
+    lods_on_faces(wide, image, sampler, coordinates, places.each_ref().map(|rows| rows.each_ref()), lanes)
+}
+
+/// The word of one lane of each quad in all of its lanes.
+#[inline(always)]
+fn of_quads<const N: usize>(row: &Words<N>, place: usize) -> Words<N> {
+    let mut spread = [0; N];
+    for (spread, quad) in spread.as_chunks_mut::<4>().0.iter_mut().zip(row.as_chunks::<4>().0) {
+        *spread = [quad[place & 3]; 4];
+    }
+    spread
+}
+
+/// Level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that faces, and of those of the
+/// origin, to its right and below.
+pub fn lods_on_faces<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    facing: [&Words<N>; 3],
+    quad: [[&Words<N>; 3]; 3],
+    lanes: u64,
+) -> Words<N> {
     let mut lods = [0; N];
-    let at = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
-    for lane in members(lanes) {
-        let quad = [0, 1, 2].map(|place| at(lane & !3 | place));
-        lods[lane] = lod_of_quad(image, sampler, at(lane), quad).to_bits();
+    let scales = scales(image, sampler);
+    for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+        let [facing, a, b, c] =
+            [facing, quad[0], quad[1], quad[2]].map(|rows| rows.map(|row| &row.as_chunks::<PART>().0[part]));
+        let of_part = OnFaces { facing, quad: [a, b, c], scales }.at_level(level::Level::of(wide));
+        lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
     lods
 }
@@ -121,17 +148,95 @@ impl Task for Differences<'_> {
                 }
             }
         }
-        let mut larger = [0.0; QUADS];
-        for quad in 0..QUADS {
-            larger[quad] = squares[0][quad].max(squares[1][quad]);
-        }
-        let logarithms = log2(&larger);
+        let of_quads = larger_lods(&squares);
         let mut lods = [0; PART];
-        for (lods, (larger, logarithm)) in
-            lods.as_chunks_mut::<4>().0.iter_mut().zip(larger.iter().zip(&logarithms))
-        {
-            let lod = if *larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * logarithm) as f32 };
-            *lods = [lod.to_bits(); 4];
+        for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(of_quads) {
+            *lods = [lod; 4];
+        }
+        lods
+    }
+}
+
+/// Bits of the levels of detail of the larger of two gradients, from the squares of their lengths.
+#[inline(always)]
+fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
+    let mut larger = [0.0; Q];
+    for quad in 0..Q {
+        larger[quad] = squares[0][quad].max(squares[1][quad]);
+    }
+    let logarithms = log2(&larger);
+    let mut lods = [0; Q];
+    for quad in 0..Q {
+        let lod = if larger[quad] == 0.0 { f32::NEG_INFINITY } else { (0.5 * logarithms[quad]) as f32 };
+        lods[quad] = lod.to_bits();
+    }
+    lods
+}
+
+/// [`lods_on_faces`] for a part of the lanes.
+struct OnFaces<'a> {
+    facing: [&'a Words<PART>; 3],
+    quad: [[&'a Words<PART>; 3]; 3],
+    scales: [Option<f64>; 3],
+}
+
+impl OnFaces<'_> {
+    /// Computes the part, as [`Differences::at_level`].
+    #[inline(never)]
+    fn at_level(self, level: level::Level) -> Words<PART> {
+        level.run(self)
+    }
+}
+
+impl Task for OnFaces<'_> {
+    type Output = Words<PART>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Words<PART> {
+        let wide = wide.eight();
+        // s and t of the origin, of the place to its right and of the one below.
+        let mut places = [[[0; PART]; 2]; 3];
+        for half in 0..PART / EIGHT {
+            let direction = |rows: &[&Words<PART>; 3]| rows.map(|row| wide.load(&row.as_chunks().0[half]));
+            let faces = Faces::of(wide, direction(&self.facing));
+            for (place, rows) in places.iter_mut().zip(&self.quad) {
+                for (row, place) in place.iter_mut().zip(faces.project(wide, direction(rows))) {
+                    row.as_chunks_mut().0[half] = wide.store(wide.bits(place));
+                }
+            }
+        }
+        let [origin, others @ ..] = &places;
+        let mut squares = [[0.0f64; PART]; 2];
+        for axis in 0..2 {
+            let Some(scale) = self.scales[axis] else { continue };
+            for (squares, other) in squares.iter_mut().zip(others) {
+                for lane in 0..PART {
+                    let [origin, other] = [origin, other].map(|rows| f32::from_bits(rows[axis][lane]));
+                    let texels = f64::from(other - origin) * scale;
+                    squares[lane] += texels * texels;
+                }
+            }
+        }
+        // Mostly all lanes of a quad face one way, and it has one level of detail.
+        let mut same = true;
+        for squares in &squares {
+            for quad in squares.as_chunks::<4>().0 {
+                same &= quad.iter().all(|square| *square == quad[0]);
+            }
+        }
+        if !same {
+            return larger_lods(&squares);
+        }
+        let of_quads = larger_lods(&squares.map(|squares| {
+            let mut of_quads = [0.0; QUADS];
+            for (of_quad, quad) in of_quads.iter_mut().zip(squares.as_chunks::<4>().0) {
+                *of_quad = quad[0];
+            }
+            of_quads
+        }));
+        let mut lods = [0; PART];
+        for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(of_quads) {
+            *lods = [lod; 4];
         }
         lods
     }
