@@ -318,44 +318,20 @@ fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]
     let [xs, ys, zs] = &mut directions;
     for lane in 0..LANES {
         let [x, y, z] = [x, y, z].map(|row| f32::from_bits(row[lane]));
-        // To even: beyond 2^23 there are no fractions. A NaN is 0.
-        let number = (z.max(0.0).min(65_535.0) + 8_388_608.0).to_bits() & 0x007f_ffff;
+        // To even: from 2^23 on there are no fractions. A NaN is 0.
+        let clamped = if z > 0.0 { z.min(65_535.0) } else { 0.0 };
+        let number = (clamped + 8_388_608.0).to_bits() & 0x007f_ffff;
         let (face, element) = (number % 8, number / 8);
         let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
         // Each axis has two faces, the second one below 0; numbers beyond 5 are the last face.
         let (axis, below) = (face / 2, face % 2 != 0 || face > 5);
-        let major = if below { -1.0 } else { 1.0 };
-        xs[lane] = match axis {
-            0 => major,
-            1 => sc,
-            _ => {
-                if below {
-                    -sc
-                } else {
-                    sc
-                }
-            }
-        }
-        .to_bits();
-        ys[lane] = if axis == 1 { major } else { -tc }.to_bits();
-        zs[lane] = match axis {
-            0 => {
-                if below {
-                    sc
-                } else {
-                    -sc
-                }
-            }
-            1 => {
-                if below {
-                    -tc
-                } else {
-                    tc
-                }
-            }
-            _ => major,
-        }
-        .to_bits();
+        let (major, along_s, along_t) = if below { (-1.0, -sc, -tc) } else { (1.0, sc, tc) };
+        let [x, y, z] = match axis {
+            0 => [major, -tc, -along_s],
+            1 => [sc, major, along_t],
+            _ => [along_s, -tc, major],
+        };
+        (xs[lane], ys[lane], zs[lane]) = (x.to_bits(), y.to_bits(), z.to_bits());
         elements[lane] = (element as f32).to_bits();
     }
     (directions, elements)
