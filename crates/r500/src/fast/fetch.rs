@@ -73,7 +73,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
                 } else {
                     let steps = derivatives.map(|derivatives| steps(coordinates, derivatives));
                     let gradients = steps.each_ref().map(|rows| rows.each_ref());
-                    lods_of_gradients(&fetch.image, &fetch.sampler, gradients, fetching)
+                    lods_of_gradients(wide, &fetch.image, &fetch.sampler, gradients, fetching)
                 }
             }
             TexOp::LD | TexOp::PROJ | TexOp::NOP | TexOp::TEXKILL => of_quads(),

@@ -286,7 +286,13 @@ fn sample_rows<W: Wide>(
             Lod::Gradients => {
                 let nothing = [[0; LANES]; 4];
                 let [h, v] = held.gradients.each_ref().map(|loaded| loaded.as_deref().unwrap_or(&nothing));
-                lods_of_gradients(image, sampler, [h, v].map(|rows| [&rows[0], &rows[1], &rows[2]]), lanes)
+                lods_of_gradients(
+                    wide,
+                    image,
+                    sampler,
+                    [h, v].map(|rows| [&rows[0], &rows[1], &rows[2]]),
+                    lanes,
+                )
             }
             Lod::Register => *w,
             Lod::Zero => [0; LANES],

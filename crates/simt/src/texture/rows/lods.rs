@@ -2,11 +2,10 @@
 //!
 //! The logarithm is that of `libm`, operation by operation, of several quads at once. (FreeBSD `e_log2.c`)
 
-use super::super::{Image, Sampler, lod_of_gradients};
+use super::super::{Image, Sampler};
 use super::cube::Faces;
 use super::{EIGHT, Words, is_cube};
 use crate::level::{self, Task};
-use crate::mask::members;
 use crate::wide::{Eight, Wide};
 
 /// The number of lanes that are computed together. Groups of all machines are multiples of it.
@@ -61,7 +60,7 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     lods
 }
 
-/// Level of detail of each of the given lanes: [`lod_of_gradients`] of the differences in its quad, computed once a quad.
+/// Level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the differences in its quad, computed once a quad.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -79,27 +78,20 @@ pub fn lods_of_differences<W: Wide, const N: usize>(
     lods
 }
 
-/// [`lod_of_gradients`] of each of the given lanes, from rows of the bits of its gradients. Lanes that have those of the
-/// lane before have its level of detail.
-pub fn lods_of_gradients<const N: usize>(
+/// [`lod_of_gradients`](super::super::lod_of_gradients) of each of the given lanes, from rows of the bits of its gradients.
+pub fn lods_of_gradients<W: Wide, const N: usize>(
+    wide: W,
     image: &Image,
     sampler: &Sampler,
-    [dx, dy]: [[&Words<N>; 3]; 2],
+    gradients: [[&Words<N>; 3]; 2],
     lanes: u64,
 ) -> Words<N> {
     let mut lods = [0; N];
-    let mut known = None;
-    for lane in members(lanes) {
-        let gradients = [dx, dy].map(|rows| rows.map(|row| row[lane]));
-        let lod = match known {
-            Some((same, lod)) if same == gradients => lod,
-            _ => {
-                let [dx, dy] = gradients.map(|gradient| gradient.map(f32::from_bits));
-                lod_of_gradients(image, sampler, dx, dy).to_bits()
-            }
-        };
-        known = Some((gradients, lod));
-        lods[lane] = lod;
+    let scales = scales(image, sampler);
+    for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+        let gradients = gradients.map(|rows| rows.map(|row| &row.as_chunks::<PART>().0[part]));
+        let of_part = Gradients { gradients, scales }.at_level(level::Level::of(wide));
+        lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
     lods
 }
@@ -206,40 +198,78 @@ impl Task for OnFaces<'_> {
             }
         }
         let [origin, others @ ..] = &places;
-        let mut squares = [[0.0f64; PART]; 2];
-        for axis in 0..2 {
-            let Some(scale) = self.scales[axis] else { continue };
-            for (squares, other) in squares.iter_mut().zip(others) {
+        let mut gradients = [[[0; PART]; 2]; 2];
+        for (gradient, other) in gradients.iter_mut().zip(others) {
+            for axis in 0..2 {
                 for lane in 0..PART {
                     let [origin, other] = [origin, other].map(|rows| f32::from_bits(rows[axis][lane]));
-                    let texels = f64::from(other - origin) * scale;
-                    squares[lane] += texels * texels;
+                    gradient[axis][lane] = (other - origin).to_bits();
                 }
             }
         }
-        // Mostly all lanes of a quad face one way, and it has one level of detail.
-        let mut same = true;
-        for squares in &squares {
-            for quad in squares.as_chunks::<4>().0 {
-                same &= quad.iter().all(|square| *square == quad[0]);
-            }
-        }
-        if !same {
-            return larger_lods(&squares);
-        }
-        let of_quads = larger_lods(&squares.map(|squares| {
-            let mut of_quads = [0.0; QUADS];
-            for (of_quad, quad) in of_quads.iter_mut().zip(squares.as_chunks::<4>().0) {
-                *of_quad = quad[0];
-            }
-            of_quads
-        }));
-        let mut lods = [0; PART];
-        for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(of_quads) {
-            *lods = [lod; 4];
-        }
-        lods
+        let nothing = [0; PART];
+        let gradients = gradients.each_ref().map(|[s, t]| [s, t, &nothing]);
+        lods_of_part(&gradients, &self.scales)
     }
+}
+
+/// [`lods_of_gradients`] for a part of the lanes.
+struct Gradients<'a> {
+    gradients: [[&'a Words<PART>; 3]; 2],
+    scales: [Option<f64>; 3],
+}
+
+impl Gradients<'_> {
+    /// Computes the part, as [`Differences::at_level`].
+    #[inline(never)]
+    fn at_level(self, level: level::Level) -> Words<PART> {
+        level.run(self)
+    }
+}
+
+impl Task for Gradients<'_> {
+    type Output = Words<PART>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> Words<PART> {
+        lods_of_part(&self.gradients, &self.scales)
+    }
+}
+
+/// Levels of detail of two gradients of each lane.
+#[inline(always)]
+fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -> Words<PART> {
+    let mut squares = [[0.0f64; PART]; 2];
+    for (axis, scale) in scales.iter().enumerate() {
+        let Some(scale) = scale else { continue };
+        for (squares, gradient) in squares.iter_mut().zip(gradients) {
+            for lane in 0..PART {
+                let texels = f64::from(f32::from_bits(gradient[axis][lane])) * scale;
+                squares[lane] += texels * texels;
+            }
+        }
+    }
+    // Mostly the lanes of a quad have one level of detail: on a cube if they face one way.
+    let mut same = true;
+    for squares in &squares {
+        for quad in squares.as_chunks::<4>().0 {
+            same &= quad.iter().all(|square| *square == quad[0]);
+        }
+    }
+    if !same {
+        return larger_lods(&squares);
+    }
+    let mut of_quads = [[0.0; QUADS]; 2];
+    for (of_quads, squares) in of_quads.iter_mut().zip(&squares) {
+        for (of_quad, quad) in of_quads.iter_mut().zip(squares.as_chunks::<4>().0) {
+            *of_quad = quad[0];
+        }
+    }
+    let mut lods = [0; PART];
+    for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(larger_lods(&of_quads)) {
+        *lods = [lod; 4];
+    }
+    lods
 }
 
 /// [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.

@@ -227,6 +227,17 @@ impl<const N: usize> Task for Lods<'_, N> {
     }
 }
 
+struct LodsOfGradients<'a, const N: usize>(&'a Image, &'a Sampler, [[&'a Words<N>; 3]; 2], u64);
+
+impl<const N: usize> Task for LodsOfGradients<'_, N> {
+    type Output = Words<N>;
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Words<N> {
+        let LodsOfGradients(image, sampler, gradients, lanes) = self;
+        lods_of_gradients(wide, image, sampler, gradients, lanes)
+    }
+}
+
 struct LodsOnFaces<'a, const N: usize>(&'a Image, &'a Sampler, [[&'a Words<N>; 3]; 4], u64);
 
 impl<const N: usize> Task for LodsOnFaces<'_, N> {
@@ -331,10 +342,12 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
     }
     compare_numbers::<N>(&plan, image, random);
     let gradients = [coordinates, [&layer, &lod, &reference]];
-    let lods = lods_of_gradients(image, sampler, gradients, lanes);
-    for lane in members(lanes) {
-        let [dx, dy] = gradients.map(|rows| rows.map(|row| f32::from_bits(row[lane])));
-        same_lod(lods[lane], lod_of_gradients(image, sampler, dx, dy), &[dx, dy]);
+    for vectors in Vectors::available() {
+        let lods = vectors.run(LodsOfGradients(image, sampler, gradients, lanes));
+        for lane in members(lanes) {
+            let [dx, dy] = gradients.map(|rows| rows.map(|row| f32::from_bits(row[lane])));
+            same_lod(lods[lane], lod_of_gradients(image, sampler, dx, dy), &[dx, dy]);
+        }
     }
     let [rows, others] = [coordinates, [&layer, &lod, &reference]];
     for vectors in Vectors::available() {
