@@ -19,7 +19,7 @@ impl<E: Eight> Faces<E> {
     /// The faces that directions point at.
     #[inline(always)]
     pub(super) fn of(wide: E, [x, y, z]: [E::Ints; 3]) -> Faces<E> {
-        let [ax, ay, az] = [x, y, z].map(|component| wide.of_bits(wide.and(component, wide.ints(!SIGN))));
+        let (ax, ay, az) = (magnitude(wide, x), magnitude(wide, y), magnitude(wide, z));
         let all = wide.ints(-1);
         let along_z = wide.and(wide.less_equal(ax, az), wide.less_equal(ay, az));
         let along_y = wide.and_not(wide.less_equal(ax, ay), along_z);
@@ -43,16 +43,25 @@ impl<E: Eight> Faces<E> {
     pub(super) fn project(&self, wide: E, [x, y, z]: [E::Ints; 3]) -> [E::Floats; 2] {
         let [along_x, along_y, along_z] = self.along;
         let turned = wide.and(self.below, wide.ints(SIGN));
-        let minus = |component| wide.xor(component, wide.ints(SIGN));
-        let s = wide.xor(wide.choose(along_x, minus(z), x), wide.and_not(turned, along_y));
-        let t = wide.choose(along_y, wide.xor(z, turned), minus(y));
-        let largest = wide.choose(along_z, z, wide.choose(along_y, y, x));
-        let largest = wide.of_bits(wide.and(largest, wide.ints(!SIGN)));
-        [s, t].map(|component| {
-            let quotient = wide.div(wide.of_bits(component), largest);
-            wide.mul(wide.add(quotient, wide.floats(1.0)), wide.floats(0.5))
-        })
+        let (minus_y, minus_z) = (wide.xor(y, wide.ints(SIGN)), wide.xor(z, wide.ints(SIGN)));
+        let s = wide.xor(wide.choose(along_x, minus_z, x), wide.and_not(turned, along_y));
+        let t = wide.choose(along_y, wide.xor(z, turned), minus_y);
+        let largest = magnitude(wide, wide.choose(along_z, z, wide.choose(along_y, y, x)));
+        [on_face(wide, s, largest), on_face(wide, t, largest)]
     }
+}
+
+/// The magnitudes of numbers. A function, as all of these, since a closure is not always compiled for the level.
+#[inline(always)]
+fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
+    wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
+}
+
+/// From components along a face to places from 0 to 1.
+#[inline(always)]
+fn on_face<E: Eight>(wide: E, component: E::Ints, largest: E::Floats) -> E::Floats {
+    let quotient = wide.div(wide.of_bits(component), largest);
+    wide.mul(wide.add(quotient, wide.floats(1.0)), wide.floats(0.5))
 }
 
 /// Directions as places on layers: the faces are the layers of an image of two axes.

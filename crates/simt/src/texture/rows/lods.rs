@@ -25,22 +25,11 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     if !is_cube(image) {
         return lods_of_differences(wide, image, sampler, coordinates, lanes);
     }
-    let places = [0, 1, 2].map(|place| coordinates.map(|row| of_quads(row, place)));
-    lods_on_faces(wide, image, sampler, coordinates, places.each_ref().map(|rows| rows.each_ref()), lanes)
+    on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// The word of one lane of each quad in all of its lanes.
-#[inline(always)]
-fn of_quads<const N: usize>(row: &Words<N>, place: usize) -> Words<N> {
-    let mut spread = [0; N];
-    for (spread, quad) in spread.as_chunks_mut::<4>().0.iter_mut().zip(row.as_chunks::<4>().0) {
-        *spread = [quad[place & 3]; 4];
-    }
-    spread
-}
-
-/// Level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that faces, and of those of the
-/// origin, to its right and below.
+/// Level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that faces,
+/// and of those of the origin, to its right and below.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -49,15 +38,30 @@ pub fn lods_on_faces<W: Wide, const N: usize>(
     quad: [[&Words<N>; 3]; 3],
     lanes: u64,
 ) -> Words<N> {
+    on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
+}
+
+/// [`lods_on_faces`]; without directions of quads those that face are in quads.
+fn on_faces<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    (facing, quad): ([&Words<N>; 3], Option<[[&Words<N>; 3]; 3]>),
+    lanes: u64,
+) -> Words<N> {
     let mut lods = [0; N];
     let scales = scales(image, sampler);
     for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
-        let [facing, a, b, c] =
-            [facing, quad[0], quad[1], quad[2]].map(|rows| rows.map(|row| &row.as_chunks::<PART>().0[part]));
-        let of_part = OnFaces { facing, quad: [a, b, c], scales }.at_level(level::Level::of(wide));
-        lods.as_chunks_mut::<PART>().0[part] = of_part;
+        let quad = quad.map(|quad| quad.map(|rows| rows_of_part(rows, part)));
+        let of_part = OnFaces { facing: rows_of_part(facing, part), quad, scales };
+        lods.as_chunks_mut::<PART>().0[part] = of_part.at_level(level::Level::of(wide));
     }
     lods
+}
+
+/// The words of a part in each row.
+fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PART>; 3] {
+    rows.map(|row| &row.as_chunks().0[part])
 }
 
 /// Level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the differences in its quad, computed once a quad.
@@ -71,7 +75,7 @@ pub fn lods_of_differences<W: Wide, const N: usize>(
     let mut lods = [0; N];
     let scales = scales(image, sampler);
     for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
-        let coordinates = coordinates.map(|row| &row.as_chunks::<PART>().0[part]);
+        let coordinates = rows_of_part(coordinates, part);
         let of_part = Differences { coordinates, scales }.at_level(level::Level::of(wide));
         lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
@@ -89,7 +93,7 @@ pub fn lods_of_gradients<W: Wide, const N: usize>(
     let mut lods = [0; N];
     let scales = scales(image, sampler);
     for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
-        let gradients = gradients.map(|rows| rows.map(|row| &row.as_chunks::<PART>().0[part]));
+        let gradients = gradients.map(|rows| rows_of_part(rows, part));
         let of_part = Gradients { gradients, scales }.at_level(level::Level::of(wide));
         lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
@@ -168,7 +172,8 @@ fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
 /// [`lods_on_faces`] for a part of the lanes.
 struct OnFaces<'a> {
     facing: [&'a Words<PART>; 3],
-    quad: [[&'a Words<PART>; 3]; 3],
+    /// Directions of the origin, to its right and below; `None`: those that face, of lanes 0, 1 and 2 of their quads.
+    quad: Option<[[&'a Words<PART>; 3]; 3]>,
     scales: [Option<f64>; 3],
 }
 
@@ -189,12 +194,15 @@ impl Task for OnFaces<'_> {
         // s and t of the origin, of the place to its right and of the one below.
         let mut places = [[[0; PART]; 2]; 3];
         for half in 0..PART / EIGHT {
-            let direction = |rows: &[&Words<PART>; 3]| rows.map(|row| wide.load(&row.as_chunks().0[half]));
-            let faces = Faces::of(wide, direction(&self.facing));
-            for (place, rows) in places.iter_mut().zip(&self.quad) {
-                for (row, place) in place.iter_mut().zip(faces.project(wide, direction(rows))) {
-                    row.as_chunks_mut().0[half] = wide.store(wide.bits(place));
-                }
+            let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
+            for (number, place) in places.iter_mut().enumerate() {
+                let directions = match &self.quad {
+                    Some(quad) => directions(wide, &quad[number], half, None),
+                    None => directions(wide, &self.facing, half, Some(number)),
+                };
+                let [s, t] = faces.project(wide, directions);
+                place[0].as_chunks_mut().0[half] = wide.store(wide.bits(s));
+                place[1].as_chunks_mut().0[half] = wide.store(wide.bits(t));
             }
         }
         let [origin, others @ ..] = &places;
@@ -211,6 +219,26 @@ impl Task for OnFaces<'_> {
         let gradients = gradients.each_ref().map(|[s, t]| [s, t, &nothing]);
         lods_of_part(&gradients, &self.scales)
     }
+}
+
+/// The directions of eight lanes of a part, or of a lane of their quads.
+#[inline(always)]
+fn directions<E: Eight>(
+    wide: E,
+    [x, y, z]: &[&Words<PART>; 3],
+    half: usize,
+    of_quad: Option<usize>,
+) -> [E::Ints; 3] {
+    [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
+}
+
+/// Words of eight lanes of a part, or of a lane of their quads.
+#[inline(always)]
+fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
+    let words = &row.as_chunks::<EIGHT>().0[half];
+    let Some(lane) = of_quad else { return wide.load(words) };
+    let [first, second] = [words[lane & 3], words[4 + (lane & 3)]];
+    wide.load(&[first, first, first, first, second, second, second, second])
 }
 
 /// [`lods_of_gradients`] for a part of the lanes.
@@ -250,13 +278,15 @@ fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -
         }
     }
     // Mostly the lanes of a quad have one level of detail: on a cube if they face one way.
-    let mut same = true;
+    let mut differ = 0;
     for squares in &squares {
         for quad in squares.as_chunks::<4>().0 {
-            same &= quad.iter().all(|square| *square == quad[0]);
+            for square in quad {
+                differ |= square.to_bits() ^ quad[0].to_bits();
+            }
         }
     }
-    if !same {
+    if differ != 0 {
         return larger_lods(&squares);
     }
     let mut of_quads = [[0.0; QUADS]; 2];

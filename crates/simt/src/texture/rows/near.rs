@@ -75,14 +75,20 @@ impl<E: Eight> Near<E> {
     ) -> Near<E> {
         let (mut far, mut border) = (0, false);
         let place = first(wide, grid, &at.layer[number]);
-        let mut along = [(); 2].map(|()| Along::<E>::none(wide));
+        let mut along = [Along::<E>::none(wide), Along::<E>::none(wide)];
         for (axis, along) in along.iter_mut().enumerate().take(grid.axes) {
             *along = Along::new(wide, sampler, grid, at, (axis, number), &mut far);
             border |= along.border;
         }
         let [s, t] = along;
-        let rows = t.places.map(|row| wide.add_ints(row, place));
-        let places = [0, 1, 2, 3].map(|corner: usize| wide.add_ints(s.places[corner & 1], rows[corner >> 1]));
+        // Written out: a closure is not always compiled for the level.
+        let [lower, upper] = [wide.add_ints(t.places[0], place), wide.add_ints(t.places[1], place)];
+        let places = [
+            wide.add_ints(s.places[0], lower),
+            wide.add_ints(s.places[1], lower),
+            wide.add_ints(s.places[0], upper),
+            wide.add_ints(s.places[1], upper),
+        ];
         let outside = [s.outside, t.outside];
         Near { far, places, outside, weights: [s.weight, t.weight], border }
     }
@@ -90,9 +96,13 @@ impl<E: Eight> Near<E> {
     /// From the texels on the first slice of a 3D image, those on one of the slices on both sides of the coordinates.
     #[inline(always)]
     pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
-        let places = self.places.map(|place| wide.add_ints(place, slices.places[side]));
-        let [s, t] = self.outside;
-        let s = s.map(|outside| wide.or(outside, slices.outside[side]));
+        let (mut places, [mut s, t]) = (self.places, self.outside);
+        for place in &mut places {
+            *place = wide.add_ints(*place, slices.places[side]);
+        }
+        for outside in &mut s {
+            *outside = wide.or(*outside, slices.outside[side]);
+        }
         Near { places, outside: [s, t], border: self.border | slices.border, ..*self }
     }
 
