@@ -66,15 +66,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
             TexOp::LOD => *q,
             TexOp::DXDY => {
                 let derivatives = fetch.derivatives.map(|places| places.map(|place| row(lanes, place)));
-                if fetch.image.shape() == Shape::Cube {
-                    let [right, below] = derivatives.map(|derivatives| one_step_on(coordinates, derivatives));
-                    let quad = [coordinates, right.each_ref(), below.each_ref()];
-                    lods_on_faces(wide, &fetch.image, &fetch.sampler, coordinates, quad, fetching)
-                } else {
-                    let steps = derivatives.map(|derivatives| steps(coordinates, derivatives));
-                    let gradients = steps.each_ref().map(|rows| rows.each_ref());
-                    lods_of_gradients(wide, &fetch.image, &fetch.sampler, gradients, fetching)
-                }
+                lods_of_derivatives(wide, fetch, coordinates, derivatives, fetching)
             }
             TexOp::LD | TexOp::PROJ | TexOp::NOP | TexOp::TEXKILL => of_quads(),
         };
@@ -104,6 +96,26 @@ pub(super) fn put<W: Wide, const N: usize>(
     let place = by_al.map_or(place, |[base, channel]| lanes.temp_by_al(base, channel));
     let row = lanes.row_mut(place).first_chunk_mut::<N>().expect("no group has more lanes than a row");
     wide.merge(row, values, fetching & holding);
+}
+
+/// The levels of detail of DXDY, which is rare.
+#[inline(never)]
+fn lods_of_derivatives<W: Wide, const N: usize>(
+    wide: W,
+    fetch: &Fetch,
+    coordinates: [&[u32; N]; 3],
+    derivatives: [[&[u32; N]; 3]; 2],
+    fetching: u64,
+) -> [u32; N] {
+    if fetch.image.shape() == Shape::Cube {
+        let [right, below] = derivatives.map(|derivatives| one_step_on(coordinates, derivatives));
+        let quad = [coordinates, right.each_ref(), below.each_ref()];
+        lods_on_faces(wide, &fetch.image, &fetch.sampler, coordinates, quad, fetching)
+    } else {
+        let steps = derivatives.map(|derivatives| steps(coordinates, derivatives));
+        let gradients = steps.each_ref().map(|rows| rows.each_ref());
+        lods_of_gradients(wide, &fetch.image, &fetch.sampler, gradients, fetching)
+    }
 }
 
 /// What the coordinates are one step on.
