@@ -192,6 +192,25 @@ impl<const ZERO_WINS: bool, const SCALED: bool, const FLUSH: bool, const FLIP: b
     }
 }
 
+/// A * 1 + 0: how programs move a value. (R520 has no instruction for it) A zero becomes +0.
+pub(super) struct Move;
+
+impl Kernel for Move {
+    const SOURCES: usize = 1;
+
+    #[inline(always)]
+    fn chunk<W: Wide>(_: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
+        let mut result = [0; CHUNK];
+        for lane in 0..CHUNK {
+            let word = src[0][lane];
+            let magnitude = (word & !SIGN) as i32;
+            let number = if magnitude < NORMAL as i32 { 0 } else { word };
+            result[lane] = if magnitude > EXPONENT as i32 { NAN.to_bits() } else { number };
+        }
+        result
+    }
+}
+
 #[cold]
 #[inline(never)]
 fn mad_exactly<const ZERO_WINS: bool>(src: &[Words; 3], flip: [u32; 3], omod: Omod) -> Words {

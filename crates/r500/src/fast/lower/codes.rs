@@ -3,7 +3,7 @@
 use reconverge_simt::Level;
 
 use super::super::functions::{Cos, Ex2, Function, Ln2, OfRow, Sin};
-use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, DotOfTwo, Kernel, Mad};
+use super::super::kernels::{self, AnyMad, Channels, Dot as DotBody, DotOfTwo, Kernel, Mad, Move};
 use super::super::lanes::{Body, Handler, handler};
 use super::super::operands::Set;
 use crate::operations::{Dot, Operation, Value};
@@ -52,6 +52,8 @@ pub(super) struct Shape {
     pub(super) flips: bool,
     /// OMOD of some channel is not ×1.
     pub(super) scaled: bool,
+    /// Every channel of a sum is a source times 1 plus 0.
+    pub(super) moves: bool,
     /// Zero times anything is zero.
     pub(super) zero_wins: bool,
     pub(super) level: Level,
@@ -137,6 +139,9 @@ fn pair<B: Body, F: Body>(level: Level) -> Handlers {
 }
 
 fn sum(shape: &Shape) -> Handlers {
+    if shape.moves && !shape.scaled {
+        return channels::<Move>(shape);
+    }
     if shape.zero_wins { sum_of::<true>(shape) } else { sum_of::<false>(shape) }
 }
 

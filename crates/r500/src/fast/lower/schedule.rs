@@ -211,6 +211,7 @@ impl<'a, 'l> Instruction<'a, 'l> {
             normal: channels.iter().all(|channel| channel.src.iter().all(|src| self.is_normal(*src))),
             flips: channels.iter().any(|channel| channel.flip != [0; 3]),
             scaled: channels.iter().any(|channel| channel.scale != 1.0),
+            moves: channels.iter().all(|channel| self.moves(channel)),
             zero_wins: channels.iter().any(|channel| self.zero_wins(channel.src)),
             level,
         };
@@ -238,6 +239,15 @@ impl<'a, 'l> Instruction<'a, 'l> {
         };
         // Both factors of a square are zero, or none is.
         self.lowering.setup.zero_wins && src[0] != src[1] && !src[..2].iter().any(is_number)
+    }
+
+    /// Whether a sum is its first source times 1 plus +0.
+    fn moves(&self, channel: &Channel) -> bool {
+        let is = |number: usize, flip: u32, value: f32| {
+            let known = self.lowering.lowered.constant(channel.src[number]);
+            known.is_some_and(|bits| bits ^ flip == value.to_bits())
+        };
+        is(1, 0, 1.) && is(2, channel.flip[2], 0.)
     }
 
     /// Whether a row is one in which no denormal can be.
