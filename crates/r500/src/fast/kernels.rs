@@ -200,12 +200,12 @@ impl Kernel for Move {
 
     #[inline(always)]
     fn chunk<W: Wide>(_: W, _: &Operation, _: &Channel, src: [Words; 3]) -> Words {
+        let ones = |holds: bool| u32::from(holds).wrapping_neg();
         let mut result = [0; CHUNK];
         for lane in 0..CHUNK {
             let word = src[0][lane];
-            let magnitude = (word & !SIGN) as i32;
-            let number = if magnitude < NORMAL as i32 { 0 } else { word };
-            result[lane] = if magnitude > EXPONENT as i32 { NAN.to_bits() } else { number };
+            let nan = ones((word & !SIGN) as i32 > EXPONENT as i32);
+            result[lane] = word & ones(word & EXPONENT != 0) & !nan | NAN.to_bits() & nan;
         }
         result
     }
