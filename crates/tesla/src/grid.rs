@@ -7,7 +7,7 @@ use reconverge_isa::Program;
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics, stop};
+use reconverge_simt::{GroupTrap, Mask, Mode, Observer, Options, Statistics, stop};
 
 use crate::block::{Block, Executor};
 use crate::code::Code;
@@ -21,7 +21,7 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[] if there is any: the comparison of two empty
+/// Bytes of s[], the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
 /// lists takes a call.
 pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Option<Vec<u32>>);
 
@@ -94,6 +94,14 @@ impl Grid {
         self.uncounted = true;
     }
 
+    /// Gives the columns of a[] of a launch of vertices that is over [back](LaneResults::give_back).
+    pub(crate) fn give_inputs_back(&mut self) {
+        if let Launch::Vertex(vertex) = &mut self.launch {
+            let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
+            columns.into_iter().for_each(|(_, column)| LaneResults::give_back(column));
+        }
+    }
+
     /// The launch with another program, of as many words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
@@ -101,9 +109,11 @@ impl Grid {
 
     /// Returns the parts of a launch outside its environment on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
-        let Context { barriers, vertices, .. } = &self.context;
+        let Context { barriers, vertices, mode, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
-        (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices)
+        // In lenient mode, words that a launch does not give read zero.
+        let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
+        (self.launch.shared_bytes(), inputs, *barriers, vertices)
     }
 
     /// How many blocks there are; graphics: how many warps.
@@ -263,12 +273,22 @@ impl Grid {
         })
     }
 
-    /// The lanes of a fragment warp that are only helpers, if all lanes run.
-    pub(crate) fn helpers_of_whole(&self, number: usize) -> Option<Mask> {
-        let Launch::Fragment(fragment) = &self.launch else { return None };
-        let (covered, all) = (covered(fragment, number), Mask::first(WARP));
-        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
-        (launched == all).then_some(all - covered)
+    /// The lanes of a warp that run and those that are dead from its start on, if they are vertices or whole quads. Lanes
+    /// of others see neighbours that do not run.
+    pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
+        let all = Mask::first(WARP);
+        let (launched, live) = match &self.launch {
+            Launch::Fragment(fragment) => {
+                let covered = covered(fragment, number);
+                (if fragment.helpers { whole_quads(covered) } else { covered }, covered)
+            }
+            Launch::Vertex(_) => {
+                let lanes = Mask::first(self.lanes_of(number));
+                return Some((lanes, all - lanes));
+            }
+            Launch::Compute(_) | Launch::Geometry(_) => return None,
+        };
+        (launched.any() && whole_quads(launched) == launched).then_some((launched, all - live))
     }
 
     /// Lanes of a graphics block by number, whose results count.
@@ -372,17 +392,18 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds warps of which all lanes have executed the instructions at these places of the code once, and left registers
-    /// only, which are in the columns: numbers from `first` on, with the lanes of each that are dead.
-    pub(crate) fn add_whole(&mut self, grid: &Grid, first: usize, dead: &[Mask], places: &[usize]) {
-        for (number, dead) in (first..).zip(dead) {
-            self.lanes.add_registers(grid.lanes_of(number), *dead);
-        }
+    /// Adds a warp that has ended, by its number: the lanes that are dead, and o[]. Its registers are in the columns.
+    pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
+        self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
+    }
+
+    /// Counts so many warps and lanes, which have all executed the instructions at these places of the code once.
+    pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
         }
-        let (warps, instructions) = (dead.len() as u64, places.len() as u64);
-        let lane_instructions = WARP as u64 * warps * instructions;
+        let (warps, lanes, instructions) = (warps as u64, lanes as u64, places.len() as u64);
+        let lane_instructions = lanes * instructions;
         let instructions = warps * instructions;
         self.statistics.add(&Statistics { instructions, lane_instructions, divergent_branches: 0 });
         let issued = places.iter().max().map_or(0, |last| last + 1);

@@ -47,6 +47,8 @@ impl Executor for Fast {
 
     fn spare(&self, setup: &Setup) -> Option<block::Block> {
         let mut block = self.spare.take()?;
+        // The next launch may give other words.
+        block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
     }
