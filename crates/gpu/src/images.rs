@@ -3,14 +3,27 @@
 //! A program writes to memory that it has mapped unseen. While a submission is executed, only the chip itself writes to what
 //! the submission reads. So an image is compared with memory once a submission, if the program may have written to its
 //! memory, and again after a write of the chip.
+//!
+//! An image keeps the bytes that it was made of, and its texels may be decoded. [`MOST`] and [`MOST_BYTES`] limit how many stay
+//! beyond the last one. An image whose buffer is freed is dropped.
 
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_simt::texture::Image;
 use reconverge_simt::vram::Vram;
 
-/// Images that are kept, at most.
-const MOST: usize = 64;
+/// Images that are kept, at most: a program may bind hundreds of textures in a frame.
+const MOST: usize = 1024;
+
+/// Bytes of the images that are kept, at most, if they are more than one.
+const MOST_BYTES: usize = 1 << 29;
+
+/// Bytes that an image takes besides those that it was made of.
+pub(crate) trait OwnBytes {
+    /// Returns the number of bytes, once all texels are decoded.
+    fn own_bytes(&self) -> usize;
+}
 
 /// Zeros after the bytes of an image: the sampler reads four bytes of an element, however short it is.
 const ZEROS: usize = 16;
@@ -67,7 +80,7 @@ impl<K, I> Default for Images<K, I> {
     }
 }
 
-impl<K: PartialEq, I: Clone> Images<K, I> {
+impl<K: PartialEq, I: Clone + OwnBytes> Images<K, I> {
     /// Returns the image of a key and the bytes of a range, or makes one of them. Zeros follow the bytes, and replace those
     /// beyond the end of memory.
     ///
@@ -84,8 +97,8 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
         let start = range.start.min(end);
         let beyond = range.len().saturating_sub(end - start).min(BEYOND);
         let same = |kept: &Kept<K, I>| {
-            kept.key == key
-                && kept.range() == (start..end)
+            kept.range() == (start..end)
+                && kept.key == key
                 && (kept.current || memory.holds(start, &kept.bytes[..kept.length]))
         };
         if let Some(kept) = self.kept.last_mut().filter(|kept| same(kept)) {
@@ -106,10 +119,26 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
         kept.current = true;
         let image = kept.image.clone();
         self.kept.push(kept);
-        if self.kept.len() > MOST {
-            self.kept.remove(0);
-        }
+        self.drop_oldest();
         Ok(image)
+    }
+
+    /// Drops the images that were used last longest ago, as far as there are too many.
+    fn drop_oldest(&mut self) {
+        let (mut bytes, mut first) = (0, 0);
+        for (place, kept) in self.kept.iter().enumerate().rev() {
+            bytes += kept.length + kept.image.own_bytes();
+            if bytes > MOST_BYTES || self.kept.len() - place > MOST {
+                first = (place + 1).min(self.kept.len() - 1);
+                break;
+            }
+        }
+        self.kept.drain(..first);
+    }
+
+    /// Drops the images of a range of memory that is freed or has other contents.
+    pub(crate) fn replaced(&mut self, range: &Range<usize>) {
+        self.kept.retain(|kept| !overlap(range, &kept.range()));
     }
 
     /// Notes that memory may have changed.
@@ -140,9 +169,60 @@ impl<K: PartialEq, I: Clone> Images<K, I> {
     }
 }
 
+impl OwnBytes for Arc<Image> {
+    fn own_bytes(&self) -> usize {
+        self.decoded_bytes()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl OwnBytes for u8 {
+        fn own_bytes(&self) -> usize {
+            usize::from(*self) << 20
+        }
+    }
+
+    impl OwnBytes for Vec<u8> {
+        fn own_bytes(&self) -> usize {
+            0
+        }
+    }
+
+    #[test]
+    fn images_are_dropped_by_their_bytes_and_with_their_buffers() {
+        let (mut images, mut memory) = (Images::default(), vec![100; 8]);
+        let mut get = |images: &mut Images<usize, u8>, key: usize| {
+            let image = images.get(key, key..key + 1, Vram::new(&mut memory), |bytes| Ok::<u8, ()>(bytes[0]));
+            assert_eq!(image, Ok(100));
+            images.kept.iter().map(|kept| kept.key).collect::<Vec<_>>()
+        };
+        (0..5).for_each(|key| drop(get(&mut images, key)));
+        // Six times 100 MiB are too many.
+        assert_eq!(get(&mut images, 5), [1, 2, 3, 4, 5]);
+        assert_eq!(get(&mut images, 2), [1, 3, 4, 5, 2]);
+        images.replaced(&(3..5));
+        assert_eq!(get(&mut images, 2), [1, 5, 2]);
+    }
+
+    #[test]
+    fn one_image_stays_however_large_it_is() {
+        let (mut images, mut memory) = (Images::default(), vec![255; 4]);
+        for key in [0, 1] {
+            let range = key..key + 3;
+            let made = images.get(key, range, Vram::new(&mut memory), |bytes| Ok::<u8, ()>(bytes[0]));
+            assert_eq!(made, Ok(255));
+        }
+        assert_eq!(images.kept.len(), 2);
+        images.kept[0].length = MOST_BYTES;
+        images.drop_oldest();
+        assert_eq!(images.kept.iter().map(|kept| kept.key).collect::<Vec<_>>(), [1]);
+        images.kept[0].length = MOST_BYTES;
+        images.drop_oldest();
+        assert_eq!(images.kept.len(), 1);
+    }
 
     #[test]
     fn an_image_is_made_again_where_memory_has_changed() {

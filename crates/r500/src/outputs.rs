@@ -161,6 +161,16 @@ impl Outputs {
         self.killed.iter().any(|word| *word != 0)
     }
 
+    /// Returns for each lane whether TEXKILL removed it.
+    pub fn killed(&self) -> Vec<bool> {
+        let mut killed = Vec::with_capacity(self.lanes.next_multiple_of(WORD));
+        for word in &self.killed {
+            killed.extend((0..WORD).map(|lane| word >> lane & 1 != 0));
+        }
+        killed.resize(self.lanes, false);
+        killed
+    }
+
     /// Whether TEXKILL removed a lane.
     pub fn is_killed(&self, lane: usize) -> bool {
         lane < self.lanes && has(&self.killed, lane)
@@ -362,6 +372,7 @@ mod tests {
         assert_eq!(wrote, [62, 63, 64, 65, 66, 67, 68, 69, 71, 72, 73]);
         let killed: Vec<usize> = (0..100).filter(|lane| outputs.get(*lane).unwrap().killed).collect();
         assert_eq!((killed, outputs.any_killed()), (vec![67], true));
+        assert_eq!(outputs.killed(), (0..100).map(|lane| outputs.is_killed(lane)).collect::<Vec<_>>());
         assert_eq!([69, 70, 73, 74].map(|lane| outputs.get(lane).unwrap().color[1][2]), [69, 0, 73, 0]);
         assert_eq!((outputs.get(100), outputs.len(), outputs.iter().len()), (None, 100, 100));
     }

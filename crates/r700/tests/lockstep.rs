@@ -87,6 +87,7 @@ fn texture_instructions_do_the_same_on_every_engine() {
         "GET_LERP",
         "PASS",
         "GET_TEXTURE_RESINFO",
+        "SET_CUBEMAP_INDEX",
     ];
     let shapes = [
         Shape::D2,
@@ -131,12 +132,15 @@ fn texture_instructions_do_the_same_on_every_engine() {
             launch.covered = Some((0..lanes).map(|_| random.once_in(2)).collect());
         }
         for gpr in [1, 2, 4, 5, 6] {
-            let integers = random.once_in(4);
-            let mut value = || match integers {
-                true => random.below(6),
-                false => textures::coordinate(&mut random),
+            let kind = random.below(6);
+            let mut value = |component: usize| match (kind, component) {
+                (0, _) => random.below(6),
+                // On a face of a cube.
+                (1 | 2, 0 | 1) => (1.0 + random.below(65) as f32 / 64.0).to_bits(),
+                (1 | 2, 2) => (random.below(64) as f32 / 4.0).to_bits(),
+                _ => textures::coordinate(&mut random),
             };
-            let values = (0..lanes).map(|_| [(); 4].map(|()| value())).collect();
+            let values = (0..lanes).map(|_| [0, 1, 2, 3].map(&mut value)).collect();
             launch.inputs.push(Input { gpr, values });
         }
         for (number, shape) in (0..).zip(shapes) {

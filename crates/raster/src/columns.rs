@@ -1,4 +1,4 @@
-//! The fragments of a triangle or point by columns: weights of many pixels at once, then one component of an input after the other.
+//! The fragments of a primitive by columns: weights of many pixels at once, then one component of an input after the other.
 //!
 //! Every formula is that of [`Shape`], with everything that is the same at all pixels computed once.
 
@@ -9,6 +9,7 @@ use reconverge_simt::level::Task;
 use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Kind, Shape, Window};
+use crate::primitive::Topology;
 use crate::setup::{PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
 
@@ -57,6 +58,8 @@ impl Quotient {
 #[derive(Clone, Copy, Debug)]
 enum Slope {
     Constant(u32),
+    /// The same at all vertices, and at all pixels as weights in space are finite there.
+    Alike(u32),
     /// The value at the first vertex, and the differences of the others from it.
     Linear([f64; 3]),
     /// The same, with perspective-correct weights.
@@ -105,12 +108,20 @@ pub(crate) struct Slopes {
     first: [f64; 2],
     second: [f64; 2],
     third: [f64; 2],
-    area: f64,
+    /// What weights in the window are divided by: twice the area, or the square of a line's length.
+    divisor: f64,
+    is_line: bool,
+    /// How far a line's pixels are from it at most.
+    aside: f64,
     z: [f64; 3],
     offset: f64,
     reciprocals: [f64; 3],
     /// Whether weights in space are those in the window.
     flat: bool,
+    /// Whether the primitive is a line or has the area of many pixels.
+    is_wide: bool,
+    /// Whether the primitive is a rectangle, whose fourth corner is beyond its vertices.
+    is_rectangle: bool,
     /// Whether some component has weights in space that are not those in the window.
     divides: bool,
     front: bool,
@@ -122,23 +133,34 @@ pub(crate) struct Slopes {
 }
 
 impl Slopes {
-    /// Takes the place of the primitive before: a triangle, or a point of this size.
+    /// Takes the place of the primitive before: a triangle, a line, or a point of this size.
     pub(crate) fn set(&mut self, shape: &Shape<'_>, size: [f64; 2], draw: &Draw, reads: &ReadColumns) {
         let [a, b, c] = [0, 1, 2].map(|at| shape.windows[at].corner.map(|at| at as f64));
         let from_first = |corner: [f64; 2]| [corner[0] - a[0], corner[1] - a[1]];
         let (second, third) = (from_first(b), from_first(c));
-        self.area = second[0] * third[1] - third[0] * second[1];
+        self.is_line = shape.kind == Kind::Line;
+        self.divisor = match self.is_line {
+            true => second[0] * second[0] + second[1] * second[1],
+            false => second[0] * third[1] - third[0] * second[1],
+        };
+        if self.is_line && self.divisor == 0. {
+            self.divisor = 1.;
+        }
+        self.aside = if self.is_line { f64::from(draw.line_width) * PIXEL as f64 } else { 0. };
         (self.first, self.second, self.third) = (a, second, third);
         self.z = [0, 1, 2].map(|at| shape.windows[at].z);
         self.offset = shape.offset;
         self.reciprocals = [0, 1, 2].map(|at| shape.windows[at].reciprocal);
         self.flat = self.reciprocals.iter().all(|reciprocal| *reciprocal == self.reciprocals[0]);
+        self.is_rectangle = draw.topology == Topology::Rectangles;
         self.front = shape.front;
         let Window { z, reciprocal, .. } = shape.windows[0];
         let is_point = shape.kind == Kind::Point;
-        // A weighted sum of one single, in doubles, rounds to it. Next to a sliver, weights are so large that this may fail.
+        // A weighted sum of one single, in doubles, rounds to it. Next to a sliver, weights are so large that this may fail; those
+        // of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
-        let is_wide = self.area.abs() >= WIDE;
+        let is_wide = self.is_line || self.divisor.abs() >= WIDE;
+        self.is_wide = is_wide;
         let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();
         self.depth = (is_point || level).then_some(z + shape.offset);
         // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
@@ -162,21 +184,39 @@ impl Slopes {
 
     /// Whether a component of an input changes by the same amount from pixel to pixel, up to the rounding of its values.
     pub(crate) fn is_affine(&self, input: usize, chan: usize) -> bool {
-        let exact = self.area != 0. && self.is_near();
+        let exact = !self.is_line && self.divisor != 0. && self.is_near();
         let of = self.filled.iter().find(|filled| (filled.input, filled.chan) == (input, chan));
         of.is_some_and(|of| match of.change {
             Slope::Constant(_) | Slope::Along(_) => true,
             Slope::Linear(_) => exact,
-            Slope::Perspective(_) => false,
+            Slope::Alike(_) | Slope::Perspective(_) => false,
         })
     }
 
-    /// Whether products of corners and of pixels near the primitive are whole numbers below 2^48, so that sums of them are exact
+    /// Whether the sums of weights times 1/w are too far from 0 for weights in space to be anything but finite: at pixels inside of
+    /// a triangle, which are between those of its vertices, and at their neighbours, to which they change by no more than a step.
+    fn is_finite_in_space(&self) -> bool {
+        let count = if self.is_line { 2 } else { 3 };
+        let all = &self.reciprocals[..count];
+        if self.is_rectangle
+            || !self.is_near()
+            || !all.iter().all(|reciprocal| (1e-30..1e30).contains(reciprocal))
+        {
+            return false;
+        }
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
+        let weight = extent * PIXEL as f64 / self.divisor.abs();
+        self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least
+    }
+
+    /// Whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that sums of them are exact
     /// as doubles.
     fn is_near(&self) -> bool {
         const NEAR: f64 = (1 << 23) as f64;
         let is_near = |corner: &[f64; 2]| corner.iter().all(|at| at.abs() < NEAR);
-        [self.first, self.second, self.third].iter().all(is_near)
+        [self.first, self.second, self.third, [self.aside; 2]].iter().all(is_near)
     }
 
     /// Depth as the tests see it, if it is the same at all pixels, and whether the front is seen.
@@ -206,13 +246,18 @@ impl Slopes {
         let values =
             [0, 1, 2].map(|at| f64::from(f32::from_bits(shape.vertices[at].attributes[index][chan])));
         let [first, second, third] = [values[0], values[1] - values[0], values[2] - values[0]];
+        // A sum of zeros may be 0 or -0, which changes -0 only.
+        let changes = first == 0. && first.is_sign_negative();
         if how == How::Linear || self.flat {
-            // Weights in the window are finite. A sum of zeros may be 0 or -0, which changes -0 only.
-            let changes = first == 0. && first.is_sign_negative();
-            if second == 0. && third == 0. && !changes && self.area != 0. {
+            // Weights in the window are finite.
+            if second == 0. && third == 0. && !changes && self.divisor != 0. {
                 return Slope::Constant((first as f32).to_bits());
             }
             return Slope::Linear([first, second, third]);
+        }
+        // Of few pixels, weighted sums take less time than to know that they are alike.
+        if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
+            return Slope::Alike((first as f32).to_bits());
         }
         Slope::Perspective([first, second, third])
     }
@@ -284,6 +329,15 @@ fn clamped(draw: &Draw, depth: f64) -> f32 {
     }
 }
 
+/// Divides weights by a number, if possible without a division.
+#[inline(always)]
+fn divide<'a>(weights: impl Iterator<Item = &'a mut f64>, divisor: f64, quotient: Option<Quotient>) {
+    match quotient {
+        Some(quotient) => weights.for_each(|weight| *weight = quotient.of(*weight)),
+        None => weights.for_each(|weight| *weight /= divisor),
+    }
+}
+
 /// Adds a word of each pixel to a column.
 #[inline(always)]
 fn add(column: &mut LaneColumn, words: impl Iterator<Item = u32>) {
@@ -298,8 +352,17 @@ fn add_quads(column: &mut LaneColumn, quads: &[Quad], words: impl Fn(&Quad) -> [
 
 /// Adds a weighted sum of each of some pixels to a column.
 #[inline(always)]
-fn add_sums(column: &mut LaneColumn, weights: &[PerPixel; 2], lanes: usize, values: [f64; 3]) {
-    let [first, second, third] = values;
+fn add_sums(
+    column: &mut LaneColumn,
+    weights: &[PerPixel; 2],
+    lanes: usize,
+    is_line: bool,
+    [first, second, third]: [f64; 3],
+) {
+    if is_line {
+        let sum = |weight: &f64| ((first + second * weight) as f32).to_bits();
+        return add(column, weights[0][..lanes].iter().map(sum));
+    }
     let sum = |(a, b): (&f64, &f64)| ((first + (second * a + third * b)) as f32).to_bits();
     add(column, weights[0][..lanes].iter().zip(&weights[1][..lanes]).map(sum));
 }
@@ -332,7 +395,7 @@ impl Slopes {
         (draw, reads): (&Draw, u8),
         inputs: bool,
     ) {
-        let Slopes { first, second: b, third: c, area, z, reciprocals: r, .. } = *self;
+        let Slopes { first, second: b, third: c, divisor, z, reciprocals: r, .. } = *self;
         let lanes = 4 * quads.len();
         let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
         let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(draw, depth)));
@@ -346,21 +409,34 @@ impl Slopes {
         let [second, third] = linear.each_mut().map(|weights| &mut weights[..lanes]);
         let (of_first, sums) = (&mut of_first[..lanes], &mut sums[..lanes]);
         if has_depth || has_space || inputs && self.is_weighted() {
-            let fours = second.as_chunks_mut().0.iter_mut().zip(third.as_chunks_mut().0);
-            for (quad, (second, third)) in quads.iter().zip(fours) {
+            // From the first corner.
+            let places = |quad: &Quad| {
                 let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
                 let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
                 let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
-                *second = [0, 1, 2, 3].map(|lane| x[lane] * c[1] - c[0] * y[lane]);
-                *third = [0, 1, 2, 3].map(|lane| b[0] * y[lane] - x[lane] * b[1]);
-            }
-            let all = second.iter_mut().chain(&mut *third);
-            match Quotient::by(area).filter(|_| W::FUSED && self.is_near()) {
-                Some(quotient) => all.for_each(|weight| *weight = quotient.of(*weight)),
-                None => all.for_each(|weight| *weight /= area),
+                (x, y)
+            };
+            let quotient = Quotient::by(divisor).filter(|_| W::FUSED && self.is_near());
+            if self.is_line {
+                for (quad, second) in quads.iter().zip(second.as_chunks_mut().0) {
+                    let (x, y) = places(quad);
+                    *second = [0, 1, 2, 3].map(|lane| x[lane] * b[0] + y[lane] * b[1]);
+                }
+                divide(second.iter_mut(), divisor, quotient);
+                second.iter_mut().for_each(|weight| *weight = weight.clamp(0., 1.));
+            } else {
+                let fours = second.as_chunks_mut().0.iter_mut().zip(third.as_chunks_mut().0);
+                for (quad, (second, third)) in quads.iter().zip(fours) {
+                    let (x, y) = places(quad);
+                    *second = [0, 1, 2, 3].map(|lane| x[lane] * c[1] - c[0] * y[lane]);
+                    *third = [0, 1, 2, 3].map(|lane| b[0] * y[lane] - x[lane] * b[1]);
+                }
+                divide(second.iter_mut().chain(&mut *third), divisor, quotient);
             }
         }
-        if has_depth || has_space {
+        if self.is_line {
+            of_first.iter_mut().zip(&*second).for_each(|(of_first, second)| *of_first = 1. - second);
+        } else if has_depth || has_space {
             for ((of_first, second), third) in of_first.iter_mut().zip(&*second).zip(&*third) {
                 *of_first = 1. - second - third;
             }
@@ -368,7 +444,8 @@ impl Slopes {
         if has_depth {
             let weights = of_first.iter().zip(&*second).zip(&*third);
             let depth = |((first, second), third): ((&f64, &f64), &f64)| {
-                let sum = z[0] * first + z[1] * second + z[2] * third;
+                let sum = z[0] * first + z[1] * second;
+                let sum = if self.is_line { sum } else { sum + z[2] * third };
                 clamped(draw, sum + self.offset).to_bits()
             };
             add(&mut all.positions[2], weights.map(depth));
@@ -382,7 +459,13 @@ impl Slopes {
                 [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits)
             });
         }
-        if has_space {
+        if has_space && self.is_line {
+            for lane in 0..lanes {
+                let second = second[lane] * r[1];
+                let sum = 0. + of_first[lane] * r[0] + second;
+                (space[0][lane], sums[lane]) = (second / sum, sum);
+            }
+        } else if has_space {
             for lane in 0..lanes {
                 let (second, third) = (second[lane] * r[1], third[lane] * r[2]);
                 let sum = 0. + of_first[lane] * r[0] + second + third;
@@ -396,9 +479,9 @@ impl Slopes {
         for Filled { input, chan, change } in &self.filled {
             let column = &mut all.inputs[*input][*chan];
             match *change {
-                Slope::Constant(word) => add(column, repeat_n(word, lanes)),
-                Slope::Linear(values) => add_sums(column, linear, lanes, values),
-                Slope::Perspective(values) => add_sums(column, space, lanes, values),
+                Slope::Constant(word) | Slope::Alike(word) => add(column, repeat_n(word, lanes)),
+                Slope::Linear(values) => add_sums(column, linear, lanes, self.is_line, values),
+                Slope::Perspective(values) => add_sums(column, space, lanes, self.is_line, values),
                 Slope::Along(along) => add_quads(column, quads, |quad| {
                     let first = [quad.x, quad.y][along.axis];
                     let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;

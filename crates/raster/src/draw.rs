@@ -148,6 +148,7 @@ fn drawn(
         samples,
         places,
         stippled: 0,
+        by_spans: level.is_some(),
         by_columns: level.filter(|_| one_sample),
         copied,
         merge,
@@ -228,7 +229,9 @@ struct Pipeline<'a> {
     places: &'a [Corner],
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
-    /// The level of triangles and points by columns, if pixels have one sample.
+    /// Whether coverage is found by rows, and not pixel by pixel.
+    by_spans: bool,
+    /// The level of primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
     /// What merges rows of lanes, if it can.
     merge: Option<Kernels<'a>>,
@@ -484,11 +487,17 @@ impl Pipeline<'_> {
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), Stopped> {
-        if let (Some(level), Kind::Triangle | Kind::Point, None) = (self.by_columns, shape.kind, dash) {
-            return self.fill_by_columns(level, shape, corners, size);
+        match (self.by_columns, shape.kind) {
+            (Some(level), Kind::Line) => return self.line_by_columns(level, shape, corners, dash),
+            (Some(level), _) => return self.fill_by_columns(level, shape, corners, size),
+            (None, _) => {}
         }
         let mut quads = Vec::new();
-        fill_samples(corners, self.draw.scissor, self.places, |quad, masks| quads.push((quad, masks)));
+        let push = |quad, masks| quads.push((quad, masks));
+        match self.by_spans {
+            true => span::samples(corners, self.draw.scissor, self.places, push),
+            false => fill_samples(corners, self.draw.scissor, self.places, push),
+        }
         let mut work = Vec::with_capacity(quads.len());
         for (quad, mut masks) in quads {
             for (lane, mask) in masks.iter_mut().enumerate() {
@@ -517,6 +526,45 @@ impl Pipeline<'_> {
             }
         }
         Ok(())
+    }
+
+    /// [`Pipeline::fill`] for lines.
+    fn line_by_columns<const N: usize>(
+        &mut self,
+        level: Level,
+        shape: &Shape<'_>,
+        corners: &[Corner; N],
+        dash: Option<&Dash>,
+    ) -> Result<(), Stopped> {
+        let mut quads = take(&mut self.room.quads);
+        quads.clear();
+        let Ok(()) = span::strips(corners, self.draw.scissor, |strip| {
+            quads.extend(strip.quads());
+            Ok::<(), Infallible>(())
+        });
+        if let Some(dash) = dash {
+            quads.retain_mut(|quad| {
+                let drawn = (0..4).filter(|lane| dash.draws(quad.pixel(*lane)));
+                quad.covered &= drawn.fold(0, |drawn, lane| drawn | 1 << lane);
+                quad.covered != 0
+            });
+        }
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
+        if !quads.is_empty() {
+            slopes.set(shape, [0.; 2], self.draw, &self.reads);
+        }
+        let mut done = Ok(());
+        for part in quads.chunks(BATCH / 4) {
+            self.append(level, &slopes, part, true);
+            if self.room.batch.fragments.lanes >= BATCH {
+                done = self.flush();
+            }
+            if done.is_err() {
+                break;
+            }
+        }
+        (self.room.slopes, self.room.quads) = (Some(slopes), quads);
+        done
     }
 
     /// [`Pipeline::fill`] for triangles, rectangles and points.

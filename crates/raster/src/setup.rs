@@ -105,7 +105,7 @@ impl Edge {
 }
 
 /// The first column or row, and the one after the last.
-type Ends = (i32, i32);
+pub(crate) type Ends = (i32, i32);
 
 /// The edges of a convex polygon for samples at a place from the centres, and the columns and rows of a rectangle that it may
 /// cover. `None` for a polygon without an area.

@@ -1,39 +1,140 @@
 //! Coverage by rows: the pixels of a convex polygon in a row are one span, whose ends its edges give.
 //!
-//! The quads are those of [`fill`](crate::setup::fill), in the same order.
+//! The quads are those of [`fill_samples`](crate::setup::fill_samples), in the same order.
 
-use crate::setup::{Corner, Edge, PIXEL, Quad, Rectangle, edges};
+use crate::setup::{Corner, Edge, Ends, PIXEL, Quad, Rectangle, edges};
 
-/// Columns up to which a row is searched pixel by pixel: a division takes as long as some pixels.
+/// Columns and rows up to which a polygon is searched pixel by pixel: to follow its edges takes two divisions each at first.
 const NARROW: i32 = 12;
 
 /// Quads that are handed over together.
 pub(crate) const MOST: usize = 1 << 12;
 
 /// A row without pixels.
-const NOTHING: (i32, i32) = (i32::MAX, i32::MIN);
+const NOTHING: Ends = (i32::MAX, i32::MIN);
 
-/// The columns of a row that all edges have on their inside, from the first to behind the last.
-#[inline]
-fn span(edges: &[Edge], y: i32, (x0, x1): (i32, i32)) -> (i32, i32) {
-    if x1 - x0 <= NARROW {
-        let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
-        let Some(low) = (x0..x1).find(inside) else { return NOTHING };
-        let high = (low + 1..x1).find(|x| !inside(x));
-        return (low, high.unwrap_or(x1));
+/// An edge that is neither along a row nor along a column, and where it crosses the next row.
+#[derive(Clone, Copy, Debug, Default)]
+struct Slant {
+    /// Whether pixels to the right of the edge are inside, and not those to its left.
+    is_left: bool,
+    /// Change of the edge's value from one column to the next, without its sign.
+    step: i64,
+    /// The value at column 0 by `step`, rounded down, and the remainder.
+    whole: i64,
+    rest: i64,
+    /// The change of both from one row to the next.
+    wholes: i64,
+    rests: i64,
+}
+
+impl Slant {
+    fn new(edge: &Edge, y: i32) -> Slant {
+        let [step, down] = edge.step;
+        let (is_left, step) = (step > 0, step.abs());
+        let by_step = |value: i64| (value.div_euclid(step), value.rem_euclid(step));
+        let ((whole, rest), (wholes, rests)) = (by_step(edge.at(0, y)), by_step(down));
+        Slant { is_left, step, whole, rest, wholes, rests }
     }
-    let (mut low, mut high) = (i64::from(x0), i64::from(x1));
-    for edge in edges {
-        let [step, _] = edge.step;
-        let value = edge.at(0, y);
-        match step {
-            0 if value < 0 => return NOTHING,
-            0 => {}
-            1.. => low = low.max(-value.div_euclid(step)),
-            _ => high = high.min(value.div_euclid(-step) + 1),
+
+    /// The columns of the row that are inside of the edge, among these. Goes on to the next row.
+    #[inline(always)]
+    fn cut(&mut self, (low, high): (i64, i64)) -> (i64, i64) {
+        let ends = match self.is_left {
+            true => (low.max(-self.whole), high),
+            false => (low, high.min(self.whole + 1)),
+        };
+        (self.whole, self.rest) = (self.whole + self.wholes, self.rest + self.rests);
+        let carries = self.rest >= self.step;
+        self.whole += i64::from(carries);
+        self.rest -= if carries { self.step } else { 0 };
+        ends
+    }
+}
+
+/// The spans of a convex polygon, from row to row.
+struct Spans<const N: usize> {
+    columns: Ends,
+    rows: Ends,
+    /// The next row.
+    y: i32,
+    /// The edges that are followed: `count` of them.
+    slants: [Slant; N],
+    count: usize,
+}
+
+impl<const N: usize> Spans<N> {
+    /// The spans of a polygon with these edges within some columns and rows.
+    #[inline(always)]
+    fn new((edges, mut columns, mut rows): ([Edge; N], Ends, Ends)) -> Spans<N> {
+        let (mut slants, mut count) = ([Slant::default(); N], 0);
+        for edge in &edges {
+            match edge.step {
+                [0, down] => rows = inside(rows, edge.at(0, 0), down),
+                [along, 0] => columns = inside(columns, edge.at(0, 0), along),
+                _ => {}
+            }
         }
+        for edge in edges.iter().filter(|edge| !edge.step.contains(&0)) {
+            slants[count] = Slant::new(edge, rows.0);
+            count += 1;
+        }
+        Spans { columns, rows, y: rows.0, slants, count }
     }
-    if low < high { (low as i32, high as i32) } else { NOTHING }
+
+    /// The columns of the next row that all edges have on their inside, from the first to behind the last.
+    #[inline(always)]
+    fn next(&mut self) -> Ends {
+        self.y += 1;
+        let (x0, x1) = self.columns;
+        let all = (i64::from(x0), i64::from(x1));
+        let (low, high) = self.slants[..self.count].iter_mut().fold(all, |ends, slant| slant.cut(ends));
+        if low < high { (low as i32, high as i32) } else { NOTHING }
+    }
+
+    /// The spans of a row and of the one below, if it is their turn; a polygon has none in other rows.
+    #[inline(always)]
+    fn pair(&mut self, y: i32) -> [Ends; 2] {
+        let upper = self.at(y);
+        [upper, self.at(y + 1)]
+    }
+
+    /// The span of a row.
+    #[inline(always)]
+    fn at(&mut self, y: i32) -> Ends {
+        if y == self.y && y < self.rows.1 { self.next() } else { NOTHING }
+    }
+}
+
+/// The columns of a row, among some, that all edges have on their inside: pixel by pixel.
+#[inline(always)]
+fn search(edges: &[Edge], y: i32, (x0, x1): Ends) -> Ends {
+    let inside = |x: &i32| edges.iter().all(|edge| edge.at(*x, y) >= 0);
+    let Some(low) = (x0..x1).find(inside) else { return NOTHING };
+    let high = (low + 1..x1).find(|x| !inside(x));
+    (low, high.unwrap_or(x1))
+}
+
+/// The rows or columns, among some, where a value is not below 0 that changes by a step from each to the next.
+fn inside((low, high): Ends, at_zero: i64, step: i64) -> Ends {
+    let bound = |at: i64| at.clamp(i64::from(low), i64::from(high).max(low.into())) as i32;
+    match step {
+        0 if at_zero < 0 => (low, low),
+        0 => (low, high),
+        1.. => (bound(-at_zero.div_euclid(step)), high),
+        _ => (low, bound(at_zero.div_euclid(-step) + 1)),
+    }
+}
+
+/// Whether a span has a column.
+#[inline(always)]
+fn has(x: i32, (low, high): Ends) -> bool {
+    low <= x && x < high
+}
+
+/// The first rows of quads.
+fn pairs((y0, y1): Ends) -> impl Iterator<Item = i32> {
+    (if y0 < y1 { y0 & !1 } else { y1 }..y1).step_by(2)
 }
 
 /// Quads side by side of which the same pixels are covered.
@@ -46,6 +147,11 @@ pub(crate) struct Strip {
 }
 
 impl Strip {
+    /// All quads.
+    pub(crate) fn quads(self) -> impl Iterator<Item = Quad> {
+        (0..self.count).map(move |at| Quad { x: self.first.x + 2 * at, ..self.first })
+    }
+
     /// The last quad.
     pub(crate) fn last(&self) -> Quad {
         Quad { x: self.first.x + 2 * (self.count - 1), ..self.first }
@@ -60,12 +166,26 @@ impl Strip {
 pub(crate) fn strips<const N: usize, E>(
     corners: &[Corner; N],
     within: Rectangle,
+    each: impl FnMut(Strip) -> Result<(), E>,
+) -> Result<(), E> {
+    let Some((edges, columns, rows)) = edges(corners, within, [0, 0]) else { return Ok(()) };
+    if columns.1 - columns.0 <= NARROW && rows.1 - rows.0 <= NARROW {
+        let row = |y: i32| if (rows.0..rows.1).contains(&y) { search(&edges, y, columns) } else { NOTHING };
+        return strips_of(rows, |y| [row(y), row(y + 1)], each);
+    }
+    let mut spans = Spans::new((edges, columns, rows));
+    strips_of(spans.rows, |y| spans.pair(y), each)
+}
+
+/// [`strips`] of the spans of two rows each.
+#[inline(always)]
+fn strips_of<E>(
+    rows: Ends,
+    mut spans: impl FnMut(i32) -> [Ends; 2],
     mut each: impl FnMut(Strip) -> Result<(), E>,
 ) -> Result<(), E> {
-    let Some((edges, (x0, x1), (y0, y1))) = edges(corners, within, [0, 0]) else { return Ok(()) };
-    for y in ((y0 & !1)..y1).step_by(2) {
-        let row = |y: i32| if (y0..y1).contains(&y) { span(&edges, y, (x0, x1)) } else { NOTHING };
-        let [(low, high), (lower, higher)] = [row(y), row(y + 1)];
+    for y in pairs(rows) {
+        let [(low, high), (lower, higher)] = spans(y);
         let mut x = low.min(lower) & !1;
         let end = high.max(higher);
         // Quads between are covered as a whole.
@@ -75,8 +195,8 @@ pub(crate) fn strips<const N: usize, E>(
             if x >= whole.0 && x + 2 <= whole.1 {
                 count = (whole.1 - x) / 2;
             } else {
-                let has = |x: i32, (low, high): (i32, i32)| u8::from(low <= x && x < high);
                 let (upper, under) = ((low, high), (lower, higher));
+                let has = |x: i32, ends: Ends| u8::from(has(x, ends));
                 covered =
                     has(x, upper) | has(x + 1, upper) << 1 | has(x, under) << 2 | has(x + 1, under) << 3;
             }
@@ -87,6 +207,46 @@ pub(crate) fn strips<const N: usize, E>(
         }
     }
     Ok(())
+}
+
+/// Calls `each` for the quads of [`fill_samples`](crate::setup::fill_samples), with the same samples.
+pub(crate) fn samples<const N: usize>(
+    corners: &[Corner; N],
+    within: Rectangle,
+    places: &[Corner],
+    mut each: impl FnMut(Quad, [u8; 4]),
+) {
+    let all = places.iter().filter_map(|place| edges(corners, within, *place));
+    let mut all: Vec<Spans<N>> = all.map(Spans::new).collect();
+    let low = all.iter().map(|spans| spans.rows.0).min().unwrap_or(0);
+    let high = all.iter().map(|spans| spans.rows.1).max().unwrap_or(0);
+    let every = (0..all.len()).fold(0, |mask, sample| mask | 1 << sample);
+    let mut ends: Vec<[Ends; 2]> = Vec::with_capacity(all.len());
+    for y in pairs((low, high)) {
+        ends.clear();
+        ends.extend(all.iter_mut().map(|spans| spans.pair(y)));
+        let both = || ends.iter().flatten();
+        let first = both().map(|ends| ends.0).min().unwrap_or(0) & !1;
+        let end = both().map(|ends| ends.1).max().unwrap_or(0);
+        // Quads between are covered by all samples.
+        let whole_from = both().map(|ends| ends.0).max().unwrap_or(0);
+        let whole_to = both().map(|ends| ends.1).min().unwrap_or(0);
+        for x in (first..end).step_by(2) {
+            let masks = match x >= whole_from && x + 2 <= whole_to {
+                true => [every; 4],
+                false => [(x, 0), (x + 1, 0), (x, 1), (x + 1, 1)].map(|(x, row)| {
+                    let of = |mask, (sample, ends): (usize, &[Ends; 2])| {
+                        if has(x, ends[row]) { mask | 1 << sample } else { mask }
+                    };
+                    ends.iter().enumerate().fold(0, of)
+                }),
+            };
+            let covered = (0..4).fold(0, |covered, lane| covered | u8::from(masks[lane] != 0) << lane);
+            if covered != 0 {
+                each(Quad { x, y, covered }, masks);
+            }
+        }
+    }
 }
 
 /// Returns the number of pixels that a polygon has at most.
@@ -102,9 +262,10 @@ pub(crate) fn most_pixels(corners: &[Corner]) -> u64 {
 /// Returns the pixels inside of a convex polygon and of a rectangle as rectangles, from the first row to the last one.
 pub(crate) fn rectangles<const N: usize>(corners: &[Corner; N], within: Rectangle) -> Vec<Rectangle> {
     let mut found: Vec<Rectangle> = Vec::new();
-    let Some((edges, columns, (y0, y1))) = edges(corners, within, [0, 0]) else { return found };
-    for y in y0..y1 {
-        let (x0, x1) = span(&edges, y, columns);
+    let Some(edges) = edges(corners, within, [0, 0]) else { return found };
+    let mut spans = Spans::new(edges);
+    for y in spans.rows.0..spans.rows.1 {
+        let (x0, x1) = spans.next();
         match found.last_mut() {
             Some(last) if (last.x0, last.x1, last.y1) == (x0, x1, y) => last.y1 = y + 1,
             _ if x0 < x1 => found.push(Rectangle { x0, y0: y, x1, y1: y + 1 }),
@@ -146,7 +307,7 @@ mod tests {
     use std::convert::Infallible;
 
     use super::*;
-    use crate::setup::fill;
+    use crate::setup::{fill, fill_samples};
 
     /// Random polygons of all sizes, with corners at coarse places, so that centres lie on edges.
     #[test]
@@ -165,6 +326,14 @@ mod tests {
             let fourth = [b[0] + c[0] - a[0], b[1] + c[1] - a[1]];
             same(&[a, b, c], within);
             same(&[a, b, fourth, c], within);
+            // Lines of some widths.
+            let aside = [1, 128, 300, 5_000][number / 4 % 4];
+            for aside in [[0, aside], [aside, 0], [aside, -aside / 3]] {
+                let [from, to] = [a, b].map(|end| [end[0] - aside[0], end[1] - aside[1]]);
+                let back = [b, a].map(|end| [end[0] + aside[0], end[1] + aside[1]]);
+                same(&[from, to, back[0], back[1]], within);
+                same(&[from, [to[0], from[1]], [to[0], back[0][1]], [from[0], back[0][1]]], within);
+            }
         }
     }
 
@@ -176,6 +345,11 @@ mod tests {
             Ok::<(), Infallible>(())
         });
         assert_eq!(found, expected, "{corners:?}");
+        let places = [[0, 0], [-96, 31], [-300, 7], [127, -128]];
+        let (mut sampled, mut known) = (Vec::new(), Vec::new());
+        samples(corners, within, &places, |quad, masks| sampled.push((quad, masks)));
+        fill_samples(corners, within, &places, |quad, masks| known.push((quad, masks)));
+        assert_eq!(sampled, known, "{corners:?}");
         let of_quad = |quad: &Quad| {
             let quad = *quad;
             (0..4).filter(move |lane| quad.covered >> lane & 1 != 0).map(move |lane| quad.pixel(lane))

@@ -289,6 +289,7 @@ fn vertices(random: &mut Random, draw: &Draw) -> Vec<Vertex> {
         let [x, y] = centre.map(|at| at + random.float(-size, size));
         let z = random.float(-1.1, 1.1);
         let w = if same_w { 1. } else { random.float(0.2, 3.) };
+        let w = if !same_w && random.once_in(20) { -w } else { w };
         let position = match draw.viewport.divides {
             true => [x * w, y * w, z * w, w],
             false => [(x + 1.) * WIDTH as f32 / 2., (y + 1.) * HEIGHT as f32 / 2., z * 0.5 + 0.5, 1.],
@@ -429,54 +430,159 @@ fn draws_by_columns_are_those_of_the_reference() {
         let (depth, w) = (random.below(7) as f32 / 7., 1. + random.below(9) as f32 / 3.);
         all.iter_mut().filter(|_| level).for_each(|vertex| vertex.position[2..].copy_from_slice(&[depth, w]));
         let most = if skips { 150 } else { 24 };
-        let mut run = || (0..3 + random.below(most)).map(|_| random.below(all.len())).collect();
-        let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
-        let vertices = Vertices { all: &all, runs: &runs };
-        let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
-        let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
-        let program = || Program {
-            kills: number % 3 == 0,
-            computes_depth: number % 5 == 0,
-            masks: number % 7 == 0,
-            uniform: number % 2 == 0,
-            level,
-            skips,
-            seen: Vec::new(),
-        };
-        let (mut memory, mut expected) = (background.clone(), background);
-        let (mut found, mut known) = (program(), program());
-        let fills = Fills::default();
-        let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
-        clear(&mut random, [memory, expected]);
-        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
-        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
-        let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
-        assert_eq!(counts, right, "draw {number}");
-        // What is shaded once is shaded in other batches.
-        let whole = if found.uniform || found.skips { 0 } else { known.seen.len() };
-        assert!(whole == 0 || found.seen.len() == known.seen.len(), "draw {number}");
-        for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
-            assert_eq!(
-                difference(from_ref(&found.positions), from_ref(&known.positions)),
-                None,
-                "draw {number}"
-            );
-            assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
-            let others = |of: &Fragments| Fragments {
-                inputs: Vec::new(),
-                positions: Default::default(),
-                ..of.clone()
-            };
-            assert!(others(found) == others(known), "draw {number}: fragments differ");
-        }
-        let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
-        let are_fewer = usize::from(lanes(&found.seen) < lanes(&known.seen));
-        shaded_once += if found.uniform { are_fewer } else { 0 };
-        skipped += if found.skips { are_fewer } else { 0 };
-        let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
-        assert_eq!(differs, None, "draw {number}: {draw:?}");
+        let are_fewer = usize::from(compare(number, &mut random, &draw, &all, (level, skips), most));
+        shaded_once += if number % 2 == 0 { are_fewer } else { 0 };
+        skipped += if skips { are_fewer } else { 0 };
     }
     assert!(shaded_once > 4 && skipped > 4, "{shaded_once} and {skipped} draws");
+}
+
+/// Draws vertices one after another and in a random order of up to `most` more than two, by columns and as the reference
+/// does. Returns whether fewer lanes were
+/// shaded by columns.
+fn compare(
+    number: u64,
+    random: &mut Random,
+    draw: &Draw,
+    all: &[Vertex],
+    (level, skips): (bool, bool),
+    most: usize,
+) -> bool {
+    let mut run = || (0..3 + random.below(most)).map(|_| random.below(all.len())).collect();
+    let runs: Vec<Vec<usize>> = vec![(0..all.len()).collect(), run()];
+    let vertices = Vertices { all, runs: &runs };
+    let coordinates = Coordinates { in_window: false, steps: random.once_in(3).then_some(12) };
+    let background: Vec<u8> = (0..3 * SURFACE + 8).map(|at| (at * 7 + at / 251) as u8).collect();
+    let program = || Program {
+        kills: number.is_multiple_of(3),
+        computes_depth: number.is_multiple_of(5),
+        masks: number.is_multiple_of(7),
+        uniform: number.is_multiple_of(2),
+        level,
+        skips,
+        seen: Vec::new(),
+    };
+    let (mut memory, mut expected) = (background.clone(), background);
+    let (mut found, mut known) = (program(), program());
+    let fills = Fills::default();
+    let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
+    clear(random, [memory, expected]);
+    let Ok(counts) = draw_with(draw, coordinates, vertices, memory, &mut found);
+    let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &mut known);
+    let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
+    assert_eq!(counts, right, "draw {number}");
+    // What is shaded once is shaded in other batches.
+    let whole = if found.uniform || found.skips { 0 } else { known.seen.len() };
+    assert!(whole == 0 || found.seen.len() == known.seen.len(), "draw {number}");
+    for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
+        assert_eq!(difference(from_ref(&found.positions), from_ref(&known.positions)), None, "draw {number}");
+        assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
+        let others =
+            |of: &Fragments| Fragments { inputs: Vec::new(), positions: Default::default(), ..of.clone() };
+        assert!(others(found) == others(known), "draw {number}: fragments differ");
+    }
+    let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
+    let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
+    assert_eq!(differs, None, "draw {number}: {draw:?}");
+    lanes(&found.seen) < lanes(&known.seen)
+}
+
+/// A draw of lines, of the sides of polygons, or of points.
+fn lined(random: &mut Random) -> (Draw, Vec<Vertex>) {
+    let mut draw = state(random);
+    draw.topology = random.of(&[
+        Topology::Lines,
+        Topology::Lines,
+        Topology::LineStrip,
+        Topology::LineLoop,
+        Topology::LinesAdjacency,
+        Topology::Triangles,
+        Topology::Quads,
+        Topology::Points,
+    ]);
+    if draw.topology == Topology::Triangles {
+        draw.sides.iter_mut().for_each(|side| side.fill = Fill::Lines);
+    }
+    if draw.topology == Topology::Quads {
+        draw.sides.iter_mut().for_each(|side| side.fill = Fill::Points);
+    }
+    draw.line_width = random.of(&[0., 1., 1., 1.5, 2.5, 10., 90., 3e4]);
+    let factor = random.of(&[0, 1, 3]);
+    let stipple = Stipple { pattern: random.bits() as u16, factor, restarts: random.once_in(2) };
+    draw.stipple = random.once_in(3).then_some(stipple);
+    let size = random.float(0., 90.);
+    draw.points.size = random.of(&[[size; 2], [0.; 2], [size, 3.]]);
+    let mut all = vertices(random, &draw);
+    for at in 1..all.len() {
+        let before = all[at - 1].position;
+        let position = &mut all[at].position;
+        match random.below(8) {
+            // Along an axis, or nowhere.
+            0 => position[0] = before[0],
+            1 => position[1] = before[1],
+            2 => *position = before,
+            3 => position[..2].iter_mut().for_each(|at| *at *= 40.),
+            4 if random.once_in(3) => position[..2].iter_mut().for_each(|at| *at *= 1e5),
+            _ => {}
+        }
+    }
+    (draw, all)
+}
+
+#[test]
+fn lines_by_columns_are_those_of_the_reference() {
+    for number in 0..300 {
+        let mut random = Random(number);
+        let (draw, all) = lined(&mut random);
+        compare(number, &mut random, &draw, &all, (false, number % 5 == 1), 24);
+    }
+}
+
+/// Triangles of all sizes in perspective, with a component that is the same at all vertices.
+#[test]
+fn what_is_alike_in_perspective_is_that_of_the_reference() {
+    for number in 0..150 {
+        let mut random = Random(number);
+        let mut draw = state(&mut random);
+        draw.topology = random.of(&[Topology::Triangles, Topology::TriangleStrip, Topology::Rectangles]);
+        draw.viewport.divides = true;
+        (draw.viewport.scale, draw.viewport.offset) = ([36., 25., 0.5], [36., 25., 0.5]);
+        (draw.clip, draw.multisample) = (None, Multisample::default());
+        draw.inputs[..2].fill(Input::Attribute { index: 0, how: How::Perspective });
+        let mut all = vertices(&mut random, &draw);
+        let (value, spread) = (random.component(), random.of(&[1e-7, 0.01, 1., 30., 1e5]));
+        for vertex in &mut all {
+            let [x, y, ..] = vertex.position.map(|at| at / vertex.position[3]);
+            let w = random.float(1., 1. + spread) * if random.once_in(30) { -1. } else { 1. };
+            vertex.position = [x * w, y * w, 0., w];
+            vertex.attributes[0] = [value, 1., random.float(0., 1.), -0.].map(f32::to_bits);
+        }
+        compare(number, &mut random, &draw, &all, (false, number % 5 == 1), 24);
+    }
+}
+
+/// At pixel (0, 0), which is beside the triangle, 1/w is 0: weights in space are no numbers, and neither is their sum.
+#[test]
+fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
+    let mut random = Random(1);
+    let mut draw = state(&mut random);
+    draw.topology = Topology::Triangles;
+    draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: true };
+    (draw.clip, draw.multisample, draw.sides) = (None, Multisample::default(), [Side::default(); 2]);
+    draw.scissor = Rectangle { x0: 0, y0: 0, x1: WIDTH as i32, y1: HEIGHT as i32 };
+    draw.inputs[..2].fill(Input::Attribute { index: 0, how: How::Perspective });
+    let vertex = |[x, y, w]: [f32; 3]| Vertex {
+        position: [x * w, y * w, 0.5 * w, w],
+        attributes: vec![[0.25f32, 0.5, 0., 1.].map(f32::to_bits); 2],
+        ..Vertex::default()
+    };
+    let all = [[1.5, 0.5, 1.], [2.5, 0.5, 0.5], [1.5, 2.5, 1.]].map(vertex);
+    let mut memory = vec![0; 3 * SURFACE + 8];
+    let mut program = Program::default();
+    let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut program);
+    assert!(f32::from_bits(program.seen[0].inputs[0][3][0]).is_nan());
+    compare(1, &mut random, &draw, &all, (false, false), 24);
 }
 
 /// Fills all surfaces. In one of the memories that is outstanding.

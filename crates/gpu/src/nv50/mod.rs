@@ -745,7 +745,7 @@ impl chip::SharedParts for Nv50 {
     }
 
     fn replaced(&mut self, part: &Range<usize>) {
-        self.cache.images.written(part);
+        self.cache.images.replaced(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

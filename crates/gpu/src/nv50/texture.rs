@@ -16,6 +16,7 @@ use super::format;
 use super::methods::tesla as m;
 use super::state::{State, Unknown, load};
 use super::surface::{Layout, TileMode};
+use crate::images::OwnBytes;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
 /// Bytes of an entry.
@@ -26,6 +27,12 @@ const SHARED_EXPONENT: u32 = 0x20;
 
 /// Images of draws before, by the words of their entries and whether depth is compared.
 pub(super) type Images = crate::images::Images<([u32; 8], bool), Texture>;
+
+impl OwnBytes for Texture {
+    fn own_bytes(&self) -> usize {
+        self.image.own_bytes()
+    }
+}
 
 /// What a texture instruction reads: numbers of a texture and of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

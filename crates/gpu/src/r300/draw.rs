@@ -711,7 +711,8 @@ impl FragmentProgram for PixelProgram<'_> {
         let depth = self.outputs.depth.then(|| left.depth().map(<[u32]>::to_vec)).flatten();
         let mut killed = Vec::new();
         if left.any_killed() || self.outputs.alpha.is_some() {
-            killed = (0..fragments.lanes).map(|lane| left.is_killed(lane)).collect();
+            killed = left.killed();
+            killed.resize(fragments.lanes, false);
         }
         if let Some(alpha) = self.outputs.alpha {
             let values = left.color(0, 3);

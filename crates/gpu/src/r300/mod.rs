@@ -431,7 +431,7 @@ impl chip::SharedParts for R300 {
     }
 
     fn replaced(&mut self, part: &Range<usize>) {
-        self.images.written(part);
+        self.images.replaced(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

@@ -661,7 +661,7 @@ impl chip::SharedParts for R600 {
     }
 
     fn replaced(&mut self, part: &Range<usize>) {
-        self.state.images.written(part);
+        self.state.images.replaced(part);
     }
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {

@@ -13,6 +13,7 @@ use reconverge_simt::texture::{Compare, Filter, Image, Sampler, Shape};
 use reconverge_simt::vram::Vram;
 
 use super::format::{self, Components};
+use crate::images::OwnBytes;
 use crate::sampling;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
 
@@ -29,6 +30,12 @@ pub(super) struct Resource {
 
 /// Images of draws before.
 pub(super) type Images = crate::images::Images<Resource, Texture>;
+
+impl OwnBytes for Texture {
+    fn own_bytes(&self) -> usize {
+        self.image.own_bytes()
+    }
+}
 
 /// Returns a texture, or one that was made of the same words and bytes.
 ///

@@ -1,6 +1,7 @@
 //! Texture fetches on whole rows: what [`crate::texture::fetch`] does for a lane.
 
-use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads};
+use reconverge_simt::texture::Shape;
+use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads, lods_on_faces};
 use reconverge_simt::wide::Wide;
 
 use super::lanes::{Body, CHUNK, Lanes, Operation};
@@ -64,10 +65,8 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
             }
             TexOp::LOD => *q,
             TexOp::DXDY => {
-                let steps =
-                    fetch.derivatives.map(|places| steps(coordinates, places.map(|place| row(lanes, place))));
-                let gradients = steps.each_ref().map(|rows| rows.each_ref());
-                lods_of_gradients(&fetch.image, &fetch.sampler, gradients, fetching)
+                let derivatives = fetch.derivatives.map(|places| places.map(|place| row(lanes, place)));
+                lods_of_derivatives(wide, fetch, coordinates, derivatives, fetching)
             }
             TexOp::LD | TexOp::PROJ | TexOp::NOP | TexOp::TEXKILL => of_quads(),
         };
@@ -99,13 +98,44 @@ pub(super) fn put<W: Wide, const N: usize>(
     wide.merge(row, values, fetching & holding);
 }
 
-/// The differences to what the coordinates are one step on, as the reference interpreter rounds them.
-fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
-    let mut steps = [[0; N]; 3];
+/// The levels of detail of DXDY, which is rare.
+#[inline(never)]
+fn lods_of_derivatives<W: Wide, const N: usize>(
+    wide: W,
+    fetch: &Fetch,
+    coordinates: [&[u32; N]; 3],
+    derivatives: [[&[u32; N]; 3]; 2],
+    fetching: u64,
+) -> [u32; N] {
+    if fetch.image.shape() == Shape::Cube {
+        let [right, below] = derivatives.map(|derivatives| one_step_on(coordinates, derivatives));
+        let quad = [coordinates, right.each_ref(), below.each_ref()];
+        lods_on_faces(wide, &fetch.image, &fetch.sampler, coordinates, quad, fetching)
+    } else {
+        let steps = derivatives.map(|derivatives| steps(coordinates, derivatives));
+        let gradients = steps.each_ref().map(|rows| rows.each_ref());
+        lods_of_gradients(wide, &fetch.image, &fetch.sampler, gradients, fetching)
+    }
+}
+
+/// What the coordinates are one step on.
+fn one_step_on<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
+    let mut moved = [[0; N]; 3];
     for axis in 0..3 {
         for lane in 0..N {
             let [at, by] = [coordinates, derivatives].map(|rows| f32::from_bits(rows[axis][lane]));
-            steps[axis][lane] = ((at + by) - at).to_bits();
+            moved[axis][lane] = (at + by).to_bits();
+        }
+    }
+    moved
+}
+
+/// The differences to what the coordinates are one step on, as the reference interpreter rounds them.
+fn steps<const N: usize>(coordinates: [&[u32; N]; 3], derivatives: [&[u32; N]; 3]) -> [[u32; N]; 3] {
+    let mut steps = one_step_on(coordinates, derivatives);
+    for (steps, coordinates) in steps.iter_mut().zip(coordinates) {
+        for (step, at) in steps.iter_mut().zip(coordinates) {
+            *step = (f32::from_bits(*step) - f32::from_bits(*at)).to_bits();
         }
     }
     steps

@@ -173,6 +173,34 @@ impl Body for Max4 {
     }
 }
 
+/// CUBE: what one of the four vector slots gets. Neither OMOD nor CLAMP acts on the number of the face, in slot 3.
+pub(super) struct CubeSlot<const SLOT: usize>;
+
+impl<const SLOT: usize> Body for CubeSlot<SLOT> {
+    #[inline(always)]
+    fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
+        let sources = &lanes.tables.across[operation.number as usize];
+        let mut directions = [[0; LANES]; 4];
+        for (words, source) in directions.iter_mut().zip(sources) {
+            let row = lanes.row(source.place);
+            for lane in 0..LANES {
+                words[lane] = modified(row[lane], *source);
+            }
+        }
+        let [x, y, z, w] = &directions;
+        let mut result = [0; LANES];
+        for lane in 0..LANES {
+            result[lane] = lane::cube([x[lane], y[lane], z[lane], w[lane]], [0; 4])[SLOT];
+        }
+        if SLOT < 3 && (operation.factor != 1.0 || operation.clamp) {
+            for lane in 0..LANES {
+                result[lane] = finish(result[lane], operation);
+            }
+        }
+        lanes.write(wide, operation.dst, operation.set, &result);
+    }
+}
+
 #[inline(always)]
 fn modified(word: u32, source: Across) -> u32 {
     word & source.keep ^ source.flip

@@ -1,6 +1,7 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
+use reconverge_simt::texture::Shape;
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
@@ -285,7 +286,13 @@ fn sample_rows<W: Wide>(
             Lod::Gradients => {
                 let nothing = [[0; LANES]; 4];
                 let [h, v] = held.gradients.each_ref().map(|loaded| loaded.as_deref().unwrap_or(&nothing));
-                lods_of_gradients(image, sampler, [h, v].map(|rows| [&rows[0], &rows[1], &rows[2]]), lanes)
+                lods_of_gradients(
+                    wide,
+                    image,
+                    sampler,
+                    [h, v].map(|rows| [&rows[0], &rows[1], &rows[2]]),
+                    lanes,
+                )
             }
             Lod::Register => *w,
             Lod::Zero => [0; LANES],
@@ -295,6 +302,43 @@ fn sample_rows<W: Wide>(
             lods[lane] = (f32::from_bits(lods[lane]) + sample.bias + biased).to_bits();
         }
     }
-    let at = Positions { coordinates: [x, y, z], layer: z, offset: sample.offset, lod: &lods };
-    plan.read(wide, image, read, &at, lanes, values);
+    let (coordinates, layer) = ([x, y, z], z);
+    let plain = Positions { coordinates, layer, offset: sample.offset, lod: &lods };
+    if matches!(image.shape(), Shape::Cube | Shape::CubeArray) {
+        let (directions, mut layer) = directions(coordinates);
+        if let Some(index) = &held.cubemap_index {
+            layer = **index;
+        }
+        let at = Positions { coordinates: directions.each_ref(), layer: &layer, ..plain };
+        plan.read(wide, image, read, &at, lanes, values);
+    } else {
+        plan.read(wide, image, read, &plain, lanes, values);
+    }
+}
+
+/// The directions that the coordinates of a cube mean, and its elements: as
+/// [`position`](crate::reference::texture::position), on rows.
+#[inline(always)]
+fn directions([x, y, z]: [&[u32; LANES]; 3]) -> ([[u32; LANES]; 3], [u32; LANES]) {
+    let (mut directions, mut elements) = ([[0; LANES]; 3], [0; LANES]);
+    let [xs, ys, zs] = &mut directions;
+    for lane in 0..LANES {
+        let [x, y, z] = [x, y, z].map(|row| f32::from_bits(row[lane]));
+        // To even: from 2^23 on there are no fractions. A NaN is 0.
+        let clamped = if z > 0.0 { z.min(65_535.0) } else { 0.0 };
+        let number = (clamped + 8_388_608.0).to_bits() & 0x007f_ffff;
+        let (face, element) = (number % 8, number / 8);
+        let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
+        // Each axis has two faces, the second one below 0; numbers beyond 5 are the last face.
+        let (axis, below) = (face / 2, face % 2 != 0 || face > 5);
+        let (major, along_s, along_t) = if below { (-1.0, -sc, -tc) } else { (1.0, sc, tc) };
+        let [x, y, z] = match axis {
+            0 => [major, -tc, -along_s],
+            1 => [sc, major, along_t],
+            _ => [along_s, -tc, major],
+        };
+        (xs[lane], ys[lane], zs[lane]) = (x.to_bits(), y.to_bits(), z.to_bits());
+        elements[lane] = (element as f32).to_bits();
+    }
+    (directions, elements)
 }

@@ -10,7 +10,7 @@
 //! | `memory` | vertex fetches, memory reads, the local data share, exports |
 //! | `rows` | the rows of operands |
 //!
-//! Not lowered, because it is rare or traps: global registers, MOVA_GPR_INT, CUBE, doubles, and in strict mode whatever is
+//! Not lowered, because it is rare or traps: global registers, MOVA_GPR_INT, doubles, and in strict mode whatever is
 //! sure to trap. The reference interpreter runs these groups, and those that index a register that is not there.
 
 mod fetch;

@@ -291,7 +291,7 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
 /// Where to sample: the layer of an array is in z; a cube's coordinates are those that CUBE and the usual
 /// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element; `index` is the element
 /// that SET_CUBEMAP_INDEX has set.
-fn position(
+pub(crate) fn position(
     image: &Image,
     [x, y, z, _]: [f32; 4],
     offset: [i32; 3],

@@ -93,6 +93,20 @@ impl fmt::Debug for Texels {
     }
 }
 
+impl Image {
+    /// Returns how many bytes texels take that are not elements, once all are decoded.
+    pub fn decoded_bytes(&self) -> usize {
+        let bytes = |level: &Level| match level.texels {
+            Texels::Elements(_) => 0,
+            Texels::Words(_) | Texels::Later(_) => {
+                [level.width, level.height, level.depth].map(|size| size as usize).iter().product::<usize>()
+                    * 16
+            }
+        };
+        self.levels.iter().map(bytes).sum()
+    }
+}
+
 impl Level {
     /// Returns bits of r, g, b, a of a texel.
     ///

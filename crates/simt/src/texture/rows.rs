@@ -4,27 +4,30 @@
 //! detail can change them, the sizes of the levels, whether the border can be met. [`Plan::read`] then works on eight lanes at a
 //! time, in vectors: texel coordinates, wrapping and weights, one level at a time (`near.rs`); texels, which become numbers
 //! together if the level has elements (`stored.rs`); mixing. Where lanes read different levels, each level is read for all eight
-//! lanes, and each lane keeps its own. [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
+//! lanes, and each lane keeps its own. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
+//! [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
 //!
-//! Left to the sampler lane by lane: 3D images and cubes, and lanes that lie 2^22 texels or more from the image's origin.
-//! The rest of a fetch does not become slower by such lanes.
+//! Left to the sampler lane by lane: lanes that lie 2^22 texels or more from the image's origin. The rest of a fetch does not
+//! become slower by such lanes.
 
 use super::{
-    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, filter_of, gather,
-    levels_of, nearest_level, sample, sample_bits, sample_compare,
+    Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
+    gather, levels_of, nearest_level, sample, sample_bits, sample_compare,
 };
 use crate::level::{self, Task};
 use crate::mask::members;
 use crate::wide::{Eight, Wide, Words8};
 
+mod cube;
 mod lods;
 mod near;
 mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads};
-use near::{Near, reads_border};
+use cube::Project;
+pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads, lods_on_faces};
+use near::{Along, Near, reads_border};
 use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
 
 /// A row: a word a lane.
@@ -98,6 +101,7 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
+    /// How the image is read; a cube's faces clamp to their edges.
     sampler: Sampler,
     /// The filter and the level, where no level of detail can change them.
     fixed: Option<(Filter, usize)>,
@@ -110,12 +114,13 @@ pub struct Plan {
 /// Sizes of a level that is read by rows, and the places of its texels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Grid {
-    /// Axes that are filtered and wrapped: 1 or 2.
+    /// Axes that are filtered and wrapped: 1 to 3.
     axes: usize,
-    size: [i32; 2],
+    /// Texels along each axis, or layers.
+    size: [i32; 3],
     /// From coordinates to texels.
-    factor: [f32; 2],
-    /// The last layer.
+    factor: [f32; 3],
+    /// The last layer; faces of cubes are layers.
     last_layer: f32,
     /// The place of the first texel, and the steps to the next texel, row and layer: in texels, or in bytes for elements.
     first: i32,
@@ -138,10 +143,14 @@ impl Plan {
         let [first, last] = ends.map(|lod| (filter_of(sampler, lod), levels_of(image, sampler, lod)));
         let [first_bits, last_bits] = ends.map(|lod| nearest_level(image, sampler, lod));
         let steady = !sampler.lod_bias.is_nan() && sampler.lod_bias.is_finite();
+        let sampler = match is_cube(image) {
+            true => Sampler { wrap: [Wrap::ClampToEdge; 3], unnormalised: false, ..*sampler },
+            false => *sampler,
+        };
         let grids =
-            image.levels.iter().enumerate().map(|(number, level)| grid(image, sampler, number, level));
+            image.levels.iter().enumerate().map(|(number, level)| grid(image, &sampler, number, level));
         Plan {
-            sampler: *sampler,
+            sampler,
             fixed: (steady && first == last && first.1.1 == 0.0).then_some((first.0, first.1.0)),
             fixed_bits: (steady && first_bits == last_bits || one_level).then_some(first_bits),
             grids: grids.collect::<Option<_>>().unwrap_or_default(),
@@ -254,16 +263,16 @@ fn eights<const N: usize>(row: &Words<N>) -> &[Words8] {
     row.as_chunks().0
 }
 
+/// Returns whether coordinates are directions.
+fn is_cube(image: &Image) -> bool {
+    matches!(image.shape, Shape::Cube | Shape::CubeArray)
+}
+
 /// `None` for levels that are not read by rows.
 fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Option<Grid> {
     let Level { width, height, depth, .. } = *level;
-    let (axes, layers) = match image.shape {
-        Shape::D1 => (1, 1),
-        Shape::D2 => (2, 1),
-        Shape::D1Array => (1, depth),
-        Shape::D2Array => (2, depth),
-        Shape::D3 | Shape::Cube | Shape::CubeArray => return None,
-    };
+    let axes = image.shape.axes();
+    let layers = if image.shape == Shape::D3 { 1 } else { depth };
     if [width, height, depth].iter().any(|size| *size as f32 * 4.0 >= FAR) {
         return None;
     }
@@ -284,10 +293,10 @@ fn grid(image: &Image, sampler: &Sampler, number: usize, level: &Level) -> Optio
     last.filter(|last| i32::try_from(*last).is_ok())?;
     // Unnormalised coordinates count texels of level 0. A product with a power of two is the quotient by its inverse.
     let unscaled = 1.0 / (1u64 << number.min(63)) as f32;
-    let factor = [width, height].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
+    let factor = [width, height, depth].map(|size| if sampler.unnormalised { unscaled } else { size as f32 });
     Some(Grid {
         axes,
-        size: [width, height].map(|size| size as i32),
+        size: [width, height, depth].map(|size| size as i32),
         factor,
         last_layer: (layers - 1) as f32,
         first: first as i32,
@@ -344,7 +353,12 @@ impl Task for ReadRows<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> u64 {
         let wide = wide.eight();
-        let ReadRows { plan, image, read, at, lanes, values } = self;
+        let ReadRows { plan, image, read, mut at, lanes, values } = self;
+        let on_layers;
+        if is_cube(image) {
+            on_layers = wide.call(Project { image, at: &at, lanes });
+            at = on_layers.of(&at);
+        }
         match read {
             Reading::Floats => leveled(wide, (plan, image), &at, lanes, Of::Floats, Keep, values),
             Reading::Bits => leveled(wide, (plan, image), &at, lanes, Of::Bits, Keep, values),
@@ -685,6 +699,7 @@ impl<V: Convert<C>, const C: usize> Task for OneLevel<'_, '_, V, C> {
     fn run<W: Wide>(self, wide: W) -> (u64, bool) {
         match self.filter {
             Filter::Nearest => self.with_stored(wide.eight(), NearestOf),
+            Filter::Linear if self.grid.axes == 3 => self.with_stored(wide.eight(), VolumeOf),
             Filter::Linear => self.with_stored(wide.eight(), LinearOf),
         }
     }
@@ -725,16 +740,54 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
                 let pair = stored.read_two(wide, [near.place(0), near.place(1)]);
                 along_s(wide, &near, sampler, 0, convert, number, tame, pair)
             } else {
-                let places = [near.place(0), near.place(1), near.place(2), near.place(3)];
-                let [a, b, c, d] = stored.read_four(wide, places);
-                let low = along_s(wide, &near, sampler, 0, convert, number, tame, [a, b]);
-                let high = along_s(wide, &near, sampler, 1, convert, number, tame, [c, d]);
-                mix(wide, tame, near.weights[1], low, high)
+                along_s_and_t(wide, &near, sampler, &stored, convert, number, tame)
             };
             store(wide, &mut values, number, texels);
         }
         (far, tame)
     }
+}
+
+/// Linear filtering along three axes.
+struct VolumeOf;
+
+impl<V: Convert<C>, const C: usize> WithStored<V, C> for VolumeOf {
+    #[inline(always)]
+    fn run<E: Eight, S: Stored<C>>(self, wide: E, stored: S, level: OneLevel<'_, '_, V, C>) -> (u64, bool) {
+        let tame = level.is_tame::<S>();
+        let OneLevel { grid, sampler, at, lanes, convert, mut values, .. } = level;
+        let mut far = 0;
+        for (number, _) in vectors(lanes) {
+            let first = Near::corners(wide, sampler, grid, &at, number);
+            let mut beyond = first.far;
+            let slices = Along::new(wide, sampler, grid, &at, (2, number), &mut beyond);
+            far |= u64::from(beyond) << (EIGHT * number);
+            let near = first.on_slice(wide, &slices, 0);
+            let low = along_s_and_t(wide, &near, sampler, &stored, convert, number, tame);
+            let near = first.on_slice(wide, &slices, 1);
+            let high = along_s_and_t(wide, &near, sampler, &stored, convert, number, tame);
+            store(wide, &mut values, number, mix(wide, tame, slices.weight, low, high));
+        }
+        (far, tame)
+    }
+}
+
+/// Reads four texels, converts them and mixes them along s, then along t.
+#[inline(always)]
+fn along_s_and_t<E: Eight, V: Convert<C>, S: Stored<C>, const C: usize>(
+    wide: E,
+    near: &Near<E>,
+    sampler: &Sampler,
+    stored: &S,
+    convert: V,
+    number: usize,
+    tame: bool,
+) -> [E::Ints; C] {
+    let places = [near.place(0), near.place(1), near.place(2), near.place(3)];
+    let [a, b, c, d] = stored.read_four(wide, places);
+    let low = along_s(wide, near, sampler, 0, convert, number, tame, [a, b]);
+    let high = along_s(wide, near, sampler, 1, convert, number, tame, [c, d]);
+    mix(wide, tame, near.weights[1], low, high)
 }
 
 /// Converts the texels of a row along s and mixes them. A function, since a closure is not always compiled for the level.
@@ -873,10 +926,9 @@ impl Task for FetchRows<'_> {
                 else {
                     continue;
                 };
-                let sizes = [grid.size[0], grid.size[1], level.depth as i32];
                 let (mut inside, mut places) = (same, wide.ints(grid.first));
                 for axis in 0..3 {
-                    let (zero, size) = (wide.ints(0), wide.ints(sizes[axis]));
+                    let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
                     // A sum that overflows is far outside as well.
                     let index = wide.load(&numbers[axis][vector]);
                     let index = wide.add_ints(index, wide.ints(offset[axis]));

@@ -4,11 +4,15 @@
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
-use super::bodies::members;
+use super::host_float;
 use super::lanes::{Body, Lanes, operands};
 use super::operands::{Kind, Lod, Operation, Quad, Sample, Tex, Work};
 use crate::flow::WARP;
+use crate::lane::Rounding;
+use crate::lane::float::{self, Saturate};
+#[cfg(doc)]
 use crate::lane::quad;
+use crate::lane::quad::{QuadOp, QuadSource};
 use crate::texture::LAST_LAYER;
 
 /// Texture instruction `number`.
@@ -104,6 +108,39 @@ fn sampled<W: Wide>(
     }
 }
 
+/// What the lanes of quads add, as [`quad::quadop`]; the third row has no meaning.
+#[inline(always)]
+fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
+    let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));
+    let mask = |yes: bool| if yes { u32::MAX } else { 0 };
+    let own_first = ops.map(|op| mask(matches!(op, QuadOp::Subr | QuadOp::Mov2)));
+    let second = ops.map(|op| mask(op != QuadOp::Mov2));
+    let minus = ops.map(|op| mask(matches!(op, QuadOp::Subr | QuadOp::Sub)) & 1 << 31);
+    let mut terms = [[0; WARP]; 3];
+    let [a, b, _] = &mut terms;
+    for quad in 0..WARP / 4 {
+        for place in 0..4 {
+            let lane = 4 * quad + place;
+            let (t, c) = (theirs[4 * quad + places[place]], own[lane]);
+            let swapped = (t ^ c) & own_first[place];
+            a[lane] = t ^ swapped;
+            b[lane] = (c ^ swapped) & second[place] ^ minus[place];
+        }
+    }
+    terms
+}
+
+/// The sums of rows, with their flags, whatever the lanes have.
+#[inline(always)]
+fn sums([a, b, _]: &[[u32; WARP]; 3]) -> ([u32; WARP], [u8; WARP]) {
+    let (mut result, mut flags) = ([0; WARP], [0; WARP]);
+    for lane in 0..WARP {
+        let (sum, of_sum) = float::add(a[lane], b[lane], Rounding::Nearest, Saturate::No);
+        (result[lane], flags[lane]) = (sum, of_sum.bits());
+    }
+    (result, flags)
+}
+
 /// `quadop` number `number`. `FLAGS`: it writes a `$c`.
 pub(super) struct Quadop<const FLAGS: bool>;
 
@@ -112,14 +149,13 @@ impl<const FLAGS: bool> Body for Quadop<FLAGS> {
     fn run<W: Wide>(wide: W, lanes: &mut Lanes<'_>, operation: &Operation) {
         let Quad { ops, from, fixed } = lanes.tables.quads[operation.number as usize];
         let [theirs, own, _] = operands::<true, false>(lanes, operation);
-        let (mut result, mut flags) = ([0; WARP], [0; WARP]);
-        for lane in members(lanes.set(operation.set)) {
-            let place = lane as u8 & 3;
-            let other = lane & !3 | usize::from(from.lane(place));
-            let (value, flag) =
-                fixed.unwrap_or_else(|| quad::quadop(ops[usize::from(place)], theirs[other], own[lane]));
-            (result[lane], flags[lane]) = (value, flag.bits());
-        }
+        let (result, flags) = match fixed {
+            Some((value, flags)) => ([value; WARP], [flags.bits(); WARP]),
+            None => {
+                let terms = terms(ops, from, &theirs, &own);
+                host_float::add(wide, &terms).unwrap_or_else(|| sums(&terms))
+            }
+        };
         lanes.write(wide, operation.dst, operation.set, result);
         if FLAGS {
             lanes.write_c(wide, operation.cdst, operation.set, flags);

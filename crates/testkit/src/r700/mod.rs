@@ -40,7 +40,7 @@ fn source(random: &mut Random) -> (u16, u8) {
 }
 
 /// Opcodes of the four vector slots at once.
-const ACROSS: [Op2; 3] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4];
+const ACROSS: [Op2; 4] = [Op2::DOT4, Op2::DOT4_IEEE, Op2::MAX4, Op2::CUBE];
 
 /// The first word of an instruction; one in `predicated` runs for the predicate at 0, as many for it at 1.
 fn operands(random: &mut Random, sources: [(u16, u8); 3], predicated: u32, last: bool) -> AluDword0 {
@@ -138,7 +138,7 @@ pub fn any_slots(random: &mut Random) -> Vec<u32> {
 pub fn program(random: &mut Random) -> Program {
     let mut slots: Vec<[u32; 2]> = Vec::new();
     for _ in 0..1 + random.below(8) {
-        let across = random.once_in(8).then(|| ACROSS[random.below(3) as usize]);
+        let across = random.once_in(8).then(|| random.one_of(&ACROSS));
         let chosen: Vec<u8> = match across {
             Some(_) => vec![0, 1, 2, 3],
             None => (0..4).filter(|_| random.once_in(2)).collect(),

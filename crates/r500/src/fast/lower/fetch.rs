@@ -80,10 +80,7 @@ impl Lowering<'_> {
         }
         // The last of several under one number is bound.
         let (_, texture) = self.textures.iter().rev().find(|(unit, _)| *unit == tex.inst.tex_id)?;
-        let shape = texture.image.shape();
-        let cube = shape == Shape::Cube;
-        let array = matches!(shape, Shape::D1Array | Shape::D2Array | Shape::CubeArray);
-        if array || cube && op == TexOp::DXDY {
+        if matches!(texture.image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
             return None;
         }
         let dst = self.written(inst, tex.dst())?;

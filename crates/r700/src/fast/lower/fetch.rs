@@ -1,7 +1,7 @@
 //! Fetch clauses: instructions whose resources and registers are known before the launch, but for what aL adds to a
 //! register. [`super::memory`] has those that reach memory.
 //!
-//! Left to the reference interpreter, one instruction at a time: cubes, what asks about a texture (GET_LOD, GET_LERP,
+//! Left to the reference interpreter, one instruction at a time: what asks about a texture (GET_LOD, GET_LERP,
 //! GET_TEXTURE_RESINFO), and whatever is not bound.
 
 use reconverge_simt::Fidelity;
@@ -274,9 +274,6 @@ impl Lowering<'_> {
         let bound = self.bound(low)?;
         let resources = self.resources(bound);
         let texture = &resources.textures[&bound.id];
-        if matches!(texture.image.shape(), Shape::Cube | Shape::CubeArray) {
-            return None;
-        }
         let state = match resources.samplers.get(&third.sampler_id) {
             Some(state) => *state,
             None if self.strict => return None,

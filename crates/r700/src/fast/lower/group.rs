@@ -3,7 +3,7 @@
 //! In a group everything is read before anything is written. An operation that writes a row comes after those of its group
 //! that read the row; where two read each other's rows, one writes an intermediate row that is copied at the end.
 
-use super::super::bodies::{Dot4, General, Max4, Sets};
+use super::super::bodies::{CubeSlot, Dot4, General, Max4, Sets};
 use super::super::indexed::{Check, WriteByLoop, WriteByRow};
 use super::super::kernels::{Shape, choose};
 use super::super::lanes::{ACTIVE, Across, FALSE, Handler, Operation, Place, TRUE, handler};
@@ -145,7 +145,7 @@ impl Lowering<'_> {
         (operation.update_pred, operation.update_execute_mask) = (op.update_pred, op.update_execute_mask);
         operation.factor = op.omod;
         let mut reads = Vec::new();
-        if let Meaning::Reduce(_) = op.opcode.meaning {
+        if let Meaning::Reduce(_) | Meaning::Cube = op.opcode.meaning {
             let zero = Across { place: self.constant_place(0), keep: u32::MAX, flip: 0 };
             let mut across = [zero; 8];
             for other in group.ops.iter().filter(|other| other.slot < TRANS) {
@@ -253,6 +253,12 @@ impl Lowering<'_> {
     pub(super) fn across(&self, op: &AluOp, modified: bool, terms: usize) -> Option<Handler> {
         let level = self.level;
         Some(match (op.opcode.code, modified, terms) {
+            (AluCode::Op2(Op2::CUBE), ..) => match op.slot {
+                0 => handler::<CubeSlot<0>>(level),
+                1 => handler::<CubeSlot<1>>(level),
+                2 => handler::<CubeSlot<2>>(level),
+                _ => handler::<CubeSlot<3>>(level),
+            },
             (AluCode::Op2(Op2::DOT4), false, 0..=2) => handler::<Dot4<false, false, 2>>(level),
             (AluCode::Op2(Op2::DOT4), false, 3) => handler::<Dot4<false, false, 3>>(level),
             (AluCode::Op2(Op2::DOT4), false, _) => handler::<Dot4<false, false, 4>>(level),

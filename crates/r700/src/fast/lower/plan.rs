@@ -100,10 +100,12 @@ impl Lowering<'_> {
                 meaning if meaning.is_result_only() => true,
                 Meaning::Nothing | Meaning::PredSet(_) | Meaning::Kill(_) | Meaning::Mova(_) => true,
                 // The other slots see no indexed operand of lanes that the predicate keeps out.
-                Meaning::Reduce(_) if op.pred_sel.is_some() && op.read().iter().any(indexes_register) => {
+                Meaning::Reduce(_) | Meaning::Cube
+                    if op.pred_sel.is_some() && op.read().iter().any(indexes_register) =>
+                {
                     false
                 }
-                Meaning::Reduce(_) => self.across(op, false, 4).is_some(),
+                Meaning::Reduce(_) | Meaning::Cube => self.across(op, false, 4).is_some(),
                 _ => false,
             };
             let previous = |slot: usize| defined[slot] || !self.strict;

@@ -2,18 +2,18 @@
 //!
 //! The logarithm is that of `libm`, operation by operation, of several quads at once. (FreeBSD `e_log2.c`)
 
-use super::super::{Image, Sampler, Shape, lod_of_gradients, lod_of_quad};
-use super::Words;
+use super::super::{Image, Sampler};
+use super::cube::Faces;
+use super::{EIGHT, Words, is_cube};
 use crate::level::{self, Task};
-use crate::mask::members;
-use crate::wide::Wide;
+use crate::wide::{Eight, Wide};
 
 /// The number of lanes that are computed together. Groups of all machines are multiples of it.
 const PART: usize = 16;
 /// A mask with a bit for each lane of a part.
 const PART_LANES: u64 = (1 << PART) - 1;
 
-/// Level of detail of each of the given lanes: [`lod_of_quad`] with the lane's own direction as the one that faces.
+/// Level of detail of each of the given lanes: [`lod_of_quad`](super::super::lod_of_quad) with the lane's own direction as the one that faces.
 /// Coordinates and result are rows of bits.
 pub fn lods_of_quads<W: Wide, const N: usize>(
     wide: W,
@@ -22,19 +22,49 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     coordinates: [&Words<N>; 3],
     lanes: u64,
 ) -> Words<N> {
-    if !matches!(image.shape, Shape::Cube | Shape::CubeArray) {
+    if !is_cube(image) {
         return lods_of_differences(wide, image, sampler, coordinates, lanes);
     }
+    on_faces(wide, image, sampler, (coordinates, None), lanes)
+}
+
+/// Level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that faces,
+/// and of those of the origin, to its right and below.
+pub fn lods_on_faces<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    facing: [&Words<N>; 3],
+    quad: [[&Words<N>; 3]; 3],
+    lanes: u64,
+) -> Words<N> {
+    on_faces(wide, image, sampler, (facing, Some(quad)), lanes)
+}
+
+/// [`lods_on_faces`]; without directions of quads those that face are in quads.
+fn on_faces<W: Wide, const N: usize>(
+    wide: W,
+    image: &Image,
+    sampler: &Sampler,
+    (facing, quad): ([&Words<N>; 3], Option<[[&Words<N>; 3]; 3]>),
+    lanes: u64,
+) -> Words<N> {
     let mut lods = [0; N];
-    let at = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
-    for lane in members(lanes) {
-        let quad = [0, 1, 2].map(|place| at(lane & !3 | place));
-        lods[lane] = lod_of_quad(image, sampler, at(lane), quad).to_bits();
+    let scales = scales(image, sampler);
+    for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+        let quad = quad.map(|quad| quad.map(|rows| rows_of_part(rows, part)));
+        let of_part = OnFaces { facing: rows_of_part(facing, part), quad, scales };
+        lods.as_chunks_mut::<PART>().0[part] = of_part.at_level(level::Level::of(wide));
     }
     lods
 }
 
-/// Level of detail of each of the given lanes: [`lod_of_gradients`] of the differences in its quad, computed once a quad.
+/// The words of a part in each row.
+fn rows_of_part<const N: usize>(rows: [&Words<N>; 3], part: usize) -> [&Words<PART>; 3] {
+    rows.map(|row| &row.as_chunks().0[part])
+}
+
+/// Level of detail of each of the given lanes: [`lod_of_gradients`](super::super::lod_of_gradients) of the differences in its quad, computed once a quad.
 pub fn lods_of_differences<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -45,34 +75,27 @@ pub fn lods_of_differences<W: Wide, const N: usize>(
     let mut lods = [0; N];
     let scales = scales(image, sampler);
     for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
-        let coordinates = coordinates.map(|row| &row.as_chunks::<PART>().0[part]);
+        let coordinates = rows_of_part(coordinates, part);
         let of_part = Differences { coordinates, scales }.at_level(level::Level::of(wide));
         lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
     lods
 }
 
-/// [`lod_of_gradients`] of each of the given lanes, from rows of the bits of its gradients. Lanes that have those of the
-/// lane before have its level of detail.
-pub fn lods_of_gradients<const N: usize>(
+/// [`lod_of_gradients`](super::super::lod_of_gradients) of each of the given lanes, from rows of the bits of its gradients.
+pub fn lods_of_gradients<W: Wide, const N: usize>(
+    wide: W,
     image: &Image,
     sampler: &Sampler,
-    [dx, dy]: [[&Words<N>; 3]; 2],
+    gradients: [[&Words<N>; 3]; 2],
     lanes: u64,
 ) -> Words<N> {
     let mut lods = [0; N];
-    let mut known = None;
-    for lane in members(lanes) {
-        let gradients = [dx, dy].map(|rows| rows.map(|row| row[lane]));
-        let lod = match known {
-            Some((same, lod)) if same == gradients => lod,
-            _ => {
-                let [dx, dy] = gradients.map(|gradient| gradient.map(f32::from_bits));
-                lod_of_gradients(image, sampler, dx, dy).to_bits()
-            }
-        };
-        known = Some((gradients, lod));
-        lods[lane] = lod;
+    let scales = scales(image, sampler);
+    for part in (0..N / PART).filter(|part| lanes >> (PART * part) & PART_LANES != 0) {
+        let gradients = gradients.map(|rows| rows_of_part(rows, part));
+        let of_part = Gradients { gradients, scales }.at_level(level::Level::of(wide));
+        lods.as_chunks_mut::<PART>().0[part] = of_part;
     }
     lods
 }
@@ -121,20 +144,162 @@ impl Task for Differences<'_> {
                 }
             }
         }
-        let mut larger = [0.0; QUADS];
-        for quad in 0..QUADS {
-            larger[quad] = squares[0][quad].max(squares[1][quad]);
-        }
-        let logarithms = log2(&larger);
+        let of_quads = larger_lods(&squares);
         let mut lods = [0; PART];
-        for (lods, (larger, logarithm)) in
-            lods.as_chunks_mut::<4>().0.iter_mut().zip(larger.iter().zip(&logarithms))
-        {
-            let lod = if *larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * logarithm) as f32 };
-            *lods = [lod.to_bits(); 4];
+        for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(of_quads) {
+            *lods = [lod; 4];
         }
         lods
     }
+}
+
+/// Bits of the levels of detail of the larger of two gradients, from the squares of their lengths.
+#[inline(always)]
+fn larger_lods<const Q: usize>(squares: &[[f64; Q]; 2]) -> [u32; Q] {
+    let mut larger = [0.0; Q];
+    for quad in 0..Q {
+        larger[quad] = squares[0][quad].max(squares[1][quad]);
+    }
+    let logarithms = log2(&larger);
+    let mut lods = [0; Q];
+    for quad in 0..Q {
+        let lod = if larger[quad] == 0.0 { f32::NEG_INFINITY } else { (0.5 * logarithms[quad]) as f32 };
+        lods[quad] = lod.to_bits();
+    }
+    lods
+}
+
+/// [`lods_on_faces`] for a part of the lanes.
+struct OnFaces<'a> {
+    facing: [&'a Words<PART>; 3],
+    /// Directions of the origin, to its right and below; `None`: those that face, of lanes 0, 1 and 2 of their quads.
+    quad: Option<[[&'a Words<PART>; 3]; 3]>,
+    scales: [Option<f64>; 3],
+}
+
+impl OnFaces<'_> {
+    /// Computes the part, as [`Differences::at_level`].
+    #[inline(never)]
+    fn at_level(self, level: level::Level) -> Words<PART> {
+        level.run(self)
+    }
+}
+
+impl Task for OnFaces<'_> {
+    type Output = Words<PART>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Words<PART> {
+        let wide = wide.eight();
+        // s and t of the origin, of the place to its right and of the one below.
+        let mut places = [[[0; PART]; 2]; 3];
+        for half in 0..PART / EIGHT {
+            let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
+            for (number, place) in places.iter_mut().enumerate() {
+                let directions = match &self.quad {
+                    Some(quad) => directions(wide, &quad[number], half, None),
+                    None => directions(wide, &self.facing, half, Some(number)),
+                };
+                let [s, t] = faces.project(wide, directions);
+                place[0].as_chunks_mut().0[half] = wide.store(wide.bits(s));
+                place[1].as_chunks_mut().0[half] = wide.store(wide.bits(t));
+            }
+        }
+        let [origin, others @ ..] = &places;
+        let mut gradients = [[[0; PART]; 2]; 2];
+        for (gradient, other) in gradients.iter_mut().zip(others) {
+            for axis in 0..2 {
+                for lane in 0..PART {
+                    let [origin, other] = [origin, other].map(|rows| f32::from_bits(rows[axis][lane]));
+                    gradient[axis][lane] = (other - origin).to_bits();
+                }
+            }
+        }
+        let nothing = [0; PART];
+        let gradients = gradients.each_ref().map(|[s, t]| [s, t, &nothing]);
+        lods_of_part(&gradients, &self.scales)
+    }
+}
+
+/// The directions of eight lanes of a part, or of a lane of their quads.
+#[inline(always)]
+fn directions<E: Eight>(
+    wide: E,
+    [x, y, z]: &[&Words<PART>; 3],
+    half: usize,
+    of_quad: Option<usize>,
+) -> [E::Ints; 3] {
+    [eight(wide, x, half, of_quad), eight(wide, y, half, of_quad), eight(wide, z, half, of_quad)]
+}
+
+/// Words of eight lanes of a part, or of a lane of their quads.
+#[inline(always)]
+fn eight<E: Eight>(wide: E, row: &Words<PART>, half: usize, of_quad: Option<usize>) -> E::Ints {
+    let words = &row.as_chunks::<EIGHT>().0[half];
+    let Some(lane) = of_quad else { return wide.load(words) };
+    let [first, second] = [words[lane & 3], words[4 + (lane & 3)]];
+    wide.load(&[first, first, first, first, second, second, second, second])
+}
+
+/// [`lods_of_gradients`] for a part of the lanes.
+struct Gradients<'a> {
+    gradients: [[&'a Words<PART>; 3]; 2],
+    scales: [Option<f64>; 3],
+}
+
+impl Gradients<'_> {
+    /// Computes the part, as [`Differences::at_level`].
+    #[inline(never)]
+    fn at_level(self, level: level::Level) -> Words<PART> {
+        level.run(self)
+    }
+}
+
+impl Task for Gradients<'_> {
+    type Output = Words<PART>;
+
+    #[inline(always)]
+    fn run<W: Wide>(self, _: W) -> Words<PART> {
+        lods_of_part(&self.gradients, &self.scales)
+    }
+}
+
+/// Levels of detail of two gradients of each lane.
+#[inline(always)]
+fn lods_of_part(gradients: &[[&Words<PART>; 3]; 2], scales: &[Option<f64>; 3]) -> Words<PART> {
+    let mut squares = [[0.0f64; PART]; 2];
+    for (axis, scale) in scales.iter().enumerate() {
+        let Some(scale) = scale else { continue };
+        for (squares, gradient) in squares.iter_mut().zip(gradients) {
+            for lane in 0..PART {
+                let texels = f64::from(f32::from_bits(gradient[axis][lane])) * scale;
+                squares[lane] += texels * texels;
+            }
+        }
+    }
+    // Mostly the lanes of a quad have one level of detail: on a cube if they face one way.
+    let mut differ = 0;
+    for squares in &squares {
+        for quad in squares.as_chunks::<4>().0 {
+            for square in quad {
+                differ |= square.to_bits() ^ quad[0].to_bits();
+            }
+        }
+    }
+    if differ != 0 {
+        return larger_lods(&squares);
+    }
+    let mut of_quads = [[0.0; QUADS]; 2];
+    for (of_quads, squares) in of_quads.iter_mut().zip(&squares) {
+        for (of_quad, quad) in of_quads.iter_mut().zip(squares.as_chunks::<4>().0) {
+            *of_quad = quad[0];
+        }
+    }
+    let mut lods = [0; PART];
+    for (lods, lod) in lods.as_chunks_mut::<4>().0.iter_mut().zip(larger_lods(&of_quads)) {
+        *lods = [lod; 4];
+    }
+    lods
 }
 
 /// [`libm::log2`] of numbers that are infinite, NaNs, or normal and above 0; any number for 0.

@@ -18,10 +18,14 @@ pub(super) struct Near<E: Eight> {
 }
 
 /// Texels along an axis on both sides.
-struct Along<E: Eight> {
+pub(super) struct Along<E: Eight> {
     /// The offset that the index of each side adds to the place of the element.
     places: [E::Ints; 2],
     outside: [E::Ints; 2],
+    /// The weight of the texel above.
+    pub(super) weight: E::Floats,
+    /// Whether the wrap mode has a border.
+    border: bool,
 }
 
 /// Returns whether a wrap mode has a border.
@@ -60,7 +64,7 @@ impl<E: Eight> Near<E> {
         Near { far, places: [place; 4], outside: [[outside; 2]; 2], weights, border }
     }
 
-    /// The texels to both sides of the coordinates of vector `number`, along the axes of the image.
+    /// The texels to both sides of the coordinates of vector `number`, along s and t as far as the image has them.
     #[inline(always)]
     pub(super) fn corners(
         wide: E,
@@ -69,45 +73,37 @@ impl<E: Eight> Near<E> {
         at: &Eights<'_>,
         number: usize,
     ) -> Near<E> {
-        let zero = wide.ints(0);
         let (mut far, mut border) = (0, false);
-        let mut weights = [wide.floats(0.0); 2];
         let place = first(wide, grid, &at.layer[number]);
-        let mut along = [(); 2].map(|()| Along::<E> { places: [zero; 2], outside: [zero; 2] });
-        for axis in 0..grid.axes {
-            let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
-            let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], &mut far);
-            // These two modes stop the coordinate itself, so that the weights stop with it.
-            let (size, moved) = (grid.size[axis] as f32, offset as f32);
-            let stops = match wrap {
-                Wrap::Clamp => Some([-moved, size - moved]),
-                Wrap::MirrorOnce => Some([-size - moved, size - moved]),
-                Wrap::Repeat
-                | Wrap::Mirror
-                | Wrap::ClampToEdge
-                | Wrap::ClampToBorder
-                | Wrap::MirrorOnceToEdge
-                | Wrap::MirrorOnceToBorder => None,
-            };
-            if let Some([least, most]) = stops {
-                texels = wide.min(wide.max(texels, wide.floats(least)), wide.floats(most));
-            }
-            let shifted = wide.sub(texels, wide.floats(0.5));
-            let lower = wide.floor(shifted);
-            weights[axis] = wide.sub(shifted, lower);
-            let low = wide.add_ints(wide.to_ints(lower), wide.ints(offset));
-            border |= has_border(wrap);
-            for (side, index) in [low, wide.add_ints(low, wide.ints(1))].into_iter().enumerate() {
-                let (index, beyond) = wrapped(wide, wrap, grid.size[axis], index);
-                along[axis].places[side] = wide.mul_ints(index, wide.ints(grid.steps[axis]));
-                along[axis].outside[side] = beyond;
-            }
+        let mut along = [Along::<E>::none(wide), Along::<E>::none(wide)];
+        for (axis, along) in along.iter_mut().enumerate().take(grid.axes) {
+            *along = Along::new(wide, sampler, grid, at, (axis, number), &mut far);
+            border |= along.border;
         }
         let [s, t] = along;
-        let rows = t.places.map(|row| wide.add_ints(row, place));
-        let places = [0, 1, 2, 3].map(|corner: usize| wide.add_ints(s.places[corner & 1], rows[corner >> 1]));
+        // Written out: a closure is not always compiled for the level.
+        let [lower, upper] = [wide.add_ints(t.places[0], place), wide.add_ints(t.places[1], place)];
+        let places = [
+            wide.add_ints(s.places[0], lower),
+            wide.add_ints(s.places[1], lower),
+            wide.add_ints(s.places[0], upper),
+            wide.add_ints(s.places[1], upper),
+        ];
         let outside = [s.outside, t.outside];
-        Near { far, places, outside, weights, border }
+        Near { far, places, outside, weights: [s.weight, t.weight], border }
+    }
+
+    /// From the texels on the first slice of a 3D image, those on one of the slices on both sides of the coordinates.
+    #[inline(always)]
+    pub(super) fn on_slice(&self, wide: E, slices: &Along<E>, side: usize) -> Near<E> {
+        let (mut places, [mut s, t]) = (self.places, self.outside);
+        for place in &mut places {
+            *place = wide.add_ints(*place, slices.places[side]);
+        }
+        for outside in &mut s {
+            *outside = wide.or(*outside, slices.outside[side]);
+        }
+        Near { places, outside: [s, t], border: self.border | slices.border, ..*self }
     }
 
     /// The place of a texel.
@@ -135,6 +131,55 @@ impl<E: Eight> Near<E> {
     }
 }
 
+impl<E: Eight> Along<E> {
+    /// What is the same on both sides.
+    #[inline(always)]
+    fn none(wide: E) -> Along<E> {
+        let sides = [wide.ints(0); 2];
+        Along { places: sides, outside: sides, weight: wide.floats(0.0), border: false }
+    }
+
+    /// The texels along an axis to both sides of the coordinates of a vector. Lanes that are too far away are added to `far`.
+    #[inline(always)]
+    pub(super) fn new(
+        wide: E,
+        sampler: &Sampler,
+        grid: &Grid,
+        at: &Eights<'_>,
+        (axis, number): (usize, usize),
+        far: &mut u32,
+    ) -> Along<E> {
+        let (wrap, offset) = (sampler.wrap[axis], at.offset[axis]);
+        let mut texels = texels_along(wide, &at.coordinates[axis][number], grid.factor[axis], far);
+        // These two modes stop the coordinate itself, so that the weights stop with it.
+        let (size, moved) = (grid.size[axis] as f32, offset as f32);
+        let stops = match wrap {
+            Wrap::Clamp => Some([-moved, size - moved]),
+            Wrap::MirrorOnce => Some([-size - moved, size - moved]),
+            Wrap::Repeat
+            | Wrap::Mirror
+            | Wrap::ClampToEdge
+            | Wrap::ClampToBorder
+            | Wrap::MirrorOnceToEdge
+            | Wrap::MirrorOnceToBorder => None,
+        };
+        if let Some([least, most]) = stops {
+            texels = wide.min(wide.max(texels, wide.floats(least)), wide.floats(most));
+        }
+        let shifted = wide.sub(texels, wide.floats(0.5));
+        let lower = wide.floor(shifted);
+        let low = wide.add_ints(wide.to_ints(lower), wide.ints(offset));
+        let mut along = Along::none(wide);
+        (along.weight, along.border) = (wide.sub(shifted, lower), has_border(wrap));
+        for (side, index) in [low, wide.add_ints(low, wide.ints(1))].into_iter().enumerate() {
+            let (index, beyond) = wrapped(wide, wrap, grid.size[axis], index);
+            along.places[side] = wide.mul_ints(index, wide.ints(grid.steps[axis]));
+            along.outside[side] = beyond;
+        }
+        along
+    }
+}
+
 /// Returns whether lanes can read the border of a level.
 pub(super) fn reads_border(sampler: &Sampler, grid: &Grid) -> bool {
     sampler.wrap[..grid.axes].iter().any(|wrap| has_border(*wrap))
@@ -147,12 +192,18 @@ fn first<E: Eight>(wide: E, grid: &Grid, layers: &Words8) -> E::Ints {
     if grid.last_layer <= 0.0 {
         return first;
     }
-    // A NaN becomes 0. Rounds to even: beyond 2^23 there are no fractions.
-    let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
-    let layer = wide.min(layer, wide.floats(grid.last_layer));
-    let whole = wide.floats(8_388_608.0);
-    let layer = wide.to_ints(wide.sub(wide.add(layer, whole), whole));
+    let layer = self::layers(wide, layers, grid.last_layer);
     wide.add_ints(first, wide.mul_ints(layer, wide.ints(grid.steps[2])))
+}
+
+/// Numbers of layers, rounded to even and clamped; 0 for a NaN.
+#[inline(always)]
+pub(super) fn layers<E: Eight>(wide: E, layers: &Words8, last: f32) -> E::Ints {
+    let layer = wide.max(wide.of_bits(wide.load(layers)), wide.floats(0.0));
+    let layer = wide.min(layer, wide.floats(last));
+    // Beyond 2^23 there are no fractions.
+    let whole = wide.floats(8_388_608.0);
+    wide.to_ints(wide.sub(wide.add(layer, whole), whole))
 }
 
 /// Coordinates of an axis in texels, all nearer than [`FAR`]: 0 for a NaN, and for lanes that are farther, which are added

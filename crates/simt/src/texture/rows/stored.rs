@@ -2,7 +2,7 @@
 //!
 //! [`Elements::texel`](super::Elements::texel) is the plain version.
 
-use super::super::elements::{Channel, Elements, Field, small_float, small_float_shift};
+use super::super::elements::{Channel, Elements, Field, small_float_shift};
 use crate::wide::Eight;
 
 /// The texels of a level, found by their places: the first `C` components of each.
@@ -220,17 +220,27 @@ fn component<E: Eight>(wide: E, channel: &Channel, field: Field, words: E::Ints)
             wide.bits(wide.div(wide.to_floats(numbers), most))
         }
         Channel::Signed(_) => wide.sar(wide.shl(numbers, field.above()), field.above()),
-        Channel::SmallFloat(_) => {
-            let shift = small_float_shift(field);
-            let singles = wide.store(numbers).map(|number| small_float(number << shift));
-            wide.load(&singles)
-        }
+        Channel::SmallFloat(_) => singles(wide, wide.shl(numbers, small_float_shift(field))),
         Channel::Listed(_, list) => wide.load(&wide.store(numbers).map(|number| list[number as usize])),
     }
 }
 
+/// Halves as singles: as [`small_float`](super::super::elements::small_float).
+#[inline(always)]
+fn singles<E: Eight>(wide: E, halves: E::Ints) -> E::Ints {
+    let magnitudes = wide.and(halves, wide.ints(0x7fff));
+    let moved = wide.shl(magnitudes, 13);
+    let scale = wide.of_bits(wide.ints(0x7780_0000));
+    let finite = wide.bits(wide.mul(wide.of_bits(moved), scale));
+    let quiet = wide.and(wide.greater_ints(magnitudes, wide.ints(0x7c00)), wide.ints(0x0040_0000));
+    let special = wide.or(wide.or(moved, wide.ints(0x7f80_0000)), quiet);
+    let magnitudes = wide.choose(wide.greater_ints(magnitudes, wide.ints(0x7bff)), special, finite);
+    wide.or(wide.shl(wide.and(halves, wide.ints(0x8000)), 16), magnitudes)
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::super::elements::small_float;
     use super::*;
     use crate::level::{Level, Task};
     use crate::wide::{Wide, Words8};
@@ -247,6 +257,27 @@ mod tests {
                 wide.load(self.1),
                 self.0.most == 0xff && self.0.shift.is_multiple_of(8),
             ))
+        }
+    }
+
+    struct Singles<'a>(&'a Words8);
+
+    impl Task for Singles<'_> {
+        type Output = Words8;
+        #[inline(always)]
+        fn run<W: Wide>(self, wide: W) -> Words8 {
+            let wide = wide.eight();
+            wide.store(singles(wide, wide.load(self.0)))
+        }
+    }
+
+    #[test]
+    fn every_half_is_its_number_on_every_level() {
+        for first in (0..1 << 16).step_by(8) {
+            let halves: Words8 = std::array::from_fn(|lane| first + lane as u32);
+            for level in Level::available() {
+                assert_eq!(level.run(Singles(&halves)), halves.map(small_float), "{first:x}");
+            }
         }
     }
 
