@@ -123,9 +123,10 @@ impl Grid {
 
     /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
     /// ended, where there is one.
-    pub fn block<E: Executor>(&self, executor: &E, number: usize, mut spare: Option<Block>) -> Block {
+    pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
+        let mut spare = spare.map(Box::new);
         self.begin(executor, number, &mut spare);
-        spare.expect("a block that was begun")
+        *spare.expect("a block that was begun")
     }
 
     /// [`Grid::block`] in place: `spare` becomes the block.
@@ -133,7 +134,7 @@ impl Grid {
         &self,
         executor: &E,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let block = match &self.launch {
             Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
@@ -171,14 +172,14 @@ impl Grid {
         executor: &E,
         compute: &Compute,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let [x, y, z] = compute.block;
         let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
         let threads = x * y * z;
         let block = spare.get_or_insert_with(|| {
             let warps = (0..threads.div_ceil(WARP as u32)).map(|number| self.warp(number, Mask::NONE));
-            self.new_block(executor, index, warps.collect())
+            Box::new(self.new_block(executor, index, warps.collect()))
         });
         let shared = &mut block.common.shared;
         shared.begin(self.launch.shared_bytes());
@@ -214,13 +215,14 @@ impl Grid {
         &self,
         executor: &E,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
         launched: Mask,
         give: impl FnOnce(&mut Warp),
     ) -> &'a mut Block {
         let index = [number as u32, 0];
-        let block = spare
-            .get_or_insert_with(|| self.new_block(executor, index, vec![self.warp(number as u32, launched)]));
+        let block = spare.get_or_insert_with(|| {
+            Box::new(self.new_block(executor, index, vec![self.warp(number as u32, launched)]))
+        });
         let mut give = Some(give);
         block.begin(index, |warp| {
             warp.begin(self.launch.setup().code_base, launched);
@@ -235,7 +237,7 @@ impl Grid {
         executor: &E,
         fragment: &Fragment,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let first = number * WARP;
         let covered = covered(fragment, number);
@@ -317,12 +319,17 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let given = Mask::first((fragment.lanes - first).min(WARP));
     let known = fragment.covered.get(first..).unwrap_or_default();
     let known = &known[..known.len().min(WARP)];
-    match known.iter().fold(true, |all, covered| all & covered) {
-        true => given,
-        false => {
-            Mask::from_fn(WARP, |lane| given.has(lane) && known.get(lane.index()).copied().unwrap_or(true))
-        }
+    let (eights, others) = known.as_chunks();
+    let mut bits = !Mask::first(known.len()).0;
+    for (place, eight) in eights.iter().enumerate() {
+        // Each 0 or 1 moves to its bit of the upper byte.
+        let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
+        bits |= product >> 56 << (8 * place);
     }
+    for (lane, covered) in (8 * eights.len()..).zip(others) {
+        bits |= u64::from(*covered) << lane;
+    }
+    Mask(bits) & given
 }
 
 /// Where the lanes of a warp are in the window, by axis.

@@ -368,7 +368,9 @@ impl Launch {
             Launch::Vertex(launch) => &mut launch.setup,
             Launch::Geometry(launch) => &mut launch.setup,
         };
-        setup.clone_from(&environment.setup);
+        if !Arc::ptr_eq(setup, &environment.setup) {
+            setup.clone_from(&environment.setup);
+        }
         Ok(())
     }
 

@@ -242,11 +242,13 @@ impl LaneResults {
         if !self.some_ended {
             return Vec::new();
         }
-        let mut dead = vec![false; self.warps.len() * WARP];
-        for (warp, dead) in self.warps.iter().zip(dead.as_chunks_mut::<WARP>().0) {
-            warp.dead.lanes().for_each(|lane| dead[lane.index()] = true);
+        let mut dead = Vec::with_capacity(self.warps.len() * WARP);
+        for warp in &self.warps {
+            let mut row = [false; WARP];
+            warp.dead.lanes().for_each(|lane| row[lane.index()] = true);
             let finalised = warp.rest.iter().flat_map(|rest| &rest.finalised);
-            finalised.for_each(|(lane, result)| dead[lane.index()] = result.dead);
+            finalised.for_each(|(lane, result)| row[lane.index()] = result.dead);
+            dead.extend_from_slice(&row);
         }
         dead.truncate(self.lanes);
         dead

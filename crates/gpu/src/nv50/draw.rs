@@ -659,10 +659,11 @@ impl FragmentProgram for FragmentStage<'_> {
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
         if !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
-            launch.covered = vec![false; lanes];
-            for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
-                *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
+            launch.covered.reserve_exact(lanes);
+            for quad in &fragments.quads {
+                launch.covered.extend([0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0));
             }
+            launch.covered.resize(lanes, false);
         }
         let FragmentResults { control, count, sample_mask, clamps } = self.results;
         launch.kept = Some(count);

@@ -37,8 +37,9 @@ pub(super) struct Straight {
     /// Steps that are the same for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] keeps.
+    /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them: behind all rows of the lowered program.
     kept: usize,
+    first_kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
     zeroed: Vec<Place>,
     /// Number of words of o[] up to the last that a warp writes.
@@ -122,6 +123,7 @@ impl Straight {
             first: Vec::new(),
             each: Vec::new(),
             kept: 0,
+            first_kept: lowered.tables.layout.rows(),
             zeroed: Vec::new(),
             outputs,
             writes_flags,
@@ -162,6 +164,11 @@ impl Straight {
         let place = |register: usize| lowered.tables.layout.place(register);
         straight.zeroed = known.zeroed.iter().copied().map(usize::from).filter(is_there).map(place).collect();
         Some(straight)
+    }
+
+    /// Number of rows that it keeps.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Restores a register that is the same for all warps before a warp needs it.
@@ -285,14 +292,16 @@ impl Task for Warps<'_> {
         // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
-        let mut kept = vec![Row::ZERO; straight.kept];
         let place = |register: &u8| tables.layout.place(usize::from(*register));
+        let kept = |number: &usize| tables.layout.place(straight.first_kept + number);
         for step in &straight.first {
             match step {
                 WarpStep::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
                 // SAFETY: operations were made for the level that `Fast` runs on.
                 WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                WarpStep::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
+                WarpStep::Keep { number, register } => {
+                    lanes.row_mut(kept(number)).0 = lanes.row(place(register));
+                }
                 WarpStep::Restore { .. } => {}
             }
         }
@@ -329,7 +338,9 @@ impl Task for Warps<'_> {
                     }
                     // SAFETY: as above.
                     WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                    WarpStep::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
+                    WarpStep::Restore { number, register } => {
+                        lanes.row_mut(place(register)).0 = lanes.row(kept(number));
+                    }
                     WarpStep::Keep { .. } => {}
                 }
             }
