@@ -319,6 +319,9 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let given = Mask::first((fragment.lanes - first).min(WARP));
     let known = fragment.covered.get(first..).unwrap_or_default();
     let known = &known[..known.len().min(WARP)];
+    if known.iter().fold(true, |all, covered| all & covered) {
+        return given;
+    }
     let (eights, others) = known.as_chunks();
     let mut bits = !Mask::first(known.len()).0;
     for (place, eight) in eights.iter().enumerate() {

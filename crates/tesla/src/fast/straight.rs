@@ -14,7 +14,7 @@ use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::workers::try_hand_out;
-use reconverge_simt::{GroupTrap, Mode, Silent, stop};
+use reconverge_simt::{GroupTrap, Mask, Mode, Silent, stop};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Handler, Lanes};
@@ -42,6 +42,8 @@ pub(super) struct Straight {
     first_kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
     zeroed: Vec<Place>,
+    /// Registers that a warp writes, in rising order. All others are the same for all warps.
+    written: Vec<usize>,
     /// Number of words of o[] up to the last that a warp writes.
     outputs: usize,
     /// Whether `$a` or `$c` are written.
@@ -125,6 +127,7 @@ impl Straight {
             kept: 0,
             first_kept: lowered.tables.layout.rows(),
             zeroed: Vec::new(),
+            written: Vec::new(),
             outputs,
             writes_flags,
             places: found.iter().map(|(place, ..)| *place).collect(),
@@ -162,8 +165,21 @@ impl Straight {
         }
         let is_there = |register: &usize| *register < context.setup.registers as usize;
         let place = |register: usize| lowered.tables.layout.place(register);
+        let is_fixed = |(register, writers): &(&u8, &u32)| **writers == 1 && known.fixed.contains(*register);
+        let written = known.writers.iter().filter(|writer| !is_fixed(writer));
+        straight.written = written.map(|(register, _)| usize::from(*register)).filter(is_there).collect();
         straight.zeroed = known.zeroed.iter().copied().map(usize::from).filter(is_there).map(place).collect();
         Some(straight)
+    }
+
+    /// Adds so many warps to the columns of registers that are the same for all.
+    fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
+        for (register, column) in results.iter_mut().enumerate() {
+            if self.written.binary_search(&register).is_err() {
+                let word = lanes.row_of(lanes.tables.layout.place(register))[0];
+                column.resize(column.len() + warps * WARP, word);
+            }
+        }
     }
 
     /// Number of rows that it keeps.
@@ -305,7 +321,8 @@ impl Task for Warps<'_> {
                 WarpStep::Restore { .. } => {}
             }
         }
-        let mut ran = [0, 0];
+        // Warps that have run, and their lanes; warps of which the columns of other registers than those written have nothing yet.
+        let (mut ran, mut behind) = ([0, 0], 0);
         for number in numbers {
             let Some((launched, dead)) = grid.straight_lanes(number) else { break };
             lanes.activate(launched.0 as u32);
@@ -344,16 +361,27 @@ impl Task for Warps<'_> {
                     WarpStep::Keep { .. } => {}
                 }
             }
-            let members = lanes.members(ACTIVE as u8);
-            for (register, column) in totals.columns(grid).iter_mut().enumerate() {
-                // Lanes that do not run leave zeros.
-                let mut row = lanes.row(tables.layout.place(register));
-                row.iter_mut().zip(&members).for_each(|(word, member)| *word &= member);
-                column.extend_from_slice(&row);
+            let results = totals.columns(grid);
+            if launched == Mask::first(WARP) {
+                for register in &straight.written {
+                    let Some(column) = results.get_mut(*register) else { break };
+                    column.extend_from_slice(lanes.row_of(tables.layout.place(*register)));
+                }
+                behind += 1;
+            } else {
+                straight.fill(&lanes, results, std::mem::take(&mut behind));
+                let members = lanes.members(ACTIVE as u8);
+                for (register, column) in results.iter_mut().enumerate() {
+                    // Lanes that do not run leave zeros.
+                    let mut row = lanes.row(tables.layout.place(register));
+                    row.iter_mut().zip(&members).for_each(|(word, member)| *word &= member);
+                    column.extend_from_slice(&row);
+                }
             }
             totals.add_whole(grid, number, dead, std::mem::take(lanes.outputs));
             ran = [ran[0] + 1, ran[1] + launched.count() as usize];
         }
+        straight.fill(&lanes, totals.columns(grid), behind);
         totals.count_whole(ran, &straight.places);
         ran[0]
     }
