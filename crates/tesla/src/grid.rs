@@ -277,6 +277,7 @@ impl Grid {
 
     /// The lanes of a warp that run and those that are dead from its start on, if they are vertices or whole quads. Lanes
     /// of others see neighbours that do not run.
+    #[inline]
     pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
         let all = Mask::first(WARP);
         let (launched, live) = match &self.launch {
@@ -403,6 +404,7 @@ impl Totals {
     }
 
     /// Adds a warp that has ended, by its number: the lanes that are dead, and o[]. Its registers are in the columns.
+    #[inline]
     pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }

@@ -110,6 +110,7 @@ impl LaneResults {
 
     /// Adds as many lanes as given of a warp that follows those before and has left o[] and registers only. Its caller adds
     /// the registers to [`LaneResults::columns_mut`].
+    #[inline]
     pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
         let has_rest = !outputs.is_empty();
         let rest = || WarpRest { outputs, emitted: Vec::new(), finalised: LiteMap::new() };

@@ -14,9 +14,6 @@ use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
-use reconverge_simt::Level;
-use reconverge_simt::level::Task;
-use reconverge_simt::wide::Wide;
 use reconverge_tesla::launch::{Fragment, LaneResults, Launch, Varying};
 
 use super::Slots;
@@ -565,50 +562,6 @@ impl FragmentResults {
     }
 }
 
-/// The reciprocals of f32 values.
-struct Reciprocals<'a>(&'a [u32]);
-
-impl Task for Reciprocals<'_> {
-    type Output = Vec<u32>;
-
-    #[inline(always)]
-    fn run<W: Wide>(self, _: W) -> Vec<u32> {
-        let mut reciprocals = vec![0; self.0.len()];
-        for (reciprocal, value) in reciprocals.iter_mut().zip(self.0) {
-            *reciprocal = (1. / f32::from_bits(*value)).to_bits();
-        }
-        reciprocals
-    }
-}
-
-/// Number of products that are made together.
-const SOME: usize = 64;
-
-/// The products of f32 values and reciprocals. Where a reciprocal is 1, they are the values, whatever these are.
-struct Products<'a> {
-    values: &'a [u32],
-    reciprocals: &'a [u32],
-}
-
-impl Task for Products<'_> {
-    type Output = Vec<u32>;
-
-    // Without a branch a lane, and at the processor's level.
-    #[inline(always)]
-    fn run<W: Wide>(self, _: W) -> Vec<u32> {
-        let mut all = Vec::with_capacity(self.values.len());
-        for (values, reciprocals) in self.values.chunks(SOME).zip(self.reciprocals.chunks(SOME)) {
-            let mut products = [0; SOME];
-            for ((product, value), reciprocal) in products.iter_mut().zip(values).zip(reciprocals) {
-                let times = (f32::from_bits(*value) * f32::from_bits(*reciprocal)).to_bits();
-                *product = if *reciprocal == ONE { *value } else { times };
-            }
-            all.extend_from_slice(&products[..values.len()]);
-        }
-        all
-    }
-}
-
 /// The fragment stage as the raster sees it.
 pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
@@ -661,16 +614,15 @@ impl FragmentProgram for FragmentStage<'_> {
         let w = &fragments.positions[3];
         // None where each is 1.
         let divided = w.iter().fold(0, |differs, w| differs | (w ^ ONE)) != 0;
-        let level = Level::best();
-        let reciprocals = divided.then(|| level.run(Reciprocals(w)));
+        let reciprocals: Option<Vec<f32>> =
+            divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
         if !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
-            launch.covered.reserve_exact(lanes);
-            for quad in &fragments.quads {
-                launch.covered.extend([0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0));
+            launch.covered = vec![false; lanes];
+            for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
+                *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
             }
-            launch.covered.resize(lanes, false);
         }
         let FragmentResults { control, count, sample_mask, clamps } = self.results;
         launch.kept = Some(count);
@@ -683,7 +635,9 @@ impl FragmentProgram for FragmentStage<'_> {
         };
         for component in (0..4).filter(|component| !ones && self.reads.umask >> component & 1 != 0) {
             add(match (component, &reciprocals) {
-                (3, Some(reciprocals)) => Arc::new(reciprocals.clone()),
+                (3, Some(reciprocals)) => {
+                    Arc::new(reciprocals.iter().map(|reciprocal| reciprocal.to_bits()).collect())
+                }
                 // Where every w is 1, so is every reciprocal.
                 _ => fragments.positions[component].clone(),
             });
@@ -697,7 +651,11 @@ impl FragmentProgram for FragmentStage<'_> {
                 }
             }
             if let (true, Some(reciprocals)) = (word.divides, &reciprocals) {
-                values = Arc::new(level.run(Products { values: &values, reciprocals }));
+                let divided = |(value, reciprocal): (&u32, &f32)| match *reciprocal == 1. {
+                    true => *value,
+                    false => (f32::from_bits(*value) * reciprocal).to_bits(),
+                };
+                values = Arc::new(values.iter().zip(reciprocals).map(divided).collect());
             }
             add(values);
         }
