@@ -23,12 +23,12 @@ pub trait Executor: Sync {
     fn prepare(&self, _block: &mut Block, _setup: &Setup) {}
 
     /// A block of a graphics stage that an earlier launch of the program left, prepared for one with this set-up.
-    fn spare(&self, _setup: &Setup) -> Option<Block> {
+    fn spare(&self, _setup: &Setup) -> Option<Box<Block>> {
         None
     }
 
     /// Keeps a block of a graphics stage for a later launch.
-    fn keep(&self, _block: Block) {}
+    fn keep(&self, _block: Box<Block>) {}
 
     /// Runs a warp for at least one and at most `most` instructions, until it ends or waits at a barrier.
     fn run<G: Store, O: Observer>(&self, turn: &mut Turn<'_, G, O>, most: u32) -> Ran;

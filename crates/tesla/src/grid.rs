@@ -7,7 +7,7 @@ use reconverge_isa::Program;
 use reconverge_isa::sets::NumberSet;
 use reconverge_simt::memory::Memory;
 use reconverge_simt::registers::Row;
-use reconverge_simt::{GroupTrap, Mask, Observer, Options, Statistics, stop};
+use reconverge_simt::{GroupTrap, Mask, Mode, Observer, Options, Statistics, stop};
 
 use crate::block::{Block, Executor};
 use crate::code::Code;
@@ -21,7 +21,7 @@ use crate::spaces::Segments;
 use crate::state::{Input, MOST_REGISTERS, Warp};
 use crate::trap::Cause;
 
-/// Bytes of s[], the words of a[] or v[] that every lane has, barriers, and p[] if there is any: the comparison of two empty
+/// Bytes of s[], the words of a[] or v[] that every lane has, where they matter, barriers, and p[] if there is any: the comparison of two empty
 /// lists takes a call.
 pub(crate) type LaunchForm = (usize, NumberSet, Option<u32>, Option<Vec<u32>>);
 
@@ -94,6 +94,14 @@ impl Grid {
         self.uncounted = true;
     }
 
+    /// Gives the columns of a[] of a launch of vertices that is over [back](LaneResults::give_back).
+    pub(crate) fn give_inputs_back(&mut self) {
+        if let Launch::Vertex(vertex) = &mut self.launch {
+            let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();
+            columns.into_iter().for_each(|(_, column)| LaneResults::give_back(column));
+        }
+    }
+
     /// The launch with another program, of as many words.
     pub(crate) fn with_code(&self, code: Arc<Code>) -> Grid {
         Grid { context: Context { code, ..self.context.clone() }, ..self.clone() }
@@ -101,9 +109,11 @@ impl Grid {
 
     /// Returns the parts of a launch outside its environment on which lowering depends.
     pub(crate) fn form(&self) -> LaunchForm {
-        let Context { barriers, vertices, .. } = &self.context;
+        let Context { barriers, vertices, mode, .. } = &self.context;
         let vertices = (!vertices.is_empty()).then(|| vertices.clone());
-        (self.launch.shared_bytes(), self.launch.inputs(), *barriers, vertices)
+        // In lenient mode, words that a launch does not give read zero.
+        let inputs = if *mode == Mode::Lenient { NumberSet::new() } else { self.launch.inputs() };
+        (self.launch.shared_bytes(), inputs, *barriers, vertices)
     }
 
     /// How many blocks there are; graphics: how many warps.
@@ -113,9 +123,10 @@ impl Grid {
 
     /// Block `number` before its first instruction, for an engine; in the memory of a block of this launch that has
     /// ended, where there is one.
-    pub fn block<E: Executor>(&self, executor: &E, number: usize, mut spare: Option<Block>) -> Block {
+    pub fn block<E: Executor>(&self, executor: &E, number: usize, spare: Option<Block>) -> Block {
+        let mut spare = spare.map(Box::new);
         self.begin(executor, number, &mut spare);
-        spare.expect("a block that was begun")
+        *spare.expect("a block that was begun")
     }
 
     /// [`Grid::block`] in place: `spare` becomes the block.
@@ -123,7 +134,7 @@ impl Grid {
         &self,
         executor: &E,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let block = match &self.launch {
             Launch::Compute(compute) => self.compute_block(executor, compute, number, spare),
@@ -161,14 +172,14 @@ impl Grid {
         executor: &E,
         compute: &Compute,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let [x, y, z] = compute.block;
         let index = [number as u32 % compute.grid[0], number as u32 / compute.grid[0]];
         let threads = x * y * z;
         let block = spare.get_or_insert_with(|| {
             let warps = (0..threads.div_ceil(WARP as u32)).map(|number| self.warp(number, Mask::NONE));
-            self.new_block(executor, index, warps.collect())
+            Box::new(self.new_block(executor, index, warps.collect()))
         });
         let shared = &mut block.common.shared;
         shared.begin(self.launch.shared_bytes());
@@ -204,13 +215,14 @@ impl Grid {
         &self,
         executor: &E,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
         launched: Mask,
         give: impl FnOnce(&mut Warp),
     ) -> &'a mut Block {
         let index = [number as u32, 0];
-        let block = spare
-            .get_or_insert_with(|| self.new_block(executor, index, vec![self.warp(number as u32, launched)]));
+        let block = spare.get_or_insert_with(|| {
+            Box::new(self.new_block(executor, index, vec![self.warp(number as u32, launched)]))
+        });
         let mut give = Some(give);
         block.begin(index, |warp| {
             warp.begin(self.launch.setup().code_base, launched);
@@ -225,7 +237,7 @@ impl Grid {
         executor: &E,
         fragment: &Fragment,
         number: usize,
-        spare: &'a mut Option<Block>,
+        spare: &'a mut Option<Box<Block>>,
     ) -> &'a mut Block {
         let first = number * WARP;
         let covered = covered(fragment, number);
@@ -263,12 +275,23 @@ impl Grid {
         })
     }
 
-    /// The lanes of a fragment warp that are only helpers, if all lanes run.
-    pub(crate) fn helpers_of_whole(&self, number: usize) -> Option<Mask> {
-        let Launch::Fragment(fragment) = &self.launch else { return None };
-        let (covered, all) = (covered(fragment, number), Mask::first(WARP));
-        let launched = if fragment.helpers { whole_quads(covered) } else { covered };
-        (launched == all).then_some(all - covered)
+    /// The lanes of a warp that run and those that are dead from its start on, if they are vertices or whole quads. Lanes
+    /// of others see neighbours that do not run.
+    #[inline]
+    pub(crate) fn straight_lanes(&self, number: usize) -> Option<(Mask, Mask)> {
+        let all = Mask::first(WARP);
+        let (launched, live) = match &self.launch {
+            Launch::Fragment(fragment) => {
+                let covered = covered(fragment, number);
+                (if fragment.helpers { whole_quads(covered) } else { covered }, covered)
+            }
+            Launch::Vertex(_) => {
+                let lanes = Mask::first(self.lanes_of(number));
+                return Some((lanes, all - lanes));
+            }
+            Launch::Compute(_) | Launch::Geometry(_) => return None,
+        };
+        (launched.any() && whole_quads(launched) == launched).then_some((launched, all - live))
     }
 
     /// Lanes of a graphics block by number, whose results count.
@@ -297,12 +320,20 @@ fn covered(fragment: &Fragment, number: usize) -> Mask {
     let given = Mask::first((fragment.lanes - first).min(WARP));
     let known = fragment.covered.get(first..).unwrap_or_default();
     let known = &known[..known.len().min(WARP)];
-    match known.iter().fold(true, |all, covered| all & covered) {
-        true => given,
-        false => {
-            Mask::from_fn(WARP, |lane| given.has(lane) && known.get(lane.index()).copied().unwrap_or(true))
-        }
+    if known.iter().fold(true, |all, covered| all & covered) {
+        return given;
     }
+    let (eights, others) = known.as_chunks();
+    let mut bits = !Mask::first(known.len()).0;
+    for (place, eight) in eights.iter().enumerate() {
+        // Each 0 or 1 moves to its bit of the upper byte.
+        let product = u64::from_le_bytes(eight.map(u8::from)).wrapping_mul(0x0102_0408_1020_4080);
+        bits |= product >> 56 << (8 * place);
+    }
+    for (lane, covered) in (8 * eights.len()..).zip(others) {
+        bits |= u64::from(*covered) << lane;
+    }
+    Mask(bits) & given
 }
 
 /// Where the lanes of a warp are in the window, by axis.
@@ -372,17 +403,19 @@ impl Totals {
         self.lanes.columns_mut(grid.kept())
     }
 
-    /// Adds warps of which all lanes have executed the instructions at these places of the code once, and left registers
-    /// only, which are in the columns: numbers from `first` on, with the lanes of each that are dead.
-    pub(crate) fn add_whole(&mut self, grid: &Grid, first: usize, dead: &[Mask], places: &[usize]) {
-        for (number, dead) in (first..).zip(dead) {
-            self.lanes.add_registers(grid.lanes_of(number), *dead);
-        }
+    /// Adds a warp that has ended, by its number: the lanes that are dead, and o[]. Its registers are in the columns.
+    #[inline]
+    pub(crate) fn add_whole(&mut self, grid: &Grid, number: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
+        self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
+    }
+
+    /// Counts so many warps and lanes, which have all executed the instructions at these places of the code once.
+    pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;
         }
-        let (warps, instructions) = (dead.len() as u64, places.len() as u64);
-        let lane_instructions = WARP as u64 * warps * instructions;
+        let (warps, lanes, instructions) = (warps as u64, lanes as u64, places.len() as u64);
+        let lane_instructions = lanes * instructions;
         let instructions = warps * instructions;
         self.statistics.add(&Statistics { instructions, lane_instructions, divergent_branches: 0 });
         let issued = places.iter().max().map_or(0, |last| last + 1);

@@ -353,23 +353,25 @@ impl Launch {
         Environment { stage: self.stage(), setup: self.setup().clone() }
     }
 
-    /// The launch in an environment of its stage.
+    /// Puts the launch into an environment of its stage.
     ///
     /// # Errors
     /// The stage differs.
-    pub(crate) fn within(mut self, environment: &Environment) -> Result<Launch, LaunchError> {
+    pub(crate) fn put_into(&mut self, environment: &Environment) -> Result<(), LaunchError> {
         let (stage, loaded) = (self.stage(), environment.stage);
         if stage != loaded {
             return Err(LaunchError::Stage { stage, loaded });
         }
-        let setup = match &mut self {
+        let setup = match self {
             Launch::Compute(launch) => &mut launch.setup,
             Launch::Fragment(launch) => &mut launch.setup,
             Launch::Vertex(launch) => &mut launch.setup,
             Launch::Geometry(launch) => &mut launch.setup,
         };
-        setup.clone_from(&environment.setup);
-        Ok(self)
+        if !Arc::ptr_eq(setup, &environment.setup) {
+            setup.clone_from(&environment.setup);
+        }
+        Ok(())
     }
 
     /// The program type.

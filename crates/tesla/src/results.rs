@@ -13,11 +13,18 @@ thread_local! {
     /// Columns that were [given back](LaneResults::give_back). The thread keeps them for later results, because memory that
     /// goes back to the system after every launch takes a third of the time of a short program.
     static ROOM: RefCell<Vec<Vec<u32>>> = const { RefCell::new(Vec::new()) };
+
+    /// Memory of o[] of warps whose results are no more, likewise.
+    static OUTPUTS: RefCell<Vec<Vec<Row<WARP>>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Columns that a thread keeps, at most, and the words of the largest.
 const MOST_KEPT: usize = 16;
 const LARGEST_KEPT: usize = 1 << 16;
+
+/// Warps of which a thread keeps the memory of o[], at most, and the words of the largest.
+const MOST_OUTPUTS: usize = 4;
+const LARGEST_OUTPUTS: usize = 128;
 
 /// The results of all lanes, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,6 +53,30 @@ struct WarpRest {
     emitted: Vec<Vec<Emitted>>,
     /// Of lanes that ended before the warp did.
     finalised: LiteMap<Lane, LaneResult>,
+}
+
+impl Drop for WarpRest {
+    fn drop(&mut self) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        outputs.clear();
+        // At the end of a thread there is nothing to keep it in.
+        let _ = OUTPUTS.try_with(|room| {
+            let mut room = room.borrow_mut();
+            if room.len() < MOST_OUTPUTS && (1..=LARGEST_OUTPUTS).contains(&outputs.capacity()) {
+                room.push(outputs);
+            }
+        });
+    }
+}
+
+/// Returns memory for so many words of o[] of a warp.
+pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
+    if words == 0 {
+        return Vec::new();
+    }
+    let mut outputs = OUTPUTS.with_borrow_mut(Vec::pop).unwrap_or_default();
+    outputs.reserve_exact(words);
+    outputs
 }
 
 impl LaneResults {
@@ -77,10 +108,13 @@ impl LaneResults {
         self.some_ended |= warp.flow.dead().any() || !warp.finalised().is_empty();
     }
 
-    /// Adds as many lanes as given of a warp that follows those before and has left registers only. Its caller adds
-    /// them to [`LaneResults::columns_mut`].
-    pub(crate) fn add_registers(&mut self, count: usize, dead: Mask) {
-        self.warps.push(WarpResult { dead, rest: None });
+    /// Adds as many lanes as given of a warp that follows those before and has left o[] and registers only. Its caller adds
+    /// the registers to [`LaneResults::columns_mut`].
+    #[inline]
+    pub(crate) fn add_outputs(&mut self, count: usize, dead: Mask, outputs: Vec<Row<WARP>>) {
+        let has_rest = !outputs.is_empty();
+        let rest = || WarpRest { outputs, emitted: Vec::new(), finalised: LiteMap::new() };
+        self.warps.push(WarpResult { dead, rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
         self.some_ended |= dead.any();
     }
@@ -97,7 +131,7 @@ impl LaneResults {
         // Where there is none, the rows find theirs one by one, or end the process as any others would.
         let _ = self.warps.try_reserve_exact(warps);
         for column in self.columns_mut(kept) {
-            *column = ROOM.with_borrow_mut(Vec::pop).unwrap_or_default();
+            *column = LaneResults::room();
             let _ = column.try_reserve_exact(warps.saturating_mul(WARP));
         }
     }
@@ -166,6 +200,11 @@ impl LaneResults {
         }
     }
 
+    /// Returns an empty column, in memory that was [given back](LaneResults::give_back) if there is any.
+    pub fn room() -> Vec<u32> {
+        ROOM.with_borrow_mut(Vec::pop).unwrap_or_default()
+    }
+
     /// Takes a column back whose memory may serve later results.
     pub fn give_back(mut column: Vec<u32>) {
         column.clear();
@@ -204,11 +243,13 @@ impl LaneResults {
         if !self.some_ended {
             return Vec::new();
         }
-        let mut dead = vec![false; self.warps.len() * WARP];
-        for (warp, dead) in self.warps.iter().zip(dead.as_chunks_mut::<WARP>().0) {
-            warp.dead.lanes().for_each(|lane| dead[lane.index()] = true);
+        let mut dead = Vec::with_capacity(self.warps.len() * WARP);
+        for warp in &self.warps {
+            let mut row = [false; WARP];
+            warp.dead.lanes().for_each(|lane| row[lane.index()] = true);
             let finalised = warp.rest.iter().flat_map(|rest| &rest.finalised);
-            finalised.for_each(|(lane, result)| dead[lane.index()] = result.dead);
+            finalised.for_each(|(lane, result)| row[lane.index()] = result.dead);
+            dead.extend_from_slice(&row);
         }
         dead.truncate(self.lanes);
         dead

@@ -105,9 +105,16 @@ impl Loaded {
     /// # Errors
     /// As [`Loaded::run`].
     pub fn run_lanes(&self, launch: Launch) -> Result<LaneResults, RunError> {
-        let (mut grid, mut memory) = self.grid(launch).map_err(RunError::Launch)?;
-        grid.do_not_count();
-        Ok(self.totals(&grid, &mut memory)?.lanes())
+        match &mut self.grid(launch) {
+            // In place: a small launch is over in the time of a few copies.
+            Ok((grid, memory)) => {
+                grid.do_not_count();
+                let totals = self.totals(grid, memory)?;
+                grid.give_inputs_back();
+                Ok(totals.lanes())
+            }
+            Err(error) => Err(RunError::Launch(error.clone())),
+        }
     }
 
     fn totals(&self, grid: &Grid, memory: &mut Memory) -> Result<Totals, RunError> {
@@ -162,8 +169,9 @@ impl Loaded {
         Ok(Run { grid, fast, level, memory, block, number: 0, done: false, finished })
     }
 
-    fn grid(&self, launch: Launch) -> Result<(Grid, Memory), LaunchError> {
-        Grid::of(self.code.clone(), launch.within(&self.environment)?, &self.options)
+    fn grid(&self, mut launch: Launch) -> Result<(Grid, Memory), LaunchError> {
+        launch.put_into(&self.environment)?;
+        Grid::of(self.code.clone(), launch, &self.options)
     }
 
     /// The program as an engine runs it; `None` for the reference interpreter.

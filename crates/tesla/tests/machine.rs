@@ -14,7 +14,7 @@ use reconverge_tesla::launch::{
     Compute, Fragment, Geometry, LaneResult, LaneResults, Launch, LaunchError, Outcome, RunError, Setup,
     Varying, Vertex,
 };
-use reconverge_tesla::run::{Run, run_watched};
+use reconverge_tesla::run::{Loaded, Run, run_watched};
 use reconverge_tesla::state::Emitted;
 use reconverge_tesla::text::assemble;
 use reconverge_tesla::trap::{Access, Cause, Space};
@@ -735,6 +735,59 @@ fn straight_line_fragments_leave_the_same_without_control_flow() {
             }
             let (mut taken, copied) = (expected.lanes.clone(), expected.lanes);
             assert!((0..17).all(|register| taken.take_column(register) == copied.column(register)));
+        }
+    }
+}
+
+/// So does a launch of vertices; of the last warp fewer lanes run.
+#[test]
+fn straight_line_vertices_leave_the_same_without_control_flow() {
+    for source in [
+        "mov b32 $r0 a[0x0]
+        ld $r1 b32 c0[0x4]
+        ld $r2 b32 c0[0x8]
+        mul rn f32 $r3 $r0 $r1
+        add rn f32 o[0xc] a[0x4] $r3
+        st b32 o[0x0] $r2
+        add b32 $r2 $r2 $r2
+        (lg $c1) mov b32 o[0x20] $r2
+        mov b32 $r4 $r3
+        mov b16 o[0x10] $r4h
+        exit st b32 o[0x4] $r4",
+        "mov b32 $r6 0x40
+        set $c0 # l s32 a[0x4] $r6
+        (e $c0) add b32 $r5 $r5 $r6
+        (e $c0) st b32 o[0x8] $r5
+        (lg $c0) mov b32 o[0x0] $r6
+        shl $a1 $r6 0x0
+        mov b32 o[0x14] a[0x40]
+        exit nop",
+        "mov b32 $r1 0x5
+        exit nop",
+    ] {
+        let program = program(source, Stage::Vertex);
+        for lanes in [1, 4, 32, 70, 2_050] {
+            let mut setup = Setup::new(CHIP);
+            setup.registers = 16;
+            setup.constants.place(0, 0, &[5; 16]);
+            let words = (0..lanes as u32 + 3).collect::<Vec<_>>();
+            let floats = (0..lanes).map(|lane| (lane as f32 * 0.37 - 11.).to_bits()).collect();
+            let inputs = [(0, floats), (1, words)].into_iter().collect();
+            let launch = Launch::Vertex(Vertex { inputs, setup: setup.into(), lanes });
+            let expected = run(launch.clone(), &program, &lenient()).unwrap();
+            for threads in [2, 5] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let options = Options { jobs: None, ..lenient() };
+                let loaded = Loaded::new(&program, &launch.environment(), &options).unwrap();
+                for _ in 0..2 {
+                    let found = pool.install(|| loaded.run(launch.clone()).unwrap());
+                    assert!(found.lanes == expected.lanes, "{source} {lanes}");
+                    assert_eq!(found.statistics, expected.statistics, "{source}");
+                    assert_eq!(found.report, expected.report, "{source}");
+                    let left = pool.install(|| loaded.run_lanes(launch.clone()).unwrap());
+                    assert_eq!(left.outputs(), expected.lanes.outputs(), "{source}");
+                }
+            }
         }
     }
 }

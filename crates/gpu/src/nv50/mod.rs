@@ -620,7 +620,7 @@ fn counted(setup: &mut Setup, word: u32, most: u32) -> Range<usize> {
 
 /// The words of a[] of a vertex program: enabled components one behind another, then ids.
 fn inputs(state: &State, batch: &Batch) -> LiteMap<u16, Vec<u32>> {
-    let mut inputs = LiteMap::new();
+    let mut inputs = LiteMap::with_capacity(ATTRIBUTES);
     let mut add = |values: Vec<u32>| {
         let next = inputs.len() as u16;
         inputs.insert(next, values);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use reconverge_raster::format::{Format, Number};
 use reconverge_simt::vram::Vram;
+use reconverge_tesla::launch::LaneResults;
 
 use super::format;
 use super::methods::{Attrib, tesla as m};
@@ -40,10 +41,12 @@ impl AttributeColumn {
 
     /// Returns a component of all `count` vertices.
     pub(super) fn component(&self, component: usize, count: usize) -> Vec<u32> {
+        let mut words = LaneResults::room();
         match self.all.is_empty() {
-            true => vec![self.first[component]; count],
-            false => self.all.iter().map(|value| value[component]).collect(),
+            true => words.resize(count, self.first[component]),
+            false => words.extend(self.all.iter().map(|value| value[component])),
         }
+        words
     }
 }
 

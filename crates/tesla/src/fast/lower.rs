@@ -238,6 +238,12 @@ impl Lowered {
     /// The number of rows for the intermediate results of an instruction.
     pub(super) const TEMPORARY_ROWS: usize = FIXED - TEMPORARIES;
 
+    /// Adds a row behind all others.
+    pub(super) fn add_row(&mut self) {
+        self.tables.layout.add();
+        self.room.push(Row::ZERO);
+    }
+
     /// Whether a row is a register.
     pub(super) fn is_register(&self, place: Place) -> bool {
         place.number() < self.registers

@@ -59,7 +59,7 @@ pub struct Fast {
     level: Level,
     compiled: Option<Arc<compiled::Compiled>>,
     /// A block of a graphics stage that has ended.
-    spare: Spare<Block>,
+    spare: Spare<Box<Block>>,
     /// A straight-line program: for launches with 1/w, and for those without.
     straight: [Option<Arc<Straight>>; 2],
 }
@@ -79,14 +79,13 @@ impl Fast {
         let launch = grid.launch();
         let registers = launch.setup().registers as usize;
         let context = grid.context();
-        let lowered = lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
-        Fast {
-            straight: [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new)),
-            lowered: Arc::new(lowered),
-            level,
-            compiled: None,
-            spare: Spare::default(),
-        }
+        let mut lowered =
+            lower::lower(context, registers, launch.shared_bytes(), launch.inputs(), level, singly);
+        let straight = [false, true].map(|ones| Straight::of(&lowered, context, ones).map(Arc::new));
+        // Rows that both keep are behind all others.
+        let kept = straight.iter().flatten().map(|straight| straight.kept()).max();
+        (0..kept.unwrap_or(0)).for_each(|_| lowered.add_row());
+        Fast { straight, lowered: Arc::new(lowered), level, compiled: None, spare: Spare::default() }
     }
 
     /// The compiled engine. Without AVX2, or without memory for code, it is the fast engine.

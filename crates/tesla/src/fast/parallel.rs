@@ -54,7 +54,7 @@ struct Attempt {
 /// What a thread has from its blocks before.
 #[derive(Default)]
 struct Spare {
-    block: Option<Block>,
+    block: Option<Box<Block>>,
     shadow: Shadow,
 }
 

@@ -45,13 +45,15 @@ impl Executor for Fast {
         block.common.runs = vec![0; self.lowered.blocks.len()];
     }
 
-    fn spare(&self, setup: &Setup) -> Option<block::Block> {
+    fn spare(&self, setup: &Setup) -> Option<Box<block::Block>> {
         let mut block = self.spare.take()?;
+        // The next launch may give other words.
+        block.warps.iter_mut().for_each(|warp| warp.inputs.clear());
         self.set_uniforms(&mut block, setup);
         Some(block)
     }
 
-    fn keep(&self, block: block::Block) {
+    fn keep(&self, block: Box<block::Block>) {
         self.spare.keep(block);
     }
 

@@ -1,10 +1,10 @@
-//! Straight-line fragment programs: the warps of a launch, one list of operations after another, without the control flow
-//! between.
+//! Straight-line fragment and vertex programs: the warps of a launch, one list of operations after another, without the
+//! control flow between.
 //!
 //! All lanes of such a program execute all its instructions, so that its counts are known before it runs. Inputs go from
 //! column to row and results from row to column. Instructions that read only constants are executed once for all warps. A full-screen
-//! quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Warps of which some lane does not run take the
-//! ordinary way.
+//! quad with a colour ramp takes half the time (GT215, an AMD EPYC, AVX2). Fragment warps in which only part of a quad runs take
+//! the ordinary way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -25,7 +25,8 @@ use crate::context::{Common, Context};
 use crate::flow::WARP;
 use crate::grid::{Grid, Totals};
 use crate::inst::{Inst, Op, Operand, Space, Stage};
-use crate::launch::{Fragment, Launch, Varying};
+use crate::launch::{Launch, Varying};
+use crate::results::room_for_outputs;
 use crate::state::Parts;
 use crate::trap::Cause;
 use crate::uses::{self, Accesses, accesses};
@@ -36,12 +37,15 @@ pub(super) struct Straight {
     /// Steps that are the same for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] keeps.
+    /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them: behind all rows of the lowered program.
     kept: usize,
+    first_kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
-    zeroed: Vec<u8>,
-    /// Registers that a warp writes.
-    written: BTreeSet<u8>,
+    zeroed: Vec<Place>,
+    /// Registers that a warp writes, in rising order. All others are the same for all warps.
+    written: Vec<usize>,
+    /// Number of words of o[] up to the last that a warp writes.
+    outputs: usize,
     /// Whether `$a` or `$c` are written.
     writes_flags: bool,
     /// The places of the instructions in the code.
@@ -84,7 +88,7 @@ impl Straight {
     /// Returns `None` if something of the program is not known to run to its end for all lanes. `ones`: whether the launch does
     /// not give 1/w.
     pub(super) fn of(lowered: &Lowered, context: &Context, ones: bool) -> Option<Straight> {
-        if context.stage != Stage::Fragment || context.mode != Mode::Lenient {
+        if !matches!(context.stage, Stage::Fragment | Stage::Vertex) || context.mode != Mode::Lenient {
             return None;
         }
         let mut found = Vec::new();
@@ -105,14 +109,15 @@ impl Straight {
             }
             number = block.fall;
         }
-        let (mut known, mut writes_flags) = (RegisterHistory::default(), false);
+        let (mut known, mut writes_flags, mut outputs) = (RegisterHistory::default(), false, 0);
         for (_, inst, _) in found.iter().filter(|(.., operations)| !operations.is_empty()) {
             for place in accesses(inst, context.stage).writes {
                 match place {
                     uses::Place::R(register) => *known.writers.entry(register).or_default() += 1,
                     uses::Place::Half(half) => *known.writers.entry(half / 2).or_default() += 1,
                     uses::Place::A(_) | uses::Place::C(_) => writes_flags = true,
-                    uses::Place::O(_) | uses::Place::IndexedO => return None,
+                    uses::Place::O(word) => outputs = outputs.max(usize::from(word) + 1),
+                    uses::Place::IndexedO => return None,
                 }
             }
         }
@@ -120,8 +125,10 @@ impl Straight {
             first: Vec::new(),
             each: Vec::new(),
             kept: 0,
+            first_kept: lowered.tables.layout.rows(),
             zeroed: Vec::new(),
-            written: known.writers.keys().copied().collect(),
+            written: Vec::new(),
+            outputs,
             writes_flags,
             places: found.iter().map(|(place, ..)| *place).collect(),
         };
@@ -156,10 +163,28 @@ impl Straight {
             let register = *register;
             straight.restore(&mut known, register);
         }
-        straight.zeroed = known.zeroed.into_iter().collect();
-        let is_once = |register: &u8| known.writers.get(register) == Some(&1);
-        straight.written.retain(|register| !(is_once(register) && known.fixed.contains(register)));
+        let is_there = |register: &usize| *register < context.setup.registers as usize;
+        let place = |register: usize| lowered.tables.layout.place(register);
+        let is_fixed = |(register, writers): &(&u8, &u32)| **writers == 1 && known.fixed.contains(*register);
+        let written = known.writers.iter().filter(|writer| !is_fixed(writer));
+        straight.written = written.map(|(register, _)| usize::from(*register)).filter(is_there).collect();
+        straight.zeroed = known.zeroed.iter().copied().map(usize::from).filter(is_there).map(place).collect();
         Some(straight)
+    }
+
+    /// Adds so many warps to the columns of registers that are the same for all.
+    fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
+        for (register, column) in results.iter_mut().enumerate() {
+            if self.written.binary_search(&register).is_err() {
+                let word = lanes.row_of(lanes.tables.layout.place(register))[0];
+                column.resize(column.len() + warps * WARP, word);
+            }
+        }
+    }
+
+    /// Number of rows that it keeps.
+    pub(super) fn kept(&self) -> usize {
+        self.kept
     }
 
     /// Restores a register that is the same for all warps before a warp needs it.
@@ -170,21 +195,25 @@ impl Straight {
     }
 
     /// The columns of the inputs of all warps, in their order, where the launch gives them; `None` if it gives one otherwise.
-    fn columns<'a>(&self, fragment: &'a Fragment) -> Option<Vec<Option<&'a [u32]>>> {
+    fn columns<'a>(&self, launch: &'a Launch) -> Option<Vec<Option<&'a [u32]>>> {
         let words = self.each.iter().filter_map(|step| match step {
             WarpStep::Input { word, .. } => Some(word),
             WarpStep::Operation(..) | WarpStep::Keep { .. } | WarpStep::Restore { .. } => None,
         });
-        let column = |word: &u16| match fragment.varyings.get(word) {
-            Some(Varying::Lanes(values)) => Some(Some(&values[..])),
-            Some(Varying::Plane { .. }) => None,
-            None => Some(None),
+        let column = |word: &u16| match launch {
+            Launch::Fragment(fragment) => match fragment.varyings.get(word) {
+                Some(Varying::Lanes(values)) => Some(Some(&values[..])),
+                Some(Varying::Plane { .. }) => None,
+                None => Some(None),
+            },
+            Launch::Vertex(vertex) => Some(Some(vertex.inputs.get(word).map_or(&[][..], Vec::as_slice))),
+            Launch::Compute(_) | Launch::Geometry(_) => None,
         };
         words.map(column).collect()
     }
 }
 
-/// Returns the value of a word of v[] that a launch does not give: 1 for 1/w, 0 for all others.
+/// Returns the value of a word of v[] that a launch of fragments does not give: 1 for 1/w, 0 for all others.
 fn absent(word: u16) -> u32 {
     if word == 0 { 1f32.to_bits() } else { 0 }
 }
@@ -255,7 +284,7 @@ impl WarpStep {
     }
 }
 
-/// Warps of which all lanes run, as code for a level.
+/// Warps of whole quads or of vertices, as code for a level.
 struct Warps<'a> {
     fast: &'a Fast,
     straight: &'a Straight,
@@ -263,42 +292,43 @@ struct Warps<'a> {
     block: &'a mut Block,
     columns: &'a [Option<&'a [u32]>],
     numbers: Range<usize>,
-    dead: &'a [Mask],
     totals: &'a mut Totals,
 }
 
 impl Task for Warps<'_> {
-    type Output = ();
+    /// How many have run, up to the first that has to take the ordinary way.
+    type Output = usize;
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) {
-        let Warps { fast, straight, grid, block, columns, numbers, dead, totals } = self;
+    fn run<W: Wide>(self, _: W) -> usize {
+        let Warps { fast, straight, grid, block, columns, numbers, totals } = self;
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
         let (mut outputs, tables) = (Vec::new(), &fast.lowered.tables);
         // SAFETY: the operations of a straight-line program are those of the lowered program, which has these tables.
         let mut lanes = unsafe { Lanes::new(rows, a, c, (&[], &mut outputs), shared, (0, 0), tables) };
         lanes.activate(u32::MAX);
-        let mut kept = vec![Row::ZERO; straight.kept];
         let place = |register: &u8| tables.layout.place(usize::from(*register));
+        let kept = |number: &usize| tables.layout.place(straight.first_kept + number);
         for step in &straight.first {
             match step {
                 WarpStep::Input { word, to } => lanes.row_mut(*to).0 = [absent(*word); WARP],
                 // SAFETY: operations were made for the level that `Fast` runs on.
                 WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                WarpStep::Keep { number, register } => kept[*number].0 = lanes.row(place(register)),
+                WarpStep::Keep { number, register } => {
+                    lanes.row_mut(kept(number)).0 = lanes.row(place(register));
+                }
                 WarpStep::Restore { .. } => {}
             }
         }
-        let is_there = |register: &&u8| usize::from(**register) < grid.launch().setup().registers as usize;
-        let zeroed: Vec<Place> = straight.zeroed.iter().filter(is_there).map(place).collect();
-        let results = totals.columns(grid);
-        let is_kept = |register: &&u8| usize::from(**register) < results.len();
-        let written: Vec<usize> =
-            straight.written.iter().filter(is_kept).map(|number| usize::from(*number)).collect();
-        for (number, dead) in numbers.clone().zip(dead) {
+        // Warps that have run, and their lanes; warps of which the columns of other registers than those written have nothing yet.
+        let (mut ran, mut behind) = ([0, 0], 0);
+        for number in numbers {
+            let Some((launched, dead)) = grid.straight_lanes(number) else { break };
+            lanes.activate(launched.0 as u32);
             lanes.dead = dead.0 as u32;
-            for place in &zeroed {
+            *lanes.outputs = room_for_outputs(straight.outputs);
+            for place in &straight.zeroed {
                 *lanes.row_mut(*place) = Row::ZERO;
             }
             if straight.writes_flags {
@@ -325,22 +355,35 @@ impl Task for Warps<'_> {
                     }
                     // SAFETY: as above.
                     WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
-                    WarpStep::Restore { number, register } => *lanes.row_mut(place(register)) = kept[*number],
+                    WarpStep::Restore { number, register } => {
+                        lanes.row_mut(place(register)).0 = lanes.row(kept(number));
+                    }
                     WarpStep::Keep { .. } => {}
                 }
             }
-            for register in &written {
-                let row = lanes.row_of(tables.layout.place(*register));
-                results[*register].extend_from_slice(row);
+            let results = totals.columns(grid);
+            if launched == Mask::first(WARP) {
+                for register in &straight.written {
+                    let Some(column) = results.get_mut(*register) else { break };
+                    column.extend_from_slice(lanes.row_of(tables.layout.place(*register)));
+                }
+                behind += 1;
+            } else {
+                straight.fill(&lanes, results, std::mem::take(&mut behind));
+                let members = lanes.members(ACTIVE as u8);
+                for (register, column) in results.iter_mut().enumerate() {
+                    // Lanes that do not run leave zeros.
+                    let mut row = lanes.row(tables.layout.place(register));
+                    row.iter_mut().zip(&members).for_each(|(word, member)| *word &= member);
+                    column.extend_from_slice(&row);
+                }
             }
+            totals.add_whole(grid, number, dead, std::mem::take(lanes.outputs));
+            ran = [ran[0] + 1, ran[1] + launched.count() as usize];
         }
-        for (register, column) in results.iter_mut().enumerate() {
-            if !written.contains(&register) {
-                let word = lanes.row_of(tables.layout.place(register))[0];
-                column.resize(column.len() + numbers.len() * WARP, word);
-            }
-        }
-        totals.add_whole(grid, numbers.start, dead, &straight.places);
+        straight.fill(&lanes, totals.columns(grid), behind);
+        totals.count_whole(ran, &straight.places);
+        ran[0]
     }
 }
 
@@ -352,10 +395,9 @@ impl Fast {
         grid: &Grid,
         workers: usize,
     ) -> Option<Result<Totals, GroupTrap<Cause>>> {
-        let Launch::Fragment(fragment) = grid.launch() else { return None };
-        let straight = &self.straight[usize::from(!fragment.varyings.contains_key(&0))];
-        let straight = straight.as_deref()?;
-        let columns = straight.columns(fragment)?;
+        let ones = matches!(grid.launch(), Launch::Fragment(fragment) if !fragment.varyings.contains_key(&0));
+        let straight = self.straight[usize::from(ones)].as_deref()?;
+        let columns = straight.columns(grid.launch())?;
         if straight.places.len() as u64 > grid.context().watchdog || self.is_compiled() {
             return None;
         }
@@ -384,12 +426,8 @@ impl Fast {
         let mut spare = self.spare(grid.launch().setup());
         let mut rest = numbers;
         while !rest.is_empty() {
-            let dead: Vec<Mask> = match stop::asked() {
-                true => Vec::new(),
-                false => rest.clone().map_while(|number| grid.helpers_of_whole(number)).collect(),
-            };
-            let block = grid.begin(self, rest.start, &mut spare);
-            if dead.is_empty() {
+            if stop::asked() || grid.straight_lanes(rest.start).is_none() {
+                let block = grid.begin(self, rest.start, &mut spare);
                 // The program accesses no memory.
                 if !stop::asked() {
                     block.run(self, grid.context(), &mut Memory::default(), &mut Silent)?;
@@ -398,10 +436,13 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            let numbers = rest.start..rest.start + dead.len();
-            rest.start = numbers.end;
-            let (fast, dead, totals) = (self, &dead[..], &mut totals);
-            self.level.run(Warps { fast, straight, grid, block, columns, numbers, dead, totals });
+            // Of the block only registers matter. To begin one takes longer than a short program.
+            let block = match &mut spare {
+                Some(block) => block,
+                None => grid.begin(self, rest.start, &mut spare),
+            };
+            let (fast, numbers, totals) = (self, rest.clone(), &mut totals);
+            rest.start += self.level.run(Warps { fast, straight, grid, block, columns, numbers, totals });
         }
         spare.into_iter().for_each(|mut block| {
             totals.take_issued(self, &mut block);

@@ -6,6 +6,7 @@ use super::super::bodies::ToC;
 use super::super::lanes::handler;
 use super::super::operands::Place;
 use super::super::words::{Kind, Transfer, mover};
+use super::arithmetic::place_of;
 use super::{Access, Last, Lower, Lowering};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Memory, Operand, Space};
 use crate::lane::Width;
@@ -18,7 +19,10 @@ impl Lower<'_> {
         let last = match *op {
             Memory::Ld => return self.load(inst, set),
             Memory::Interp { position } => return self.interp(inst, position, set),
-            Memory::St => self.store(inst, set, false),
+            Memory::St => match self.store_output(inst, set) {
+                Some(lowering) => return Some(lowering),
+                None => self.store(inst, set, false),
+            },
             Memory::StUnlock => self.store(inst, set, true),
             Memory::LdLock => self.load_lock(inst, set),
             Memory::Atom64 { atomic } | Memory::Red64 { atomic } => self.atomic64(atomic, inst, set),
@@ -93,6 +97,17 @@ impl Lower<'_> {
         self.becomes(&mut transfer, kind);
         let end = self.lowered.operations.len();
         Some(self.access(transfer, end..end))
+    }
+
+    /// A store of a register to a word of o[] that is the same for all lanes.
+    fn store_output(&mut self, inst: &Inst, set: usize) -> Option<Lowering> {
+        let (Operand::Mem(mem), Operand::R32(register)) = (inst.src[0], inst.src[1]) else { return None };
+        if mem.space != Space::Output || !self.is_stage_word(&mem) {
+            return None;
+        }
+        let (write, operation) = self.to_output(self.register(register), place_of(&mem) as u16, false, set);
+        self.push(write, operation);
+        Some(Lowering::Straight)
     }
 
     /// A load of a word of s[] that takes its lock. The flags are written behind the word. (section 4)
