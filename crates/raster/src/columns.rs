@@ -108,7 +108,7 @@ pub(crate) struct Slopes {
     first: [f64; 2],
     second: [f64; 2],
     third: [f64; 2],
-    /// What weights in the window are divided by: twice the area, or the square of a line's length.
+    /// The divisor of weights in the window: twice the area, or the square of a line's length.
     divisor: f64,
     is_line: bool,
     /// How far a line's pixels are from it at most.
@@ -255,7 +255,7 @@ impl Slopes {
             }
             return Slope::Linear([first, second, third]);
         }
-        // Of few pixels, weighted sums take less time than to know that they are alike.
+        // Weighted sums of few pixels take less time than the proof that they are alike.
         if second == 0. && third == 0. && !changes && self.is_wide && self.is_finite_in_space() {
             return Slope::Alike((first as f32).to_bits());
         }

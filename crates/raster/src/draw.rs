@@ -169,7 +169,7 @@ struct Placed<'a> {
     at: VertexPlace,
 }
 
-/// Where a vertex is.
+/// The place of a vertex.
 #[derive(Clone, Copy)]
 struct VertexPlace {
     window: Window,
@@ -204,7 +204,7 @@ struct Room {
     seen: Vec<Quad>,
     /// Of all vertices of the draw.
     places: Vec<VertexPlace>,
-    /// Those of a run.
+    /// The primitives of a run.
     primitives: Vec<Primitive>,
 }
 

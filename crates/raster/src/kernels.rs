@@ -247,7 +247,7 @@ impl<'a> Kernels<'a> {
         else {
             return false;
         };
-        // What is stored comes nearer only.
+        // Stored depths only come nearer.
         let nearer = [Compare::Less, Compare::LessEqual, Compare::Greater, Compare::GreaterEqual];
         !depth_write || nearer.contains(compare)
     }
@@ -503,7 +503,7 @@ fn put(words: &mut Words, values: &Words, (first, count): (u32, u32), under: &Wo
     }
 }
 
-/// [`StencilOp::apply`] for rows. Each arm is a loop of its own.
+/// [`StencilOp::apply`] for rows. The compiler makes a loop of each arm.
 #[inline(always)]
 fn applied(op: StencilOp, stored: &Words, reference: &Words) -> Words {
     let each = |op: StencilOp| {

@@ -471,7 +471,7 @@ fn compare(
     let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &mut known);
     let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
     assert_eq!(counts, right, "draw {number}");
-    // What is shaded once is shaded in other batches.
+    // Programs that are shaded once get other batches.
     let whole = if found.uniform || found.skips { 0 } else { known.seen.len() };
     assert!(whole == 0 || found.seen.len() == known.seen.len(), "draw {number}");
     for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
@@ -487,7 +487,7 @@ fn compare(
     lanes(&found.seen) < lanes(&known.seen)
 }
 
-/// A draw of lines, of the sides of polygons, or of points.
+/// A draw whose primitives are lines, sides of polygons, or points.
 fn lined(random: &mut Random) -> (Draw, Vec<Vertex>) {
     let mut draw = state(random);
     draw.topology = random.of(&[

@@ -409,7 +409,7 @@ impl Totals {
         self.lanes.add_outputs(grid.lanes_of(number), dead, outputs);
     }
 
-    /// Counts so many warps and lanes, which have all executed the instructions at these places of the code once.
+    /// Counts warps and lanes. All of them have executed the instructions at these places of the code once.
     pub(crate) fn count_whole(&mut self, [warps, lanes]: [usize; 2], places: &[usize]) {
         if self.uncounted {
             return;

@@ -600,7 +600,7 @@ impl FragmentProgram for FragmentStage<'_> {
     }
 
     fn may_skip_hidden(&self) -> bool {
-        // What is captured is whole.
+        // A captured draw runs all lanes.
         self.recording.is_none() && !self.results.control.exports_z
     }
 

@@ -652,7 +652,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn may_skip_hidden(&self) -> bool {
-        // What is captured is whole.
+        // A captured draw runs all lanes.
         self.recording.is_none() && !self.exports.z_export_enable
     }
 

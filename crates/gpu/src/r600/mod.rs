@@ -524,7 +524,7 @@ impl Machine<'_, '_> {
         numbers
     }
 
-    /// Runs the vertex program alone. The outcome takes the place of what `outcome` holds.
+    /// Runs the vertex program alone. `outcome` becomes the outcome.
     fn vertices(
         &mut self,
         outcome: &mut Outcome,

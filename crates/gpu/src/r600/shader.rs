@@ -331,7 +331,7 @@ impl Shader {
     }
 
     /// Runs the program on fragments with these registers by column, and adds that to what is captured. An empty column is
-    /// zeros. The outcome takes the place of what `outcome` holds.
+    /// zeros. `outcome` becomes the outcome.
     ///
     /// # Errors
     /// As [`Shader::run`].
@@ -361,7 +361,7 @@ impl Shader {
     }
 
     /// Runs the program on lanes with these registers, and adds that to what is captured; of fragments, with their pixels.
-    /// The outcome takes the place of what `outcome` holds.
+    /// `outcome` becomes the outcome.
     ///
     /// # Errors
     /// It traps, or runs too long.

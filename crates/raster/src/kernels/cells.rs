@@ -14,13 +14,13 @@ pub(super) struct Cells<'a> {
     words: &'a [AtomicU32],
     /// Bytes of an element: 1, 2, 4, 8 or 16.
     pub(super) bytes: usize,
-    /// Elements from one row to the next, and in all.
+    /// The number of elements from one row to the next, and of all elements.
     pitch: usize,
     count: usize,
     rows: usize,
 }
 
-/// Where the words of a group's lanes are in a surface. It lives on the stack for one step.
+/// The places of a group's lanes in a surface. It lives on the stack for one step.
 #[derive(Debug)]
 #[allow(clippy::large_enum_variant)]
 pub(super) enum Places {

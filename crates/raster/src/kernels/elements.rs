@@ -9,7 +9,7 @@ pub(super) const MOST: usize = 4;
 
 /// A component of an element.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct ElementPart {
     /// The word that contains it, and its lowest bit there.
     word: usize,
     first: u32,
@@ -22,7 +22,7 @@ struct Part {
 pub(super) struct Elements<'a> {
     pub(super) cells: Cells<'a>,
     /// The components of red, green, blue and alpha.
-    parts: [Option<Part>; 4],
+    parts: [Option<ElementPart>; 4],
     /// The bits that are written.
     written: [u32; MOST],
     /// Whether these are all bits of an element.
@@ -40,7 +40,7 @@ impl<'a> Elements<'a> {
             if width != 0 {
                 let is_known = number != Number::Srgb || width == 8;
                 (is_known && first + u32::from(width) <= 32).then_some(())?;
-                *component = Some(Part { word, first, width, number });
+                *component = Some(ElementPart { word, first, width, number });
             }
             at += usize::from(width);
         }
@@ -48,7 +48,7 @@ impl<'a> Elements<'a> {
         let (mut written, mut seen) = ([0; MOST], 0_u8);
         for (chan, place) in target.places.iter().enumerate() {
             let Some(place) = place else { continue };
-            let part: Part = components[usize::from(*place)]?;
+            let part: ElementPart = components[usize::from(*place)]?;
             // Two channels of one component.
             (seen >> place & 1 == 0).then_some(())?;
             seen |= 1 << place;
@@ -140,14 +140,14 @@ fn each(words: &Words, function: impl Fn(u32) -> u32) -> Words {
     result
 }
 
-impl Part {
+impl ElementPart {
     /// Returns the values of the component in words.
     #[inline(always)]
     fn values(&self, words: &Words) -> Words {
-        let Part { first, width, number, .. } = *self;
+        let ElementPart { first, width, number, .. } = *self;
         let mask = u32::MAX >> (32 - width);
         let raw = each(words, |word| word >> first & mask);
-        // Each arm is a loop of its own, without a question a lane.
+        // The compiler makes a loop of each arm, in which no choice depends on a lane.
         match number {
             // A quotient of doubles, rounded to a single, is that of singles.
             Number::Unorm if width <= 24 => each(&raw, |raw| (raw as f32 / mask as f32).to_bits()),
@@ -171,7 +171,7 @@ impl Part {
     /// Returns the bits of the component for values.
     #[inline(always)]
     fn codes(&self, values: &Words) -> Words {
-        let Part { width, number, .. } = *self;
+        let ElementPart { width, number, .. } = *self;
         match number {
             Number::Unorm => each(values, |value| from_value(value, width, Number::Unorm)),
             Number::Snorm => each(values, |value| from_value(value, width, Number::Snorm)),

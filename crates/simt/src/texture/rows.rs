@@ -101,7 +101,7 @@ impl<const N: usize> Texel<'_, N> {
 /// An image and a sampler, prepared for reading.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// How the image is read; a cube's faces clamp to their edges.
+    /// The way to read the image. The faces of a cube clamp to their edges.
     sampler: Sampler,
     /// The filter and the level, where no level of detail can change them.
     fixed: Option<(Filter, usize)>,

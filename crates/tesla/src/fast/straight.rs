@@ -172,7 +172,7 @@ impl Straight {
         Some(straight)
     }
 
-    /// Adds so many warps to the columns of registers that are the same for all.
+    /// Adds the values of a number of warps to the columns of registers that are the same for all warps.
     fn fill(&self, lanes: &Lanes<'_>, results: &mut [Vec<u32>], warps: usize) {
         for (register, column) in results.iter_mut().enumerate() {
             if self.written.binary_search(&register).is_err() {
@@ -296,7 +296,7 @@ struct Warps<'a> {
 }
 
 impl Task for Warps<'_> {
-    /// How many have run, up to the first that has to take the ordinary way.
+    /// The number of warps that have run, before the first one that has to take the ordinary way.
     type Output = usize;
 
     #[inline(always)]

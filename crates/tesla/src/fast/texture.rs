@@ -108,7 +108,7 @@ fn sampled<W: Wide>(
     }
 }
 
-/// What the lanes of quads add, as [`quad::quadop`]; the third row has no meaning.
+/// The sums over the lanes of quads, as [`quad::quadop`]; the third row has no meaning.
 #[inline(always)]
 fn terms(ops: [QuadOp; 4], from: QuadSource, theirs: &[u32; WARP], own: &[u32; WARP]) -> [[u32; WARP]; 3] {
     let places = [0, 1, 2, 3].map(|place| usize::from(from.lane(place)));

@@ -1,7 +1,7 @@
 //! Fetch clauses: instructions whose resources and registers are known before the launch, but for what aL adds to a
 //! register. [`super::memory`] has those that reach memory.
 //!
-//! Left to the reference interpreter, one instruction at a time: what asks about a texture (GET_LOD, GET_LERP,
+//! The reference interpreter executes queries of textures (GET_LOD, GET_LERP,
 //! GET_TEXTURE_RESINFO), and whatever is not bound.
 
 use reconverge_simt::Fidelity;

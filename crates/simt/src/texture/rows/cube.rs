@@ -57,7 +57,7 @@ fn magnitude<E: Eight>(wide: E, numbers: E::Ints) -> E::Floats {
     wide.of_bits(wide.and(numbers, wide.ints(!SIGN)))
 }
 
-/// From components along a face to places from 0 to 1.
+/// Maps components along a face to places from 0 to 1.
 #[inline(always)]
 fn on_face<E: Eight>(wide: E, component: E::Ints, largest: E::Floats) -> E::Floats {
     let quotient = wide.div(wide.of_bits(component), largest);

@@ -28,8 +28,8 @@ pub fn lods_of_quads<W: Wide, const N: usize>(
     on_faces(wide, image, sampler, (coordinates, None), lanes)
 }
 
-/// Level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that faces,
-/// and of those of the origin, to its right and below.
+/// Returns the level of detail of each of the given lanes in a cube: [`lod_of_quad`](super::super::lod_of_quad) of the direction that
+/// faces, and of the directions of the origin, to its right and below.
 pub fn lods_on_faces<W: Wide, const N: usize>(
     wide: W,
     image: &Image,
@@ -191,7 +191,7 @@ impl Task for OnFaces<'_> {
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) -> Words<PART> {
         let wide = wide.eight();
-        // s and t of the origin, of the place to its right and of the one below.
+        // Coordinates s and t: those of the origin, to its right, and below.
         let mut places = [[[0; PART]; 2]; 3];
         for half in 0..PART / EIGHT {
             let faces = Faces::of(wide, directions(wide, &self.facing, half, None));
