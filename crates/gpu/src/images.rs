@@ -19,7 +19,7 @@ const MOST: usize = 1024;
 /// Bytes of the images that are kept, at most, if they are more than one.
 const MOST_BYTES: usize = 1 << 29;
 
-/// An image that knows how many bytes its texels take beyond those that it was made of.
+/// The memory that an image takes in addition to the bytes that it was made of.
 pub(crate) trait OwnBytes {
     /// Returns the number of bytes, once all texels are decoded.
     fn own_bytes(&self) -> usize;

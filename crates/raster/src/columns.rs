@@ -111,7 +111,7 @@ pub(crate) struct Slopes {
     /// The divisor of weights in the window: twice the area, or the square of a line's length.
     divisor: f64,
     is_line: bool,
-    /// How far a line's pixels are from it at most.
+    /// The largest distance of a line's pixels from the line.
     aside: f64,
     z: [f64; 3],
     offset: f64,

@@ -202,7 +202,7 @@ struct Room {
     /// Quads with depths, and those of them that are not hidden.
     sight: Batch,
     seen: Vec<Quad>,
-    /// Of all vertices of the draw.
+    /// The places of all vertices of the draw.
     places: Vec<VertexPlace>,
     /// The primitives of a run.
     primitives: Vec<Primitive>,

@@ -388,8 +388,8 @@ impl Task for Band<'_> {
     }
 }
 
-/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Behind the group there is
-/// anything. The room is for a column that ends before a whole row does.
+/// The words of a group in a column, in which it begins with lane `first`; zeros if the column is empty. Words after the
+/// group have no meaning. The room is for a column that ends before a whole row does.
 #[inline(always)]
 fn row<'a>(column: &'a LaneWords, first: usize, group: &Group<'_>, room: &'a mut Option<Words>) -> &'a Words {
     if let Some(words) = column.get(first..).and_then(|words| words.first_chunk::<LANES>()) {

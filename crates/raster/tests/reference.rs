@@ -561,7 +561,7 @@ fn what_is_alike_in_perspective_is_that_of_the_reference() {
     }
 }
 
-/// At pixel (0, 0), which is beside the triangle, 1/w is 0: weights in space are no numbers, and neither is their sum.
+/// The reciprocal of w is 0 at pixel (0, 0), beside the triangle. Weights in space and their sum are NaNs there.
 #[test]
 fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
     let mut random = Random(1);

@@ -94,7 +94,7 @@ impl Grid {
         self.uncounted = true;
     }
 
-    /// Gives the columns of a[] of a launch of vertices that is over [back](LaneResults::give_back).
+    /// Returns the columns of a[] of a vertex launch that has ended, by [`LaneResults::give_back`].
     pub(crate) fn give_inputs_back(&mut self) {
         if let Launch::Vertex(vertex) = &mut self.launch {
             let columns = std::mem::take(&mut vertex.inputs).into_tuple_vec();

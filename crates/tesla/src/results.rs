@@ -69,7 +69,7 @@ impl Drop for WarpRest {
     }
 }
 
-/// Returns memory for so many words of o[] of a warp.
+/// Returns memory for a number of words of o[] of a warp.
 pub(crate) fn room_for_outputs(words: usize) -> Vec<Row<WARP>> {
     if words == 0 {
         return Vec::new();

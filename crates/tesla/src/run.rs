@@ -118,7 +118,7 @@ impl Loaded {
     }
 
     fn totals(&self, grid: &Grid, memory: &mut Memory) -> Result<Totals, RunError> {
-        // A small launch runs on this thread, and does not ask for the number of threads.
+        // A small launch runs on this thread. The number of threads has no effect on it.
         let is_small = grid.launch().lanes() != 0 && grid.blocks() < GRAPHICS_WARPS;
         let workers = if is_small { 1 } else { self.options.workers() };
         let engine = self.options.engine();

@@ -479,7 +479,7 @@ struct Machine<'a, 'm> {
     known: Option<Box<Shader>>,
 }
 
-/// What the programs of vertices left of a draw, besides their outcome.
+/// The results of a draw's vertex programs, without their outcome.
 struct Shaded {
     /// The last of them, whose outcome counts.
     program: Box<Shader>,

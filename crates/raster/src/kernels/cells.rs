@@ -189,6 +189,12 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// Returns words of a row of a group, from a word on.
+    #[inline(always)]
+    fn half_row(&self, first: usize, count: usize) -> Option<&'a [AtomicU32]> {
+        self.words.get(first..)?.get(..count)
+    }
+
     /// Returns `COUNT` words of a row from an element on.
     #[inline(always)]
     fn part<const COUNT: usize>(&self, element: usize) -> Option<&'a [AtomicU32; COUNT]> {
@@ -201,10 +207,7 @@ impl<'a> Cells<'a> {
         match places {
             Places::Rows(upper, lower) => {
                 for (half, first) in [(0, *upper), (2, *lower)] {
-                    let Some(row) = self.words.get(first * N..).and_then(|row| row.get(..N * LANES / 2))
-                    else {
-                        return;
-                    };
+                    let Some(row) = self.half_row(first * N, N * LANES / 2) else { return };
                     let mut stored = [0; MOST_IN_A_ROW];
                     let stored = &mut stored[..N * LANES / 2];
                     vram::load(row, stored);
@@ -232,10 +235,7 @@ impl<'a> Cells<'a> {
         match places {
             Places::Rows(upper, lower) => {
                 for (half, first) in [(0, *upper), (2, *lower)] {
-                    let Some(row) = self.words.get(first * N..).and_then(|row| row.get(..N * LANES / 2))
-                    else {
-                        return;
-                    };
+                    let Some(row) = self.half_row(first * N, N * LANES / 2) else { return };
                     let mut stored = [0; MOST_IN_A_ROW];
                     let stored = &mut stored[..N * LANES / 2];
                     if !live.all {
@@ -270,9 +270,7 @@ impl<'a> Cells<'a> {
         match places {
             Places::Rows(upper, lower) => {
                 for (half, first) in [(0, *upper), (2, *lower)] {
-                    let row =
-                        self.words.get(first / in_word..).and_then(|row| row.get(..LANES / 2 / in_word));
-                    let Some(row) = row else { return words };
+                    let Some(row) = self.half_row(first / in_word, LANES / 2 / in_word) else { return words };
                     let mut stored = [0; LANES / 4];
                     vram::load(row, &mut stored[..row.len()]);
                     for at in 0..LANES / 2 {
@@ -301,9 +299,7 @@ impl<'a> Cells<'a> {
         match places {
             Places::Rows(upper, lower) if live.all => {
                 for (half, first) in [(0, *upper), (2, *lower)] {
-                    let row =
-                        self.words.get(first / in_word..).and_then(|row| row.get(..LANES / 2 / in_word));
-                    let Some(row) = row else { return };
+                    let Some(row) = self.half_row(first / in_word, LANES / 2 / in_word) else { return };
                     let mut stored = [0; LANES / 4];
                     for at in 0..LANES / 2 {
                         let word = words[at / 2 * 4 + at % 2 + half] & mask;

@@ -37,7 +37,7 @@ pub(super) struct Straight {
     /// Steps that are the same for all warps, and the steps of each warp after them.
     first: Vec<WarpStep>,
     each: Vec<WarpStep>,
-    /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them: behind all rows of the lowered program.
+    /// Number of rows that [`WarpStep::Keep`] keeps, and the first of them. They follow the rows of the lowered program.
     kept: usize,
     first_kept: usize,
     /// Registers that a warp may read, or leave, as they are at its start.
@@ -436,7 +436,7 @@ impl Fast {
                 rest.start += 1;
                 continue;
             }
-            // Of the block only registers matter. To begin one takes longer than a short program.
+            // The program uses only the registers of the block. To begin one takes longer than a short program.
             let block = match &mut spare {
                 Some(block) => block,
                 None => grid.begin(self, rest.start, &mut spare),

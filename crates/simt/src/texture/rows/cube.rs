@@ -9,9 +9,9 @@ const SIGN: i32 = i32::MIN;
 
 /// The faces of eight directions.
 pub(super) struct Faces<E: Eight> {
-    /// Where the largest component is that of an axis: x, y or z.
+    /// Lanes whose largest component is x, y or z.
     along: [E::Ints; 3],
-    /// Where that component is below 0.
+    /// Lanes in which that component is negative.
     below: E::Ints,
 }
 
