@@ -1,5 +1,7 @@
 //! Draws for an [`Observer`]: what each stage ran, batch after batch.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use reconverge_raster::draw::{Draw, Fragments};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -72,6 +74,7 @@ pub(crate) const VERTEX: &str = "vertex";
 pub(crate) const FRAGMENT: &str = "fragment";
 
 /// A stage that is captured while it runs.
+#[derive(Debug)]
 pub(crate) struct Recording {
     launched: Launched,
     /// Lanes that were started, and those of them that have ended.
@@ -80,6 +83,31 @@ pub(crate) struct Recording {
     /// Registers or words at the start, of all batches so far.
     inputs: Vec<(u16, Rows)>,
     killed: Vec<bool>,
+}
+
+/// The recording of a fragment program, if it is captured. A program that is runs its batches in order.
+#[derive(Debug, Default)]
+pub(crate) struct FragmentRecording(Option<Mutex<Recording>>);
+
+impl FragmentRecording {
+    pub(crate) fn new(recording: Option<Recording>) -> FragmentRecording {
+        FragmentRecording(recording.map(Mutex::new))
+    }
+
+    /// Whether the program is captured.
+    pub(crate) fn is_on(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The recording, for a run.
+    pub(crate) fn lock(&self) -> Option<MutexGuard<'_, Recording>> {
+        Some(self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The recording, after all runs.
+    pub(crate) fn end(self) -> Option<Recording> {
+        Some(self.0?.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Recording {

@@ -10,12 +10,12 @@ use std::convert::Infallible;
 use std::mem::take;
 use std::ops::Deref;
 
-use rayon::prelude::*;
+use rayon::ScopeFifo;
 use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
-use crate::bands;
+use crate::batches::Batches;
 use crate::columns::{Append, Slopes, Weights};
 use crate::copy::ByteRows;
 use crate::fills;
@@ -23,10 +23,10 @@ use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
 use crate::lanes::Lanes;
-use crate::merge::Merge;
+use crate::merge::settle_rows;
 use crate::primitive::{Primitive, Topology, assemble_into};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
-use crate::shading::{Shading, Stopped, Stopping};
+use crate::shading::{Shading, Stopped};
 use crate::span::{self, Strip};
 use crate::state::Batch;
 use crate::vertex::Vertex;
@@ -37,9 +37,8 @@ pub use crate::state::*;
 /// 2^14 lanes are so large that the C library maps and unmaps memory for each.
 const BATCH: usize = 1 << 12;
 
-/// Quads that a thread makes lanes of at once, and how many there are at least if several threads do.
-const PIECE: usize = 1 << 10;
-const MANY: usize = 1 << 11;
+/// Batches of a draw that the thread that draws shades before others help it: it takes as long to wake them.
+const ALONE: usize = 4;
 
 /// Minimum number of quads that are looked for hidden ones together.
 const FEW: usize = 16;
@@ -73,7 +72,7 @@ pub fn draw<P: FragmentProgram>(
     draw: &Draw,
     vertices: Vertices<'_>,
     memory: Vram<'_>,
-    program: &mut P,
+    program: &P,
 ) -> Result<Counts, P::Error> {
     draw_with(draw, Coordinates::default(), vertices, memory, program)
 }
@@ -87,7 +86,7 @@ pub fn draw_with<P: FragmentProgram>(
     coordinates: Coordinates,
     vertices: Vertices<'_>,
     memory: Vram<'_>,
-    program: &mut P,
+    program: &P,
 ) -> Result<Counts, P::Error> {
     // Without code for this processor everything goes pixel by pixel.
     run(draw, coordinates, vertices, memory, program, Level::any().then(Level::best))
@@ -99,15 +98,11 @@ pub(crate) fn run<P: FragmentProgram>(
     coordinates: Coordinates,
     vertices: Vertices<'_>,
     memory: Vram<'_>,
-    program: &mut P,
+    program: &P,
     level: Option<Level>,
 ) -> Result<Counts, P::Error> {
-    let mut program = Stopping { program, error: None };
-    let (drawn, counts) = drawn(draw, coordinates, vertices, memory, &mut program, level);
-    match (drawn, program.error) {
-        (Err(Stopped), Some(error)) => Err(error),
-        _ => Ok(counts),
-    }
+    let drawn = drawn(draw, coordinates, vertices, memory, program, level);
+    drawn.map_err(|Stopped(error)| *error.downcast().expect("the error of the program"))
 }
 
 /// [`run`] for any program.
@@ -116,9 +111,9 @@ fn drawn(
     coordinates: Coordinates,
     vertices: Vertices<'_>,
     memory: Vram<'_>,
-    program: &mut dyn Shading,
+    program: &dyn Shading,
     level: Option<Level>,
-) -> (Result<(), Stopped>, Counts) {
+) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
     let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
     let by_sample: Vec<Corner> = match draw.multisample.by_sample {
@@ -129,37 +124,39 @@ fn drawn(
     let multisample = &draw.multisample;
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
-    let merge = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
+    let kernels = level.and_then(|level| Kernels::choose(draw, samples, memory, level));
+    let kernels = kernels.as_ref();
     // Kernels of a draw have targets that are apart and one sample, and are not for copies of other kinds.
-    let plain = merge.as_ref().filter(|_| one_sample);
-    let copied = plain.and_then(|merge| merge.copied(program.copied()?, draw));
+    let plain = kernels.filter(|_| one_sample);
+    let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
-    let mut room = ROOM.take().unwrap_or_default();
-    room.batch.start(draw);
-    let mut pipeline = Pipeline {
-        draw,
-        coordinates,
-        memory,
-        reads: program.reads(),
-        is_uniform: program.is_uniform() && merge.as_ref().is_some_and(Kernels::is_complete),
-        program,
-        room,
-        counts: Counts::default(),
-        samples,
-        places,
-        stippled: 0,
-        by_spans: level.is_some(),
-        by_columns: level.filter(|_| one_sample),
-        copied,
-        merge,
-        may_skip_hidden,
-        skipped: 0,
-        hides_most: false,
-    };
-    let drawn = pipeline.draw(vertices);
-    let Pipeline { room, counts, .. } = pipeline;
-    ROOM.set(Some(room));
-    (drawn, counts)
+    let batches = Batches::new((draw, samples), memory, program, kernels, may_skip_hidden);
+    pool::with_helpers(|scope| {
+        let mut room = ROOM.take().unwrap_or_default();
+        room.batch.start(draw);
+        let mut pipeline = Pipeline {
+            draw,
+            coordinates,
+            memory,
+            reads: program.reads(),
+            is_uniform: program.is_uniform() && kernels.is_some_and(Kernels::is_complete),
+            batches: &batches,
+            helpers: scope.filter(|_| !program.in_order()),
+            room,
+            counts: Counts::default(),
+            flushed: 0,
+            samples,
+            places,
+            stippled: 0,
+            by_spans: level.is_some(),
+            by_columns: level.filter(|_| one_sample),
+            copied,
+        };
+        let drawn = pipeline.draw(vertices);
+        let Pipeline { room, counts, .. } = pipeline;
+        ROOM.set(Some(room));
+        drawn.map(|()| counts)
+    })
 }
 
 /// A vertex of the draw.
@@ -213,16 +210,20 @@ thread_local! {
     static ROOM: Cell<Option<Box<Room>>> = const { Cell::new(None) };
 }
 
-struct Pipeline<'a> {
+struct Pipeline<'a, 'scope> {
     draw: &'a Draw,
     coordinates: Coordinates,
     memory: Vram<'a>,
-    program: &'a mut dyn Shading,
+    batches: &'scope Batches<'scope>,
+    /// Where others take jobs, if the draw may use other threads.
+    helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
     /// Whether lanes with the same inputs have the same results, which rows can merge.
     is_uniform: bool,
     room: Box<Room>,
     counts: Counts,
+    /// Number of batches so far.
+    flushed: usize,
     /// Samples a pixel of the surfaces.
     samples: usize,
     /// Where samples are covered, from the centre.
@@ -233,18 +234,11 @@ struct Pipeline<'a> {
     by_spans: bool,
     /// The level of primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
-    /// What merges rows of lanes, if it can.
-    merge: Option<Kernels<'a>>,
     /// The copy of rows of bytes, as long as the draw does nothing else.
     copied: Option<ByteRows>,
-    /// Whether lanes that the depth test drops need not be shaded.
-    may_skip_hidden: bool,
-    /// Lanes since the last merge that were not shaded, and whether most lanes were hidden before.
-    skipped: u64,
-    hides_most: bool,
 }
 
-impl Pipeline<'_> {
+impl Pipeline<'_, '_> {
     fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
         let (mut places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
         places.clear();
@@ -270,7 +264,7 @@ impl Pipeline<'_> {
                 self.primitive(|number| placed(run[number]), primitive)?;
             }
         }
-        self.flush()
+        self.finish()
     }
 
     /// Draws a primitive of a run, whose vertices `vertex` gives.
@@ -611,7 +605,10 @@ impl Pipeline<'_> {
             }
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
-                Some(shaded) => self.merge(shaded, true),
+                Some(shaded) => {
+                    self.counts.passed += self.batches.merge(&self.room.batch, shaded, true);
+                    self.room.batch.clear();
+                }
                 None if self.room.batch.fragments.lanes >= BATCH => self.flush()?,
                 None => {}
             }
@@ -627,7 +624,7 @@ impl Pipeline<'_> {
         if !copied.reads().all(|(input, chan)| slopes.is_affine(input, chan)) {
             return Ok(false);
         }
-        self.flush()?;
+        self.finish()?;
         let draw = self.draw;
         let inputs = |quads: &[Quad]| {
             let mut ends = Batch::new(draw);
@@ -652,73 +649,48 @@ impl Pipeline<'_> {
     fn append(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], inputs: bool) {
         let draw = self.draw;
         // Depth is read by the tests, too.
-        let tested = self.merge.as_ref().map_or(draw.depth.is_some(), Kernels::reads_depth);
+        let tested = self.batches.kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
         let reads = self.reads.position | u8::from(tested) << 2;
-        if self.hides_most && inputs && quads.len() >= FEW {
+        if self.batches.hides_most() && inputs && quads.len() >= FEW {
             return self.append_seen(level, slopes, quads, reads);
         }
-        self.room.batch.starts.push(self.room.batch.fragments.lanes);
-        if quads.len() < MANY || pool::threads() == 1 {
-            level.run(Append {
-                batch: &mut self.room.batch,
-                weights: &mut self.room.weights,
-                slopes,
-                quads,
-                draw,
-                reads,
-                inputs,
-            });
-            return;
-        }
-        let piece = |quads: &[Quad]| {
-            let (mut piece, mut weights) = (Batch::new(draw), Box::default());
-            level.run(Append {
-                batch: &mut piece,
-                weights: &mut weights,
-                slopes,
-                quads,
-                draw,
-                reads,
-                inputs,
-            });
-            piece
-        };
-        let pieces: Vec<Batch> = pool::install(|| quads.par_chunks(PIECE).map(piece).collect());
-        pieces.iter().for_each(|piece| self.room.batch.append(piece));
+        let Room { batch, weights, .. } = &mut *self.room;
+        batch.starts.push(batch.fragments.lanes);
+        level.run(Append { batch, weights, slopes, quads, draw, reads, inputs });
     }
 
     /// Appends the quads that are not hidden.
     fn append_seen(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], reads: u8) {
         let (draw, memory) = (self.draw, self.memory);
-        let (Some(kernels), Some(depth)) = (&self.merge, &draw.depth) else { return };
+        let (Some(kernels), Some(depth)) = (self.batches.kernels, &draw.depth) else { return };
         let Room { batch, weights, sight, seen, .. } = &mut *self.room;
         sight.start(draw);
         level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
         if memory.has_fills() {
-            bands::settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
+            settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
         }
         seen.clear();
         kernels.see(&sight.fragments, seen);
-        self.skipped += 4 * (quads.len() - seen.len()) as u64;
+        batch.skipped += 4 * (quads.len() - seen.len()) as u64;
         batch.starts.push(batch.fragments.lanes);
         level.run(Append { batch, weights, slopes, quads: seen, draw, reads, inputs: true });
     }
 
     /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
     fn filled(&self, shaded: &Shaded, slopes: &Slopes, pixels: &[Rectangle]) -> Option<u64> {
-        let constants = self.merge.as_ref()?.constants(self.draw, shaded, slopes.level(self.draw))?;
+        let constants = self.batches.kernels?.constants(self.draw, shaded, slopes.level(self.draw))?;
         fills::fill(&constants, pixels, self.memory)
     }
 
     /// Shades some quads of a primitive whose lanes are all alike, and returns the result of one as that of a row.
     fn shade_once(&mut self, level: Level, slopes: &Slopes, pixels: Rectangle) -> Result<Shaded, Stopped> {
-        self.flush()?;
+        self.finish()?;
         let (first, y) = (pixels.x0 & !1, pixels.y0 & !1);
         // Lanes that are not covered may have ended.
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
-        let shaded = self.program.run(&self.room.batch.fragments);
+        let shaded = self.batches.program.run(&self.room.batch.fragments);
         self.room.batch.clear();
         let shaded = shaded?;
         let row = |column: &LaneWords| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
@@ -732,27 +704,26 @@ impl Pipeline<'_> {
         })
     }
 
-    /// Shades and merges what is in the batch.
+    /// Has the lanes of the batch shaded and merged, by other threads perhaps.
     fn flush(&mut self) -> Result<(), Stopped> {
-        if self.room.batch.fragments.lanes == 0 {
+        let batch = &mut self.room.batch;
+        if batch.fragments.lanes == 0 {
             return Ok(());
         }
-        let shaded = self.program.run(&self.room.batch.fragments)?;
-        self.merge(&shaded, false);
-        self.program.merged(shaded);
+        self.flushed += 1;
+        if let Some(scope) = self.helpers.filter(|_| self.flushed > ALONE) {
+            return self.batches.give(batch, scope);
+        }
+        self.counts.passed += pool::on_one_thread(|| self.batches.run(batch))?;
+        batch.clear();
         Ok(())
     }
 
-    /// Merges what is in the batch; `uniform`: with the results of one row for all.
-    fn merge(&mut self, shaded: &Shaded, uniform: bool) {
-        let Pipeline { draw, samples, room, merge, .. } = self;
-        let kernels = merge.as_ref();
-        let merge = Merge { draw, samples: *samples, batch: &room.batch, shaded, uniform };
-        let passed = bands::run(&merge, kernels, self.memory);
-        let lanes = self.skipped + self.room.batch.fragments.lanes as u64;
-        self.hides_most = self.may_skip_hidden && 2 * passed < lanes;
-        (self.counts.passed, self.skipped) = (self.counts.passed + passed, 0);
-        self.room.batch.clear();
+    /// Has all lanes shaded and merged.
+    fn finish(&mut self) -> Result<(), Stopped> {
+        self.flush()?;
+        self.counts.passed += self.batches.finish()?;
+        Ok(())
     }
 }
 

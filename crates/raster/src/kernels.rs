@@ -262,12 +262,12 @@ impl<'a> Kernels<'a> {
         matches!(self.depth, Depth::Test { .. } | Depth::Lanes)
     }
 
-    /// Merges the lanes of some rows, and returns how many passed the tests.
-    pub(crate) fn run(&self, merge: &Merge<'_>, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+    /// Merges all lanes, and returns how many passed the tests.
+    pub(crate) fn run(&self, merge: &Merge<'_>, memory: Vram<'_>) -> u64 {
         if self.copies {
-            return if merge.copy_rows(rows, memory) { 0 } else { merge.band(rows, memory) };
+            return if merge.copy_rows(memory) { 0 } else { merge.lanes(memory) };
         }
-        self.level.run(Band { kernels: self, merge, rows, memory })
+        self.level.run(Rows { kernels: self, merge, memory })
     }
 }
 
@@ -281,11 +281,10 @@ fn are_apart(draw: &Draw) -> bool {
     numbered.all(|(number, one)| all.clone().skip(number + 1).all(|other| apart(&one, other)))
 }
 
-/// The lanes of some rows.
-struct Band<'a> {
+/// All lanes, in rows.
+struct Rows<'a> {
     kernels: &'a Kernels<'a>,
     merge: &'a Merge<'a>,
-    rows: &'a Range<i32>,
     memory: Vram<'a>,
 }
 
@@ -356,7 +355,7 @@ impl Task for Sight<'_> {
     }
 }
 
-impl Task for Band<'_> {
+impl Task for Rows<'_> {
     type Output = u64;
 
     #[inline(always)]
@@ -377,11 +376,7 @@ impl Task for Band<'_> {
             };
             let count = (others..most).find(again).unwrap_or(most);
             let shaded = if self.merge.uniform { 0 } else { 4 * first };
-            let group = Group::new(4 * first, shaded, &group[..count]);
-            let reached = |quad: &Quad| self.rows.start < quad.y.saturating_add(2) && quad.y < self.rows.end;
-            if group.quads.iter().any(reached) {
-                passed += self.group(&group, &fixed);
-            }
+            passed += self.group(&Group::new(4 * first, shaded, &group[..count]), &fixed);
             first += count;
         }
         passed
@@ -551,7 +546,7 @@ fn tested(
     (holds, new)
 }
 
-impl Band<'_> {
+impl Rows<'_> {
     /// The words for each target that are the same in all lanes.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
@@ -565,23 +560,17 @@ impl Band<'_> {
         if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
-    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Band::fixed`].
+    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Rows::fixed`].
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
-        let [(_, upper), (_, lower)] = group.ends;
-        let whole = self.rows.start <= upper && lower < self.rows.end;
-        let all = whole && group.is_row && group.quads.iter().all(|quad| quad.covered == 0xf);
+        let all = group.is_row && group.quads.iter().all(|quad| quad.covered == 0xf);
         let mut live = Live { words: [u32::MAX; LANES], all };
         if !live.all {
             live.words = [0; LANES];
             for (live, quad) in live.words.as_chunks_mut().0.iter_mut().zip(group.quads) {
-                let rows = match whole {
-                    true => [u32::MAX; 2],
-                    false => [quad.y, quad.y + 1].map(|y| if self.rows.contains(&y) { u32::MAX } else { 0 }),
-                };
                 let covered = |lane: usize| u32::from(quad.covered >> lane & 1).wrapping_neg();
-                *live = [0, 1, 2, 3].map(|lane| covered(lane) & rows[lane / 2]);
+                *live = [0, 1, 2, 3].map(covered);
             }
         }
         if !shaded.killed.is_empty() {
@@ -783,7 +772,7 @@ impl Band<'_> {
     }
 }
 
-impl Band<'_> {
+impl Rows<'_> {
     /// The second colour of a group, if a blend reads it and there is one.
     #[inline(always)]
     fn second<'l>(

@@ -10,7 +10,7 @@
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
 //! | `shading` | the fragment program, without its type |
-//! | `bands` | merging by bands of rows, each by a thread |
+//! | `batches` | the lanes of a draw on several threads |
 //! | `lanes`, `merge` | fragments one by one: their inputs, and their end in memory |
 //! | `span`, `columns`, `kernels` | coverage, inputs and merging of many pixels at once |
 //! | `copy` | texels that go to a target as they are |
@@ -20,7 +20,7 @@
 
 #![forbid(unsafe_code)]
 
-mod bands;
+mod batches;
 pub mod blend;
 pub mod block;
 pub mod clip;

@@ -1,10 +1,9 @@
 //! Merging: from shaded fragments to memory, one by one.
 
-use std::ops::Range;
-
 use reconverge_simt::vram::Vram;
 
 use crate::blend::{LogicOp, stored_bits};
+use crate::kernels::Kernels;
 use crate::setup::Quad;
 use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
@@ -20,13 +19,37 @@ pub(crate) struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges the lanes of some rows one by one.
-    pub(crate) fn band(&self, rows: &Range<i32>, memory: Vram<'_>) -> u64 {
+    /// Merges all lanes, and returns how many samples passed the tests.
+    pub(crate) fn run(&self, kernels: Option<&Kernels<'_>>, memory: Vram<'_>) -> u64 {
+        if memory.has_fills() {
+            self.settle(memory);
+        }
+        match kernels {
+            Some(kernels) => kernels.run(self, memory),
+            None => self.lanes(memory),
+        }
+    }
+
+    /// Settles fills of the rows that the lanes reach.
+    fn settle(&self, memory: Vram<'_>) {
+        let depth = self.draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
+        let targets = self.draw.targets.iter();
+        let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
+        for (surface, bytes) in depth.chain(targets) {
+            match self.samples {
+                1 => settle_rows(surface, bytes, &self.batch.fragments.quads, memory),
+                _ => memory.settle(surface.start..surface.end),
+            }
+        }
+    }
+
+    /// Merges all lanes one by one.
+    pub(crate) fn lanes(&self, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
             let killed = self.shaded.killed.get(lane).copied().unwrap_or(false);
             let covered = self.batch.fragments.is_covered(lane) && !killed;
-            if covered && rows.contains(&self.batch.fragments.pixel(lane).1) {
+            if covered {
                 passed += self.lane(memory, lane);
             }
         }
@@ -160,7 +183,7 @@ impl Merge<'_> {
     }
 
     /// Copies depth to the first target as [`Merge::copy_depth`] does, many pixels at once. Returns whether it did.
-    pub(crate) fn copy_rows(&self, rows: &Range<i32>, memory: Vram<'_>) -> bool {
+    pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
         let ranges = [source.range(bytes), target.range(bytes)];
@@ -174,7 +197,7 @@ impl Merge<'_> {
         }
         // Adjacent quads that are covered as a whole.
         let fragments = &self.batch.fragments;
-        let is_whole = |quad: &Quad| quad.covered == 0xf && rows.start <= quad.y && quad.y + 1 < rows.end;
+        let is_whole = |quad: &Quad| quad.covered == 0xf;
         let mut first = 0;
         for run in fragments.quads.chunk_by(|quad, next| {
             is_whole(quad) && is_whole(next) && (next.x, next.y) == (quad.x + 2, quad.y)
@@ -194,10 +217,7 @@ impl Merge<'_> {
                 }
             } else {
                 for lane in (first..first + 4 * run.len()).filter(|lane| fragments.is_covered(*lane)) {
-                    let (x, y) = fragments.pixel(lane);
-                    if rows.contains(&y) {
-                        self.copy_depth(memory, (x, y), 0, 0);
-                    }
+                    self.copy_depth(memory, fragments.pixel(lane), 0, 0);
                 }
             }
             first += 4 * run.len();
@@ -215,4 +235,12 @@ impl Merge<'_> {
         let count = bytes.min(target);
         memory.update(place, target, |element| element[..count].copy_from_slice(&copied[..count]));
     }
+}
+
+/// Settles fills of the rows of a surface that quads reach, if pixels have one sample.
+pub(crate) fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
+    let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
+    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
+    let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
+    memory.settle(row(low)..row(high + 2));
 }

@@ -16,7 +16,7 @@ pub fn draw_with<P: FragmentProgram>(
     coordinates: Coordinates,
     vertices: Vertices<'_>,
     memory: Vram<'_>,
-    program: &mut P,
+    program: &P,
 ) -> Result<Counts, P::Error> {
     run(draw, coordinates, vertices, memory, program, None)
 }

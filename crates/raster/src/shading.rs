@@ -1,13 +1,15 @@
 //! The fragment program of a draw, without its type: the stages are compiled once for all programs.
 
+use std::any::Any;
+
 use crate::state::{CopiedTexels, FragmentProgram, Fragments, ReadColumns, Shaded};
 
-/// A fragment program has stopped with an error, which [`Stopping`] keeps.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Stopped;
+/// A fragment program has stopped with this error, a [`FragmentProgram::Error`].
+#[derive(Debug)]
+pub(crate) struct Stopped(pub(crate) Box<dyn Any + Send>);
 
 /// A [`FragmentProgram`] with any error.
-pub(crate) trait Shading {
+pub(crate) trait Shading: Sync {
     /// See [`FragmentProgram::reads`].
     fn reads(&self) -> ReadColumns;
 
@@ -20,47 +22,45 @@ pub(crate) trait Shading {
     /// See [`FragmentProgram::copied`].
     fn copied(&self) -> Option<CopiedTexels>;
 
+    /// See [`FragmentProgram::in_order`].
+    fn in_order(&self) -> bool;
+
     /// See [`FragmentProgram::run`].
     ///
     /// # Errors
     /// The program has stopped.
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Stopped>;
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Stopped>;
 
     /// See [`FragmentProgram::merged`].
-    fn merged(&mut self, shaded: Shaded);
+    fn merged(&self, shaded: Shaded);
 }
 
-/// A program, and its error once it has stopped.
-pub(crate) struct Stopping<'a, P: FragmentProgram> {
-    pub(crate) program: &'a mut P,
-    pub(crate) error: Option<P::Error>,
-}
-
-impl<P: FragmentProgram> Shading for Stopping<'_, P> {
+impl<P: FragmentProgram> Shading for P {
     fn reads(&self) -> ReadColumns {
-        self.program.reads()
+        FragmentProgram::reads(self)
     }
 
     fn is_uniform(&self) -> bool {
-        self.program.is_uniform()
+        FragmentProgram::is_uniform(self)
     }
 
     fn may_skip_hidden(&self) -> bool {
-        self.program.may_skip_hidden()
+        FragmentProgram::may_skip_hidden(self)
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        self.program.copied()
+        FragmentProgram::copied(self)
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Stopped> {
-        self.program.run(fragments).map_err(|error| {
-            self.error = Some(error);
-            Stopped
-        })
+    fn in_order(&self) -> bool {
+        FragmentProgram::in_order(self)
     }
 
-    fn merged(&mut self, shaded: Shaded) {
-        self.program.merged(shaded);
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
+        FragmentProgram::run(self, fragments).map_err(|error| Stopped(Box::new(error)))
+    }
+
+    fn merged(&self, shaded: Shaded) {
+        FragmentProgram::merged(self, shaded);
     }
 }

@@ -407,10 +407,10 @@ pub struct CopiedTexels {
     pub zeros: Vec<(usize, usize)>,
 }
 
-/// What shades fragments.
-pub trait FragmentProgram {
+/// What shades fragments. Several threads may run it at once.
+pub trait FragmentProgram: Sync {
     /// Why it does not.
-    type Error;
+    type Error: Send + 'static;
 
     /// Returns which columns [`FragmentProgram::run`] reads: all, unless the program knows better.
     fn reads(&self) -> ReadColumns {
@@ -434,14 +434,20 @@ pub trait FragmentProgram {
         None
     }
 
+    /// Returns whether it runs in the order of the fragments, on the thread that draws: something else than results is left of a
+    /// run.
+    fn in_order(&self) -> bool {
+        false
+    }
+
     /// Shades fragments.
     ///
     /// # Errors
-    /// The program does not run to its end; nothing of these fragments is stored then.
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
+    /// The program does not run to its end; nothing of these fragments and of later ones is stored then.
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Self::Error>;
 
     /// Takes back results that are merged, so that their memory may serve later ones.
-    fn merged(&mut self, _shaded: Shaded) {}
+    fn merged(&self, _shaded: Shaded) {}
 }
 
 /// What a draw counted.
@@ -461,6 +467,8 @@ pub(crate) struct Batch {
     pub(crate) depths: Vec<f32>,
     /// The lane with which each primitive begins. No pixel is twice among the lanes of one.
     pub(crate) starts: Vec<usize>,
+    /// Number of lanes that are not here because they are hidden.
+    pub(crate) skipped: u64,
 }
 
 impl Batch {
@@ -492,21 +500,6 @@ impl Batch {
         quads.clear();
         self.depths.clear();
         self.starts.clear();
-    }
-
-    /// Adds the lanes of another behind these.
-    pub(crate) fn append(&mut self, other: &Batch) {
-        let Fragments { lanes, inputs, positions, fronts, samples, sample, quads } = &other.fragments;
-        let all = &mut self.fragments;
-        let columns = all.inputs.iter_mut().flatten().chain(&mut all.positions);
-        columns
-            .zip(inputs.iter().flatten().chain(positions))
-            .for_each(|(all, more)| Arc::make_mut(all).extend_from_slice(more));
-        all.lanes += lanes;
-        all.fronts.extend(fronts);
-        all.samples.extend(samples);
-        all.sample.extend(sample);
-        all.quads.extend(quads);
-        self.depths.extend(&other.depths);
+        self.skipped = 0;
     }
 }

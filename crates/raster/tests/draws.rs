@@ -1,6 +1,7 @@
 //! Whole draws: lines with a pattern, points of polygons, several threads.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::ThreadPoolBuilder;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp};
@@ -24,7 +25,7 @@ struct Passes;
 impl FragmentProgram for Passes {
     type Error = Infallible;
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
         Ok(Shaded {
             colors: vec![Some(fragments.inputs[0].each_ref().map(|column| column.to_vec()))],
             ..Shaded::default()
@@ -78,7 +79,7 @@ fn drawn(state: &Draw, vertices: &[Vertex]) -> Vec<u8> {
     let mut memory = vec![0; 2 * BYTES];
     let runs = [(0..vertices.len()).collect()];
     let vertices = Vertices { all: vertices, runs: &runs };
-    let Ok(_) = draw(state, vertices, Vram::new(&mut memory), &mut Passes);
+    let Ok(_) = draw(state, vertices, Vram::new(&mut memory), &Passes);
     memory
 }
 
@@ -143,12 +144,82 @@ fn results_do_not_depend_on_the_number_of_threads() {
     assert!(with(1) == with(3));
 }
 
+/// Input 0 as it is, until a run of fragments with a certain red.
+struct Fails(u32);
+
+impl FragmentProgram for Fails {
+    type Error = usize;
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, usize> {
+        match fragments.inputs[0][0].iter().position(|red| *red == self.0) {
+            Some(lane) => Err(lane),
+            None => Passes.run(fragments).map_err(|never| match never {}),
+        }
+    }
+}
+
+#[test]
+fn a_program_that_fails_leaves_the_same_memory_on_any_number_of_threads() {
+    let state = plain(Topology::Triangles);
+    let vertices: Vec<Vertex> = (0..12)
+        .flat_map(|number| {
+            let red = number as f32 / 12.;
+            [vertex(0., 0., red), vertex(500., 0., red), vertex(0., 125., red)]
+        })
+        .collect();
+    let runs = [(0..vertices.len()).collect()];
+    let vertices = Vertices { all: &vertices, runs: &runs };
+    for failing in 0..13 {
+        let with = |threads: usize| {
+            let mut memory = vec![0; BYTES];
+            let program = Fails((failing as f32 / 12.).to_bits());
+            let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let drawn = pool.install(|| draw(&state, vertices, Vram::new(&mut memory), &program));
+            (drawn, memory)
+        };
+        let one = with(1);
+        assert_eq!(one.0.is_ok(), failing == 12);
+        (0..20).for_each(|_| assert!(with(3) == one, "{failing}"));
+    }
+}
+
+/// Panics on some fragments.
+struct Panics;
+
+impl FragmentProgram for Panics {
+    type Error = Infallible;
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+        assert!(fragments.inputs[0][0].iter().all(|red| *red == 0), "a defect of the program");
+        Passes.run(fragments)
+    }
+}
+
+#[test]
+fn a_program_that_panics_ends_the_draw_on_any_number_of_threads() {
+    let state = plain(Topology::Triangles);
+    let vertices: Vec<Vertex> = (0..12)
+        .flat_map(|number| {
+            let red = f32::from(u8::from(number == 9));
+            [vertex(0., 0., red), vertex(500., 0., red), vertex(0., 125., red)]
+        })
+        .collect();
+    let runs = [(0..vertices.len()).collect()];
+    for threads in [1, 2, 3] {
+        let pool = ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let vertices = Vertices { all: &vertices, runs: &runs };
+        let draws = || pool.install(|| draw(&state, vertices, Vram::new(&mut vec![0; BYTES]), &Panics));
+        let drawn = std::panic::catch_unwind(std::panic::AssertUnwindSafe(draws));
+        assert!(drawn.is_err());
+    }
+}
+
 /// Colour 0 is the texel into which x and y of input 0 fall, or zeros outside of the level.
 struct ReadsTexels {
     texels: CopiedTexels,
     /// Whether the draw gets to know that.
     copies: bool,
-    runs: usize,
+    runs: AtomicUsize,
 }
 
 impl FragmentProgram for ReadsTexels {
@@ -158,8 +229,8 @@ impl FragmentProgram for ReadsTexels {
         self.copies.then(|| self.texels.clone())
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
-        self.runs += 1;
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+        self.runs.fetch_add(1, Ordering::Relaxed);
         let CopiedTexels { elements, size, factor, .. } = &self.texels;
         let mut colors = [(); 4].map(|()| vec![0; fragments.lanes]);
         for (lane, [s, t, ..]) in fragments.input(0).into_iter().enumerate() {
@@ -259,10 +330,10 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
         let vertices = Vertices { all: &vertices, runs: &runs };
         let mut results = Vec::new();
         for copies in [false, true] {
-            let mut program = ReadsTexels { texels: texels.clone(), copies, runs: 0 };
+            let program = ReadsTexels { texels: texels.clone(), copies, runs: AtomicUsize::new(0) };
             let mut memory: Vec<u8> = (0..BYTES).map(|at| at as u8).collect();
-            let Ok(counts) = draw(&state, vertices, Vram::new(&mut memory), &mut program);
-            copied += usize::from(copies && program.runs == 0 && counts.passed > 0);
+            let Ok(counts) = draw(&state, vertices, Vram::new(&mut memory), &program);
+            copied += usize::from(copies && program.runs.into_inner() == 0 && counts.passed > 0);
             results.push((counts, memory));
         }
         // A program whose level is not 0 would not say that it copies, had it more than this level.

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::slice::from_ref;
+use std::sync::{Mutex, MutexGuard};
 
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
@@ -314,7 +315,13 @@ struct Program {
     level: bool,
     /// Whether lanes that are hidden may be left out.
     skips: bool,
-    seen: Vec<Fragments>,
+    seen: Mutex<Vec<Fragments>>,
+}
+
+impl Program {
+    fn seen(&self) -> MutexGuard<'_, Vec<Fragments>> {
+        self.seen.lock().unwrap()
+    }
 }
 
 impl FragmentProgram for Program {
@@ -338,7 +345,11 @@ impl FragmentProgram for Program {
         self.skips && !self.computes_depth
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+    fn in_order(&self) -> bool {
+        true
+    }
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
         // Which NaN a sum is, the compiler chooses.
         let own = |number: usize| Some(fragments.inputs[number].clone().map(|column| plain(&column)));
         let red = &fragments.inputs[0][0];
@@ -361,7 +372,7 @@ impl FragmentProgram for Program {
             },
             mask: self.masks.then(|| column(&|word| word >> 3)),
         };
-        self.seen.push(fragments.clone());
+        self.seen().push(fragments.clone());
         Ok(shaded)
     }
 }
@@ -460,7 +471,7 @@ fn compare(
         uniform: number.is_multiple_of(2),
         level,
         skips,
-        seen: Vec::new(),
+        seen: Mutex::default(),
     };
     let (mut memory, mut expected) = (background.clone(), background);
     let (mut found, mut known) = (program(), program());
@@ -472,9 +483,9 @@ fn compare(
     let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
     assert_eq!(counts, right, "draw {number}");
     // Programs that are shaded once get other batches.
-    let whole = if found.uniform || found.skips { 0 } else { known.seen.len() };
-    assert!(whole == 0 || found.seen.len() == known.seen.len(), "draw {number}");
-    for (found, known) in found.seen.iter().zip(&known.seen).take(whole) {
+    let whole = if found.uniform || found.skips { 0 } else { known.seen().len() };
+    assert!(whole == 0 || found.seen().len() == known.seen().len(), "draw {number}");
+    for (found, known) in found.seen().iter().zip(&*known.seen()).take(whole) {
         assert_eq!(difference(from_ref(&found.positions), from_ref(&known.positions)), None, "draw {number}");
         assert_eq!(difference(&found.inputs, &known.inputs), None, "draw {number}");
         let others =
@@ -484,7 +495,7 @@ fn compare(
     let lanes = |seen: &[Fragments]| seen.iter().map(|fragments| fragments.lanes).sum::<usize>();
     let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
     assert_eq!(differs, None, "draw {number}: {draw:?}");
-    lanes(&found.seen) < lanes(&known.seen)
+    lanes(&found.seen()) < lanes(&known.seen())
 }
 
 /// A draw whose primitives are lines, sides of polygons, or points.
@@ -578,10 +589,10 @@ fn beside_a_triangle_in_perspective_what_is_alike_may_be_no_number() {
     };
     let all = [[1.5, 0.5, 1.], [2.5, 0.5, 0.5], [1.5, 2.5, 1.]].map(vertex);
     let mut memory = vec![0; 3 * SURFACE + 8];
-    let mut program = Program::default();
+    let program = Program::default();
     let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
-    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut program);
-    assert!(f32::from_bits(program.seen[0].inputs[0][3][0]).is_nan());
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &program);
+    assert!(f32::from_bits(program.seen()[0].inputs[0][3][0]).is_nan());
     compare(1, &mut random, &draw, &all, (false, false), 24);
 }
 
@@ -675,7 +686,7 @@ fn pixels_that_are_alike_are_filled_as_in_the_reference() {
         let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
         let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
         assert_eq!(counts, right, "draw {number}: {draw:?}");
-        let lanes: usize = found.seen.iter().map(|fragments| fragments.lanes).sum();
+        let lanes: usize = found.seen().iter().map(|fragments| fragments.lanes).sum();
         few += usize::from((1..200).contains(&lanes));
         let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
         let differs = memory.iter().zip(&expected).position(|(found, known)| found != known);
@@ -687,14 +698,14 @@ fn pixels_that_are_alike_are_filled_as_in_the_reference() {
 /// A program that names what it reads gets the same words there, and no others.
 #[test]
 fn columns_that_are_not_read_are_not_made() {
-    struct Sparse(Option<Fragments>);
+    struct Sparse(Mutex<Option<Fragments>>);
     impl FragmentProgram for Sparse {
         type Error = Infallible;
         fn reads(&self) -> ReadColumns {
             ReadColumns { inputs: vec![0b0101, 0], position: 0b1000 }
         }
-        fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Infallible> {
-            self.0 = Some(fragments.clone());
+        fn run(&self, fragments: &Fragments) -> Result<Shaded, Infallible> {
+            *self.0.lock().unwrap() = Some(fragments.clone());
             Ok(Shaded::default())
         }
     }
@@ -712,12 +723,11 @@ fn columns_that_are_not_read_are_not_made() {
         .collect::<Vec<_>>();
     let vertices = Vertices { all: &all, runs: &[vec![0, 1, 2]] };
     draw.viewport = Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false };
-    let (mut sparse, mut whole) = (Sparse(None), Program::default());
+    let (sparse, whole) = (Sparse(Mutex::new(None)), Program::default());
     let mut memory = vec![0; 3 * SURFACE + 8];
-    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut sparse);
-    let Ok(_) =
-        reference::draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &mut whole);
-    let (sparse, all) = (sparse.0.unwrap(), &whole.seen[0]);
+    let Ok(_) = draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &sparse);
+    let Ok(_) = reference::draw_with(&draw, Coordinates::default(), vertices, Vram::new(&mut memory), &whole);
+    let (sparse, all) = (sparse.0.into_inner().unwrap().unwrap(), &whole.seen()[0]);
     for (chan, column) in sparse.inputs[0].iter().enumerate() {
         let expected = if chan % 2 == 0 { &all.inputs[0][chan][..] } else { &[] };
         assert_eq!(&column[..], expected);

@@ -7,7 +7,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ScopeFifo, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 /// The pool of a process.
 struct Own {
@@ -25,6 +25,9 @@ static THREADS: AtomicUsize = AtomicUsize::new(0);
 thread_local! {
     /// The process in which a thread was found to be one of a pool; 0 before that.
     static HOME: Cell<u32> = const { Cell::new(0) };
+
+    /// Whether work of this thread stays on it: see [`on_one_thread`].
+    static ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
 fn process() -> u32 {
@@ -34,6 +37,8 @@ fn process() -> u32 {
 
 /// Pool in which a thread starts parallel work.
 enum Caller {
+    /// The thread does all work itself.
+    Alone,
     /// The thread belongs to a pool of this process and uses that.
     Here,
     /// The thread uses the pool of the process.
@@ -44,6 +49,9 @@ enum Caller {
 }
 
 fn place() -> Caller {
+    if ALONE.get() {
+        return Caller::Alone;
+    }
     if rayon::current_thread_index().is_none() {
         return Caller::Elsewhere;
     }
@@ -102,7 +110,7 @@ pub fn set_threads(threads: usize) {
 /// ```
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     match place() {
-        Caller::Here => work(),
+        Caller::Alone | Caller::Here => work(),
         Caller::Elsewhere => match own() {
             Some(pool) => pool.install(work),
             None => work(),
@@ -114,9 +122,54 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     }
 }
 
+/// Does work on this thread, while other threads of the pool in which [`install`] does work can take jobs that it spawns. Returns
+/// after all jobs have ended. Without other threads, `work` gets no scope.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// let sum = AtomicU32::new(0);
+/// reconverge_simt::pool::with_helpers(|scope| match scope {
+///     Some(scope) => scope.spawn_fifo(|_| drop(sum.fetch_add(1, Ordering::Relaxed))),
+///     None => drop(sum.fetch_add(1, Ordering::Relaxed)),
+/// });
+/// assert_eq!(sum.into_inner(), 1);
+/// ```
+pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> R) -> R {
+    match place() {
+        Caller::Here if rayon::current_num_threads() > 1 => {
+            rayon::in_place_scope_fifo(|scope| work(Some(scope)))
+        }
+        Caller::Elsewhere => match own().filter(|pool| pool.current_num_threads() > 1) {
+            Some(pool) => pool.in_place_scope_fifo(|scope| work(Some(scope))),
+            None => work(None),
+        },
+        // A thread of a pool of the parent would continue the parent's work while it waits.
+        Caller::Alone | Caller::Here | Caller::Orphan => work(None),
+    }
+}
+
+/// Does work of which no part runs on another thread: in it, [`threads`] is 1.
+///
+/// ```
+/// assert_eq!(reconverge_simt::pool::on_one_thread(reconverge_simt::pool::threads), 1);
+/// ```
+pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
+    /// Restores what held before, after a panic as well.
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _before = Before(ALONE.replace(true));
+    work()
+}
+
 /// Returns the number of threads of the pool in which [`install`] does work.
 pub fn threads() -> usize {
     match place() {
+        Caller::Alone => 1,
         Caller::Here => rayon::current_num_threads(),
         Caller::Elsewhere | Caller::Orphan => own().map_or(1, ThreadPool::current_num_threads),
     }

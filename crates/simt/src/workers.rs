@@ -50,7 +50,11 @@ where
         }
         (results, worker)
     };
-    let parts: Vec<_> = pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect());
+    let parts: Vec<_> = match workers {
+        // On this thread, which need not belong to a pool.
+        0 | 1 => vec![run(0)],
+        _ => pool::install(|| (0..workers).into_par_iter().with_max_len(1).map(run).collect()),
+    };
     let mut done = Done { results: Vec::new(), workers: Vec::with_capacity(workers) };
     let count: usize = parts.iter().map(|(part, _)| part.len()).sum();
     let mut results: Vec<Option<R>> = (0..count).map(|_| None).collect();

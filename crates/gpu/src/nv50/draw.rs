@@ -23,8 +23,7 @@ use super::shader::{FACING, Shader};
 use super::state::{State, Unknown, fields};
 use super::surface::{Layout, Slices, TileMode};
 use crate::Fault;
-use crate::capture::Recording;
-use crate::observe::Captured;
+use crate::capture::{FragmentRecording, Recording};
 
 /// 1.0 as bits.
 const ONE: u32 = 1f32.to_bits();
@@ -546,6 +545,11 @@ pub(super) struct FragmentResults {
 }
 
 impl FragmentResults {
+    /// Returns the number of registers that are results.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
     pub(super) fn new((state, unknown): (&State, &mut Unknown)) -> FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
@@ -567,18 +571,17 @@ pub(super) struct FragmentStage<'a> {
     shader: &'a Shader,
     reads: &'a Reads,
     results: FragmentResults,
-    /// The recording of the stage, if it is captured.
-    pub(super) recording: Option<Recording>,
+    pub(super) recording: FragmentRecording,
 }
 
 impl<'a> FragmentStage<'a> {
-    pub(super) fn new(shader: &'a Shader, reads: &'a Reads, results: FragmentResults) -> FragmentStage<'a> {
-        FragmentStage { shader, reads, results, recording: None }
-    }
-
-    /// Records the fragments of a draw from now on, if that is captured.
-    pub(super) fn record(&mut self, captured: Option<&mut Captured>, draw: &Draw) {
-        self.recording = captured.map(|captured| self.shader.fragments(self.results.count, captured, draw));
+    pub(super) fn new(
+        shader: &'a Shader,
+        reads: &'a Reads,
+        results: FragmentResults,
+        recording: Option<Recording>,
+    ) -> FragmentStage<'a> {
+        FragmentStage { shader, reads, results, recording: FragmentRecording::new(recording) }
     }
 }
 
@@ -601,15 +604,19 @@ impl FragmentProgram for FragmentStage<'_> {
 
     fn may_skip_hidden(&self) -> bool {
         // A captured draw runs all lanes.
-        self.recording.is_none() && !self.results.control.exports_z
+        !self.recording.is_on() && !self.results.control.exports_z
     }
 
     fn is_uniform(&self) -> bool {
         // A captured launch has all lanes.
-        self.recording.is_none() && self.shader.is_plain()
+        !self.recording.is_on() && self.shader.is_plain()
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+    fn in_order(&self) -> bool {
+        self.recording.is_on()
+    }
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         let lanes = fragments.lanes;
         let w = &fragments.positions[3];
         // None where each is 1.
@@ -627,7 +634,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let FragmentResults { control, count, sample_mask, clamps } = self.results;
         launch.kept = Some(count);
         // Where every w is 1, the first word need not be given. A captured launch has all inputs.
-        let ones = self.reads.umask == 8 && reciprocals.is_none() && self.recording.is_none();
+        let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
         let mut next = u16::from(ones);
         let mut add = |values: Arc<Vec<u32>>| {
             launch.varyings.insert(next, Varying::Lanes(values));
@@ -660,14 +667,15 @@ impl FragmentProgram for FragmentStage<'_> {
             add(values);
         }
         // A captured launch has all inputs.
-        if self.shader.reads_facing() || self.recording.is_some() {
+        if self.shader.reads_facing() || self.recording.is_on() {
             let mut facing = vec![0; lanes];
             for (lanes, front) in facing.as_chunks_mut().0.iter_mut().zip(&fragments.fronts) {
                 *lanes = [if *front { u32::MAX } else { 0 }; 4];
             }
             launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
-        let mut left = self.shader.run(Launch::Fragment(launch), &mut self.recording, Some(fragments))?;
+        let launch = Launch::Fragment(launch);
+        let mut left = self.shader.run(launch, self.recording.lock().as_deref_mut(), Some(fragments))?;
         let others = usize::from(control.exports_z) + usize::from(sample_mask);
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
@@ -686,7 +694,7 @@ impl FragmentProgram for FragmentStage<'_> {
         Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
     }
 
-    fn merged(&mut self, shaded: Shaded) {
+    fn merged(&self, shaded: Shaded) {
         shaded.colors.into_iter().flatten().flatten().chain(shaded.depth).for_each(LaneResults::give_back);
     }
 }

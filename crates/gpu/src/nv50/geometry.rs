@@ -101,7 +101,7 @@ pub(super) fn run(
     let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), cache, memory, *options, watch)?;
     let launch =
         Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.words.clone() };
-    let lanes = shader.run(Launch::Geometry(launch), &mut None, None)?;
+    let lanes = shader.run(Launch::Geometry(launch), None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
     let (mut slots, mut runs) = (map.empty(), Vec::new());

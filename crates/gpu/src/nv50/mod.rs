@@ -486,7 +486,7 @@ impl Nv50 {
         let mut recording = captured
             .as_ref()
             .map(|_| vertex.vertices(batch.ids.iter().map(|id| [*id, batch.instance]).collect()));
-        let lanes = vertex.run(Launch::Vertex(launch), &mut recording, None);
+        let lanes = vertex.run(Launch::Vertex(launch), recording.as_mut(), None);
         capture::add(captured, recording);
         let lanes = lanes?;
         self.counters.vertices += batch.ids.len() as u64;
@@ -582,12 +582,12 @@ impl Nv50 {
         let is_known = !is_new || unknown.times() == named && slices.is_empty();
         let FragmentParts { reads, draw, results, shader, .. } = &*known;
         reads.vertices(state, slots, &mut self.shaded);
-        let mut stage = FragmentStage::new(shader, reads, *results);
-        stage.record(captured.as_mut(), draw);
+        let recording = captured.as_mut().map(|captured| shader.fragments(results.count(), captured, draw));
+        let stage = FragmentStage::new(shader, reads, *results, recording);
         slices.take(memory);
         let vertices = Vertices { all: &self.shaded, runs };
-        let drawn = reconverge_raster::draw::draw(draw, vertices, memory, &mut stage);
-        capture::add(captured, stage.recording);
+        let drawn = reconverge_raster::draw::draw(draw, vertices, memory, &stage);
+        capture::add(captured, stage.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         let in_place = slices.is_empty();
         slices.put(memory);

@@ -273,10 +273,10 @@ impl Shader {
     pub(super) fn run(
         &self,
         launch: Launch,
-        recording: &mut Option<Recording>,
+        mut recording: Option<&mut Recording>,
         fragments: Option<&Fragments>,
     ) -> Result<LaneResults, Fault> {
-        if let Some(recording) = recording {
+        if let Some(recording) = &mut recording {
             let (lanes, words) = words(&launch);
             recording.start(lanes, words.into_iter().map(|(word, values)| (word, 1, values)), fragments);
         }

@@ -24,7 +24,7 @@ use super::shader::Shader;
 use super::state::{State, fields};
 use super::vertex::{COLORS, Layout, SETS};
 use crate::Fault;
-use crate::capture::Recording;
+use crate::capture::FragmentRecording;
 use crate::sampling::STENCIL_OPS;
 
 /// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
@@ -670,8 +670,7 @@ pub(super) struct PixelProgram<'a> {
     pub(super) outputs: &'a Outputs,
     /// How many inputs the draw has.
     pub(super) inputs: usize,
-    /// What is captured of the stage, if it is.
-    pub(super) recording: Option<Recording>,
+    pub(super) recording: FragmentRecording,
 }
 
 impl FragmentProgram for PixelProgram<'_> {
@@ -683,18 +682,18 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn may_skip_hidden(&self) -> bool {
         // A captured draw runs all lanes.
-        self.recording.is_none() && !self.outputs.depth
+        !self.recording.is_on() && !self.outputs.depth
     }
 
     fn is_uniform(&self) -> bool {
         // What is captured is whole.
-        self.recording.is_none()
+        !self.recording.is_on()
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
         let Outputs { targets, alpha, clear, depth } = self.outputs;
         // A captured draw runs its program.
-        let plain = self.recording.is_none() && alpha.is_none() && clear.is_none() && !depth;
+        let plain = !self.recording.is_on() && alpha.is_none() && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
         if plain {
             self.shader.copied(*select, |temp, channel| self.routes.input(temp, channel))
@@ -703,11 +702,15 @@ impl FragmentProgram for PixelProgram<'_> {
         }
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+    fn in_order(&self) -> bool {
+        self.recording.is_on()
+    }
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // A capture has all temporaries.
-        let needed = |temp, channel| self.recording.is_some() || self.shader.reads(temp, channel);
+        let needed = |temp, channel| self.recording.is_on() || self.shader.reads(temp, channel);
         let temps = self.routes.temporaries(fragments, needed);
-        let mut left = self.shader.run(fragments, temps, &mut self.recording)?;
+        let mut left = self.shader.run(fragments, temps, self.recording.lock().as_deref_mut())?;
         let depth = self.outputs.depth.then(|| left.depth().map(<[u32]>::to_vec)).flatten();
         let mut killed = Vec::new();
         if left.any_killed() || self.outputs.alpha.is_some() {

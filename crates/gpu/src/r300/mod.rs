@@ -37,7 +37,7 @@ use reconverge_raster::vertex::Vertex;
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Engine, Mode, Options};
 
-use crate::capture::{self, Watch};
+use crate::capture::{self, FragmentRecording, Watch};
 use crate::numbers::Numbers;
 use crate::observe::Captured;
 use crate::unknown::Unknown;
@@ -338,9 +338,10 @@ impl R300 {
         let Prepared { draw, coordinates, routes, outputs } = &*prepared;
         let recording = captured.as_mut().map(|captured| shader.fragments(captured, draw));
         let inputs = draw.inputs.len();
-        let mut program = PixelProgram { shader: &shader, routes, outputs, inputs, recording };
-        let drawn = raster::draw_with(draw, *coordinates, corners, memory, &mut program);
-        capture::add(captured, program.recording);
+        let recording = FragmentRecording::new(recording);
+        let program = PixelProgram { shader: &shader, routes, outputs, inputs, recording };
+        let drawn = raster::draw_with(draw, *coordinates, corners, memory, &program);
+        capture::add(captured, program.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.images.written(&range));
         self.passed += drawn?.passed;

@@ -221,9 +221,9 @@ impl Shader {
         &self,
         fragments: &Fragments,
         temps: Vec<Columns>,
-        recording: &mut Option<Recording>,
+        mut recording: Option<&mut Recording>,
     ) -> Result<Outputs, Fault> {
-        if let Some(recording) = recording {
+        if let Some(recording) = &mut recording {
             let values = |columns: &Columns| interleaved(&columns.components, fragments.lanes);
             let inputs: Vec<_> = temps.iter().map(|columns| (columns.temp.into(), values(columns))).collect();
             let inputs = inputs.iter().map(|(temp, values)| (*temp, 4, values.as_flattened()));

@@ -2,7 +2,7 @@
 
 use std::array;
 use std::mem::take;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use reconverge_r700::code::ExportKind;
 use reconverge_r700::launch::Columns;
@@ -24,7 +24,7 @@ use super::registers::{self as reg, *};
 use super::shader::Shader;
 use super::state::{State, fields};
 use crate::Fault;
-use crate::capture::Recording;
+use crate::capture::{FragmentRecording, Recording};
 use crate::sampling::STENCIL_OPS;
 
 /// ARRAY_BASE of the position and of what goes with it.
@@ -611,17 +611,25 @@ pub(super) struct PixelProgram<'a> {
     control: PsInControl0,
     side: PsInControl1,
     exports: DbShaderControl,
-    /// The recording of the stage, if it is captured.
-    pub(super) recording: Option<Recording>,
-    /// Results before that are merged.
-    merged: &'a mut MergedPixels,
+    pub(super) recording: FragmentRecording,
+    rooms: &'a PixelRooms,
 }
 
-/// Results of the pixel stage that are merged: later ones take their memory.
+/// Memory of runs of the pixel stage that have ended, for later ones.
 #[derive(Debug, Default)]
-pub(super) struct MergedPixels {
+pub(super) struct PixelRooms(Mutex<Vec<PixelRoom>>);
+
+/// Memory of a run of the pixel stage.
+#[derive(Debug, Default)]
+struct PixelRoom {
     outcome: Outcome,
     colors: Vec<Option<[LaneWords; 4]>>,
+}
+
+impl PixelRooms {
+    fn all(&self) -> MutexGuard<'_, Vec<PixelRoom>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<'a> PixelProgram<'a> {
@@ -629,10 +637,11 @@ impl<'a> PixelProgram<'a> {
         shader: &'a Shader,
         control: PixelControl,
         recording: Option<Recording>,
-        merged: &'a mut MergedPixels,
+        rooms: &'a PixelRooms,
     ) -> PixelProgram<'a> {
         let PixelControl { control, side, exports } = control;
-        PixelProgram { shader, control, side, exports, recording, merged }
+        let recording = FragmentRecording::new(recording);
+        PixelProgram { shader, control, side, exports, recording, rooms }
     }
 }
 
@@ -641,7 +650,7 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn reads(&self) -> ReadColumns {
         // What is captured is whole.
-        if self.recording.is_some() {
+        if self.recording.is_on() {
             return ReadColumns::default();
         }
         let position = self.control.position_ena.then(|| self.shader.reads(self.control.position_addr));
@@ -653,18 +662,18 @@ impl FragmentProgram for PixelProgram<'_> {
 
     fn may_skip_hidden(&self) -> bool {
         // A captured draw runs all lanes.
-        self.recording.is_none() && !self.exports.z_export_enable
+        !self.recording.is_on() && !self.exports.z_export_enable
     }
 
     fn is_uniform(&self) -> bool {
         let own = self.side.front_face_ena || self.side.fixed_pt_position_ena;
         // What is captured is whole.
-        self.recording.is_none() && !own && self.shader.is_uniform()
+        !self.recording.is_on() && !own && self.shader.is_uniform()
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
         // A captured draw runs its program.
-        self.recording.is_none().then_some(())?;
+        (!self.recording.is_on()).then_some(())?;
         let own = [
             self.control.position_ena.then_some(self.control.position_addr),
             self.side.front_face_ena.then_some(self.side.front_face_addr),
@@ -673,7 +682,11 @@ impl FragmentProgram for PixelProgram<'_> {
         self.shader.copied(&own.into_iter().flatten().collect::<Vec<_>>())
     }
 
-    fn run(&mut self, fragments: &Fragments) -> Result<Shaded, Fault> {
+    fn in_order(&self) -> bool {
+        self.recording.is_on()
+    }
+
+    fn run(&self, fragments: &Fragments) -> Result<Shaded, Fault> {
         // What is not interpolated, by register; the rest goes on as it is.
         let mut own: Vec<(u8, [LaneColumn; 4])> = Vec::new();
         let mut register = |gpr: u8| {
@@ -705,8 +718,9 @@ impl FragmentProgram for PixelProgram<'_> {
         let all = others.chain(own.iter().map(|(gpr, values)| (*gpr, values)));
         let read = all.filter(|(_, values)| values.iter().any(|column| !column.is_empty()));
         let columns = read.map(|(gpr, values)| Columns { gpr, components: values.clone() }).collect();
-        let MergedPixels { outcome, colors } = &mut *self.merged;
-        self.shader.run_fragments(outcome, columns, &mut self.recording, fragments)?;
+        let PixelRoom { mut outcome, mut colors } = self.rooms.all().pop().unwrap_or_default();
+        let mut recording = self.recording.lock();
+        self.shader.run_fragments(&mut outcome, columns, recording.as_deref_mut(), fragments)?;
         let mut exported = |base: u16| {
             let mut found = outcome.columns.iter_mut();
             let columns = found.find(|found| found.kind == ExportKind::Pixel && found.base == base);
@@ -723,18 +737,20 @@ impl FragmentProgram for PixelProgram<'_> {
         let depth = component(self.exports.z_export_enable, 0);
         let stencil = component(self.exports.stencil_ref_export_enable, 1);
         let mask = component(self.exports.mask_export_enable, 2);
-        let mut colors = take(colors);
         colors.clear();
         colors.extend((0..8).map(&mut exported));
         let some_are = outcome.killed.iter().fold(false, |any, killed| any | killed);
         let killed = if some_are { take(&mut outcome.killed) } else { Vec::new() };
+        self.rooms.all().push(PixelRoom { outcome, colors: Vec::new() });
         Ok(Shaded { colors, depth, stencil, killed, mask })
     }
 
-    fn merged(&mut self, shaded: Shaded) {
-        self.merged.colors = shaded.colors;
-        for (base, color) in (0..).zip(&mut self.merged.colors) {
-            let mut all = self.merged.outcome.columns.iter_mut();
+    fn merged(&self, shaded: Shaded) {
+        let mut rooms = self.rooms.all();
+        let Some(PixelRoom { outcome, colors }) = rooms.last_mut() else { return };
+        *colors = shaded.colors;
+        for (base, color) in (0..).zip(&mut *colors) {
+            let mut all = outcome.columns.iter_mut();
             let columns = all.find(|columns| (columns.kind, columns.base) == (ExportKind::Pixel, base));
             if let (Some(columns), Some(color)) = (columns, color.take()) {
                 columns.components = color;

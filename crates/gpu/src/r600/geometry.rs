@@ -141,7 +141,7 @@ pub(super) fn run(
         capture::add(machine.captured, Some(recording));
     }
     let mut exported = Outcome::default();
-    export.run(&mut exported, vertices.len(), vec![input(0, vertices)], &mut None, None)?;
+    export.run(&mut exported, vertices.len(), vec![input(0, vertices)], None, None)?;
     let item = dwords(machine.context.state, reg::SQ_ESGS_RING_ITEMSIZE);
 
     // A lane a primitive: where its vertices are in the ring, and its number.
@@ -166,7 +166,7 @@ pub(super) fn run(
     let all: Vec<Vec<u32>> = (0..exported.killed.len()).map(|lane| records(&exported, lane)).collect();
     let mut program = machine.shader(GEOMETRY)?;
     program.set_ring(machine.context.state, ring(all.iter().map(Vec::as_slice), item));
-    program.run(outcome, lanes, vec![input(0, first), input(1, second)], &mut None, None)?;
+    program.run(outcome, lanes, vec![input(0, first), input(1, second)], None, None)?;
 
     let item = dwords(machine.context.state, reg::SQ_GS_VERT_ITEMSIZE);
     let most = match machine.context.state.word(reg::VGT_GS_MAX_VERT_OUT) & 0x7ff {
@@ -190,7 +190,7 @@ pub(super) fn run(
     let mut copy = machine.shader(VERTEX)?;
     copy.set_ring(machine.context.state, ring(emitted.iter().map(Vec::as_slice), item));
     let offsets: Vec<_> = (0..emitted.len()).map(|vertex| [(vertex * item) as u32, 0, 0, 0]).collect();
-    copy.run(outcome, emitted.len(), vec![input(0, offsets)], &mut None, None)?;
+    copy.run(outcome, emitted.len(), vec![input(0, offsets)], None, None)?;
     let topology = emitted_topology(machine.context.state);
     Ok(Shaded { program: copy.into(), lanes: emitted.len(), topology, runs })
 }

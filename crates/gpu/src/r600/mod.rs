@@ -41,7 +41,7 @@ use crate::numbers::Numbers;
 use crate::observe::Captured;
 use crate::unknown::Unknown;
 use crate::{Fault, Submission, chip, pm4};
-use draw::{MergedPixels, PixelControl, PixelProgram, VertexLayout};
+use draw::{PixelControl, PixelProgram, PixelRooms, VertexLayout};
 use packet::{Packet, op};
 use program::Largest;
 use registers as reg;
@@ -88,7 +88,7 @@ pub struct R600 {
     /// Memory of the last draw.
     memory: Option<Box<DrawMemory>>,
     indices: Vec<u32>,
-    merged: MergedPixels,
+    pixel_rooms: PixelRooms,
 }
 
 /// Memory of a draw, which serves the next one: allocations take a tenth of the time of a small draw.
@@ -137,7 +137,7 @@ impl R600 {
             known: KeptDraw::default(),
             memory: None,
             indices: Vec::new(),
-            merged: MergedPixels::default(),
+            pixel_rooms: PixelRooms::default(),
         }
     }
 
@@ -460,9 +460,9 @@ impl R600 {
             }
         };
         let recording = pixel.fragments(captured.as_mut(), draw);
-        let mut program = PixelProgram::new(&pixel, control, recording, &mut self.merged);
-        let counts = reconverge_raster::draw::draw(draw, vertices, memory, &mut program);
-        capture::add(captured, program.recording);
+        let program = PixelProgram::new(&pixel, control, recording, &self.pixel_rooms);
+        let counts = reconverge_raster::draw::draw(draw, vertices, memory, &program);
+        capture::add(captured, program.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.state.images.written(&range));
         let passed = counts?.passed;
@@ -535,7 +535,7 @@ impl Machine<'_, '_> {
         let program = self.vertex_shader(values)?;
         let lanes = values.len();
         let mut recording = self.captured.as_ref().map(|_| program.vertices(values));
-        let ended = program.run(outcome, lanes, vec![shader::input(0, values)], &mut recording, None);
+        let ended = program.run(outcome, lanes, vec![shader::input(0, values)], recording.as_mut(), None);
         capture::add(self.captured, recording);
         ended?;
         Ok(Shaded { program, lanes, topology, runs })

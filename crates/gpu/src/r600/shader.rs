@@ -339,7 +339,7 @@ impl Shader {
         &self,
         outcome: &mut Outcome,
         registers: Vec<Columns>,
-        recording: &mut Option<Recording>,
+        recording: Option<&mut Recording>,
         fragments: &Fragments,
     ) -> Result<(), Fault> {
         let lanes = fragments.lanes;
@@ -370,10 +370,10 @@ impl Shader {
         outcome: &mut Outcome,
         lanes: usize,
         inputs: Vec<Input>,
-        recording: &mut Option<Recording>,
+        mut recording: Option<&mut Recording>,
         fragments: Option<&Fragments>,
     ) -> Result<(), Fault> {
-        if let Some(recording) = recording {
+        if let Some(recording) = &mut recording {
             let inputs = inputs.iter().map(|input| (input.gpr.into(), 4, input.values.as_flattened()));
             recording.start(lanes, inputs, fragments);
         }

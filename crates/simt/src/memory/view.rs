@@ -545,6 +545,7 @@ impl Memory {
         // Most commits are small, and another thread costs more than they do.
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(write),
+            _ if pool::threads() == 1 => parts.into_iter().for_each(write),
             _ => pool::install(|| parts.into_par_iter().for_each(write)),
         }
     }
