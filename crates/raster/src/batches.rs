@@ -1,28 +1,73 @@
-//! The batches of a draw: any thread shades one, and they are merged in their order, one at a time.
+//! The lanes of a draw in pieces: any thread shades one, and each pixel gets its fragments in order.
 //!
 //! ```text
-//! give:   batch 7      waiting: 5 6      being shaded: 3 4      shaded: 2      merged: 0 1
+//! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! Memory is therefore the same with any number of threads, also if a program stops with an error: no later batch is merged. The
-//! thread that draws gives batches, and shades some of them itself while many are waiting. A thread that has shaded a batch whose
-//! turn has not come leaves it to the thread that is merging, and does not wait.
+//! A piece is a batch of lanes, or a part of a large primitive. It is merged once all pieces before it are shaded, and all those
+//! that may have the same pixels are merged: parts of one primitive have none in common. Memory is therefore the same with any
+//! number of threads. If a program stops with an error, no later piece is merged.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::mem::{forget, replace, take};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::{hint, thread};
 
 use rayon::ScopeFifo;
+use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
+use crate::columns::{Append, Slopes, Weights};
 use crate::kernels::Kernels;
-use crate::merge::Merge;
+use crate::merge::{Merge, settle_rows};
+use crate::setup::Quad;
 use crate::shading::{Shading, Stopped};
+use crate::span::Strip;
 use crate::state::{Batch, Draw, Shaded};
 
-/// Batches for each thread that are not merged yet, at most.
-const EACH: usize = 2;
+/// Pieces for each thread that are not merged yet, at most.
+const EACH: usize = 4;
+
+/// How often a thread looks whether it can go on, before it lets others run, and before it sleeps. To wake it takes longer than a
+/// small piece.
+const LOOKS: u32 = 200;
+const YIELDS: u32 = 100;
+
+/// Minimum number of quads that are looked for hidden ones together.
+const FEW: usize = 16;
+
+/// Memory to make a batch of lanes in. A thread keeps it for later draws, because allocations take much of the time of a small
+/// draw.
+#[derive(Default)]
+pub(crate) struct BatchRoom {
+    pub(crate) batch: Batch,
+    pub(crate) weights: Weights,
+    quads: Vec<Quad>,
+    /// Quads with depths, and those of them that are not hidden.
+    sight: Batch,
+    seen: Vec<Quad>,
+}
+
+thread_local! {
+    /// The memory of the last draw or piece.
+    static ROOM: Cell<Option<Box<BatchRoom>>> = const { Cell::new(None) };
+}
+
+impl BatchRoom {
+    /// Takes the memory of this thread, for a draw.
+    pub(crate) fn take(draw: &Draw) -> Box<BatchRoom> {
+        let mut room = ROOM.take().unwrap_or_default();
+        room.batch.start(draw);
+        room
+    }
+
+    /// Keeps the memory for this thread.
+    pub(crate) fn keep(self: Box<BatchRoom>) {
+        ROOM.set(Some(self));
+    }
+}
 
 /// What all threads that work on a draw share.
 pub(crate) struct Batches<'a> {
@@ -33,46 +78,80 @@ pub(crate) struct Batches<'a> {
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Samples a pixel of the surfaces.
     pub(crate) samples: usize,
+    /// Components of the position that are read, by the program or (depth) by the tests.
+    pub(crate) reads: u8,
     /// Whether lanes that the depth test drops need not be shaded.
     pub(crate) may_skip_hidden: bool,
-    /// Whether most lanes of the last batch were hidden.
-    hides_most: AtomicBool,
-    /// Threads that may shade batches.
-    threads: usize,
-    line: Mutex<Line>,
-    /// Notified when a batch is merged.
-    merged: Condvar,
+    /// Whether most lanes were hidden when a piece was last merged.
+    pub(crate) hides_most: AtomicBool,
+    /// Threads that may shade pieces.
+    pub(crate) threads: usize,
+    pub(crate) line: Mutex<Line>,
+    /// Copies of [`Line::shaded`] and [`Line::merged`].
+    pub(crate) shaded: AtomicUsize,
+    pub(crate) merged: AtomicUsize,
+    /// Notified when these change, if a thread sleeps.
+    pub(crate) changed: Condvar,
 }
 
-/// Where the batches are.
+/// Work for one thread.
+pub(crate) enum Piece {
+    /// Lanes, which may have the pixels of other pieces.
+    Batch(Batch),
+    /// Rows of a primitive that is large.
+    Part(Level, Arc<Slopes>, Vec<Strip>),
+}
+
+/// Where the pieces are.
 #[derive(Default)]
-struct Line {
-    /// Batches that no thread has taken yet.
-    waiting: VecDeque<Batch>,
-    /// Those before that are not merged, in their order; `None` while one is being shaded.
-    taken: VecDeque<Option<(Batch, Result<Shaded, Stopped>)>>,
-    /// Number of batches that are merged.
-    done: usize,
-    /// Whether a thread is merging.
-    is_merging: bool,
-    /// Jobs that shade batches as long as some are waiting.
+pub(crate) struct Line {
+    /// Pieces that no thread has taken yet, each with the number of pieces that must be merged before.
+    waiting: VecDeque<(Piece, usize)>,
+    /// The progress of those before, from the first that is not merged on.
+    taken: VecDeque<Progress>,
+    /// Number of pieces that are shaded, without those after one that is not.
+    shaded: usize,
+    /// Number of pieces that are merged, without those after one that is not.
+    merged: usize,
+    /// Number of pieces before the set that is being added.
+    before: usize,
+    /// Number of threads that sleep until something changes.
+    sleepers: usize,
+    /// Jobs that shade pieces as long as some are waiting.
     helpers: usize,
     /// Samples that passed the tests.
     passed: u64,
-    /// Whether no more batches are merged, and why.
+    /// Whether no more pieces are merged, and why.
     has_stopped: bool,
     stopped: Option<Stopped>,
     /// Memory for more batches.
     spare: Vec<Batch>,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    BeingShaded,
+    Shaded,
+    Merged,
+}
+
 impl Line {
-    /// Number of batches that are not merged yet.
+    /// Number of pieces that are not merged yet.
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.taken.len()
     }
 
-    /// Drops all batches that no thread has taken, and merges no more.
+    /// Notes the progress of a piece.
+    fn note(&mut self, number: usize, progress: Progress) {
+        self.taken[number - self.merged] = progress;
+        while self.taken.pop_front_if(|first| *first == Progress::Merged).is_some() {
+            self.merged += 1;
+        }
+        let after = self.taken.iter().take_while(|progress| **progress != Progress::BeingShaded);
+        self.shaded = self.merged + after.count();
+    }
+
+    /// Drops all pieces that no thread has taken, and has no more merged.
     fn stop(&mut self, why: Option<Stopped>) {
         self.waiting.clear();
         self.has_stopped = true;
@@ -80,34 +159,40 @@ impl Line {
     }
 }
 
-impl<'a> Batches<'a> {
-    pub(crate) fn new(
-        (draw, samples): (&'a Draw, usize),
-        memory: Vram<'a>,
-        program: &'a dyn Shading,
-        kernels: Option<&'a Kernels<'a>>,
-        may_skip_hidden: bool,
-    ) -> Batches<'a> {
-        Batches {
-            draw,
-            memory,
-            program,
-            kernels,
-            samples,
-            may_skip_hidden,
-            hides_most: AtomicBool::new(false),
-            threads: pool::threads(),
-            line: Mutex::default(),
-            merged: Condvar::new(),
+impl Batches<'_> {
+    /// Adds the quads of a primitive to a batch. `inputs`: whether the inputs of the program are made.
+    pub(crate) fn append(
+        &self,
+        level: Level,
+        slopes: &Slopes,
+        quads: &[Quad],
+        inputs: bool,
+        room: &mut BatchRoom,
+    ) {
+        let Batches { draw, reads, memory, .. } = *self;
+        let BatchRoom { batch, weights, sight, seen, .. } = room;
+        let mut quads = quads;
+        if let (Some(kernels), Some(depth)) = (self.kernels, &draw.depth)
+            && inputs
+            && quads.len() >= FEW
+            && self.hides_most.load(Ordering::Relaxed)
+        {
+            // Without the quads that are hidden.
+            sight.start(draw);
+            level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
+            if memory.has_fills() {
+                settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
+            }
+            seen.clear();
+            kernels.see(&sight.fragments, seen);
+            batch.skipped += 4 * (quads.len() - seen.len()) as u64;
+            quads = seen;
         }
+        batch.starts.push(batch.fragments.lanes);
+        level.run(Append { batch, weights, slopes, quads, draw, reads, inputs });
     }
 
-    /// Whether most lanes were hidden when a batch was last merged.
-    pub(crate) fn hides_most(&self) -> bool {
-        self.hides_most.load(Ordering::Relaxed)
-    }
-
-    /// Shades and merges a batch on this thread, before all that are given later. Returns how many samples passed the tests.
+    /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns how many samples passed the tests.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
         let shaded = self.program.run(&batch.fragments)?;
         let passed = self.merge(batch, &shaded, false);
@@ -124,41 +209,74 @@ impl<'a> Batches<'a> {
         passed
     }
 
-    /// Gives a batch to the threads of a scope, and takes the memory of another one in its place.
+    /// Gives the batch to the threads of a scope, and takes the memory of another one in its place.
     ///
     /// # Errors
     /// The program has stopped.
     pub(crate) fn give<'scope>(
         &'scope self,
-        batch: &mut Batch,
+        room: &mut BatchRoom,
+        scope: &ScopeFifo<'scope>,
+    ) -> Result<(), Stopped> {
+        let spare = self.line().spare.pop();
+        let next = spare.unwrap_or_else(|| Batch::new(self.draw));
+        let piece = Piece::Batch(replace(&mut room.batch, next));
+        self.begin_set();
+        self.add(piece, room, scope)
+    }
+
+    /// Begins a set of pieces that have no pixel in common.
+    pub(crate) fn begin_set(&self) {
+        let mut line = self.line();
+        line.before = line.merged + line.outstanding();
+    }
+
+    /// Adds a piece of the set to those that wait for the threads of a scope. This thread works as well if too many wait, with the
+    /// memory of `room`, whose batch is empty.
+    ///
+    /// # Errors
+    /// The program has stopped.
+    pub(crate) fn add<'scope>(
+        &'scope self,
+        piece: Piece,
+        room: &mut BatchRoom,
         scope: &ScopeFifo<'scope>,
     ) -> Result<(), Stopped> {
         let mut line = self.line();
-        let next = line.spare.pop().unwrap_or_else(|| Batch::new(self.draw));
-        line.waiting.push_back(replace(batch, next));
+        let before = line.before;
+        line.waiting.push_back((piece, before));
         if line.helpers + 1 < self.threads {
             line.helpers += 1;
             scope.spawn_fifo(|_| self.help());
         }
-        self.work_until(line, EACH * self.threads)
+        self.work_until(line, EACH * self.threads, room)
     }
 
-    /// Returns when all batches that were given are merged: how many of their samples passed the tests.
+    /// Returns when all pieces are merged: how many samples passed the tests. The memory of `room` is used, whose batch is empty.
     ///
     /// # Errors
     /// The program has stopped.
-    pub(crate) fn finish(&self) -> Result<u64, Stopped> {
-        self.work_until(self.line(), 0)?;
+    pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
+        self.work_until(self.line(), 0, room)?;
         Ok(take(&mut self.line().passed))
     }
 
-    /// Shades batches until at most so many are outstanding.
-    fn work_until<'l>(&'l self, mut line: MutexGuard<'l, Line>, most: usize) -> Result<(), Stopped> {
+    /// Shades pieces until at most so many are outstanding.
+    fn work_until<'l>(
+        &'l self,
+        mut line: MutexGuard<'l, Line>,
+        most: usize,
+        room: &mut BatchRoom,
+    ) -> Result<(), Stopped> {
         while line.outstanding() > most && !line.has_stopped {
-            line = match line.waiting.is_empty() {
-                false => self.shade(line),
-                true => self.merged.wait(line).unwrap_or_else(PoisonError::into_inner),
-            };
+            if line.waiting.is_empty() {
+                // The last pieces are being merged.
+                let last = line.merged;
+                drop(line);
+                line = self.wait_until(|_, merged| merged > last);
+            } else {
+                line = self.work(line, room);
+            }
         }
         match line.has_stopped {
             // Without a reason, a thread panicked: the scope panics as well when it ends.
@@ -167,54 +285,92 @@ impl<'a> Batches<'a> {
         }
     }
 
-    /// Shades batches as long as some are waiting.
+    /// Works as long as pieces are waiting.
     fn help(&self) {
+        let mut room = BatchRoom::take(self.draw);
         let mut line = self.line();
         while !line.waiting.is_empty() {
-            line = self.shade(line);
+            line = self.work(line, &mut room);
         }
         line.helpers -= 1;
+        room.keep();
     }
 
-    /// Shades the batch that has waited longest, and merges all whose turn has come.
-    fn shade<'l>(&'l self, mut line: MutexGuard<'l, Line>) -> MutexGuard<'l, Line> {
-        let Some(batch) = line.waiting.pop_front() else { return line };
-        let number = line.done + line.taken.len();
-        line.taken.push_back(None);
+    /// Shades and merges the piece that has waited longest.
+    fn work<'l>(&'l self, mut line: MutexGuard<'l, Line>, room: &mut BatchRoom) -> MutexGuard<'l, Line> {
+        let Some((piece, before)) = line.waiting.pop_front() else { return line };
+        let number = line.merged + line.taken.len();
+        line.taken.push_back(Progress::BeingShaded);
         drop(line);
         let panics = StopsAfterPanic(self);
+        let (mut own, batch) = match piece {
+            Piece::Batch(batch) => (Some(batch), &mut room.batch),
+            Piece::Part(level, slopes, strips) => {
+                let mut quads = take(&mut room.quads);
+                quads.clear();
+                strips.into_iter().for_each(|strip| quads.extend(strip.quads()));
+                self.append(level, &slopes, &quads, true, room);
+                room.quads = quads;
+                (None, &mut room.batch)
+            }
+        };
+        let batch = own.as_mut().unwrap_or(batch);
         let shaded = pool::on_one_thread(|| self.program.run(&batch.fragments));
-        let mut line = self.line();
-        let place = number - line.done;
-        line.taken[place] = Some((batch, shaded));
-        if !line.is_merging {
-            line.is_merging = true;
-            line = self.merge_all(line);
-            line.is_merging = false;
-        }
-        forget(panics);
-        line
-    }
-
-    /// Merges the batches whose turn has come.
-    fn merge_all<'l>(&'l self, mut line: MutexGuard<'l, Line>) -> MutexGuard<'l, Line> {
-        while let Some((mut batch, shaded)) = line.taken.front_mut().and_then(Option::take) {
+        drop(self.note(self.line(), number, Progress::Shaded));
+        let mut line = self.wait_until(|shaded, merged| shaded >= number && merged >= before);
+        if !line.has_stopped {
             match shaded {
-                _ if line.has_stopped => {}
                 Err(stopped) => line.stop(Some(stopped)),
                 Ok(shaded) => {
                     drop(line);
-                    let passed = self.merge(&batch, &shaded, false);
+                    let passed = self.merge(batch, &shaded, false);
                     self.program.merged(shaded);
-                    batch.clear();
                     line = self.line();
                     line.passed += passed;
-                    line.spare.push(batch);
                 }
             }
-            line.taken.pop_front();
-            line.done += 1;
-            self.merged.notify_all();
+        }
+        batch.clear();
+        line.spare.extend(own);
+        forget(panics);
+        self.note(line, number, Progress::Merged)
+    }
+
+    /// Notes the progress of a piece, for all threads.
+    fn note<'l>(
+        &self,
+        mut line: MutexGuard<'l, Line>,
+        number: usize,
+        progress: Progress,
+    ) -> MutexGuard<'l, Line> {
+        line.note(number, progress);
+        self.shaded.store(line.shaded, Ordering::Relaxed);
+        self.merged.store(line.merged, Ordering::Relaxed);
+        self.wake(&line);
+        line
+    }
+
+    /// Wakes all threads that sleep.
+    fn wake(&self, line: &Line) {
+        // To notify nobody is a system call, too.
+        if line.sleepers > 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Waits until a condition holds for [`Line::shaded`] and [`Line::merged`], or the draw has stopped.
+    fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Line> {
+        for look in 0..LOOKS + YIELDS {
+            if holds(self.shaded.load(Ordering::Relaxed), self.merged.load(Ordering::Relaxed)) {
+                break;
+            }
+            if look < LOOKS { hint::spin_loop() } else { thread::yield_now() }
+        }
+        let mut line = self.line();
+        while !line.has_stopped && !holds(line.shaded, line.merged) {
+            line.sleepers += 1;
+            line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+            line.sleepers -= 1;
         }
         line
     }
@@ -224,12 +380,13 @@ impl<'a> Batches<'a> {
     }
 }
 
-/// Stops the draw when it is dropped: other threads do not wait for the batch of a thread that panics.
+/// Stops the draw when it is dropped: other threads do not wait for the piece of a thread that panics.
 struct StopsAfterPanic<'a>(&'a Batches<'a>);
 
 impl Drop for StopsAfterPanic<'_> {
     fn drop(&mut self) {
-        self.0.line().stop(None);
-        self.0.merged.notify_all();
+        let mut line = self.0.line();
+        line.stop(None);
+        self.0.wake(&line);
     }
 }

@@ -9,21 +9,22 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::take;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Condvar, Mutex};
 
 use rayon::ScopeFifo;
 use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
-use crate::batches::Batches;
-use crate::columns::{Append, Slopes, Weights};
+use crate::batches::{BatchRoom, Batches, Piece};
+use crate::columns::{Append, Slopes};
 use crate::copy::ByteRows;
 use crate::fills;
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
 use crate::lanes::Lanes;
-use crate::merge::settle_rows;
 use crate::primitive::{Primitive, Topology, assemble_into};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::shading::{Shading, Stopped};
@@ -40,8 +41,9 @@ const BATCH: usize = 1 << 12;
 /// Batches of a draw that the thread that draws shades before others help it: it takes as long to wake them.
 const ALONE: usize = 4;
 
-/// Minimum number of quads that are looked for hidden ones together.
-const FEW: usize = 16;
+/// Minimum number of pixels of the bounds of a primitive that several threads shade, and of quads of a part of it.
+const LARGE: u64 = 1 << 15;
+const PART: i32 = 1 << 10;
 
 /// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
 const UNIFORM: u64 = 1 << 10;
@@ -130,18 +132,35 @@ fn drawn(
     let plain = kernels.filter(|_| one_sample);
     let copied = plain.and_then(|kernels| kernels.copied(program.copied()?, draw));
     let may_skip_hidden = plain.is_some_and(Kernels::hides) && program.may_skip_hidden();
-    let batches = Batches::new((draw, samples), memory, program, kernels, may_skip_hidden);
+    let reads = program.reads();
+    // Depth is read by the tests, too.
+    let tested = kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
+    let batches = Batches {
+        draw,
+        memory,
+        program,
+        kernels,
+        samples,
+        reads: reads.position | u8::from(tested) << 2,
+        may_skip_hidden,
+        hides_most: AtomicBool::new(false),
+        threads: pool::threads(),
+        line: Mutex::default(),
+        shaded: AtomicUsize::new(0),
+        merged: AtomicUsize::new(0),
+        changed: Condvar::new(),
+    };
     pool::with_helpers(|scope| {
-        let mut room = ROOM.take().unwrap_or_default();
-        room.batch.start(draw);
+        let room = ROOM.take().unwrap_or_default();
         let mut pipeline = Pipeline {
             draw,
             coordinates,
             memory,
-            reads: program.reads(),
+            reads,
             is_uniform: program.is_uniform() && kernels.is_some_and(Kernels::is_complete),
             batches: &batches,
             helpers: scope.filter(|_| !program.in_order()),
+            batch_room: BatchRoom::take(draw),
             room,
             counts: Counts::default(),
             flushed: 0,
@@ -153,7 +172,8 @@ fn drawn(
             copied,
         };
         let drawn = pipeline.draw(vertices);
-        let Pipeline { room, counts, .. } = pipeline;
+        let Pipeline { batch_room, room, counts, .. } = pipeline;
+        batch_room.keep();
         ROOM.set(Some(room));
         drawn.map(|()| counts)
     })
@@ -191,14 +211,9 @@ fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
 /// Memory that draws fill. The thread keeps it for later draws, because allocations take much of the time of a small draw.
 #[derive(Default)]
 struct Room {
-    batch: Batch,
     /// The primitive that is filled by columns, and its quads.
     slopes: Option<Box<Slopes>>,
-    weights: Weights,
     quads: Vec<Quad>,
-    /// Quads with depths, and those of them that are not hidden.
-    sight: Batch,
-    seen: Vec<Quad>,
     /// The places of all vertices of the draw.
     places: Vec<VertexPlace>,
     /// The primitives of a run.
@@ -220,6 +235,8 @@ struct Pipeline<'a, 'scope> {
     reads: ReadColumns,
     /// Whether lanes with the same inputs have the same results, which rows can merge.
     is_uniform: bool,
+    /// Lanes that are not shaded yet.
+    batch_room: Box<BatchRoom>,
     room: Box<Room>,
     counts: Counts,
     /// Number of batches so far.
@@ -238,7 +255,7 @@ struct Pipeline<'a, 'scope> {
     copied: Option<ByteRows>,
 }
 
-impl Pipeline<'_, '_> {
+impl<'scope> Pipeline<'_, 'scope> {
     fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
         let (mut places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
         places.clear();
@@ -513,9 +530,9 @@ impl Pipeline<'_, '_> {
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
         for part in work.chunks(BATCH / 4) {
-            self.room.batch.starts.push(self.room.batch.fragments.lanes);
-            part.iter().for_each(|quad| lanes.quad(&mut self.room.batch, quad));
-            if self.room.batch.fragments.lanes >= BATCH {
+            self.batch_room.batch.starts.push(self.batch_room.batch.fragments.lanes);
+            part.iter().for_each(|quad| lanes.quad(&mut self.batch_room.batch, quad));
+            if self.batch_room.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
         }
@@ -550,7 +567,7 @@ impl Pipeline<'_, '_> {
         let mut done = Ok(());
         for part in quads.chunks(BATCH / 4) {
             self.append(level, &slopes, part, true);
-            if self.room.batch.fragments.lanes >= BATCH {
+            if self.batch_room.batch.fragments.lanes >= BATCH {
                 done = self.flush();
             }
             if done.is_err() {
@@ -599,6 +616,15 @@ impl Pipeline<'_, '_> {
                 uniform = Some(shaded);
             }
         }
+        if let Some(scope) = self.helpers
+            && uniform.is_none()
+            && self.batches.kernels.is_some()
+            && span::most_pixels(corners) >= LARGE
+        {
+            slopes.set(shape, size, self.draw, &self.reads);
+            self.room.quads = found;
+            return self.give_parts((level, scope), *slopes, corners);
+        }
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if take(&mut is_first) {
                 slopes.set(shape, size, self.draw, &self.reads);
@@ -606,10 +632,10 @@ impl Pipeline<'_, '_> {
             self.append(level, &slopes, quads, uniform.is_none());
             match &uniform {
                 Some(shaded) => {
-                    self.counts.passed += self.batches.merge(&self.room.batch, shaded, true);
-                    self.room.batch.clear();
+                    self.counts.passed += self.batches.merge(&self.batch_room.batch, shaded, true);
+                    self.batch_room.batch.clear();
                 }
-                None if self.room.batch.fragments.lanes >= BATCH => self.flush()?,
+                None if self.batch_room.batch.fragments.lanes >= BATCH => self.flush()?,
                 None => {}
             }
             Ok(())
@@ -630,7 +656,7 @@ impl Pipeline<'_, '_> {
             let mut ends = Batch::new(draw);
             level.run(Append {
                 batch: &mut ends,
-                weights: &mut self.room.weights,
+                weights: &mut self.batch_room.weights,
                 slopes,
                 quads,
                 draw,
@@ -647,33 +673,7 @@ impl Pipeline<'_, '_> {
 
     /// Adds the quads of a primitive to the batch.
     fn append(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], inputs: bool) {
-        let draw = self.draw;
-        // Depth is read by the tests, too.
-        let tested = self.batches.kernels.map_or(draw.depth.is_some(), Kernels::reads_depth);
-        let reads = self.reads.position | u8::from(tested) << 2;
-        if self.batches.hides_most() && inputs && quads.len() >= FEW {
-            return self.append_seen(level, slopes, quads, reads);
-        }
-        let Room { batch, weights, .. } = &mut *self.room;
-        batch.starts.push(batch.fragments.lanes);
-        level.run(Append { batch, weights, slopes, quads, draw, reads, inputs });
-    }
-
-    /// Appends the quads that are not hidden.
-    fn append_seen(&mut self, level: Level, slopes: &Slopes, quads: &[Quad], reads: u8) {
-        let (draw, memory) = (self.draw, self.memory);
-        let (Some(kernels), Some(depth)) = (self.batches.kernels, &draw.depth) else { return };
-        let Room { batch, weights, sight, seen, .. } = &mut *self.room;
-        sight.start(draw);
-        level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
-        if memory.has_fills() {
-            settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
-        }
-        seen.clear();
-        kernels.see(&sight.fragments, seen);
-        batch.skipped += 4 * (quads.len() - seen.len()) as u64;
-        batch.starts.push(batch.fragments.lanes);
-        level.run(Append { batch, weights, slopes, quads: seen, draw, reads, inputs: true });
+        self.batches.append(level, slopes, quads, inputs, &mut self.batch_room);
     }
 
     /// Fills the pixels of a uniform primitive and returns their number, or `None` if a test may drop a lane or a pixel is outside.
@@ -690,8 +690,8 @@ impl Pipeline<'_, '_> {
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
-        let shaded = self.batches.program.run(&self.room.batch.fragments);
-        self.room.batch.clear();
+        let shaded = self.batches.program.run(&self.batch_room.batch.fragments);
+        self.batch_room.batch.clear();
         let shaded = shaded?;
         let row = |column: &LaneWords| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);
         let colors = shaded.colors.iter();
@@ -706,13 +706,13 @@ impl Pipeline<'_, '_> {
 
     /// Has the lanes of the batch shaded and merged, by other threads perhaps.
     fn flush(&mut self) -> Result<(), Stopped> {
-        let batch = &mut self.room.batch;
+        let batch = &mut self.batch_room.batch;
         if batch.fragments.lanes == 0 {
             return Ok(());
         }
         self.flushed += 1;
         if let Some(scope) = self.helpers.filter(|_| self.flushed > ALONE) {
-            return self.batches.give(batch, scope);
+            return self.batches.give(&mut self.batch_room, scope);
         }
         self.counts.passed += pool::on_one_thread(|| self.batches.run(batch))?;
         batch.clear();
@@ -722,8 +722,40 @@ impl Pipeline<'_, '_> {
     /// Has all lanes shaded and merged.
     fn finish(&mut self) -> Result<(), Stopped> {
         self.flush()?;
-        self.counts.passed += self.batches.finish()?;
+        if self.flushed > ALONE {
+            self.counts.passed += self.batches.finish(&mut self.batch_room)?;
+        }
         Ok(())
+    }
+
+    /// Has a large primitive shaded and merged by several threads, in parts of whole rows.
+    fn give_parts<const N: usize>(
+        &mut self,
+        (level, scope): (Level, &ScopeFifo<'scope>),
+        slopes: Slopes,
+        corners: &[Corner; N],
+    ) -> Result<(), Stopped> {
+        self.flush()?;
+        // All batches that follow are given to others as well, because they have to wait for these parts.
+        self.flushed += ALONE;
+        self.batches.begin_set();
+        let slopes = Arc::new(slopes);
+        let (mut part, mut quads) = (Vec::new(), 0);
+        span::strips(corners, self.draw.scissor, |strip| {
+            let ends_row = part.last().is_some_and(|last: &Strip| last.first.y != strip.first.y);
+            if quads >= PART && ends_row {
+                let piece = Piece::Part(level, slopes.clone(), take(&mut part));
+                self.batches.add(piece, &mut self.batch_room, scope)?;
+                quads = 0;
+            }
+            quads += strip.count;
+            part.push(strip);
+            Ok(())
+        })?;
+        if part.is_empty() {
+            return Ok(());
+        }
+        self.batches.add(Piece::Part(level, slopes, part), &mut self.batch_room, scope)
     }
 }
 
