@@ -84,8 +84,6 @@ pub(crate) struct Batches<'a> {
     pub(crate) may_skip_hidden: bool,
     /// Whether most lanes were hidden when a piece was last merged.
     pub(crate) hides_most: AtomicBool,
-    /// Threads that may shade pieces.
-    pub(crate) threads: usize,
     pub(crate) line: Mutex<Line>,
     /// Copies of [`Line::shaded`] and [`Line::merged`].
     pub(crate) shaded: AtomicUsize,
@@ -242,14 +240,15 @@ impl Batches<'_> {
         room: &mut BatchRoom,
         scope: &ScopeFifo<'scope>,
     ) -> Result<(), Stopped> {
+        let threads = pool::threads();
         let mut line = self.line();
         let before = line.before;
         line.waiting.push_back((piece, before));
-        if line.helpers + 1 < self.threads {
+        if line.helpers + 1 < threads {
             line.helpers += 1;
             scope.spawn_fifo(|_| self.help());
         }
-        self.work_until(line, EACH * self.threads, room)
+        self.work_until(line, EACH * threads, room)
     }
 
     /// Returns when all pieces are merged: how many samples passed the tests. The memory of `room` is used, whose batch is empty.
@@ -258,6 +257,13 @@ impl Batches<'_> {
     /// The program has stopped.
     pub(crate) fn finish(&self, room: &mut BatchRoom) -> Result<u64, Stopped> {
         self.work_until(self.line(), 0, room)?;
+        // The scope sleeps until all helpers have ended: most are about to.
+        for _ in 0..LOOKS {
+            if self.line().helpers == 0 {
+                break;
+            }
+            hint::spin_loop();
+        }
         Ok(take(&mut self.line().passed))
     }
 

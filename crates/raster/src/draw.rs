@@ -45,6 +45,9 @@ const ALONE: usize = 4;
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 10;
 
+/// Number of vertices of a draw that may be worth the help of other threads, whatever the places.
+const MANY: usize = 1 << 10;
+
 /// Minimum number of pixels of a primitive with uniform lanes that is shaded by itself.
 const UNIFORM: u64 = 1 << 10;
 
@@ -117,9 +120,9 @@ fn drawn(
     level: Option<Level>,
 ) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
-    let place = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
+    let corner = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
     let by_sample: Vec<Corner> = match draw.multisample.by_sample {
-        true => draw.multisample.places.iter().map(place).collect(),
+        true => draw.multisample.places.iter().map(corner).collect(),
         false => Vec::new(),
     };
     let places = if draw.multisample.by_sample { &by_sample[..] } else { &[[0, 0]] };
@@ -144,14 +147,16 @@ fn drawn(
         reads: reads.position | u8::from(tested) << 2,
         may_skip_hidden,
         hides_most: AtomicBool::new(false),
-        threads: pool::threads(),
         line: Mutex::default(),
         shaded: AtomicUsize::new(0),
         merged: AtomicUsize::new(0),
         changed: Condvar::new(),
     };
-    pool::with_helpers(|scope| {
-        let room = ROOM.take().unwrap_or_default();
+    let mut room = ROOM.take().unwrap_or_default();
+    room.places.clear();
+    room.places.extend(vertices.all.iter().map(|vertex| place(draw, coordinates, vertex)));
+    let may_be_large = may_be_large(draw, &room.places);
+    let draws = |scope: Option<&_>| {
         let mut pipeline = Pipeline {
             draw,
             coordinates,
@@ -159,7 +164,7 @@ fn drawn(
             reads,
             is_uniform: program.is_uniform() && kernels.is_some_and(Kernels::is_complete),
             batches: &batches,
-            helpers: scope.filter(|_| !program.in_order()),
+            helpers: scope,
             batch_room: BatchRoom::take(draw),
             room,
             counts: Counts::default(),
@@ -176,7 +181,11 @@ fn drawn(
         batch_room.keep();
         ROOM.set(Some(room));
         drawn.map(|()| counts)
-    })
+    };
+    match may_be_large && !program.in_order() {
+        true => pool::with_helpers(draws),
+        false => draws(None),
+    }
 }
 
 /// A vertex of the draw.
@@ -202,6 +211,50 @@ impl Deref for Placed<'_> {
     fn deref(&self) -> &VertexPlace {
         &self.at
     }
+}
+
+/// The place of a vertex.
+fn place(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> VertexPlace {
+    let inside = draw.clip.is_none_or(|clip| clip.holds(vertex));
+    let finite = || vertex.position.iter().all(|value| value.is_finite());
+    let whole = draw.clip.is_none() || inside && finite();
+    VertexPlace { window: window(draw, coordinates, vertex), inside, whole }
+}
+
+fn window(draw: &Draw, coordinates: Coordinates, vertex: &Vertex) -> Window {
+    let Viewport { scale, offset, divides, .. } = draw.viewport;
+    let [x, y, z, w] = vertex.position.map(f64::from);
+    let Coordinates { in_window, steps } = coordinates;
+    let reciprocal = match divides {
+        _ if in_window => w,
+        true => 1. / w,
+        false => 1.,
+    };
+    let factor = if in_window { 1. } else { reciprocal };
+    let place = |value: f64, axis: usize| {
+        // In singles, as the chips compute it.
+        let divided = (value * factor) as f32;
+        f64::from(divided * scale[axis] + offset[axis])
+    };
+    let corner = |value: f64, axis: usize| match steps.map(f64::from) {
+        Some(steps) => snap(libm::rint(place(value, axis) * steps) / steps),
+        None => snap(place(value, axis)),
+    };
+    Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
+}
+
+/// Returns whether primitives may have as many pixels as are worth the help of other threads.
+fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
+    if places.len() >= MANY {
+        return true;
+    }
+    let Rectangle { x0, y0, x1, y1 } = draw.scissor;
+    let extent = |axis: usize, most: i32| {
+        let all = places.iter().map(|place| place.window.corner[axis]);
+        let (low, high) = (all.clone().min().unwrap_or(0), all.max().unwrap_or(0));
+        (high.saturating_sub(low) / PIXEL).clamp(0, i64::from(most.max(0))) as u64
+    };
+    extent(0, x1.saturating_sub(x0)) * extent(1, y1.saturating_sub(y0)) * places.len() as u64 >= LARGE
 }
 
 fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
@@ -257,9 +310,7 @@ struct Pipeline<'a, 'scope> {
 
 impl<'scope> Pipeline<'_, 'scope> {
     fn draw(&mut self, vertices: Vertices<'_>) -> Result<(), Stopped> {
-        let (mut places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
-        places.clear();
-        places.extend(vertices.all.iter().map(|vertex| self.place(vertex)));
+        let (places, mut primitives) = (take(&mut self.room.places), take(&mut self.room.primitives));
         let drawn = self.runs(vertices, &places, &mut primitives);
         (self.room.places, self.room.primitives) = (places, primitives);
         drawn
@@ -314,7 +365,7 @@ impl<'scope> Pipeline<'_, 'scope> {
             _ => Vec::new(),
         };
         let placed: Vec<Placed<'_>> =
-            cut.iter().map(|vertex| Placed { vertex, at: self.place(vertex) }).collect();
+            cut.iter().map(|vertex| Placed { vertex, at: place(draw, self.coordinates, vertex) }).collect();
         let polygon = match corners.iter().all(|corner| corner.whole) {
             true => corners,
             false => &placed,
@@ -329,35 +380,6 @@ impl<'scope> Pipeline<'_, 'scope> {
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
         self.polygon(polygon, provoking)
-    }
-
-    fn place(&self, vertex: &Vertex) -> VertexPlace {
-        let inside = self.draw.clip.is_none_or(|clip| clip.holds(vertex));
-        let finite = || vertex.position.iter().all(|value| value.is_finite());
-        let whole = self.draw.clip.is_none() || inside && finite();
-        VertexPlace { window: self.window(vertex), inside, whole }
-    }
-
-    fn window(&self, vertex: &Vertex) -> Window {
-        let Viewport { scale, offset, divides, .. } = self.draw.viewport;
-        let [x, y, z, w] = vertex.position.map(f64::from);
-        let Coordinates { in_window, steps } = self.coordinates;
-        let reciprocal = match divides {
-            _ if in_window => w,
-            true => 1. / w,
-            false => 1.,
-        };
-        let factor = if in_window { 1. } else { reciprocal };
-        let place = |value: f64, axis: usize| {
-            // In singles, as the chips compute it.
-            let divided = (value * factor) as f32;
-            f64::from(divided * scale[axis] + offset[axis])
-        };
-        let corner = |value: f64, axis: usize| match steps.map(f64::from) {
-            Some(steps) => snap(libm::rint(place(value, axis) * steps) / steps),
-            None => snap(place(value, axis)),
-        };
-        Window { corner: [corner(x, 0), corner(y, 1)], z: place(z, 2), reciprocal }
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
