@@ -43,7 +43,7 @@ const ALONE: usize = 4;
 
 /// Minimum number of pixels of the bounds of a primitive that several threads shade, and of quads of a part of it.
 const LARGE: u64 = 1 << 15;
-const PART: i32 = 1 << 10;
+const PART: i32 = 1 << 11;
 
 /// Number of vertices of a draw that may be worth the help of other threads, whatever the places.
 const MANY: usize = 1 << 10;
