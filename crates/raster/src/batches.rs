@@ -5,7 +5,8 @@
 //! ```
 //! A piece is a batch of lanes, or a part of a large primitive. It is merged once all pieces before it are shaded, and all those
 //! that may have the same pixels are merged: parts of one primitive have none in common. Memory is therefore the same with any
-//! number of threads. If a program stops with an error, no later piece is merged.
+//! number of threads. If a program stops with an error, no later piece is merged. Only whether lanes run that the depth test hides
+//! depends on the moment, as on a chip.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -21,11 +22,11 @@ use reconverge_simt::vram::Vram;
 
 use crate::columns::{Append, Slopes, Weights};
 use crate::kernels::Kernels;
-use crate::merge::{Merge, settle_rows};
+use crate::merge::Merge;
 use crate::setup::Quad;
 use crate::shading::{Shading, Stopped};
 use crate::span::Strip;
-use crate::state::{Batch, Draw, Shaded};
+use crate::state::{Batch, Draw, Shaded, Surface};
 
 /// Pieces for each thread that are not merged yet, at most.
 const EACH: usize = 4;
@@ -190,6 +191,21 @@ impl Batches<'_> {
         level.run(Append { batch, weights, slopes, quads, draw, reads, inputs });
     }
 
+    /// Adds the quads of strips to a batch.
+    pub(crate) fn append_strips(
+        &self,
+        level: Level,
+        slopes: &Slopes,
+        strips: &[Strip],
+        room: &mut BatchRoom,
+    ) {
+        let mut quads = take(&mut room.quads);
+        quads.clear();
+        strips.iter().for_each(|strip| quads.extend(strip.quads()));
+        self.append(level, slopes, &quads, true, room);
+        room.quads = quads;
+    }
+
     /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns how many samples passed the tests.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
         let shaded = self.program.run(&batch.fragments)?;
@@ -200,11 +216,32 @@ impl Batches<'_> {
 
     /// Merges a batch; `uniform`: with the results of one row for all lanes. Returns how many samples passed the tests.
     pub(crate) fn merge(&self, batch: &Batch, shaded: &Shaded, uniform: bool) -> u64 {
-        let Batches { draw, samples, .. } = *self;
-        let passed = Merge { draw, samples, batch, shaded, uniform }.run(self.kernels, self.memory);
+        let Batches { draw, samples, memory, .. } = *self;
+        if memory.has_fills() {
+            self.settle(&batch.fragments.quads);
+        }
+        let merge = Merge { draw, samples, batch, shaded, uniform };
+        let passed = match self.kernels {
+            Some(kernels) => kernels.run(&merge, memory),
+            None => merge.lanes(memory),
+        };
         let lanes = batch.skipped + batch.fragments.lanes as u64;
         self.hides_most.store(self.may_skip_hidden && 2 * passed < lanes, Ordering::Relaxed);
         passed
+    }
+
+    /// Settles fills of the rows that quads reach.
+    fn settle(&self, quads: &[Quad]) {
+        let Batches { draw, samples, memory, .. } = *self;
+        let depth = draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
+        let targets = draw.targets.iter();
+        let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
+        for (surface, bytes) in depth.chain(targets) {
+            match samples {
+                1 => settle_rows(surface, bytes, quads, memory),
+                _ => memory.settle(surface.start..surface.end),
+            }
+        }
     }
 
     /// Gives the batch to the threads of a scope, and takes the memory of another one in its place.
@@ -312,30 +349,31 @@ impl Batches<'_> {
         let (mut own, batch) = match piece {
             Piece::Batch(batch) => (Some(batch), &mut room.batch),
             Piece::Part(level, slopes, strips) => {
-                let mut quads = take(&mut room.quads);
-                quads.clear();
-                strips.into_iter().for_each(|strip| quads.extend(strip.quads()));
-                self.append(level, &slopes, &quads, true, room);
-                room.quads = quads;
+                self.append_strips(level, &slopes, &strips, room);
                 (None, &mut room.batch)
             }
         };
         let batch = own.as_mut().unwrap_or(batch);
         let shaded = pool::on_one_thread(|| self.program.run(&batch.fragments));
-        drop(self.note(self.line(), number, Progress::Shaded));
-        let mut line = self.wait_until(|shaded, merged| shaded >= number && merged >= before);
-        if !line.has_stopped {
-            match shaded {
-                Err(stopped) => line.stop(Some(stopped)),
-                Ok(shaded) => {
+        let mut line = match shaded {
+            Ok(shaded) => {
+                drop(self.note(self.line(), number, Progress::Shaded));
+                let mut line = self.wait_until(|shaded, merged| shaded >= number && merged >= before);
+                if !line.has_stopped {
                     drop(line);
                     let passed = self.merge(batch, &shaded, false);
                     self.program.merged(shaded);
                     line = self.line();
                     line.passed += passed;
                 }
+                line
             }
-        }
+            Err(stopped) => {
+                let mut line = self.wait_until(|_, merged| merged >= number);
+                line.stop(Some(stopped));
+                line
+            }
+        };
         batch.clear();
         line.spare.extend(own);
         forget(panics);
@@ -395,4 +433,12 @@ impl Drop for StopsAfterPanic<'_> {
         line.stop(None);
         self.0.wake(&line);
     }
+}
+
+/// Settles fills of the rows of a surface that quads reach, if pixels have one sample.
+fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
+    let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
+    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
+    let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
+    memory.settle(row(low)..row(high + 2));
 }

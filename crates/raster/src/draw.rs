@@ -41,7 +41,7 @@ const BATCH: usize = 1 << 12;
 /// Batches of a draw that the thread that draws shades before others help it: it takes as long to wake them.
 const ALONE: usize = 4;
 
-/// Minimum number of pixels of the bounds of a primitive that several threads shade, and of quads of a part of it.
+/// Minimum number of pixels of the bounds of a primitive that goes by parts, and of quads of a part.
 const LARGE: u64 = 1 << 15;
 const PART: i32 = 1 << 11;
 
@@ -638,14 +638,10 @@ impl<'scope> Pipeline<'_, 'scope> {
                 uniform = Some(shaded);
             }
         }
-        if let Some(scope) = self.helpers
-            && uniform.is_none()
-            && self.batches.kernels.is_some()
-            && span::most_pixels(corners) >= LARGE
-        {
+        if uniform.is_none() && self.batches.kernels.is_some() && span::most_pixels(corners) >= LARGE {
             slopes.set(shape, size, self.draw, &self.reads);
             self.room.quads = found;
-            return self.give_parts((level, scope), *slopes, corners);
+            return self.parts(level, *slopes, corners);
         }
         let done = span::quads(corners, scissor, &mut found, |quads| {
             if take(&mut is_first) {
@@ -750,34 +746,39 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// Has a large primitive shaded and merged by several threads, in parts of whole rows.
-    fn give_parts<const N: usize>(
+    /// Has a large primitive shaded and merged in parts of whole rows, which several threads may do.
+    fn parts<const N: usize>(
         &mut self,
-        (level, scope): (Level, &ScopeFifo<'scope>),
+        level: Level,
         slopes: Slopes,
         corners: &[Corner; N],
     ) -> Result<(), Stopped> {
         self.flush()?;
-        // All batches that follow are given to others as well, because they have to wait for these parts.
-        self.flushed += ALONE;
         self.batches.begin_set();
         let slopes = Arc::new(slopes);
         let (mut part, mut quads) = (Vec::new(), 0);
         span::strips(corners, self.draw.scissor, |strip| {
             let ends_row = part.last().is_some_and(|last: &Strip| last.first.y != strip.first.y);
             if quads >= PART && ends_row {
-                let piece = Piece::Part(level, slopes.clone(), take(&mut part));
-                self.batches.add(piece, &mut self.batch_room, scope)?;
+                self.part(level, &slopes, take(&mut part))?;
                 quads = 0;
             }
             quads += strip.count;
             part.push(strip);
             Ok(())
         })?;
-        if part.is_empty() {
-            return Ok(());
+        if part.is_empty() { Ok(()) } else { self.part(level, &slopes, part) }
+    }
+
+    fn part(&mut self, level: Level, slopes: &Arc<Slopes>, strips: Vec<Strip>) -> Result<(), Stopped> {
+        let room = &mut *self.batch_room;
+        if let Some(scope) = self.helpers {
+            // Batches that follow have to wait for the part, and are therefore given as well.
+            self.flushed = self.flushed.max(ALONE + 1);
+            return self.batches.add(Piece::Part(level, slopes.clone(), strips), room, scope);
         }
-        self.batches.add(Piece::Part(level, slopes, part), &mut self.batch_room, scope)
+        self.batches.append_strips(level, slopes, &strips, room);
+        self.flush()
     }
 }
 

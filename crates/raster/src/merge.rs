@@ -3,7 +3,6 @@
 use reconverge_simt::vram::Vram;
 
 use crate::blend::{LogicOp, stored_bits};
-use crate::kernels::Kernels;
 use crate::setup::Quad;
 use crate::state::{Batch, Copy, Draw, Shaded, Surface, Target};
 
@@ -19,31 +18,7 @@ pub(crate) struct Merge<'a> {
 }
 
 impl Merge<'_> {
-    /// Merges all lanes, and returns how many samples passed the tests.
-    pub(crate) fn run(&self, kernels: Option<&Kernels<'_>>, memory: Vram<'_>) -> u64 {
-        if memory.has_fills() {
-            self.settle(memory);
-        }
-        match kernels {
-            Some(kernels) => kernels.run(self, memory),
-            None => self.lanes(memory),
-        }
-    }
-
-    /// Settles fills of the rows that the lanes reach.
-    fn settle(&self, memory: Vram<'_>) {
-        let depth = self.draw.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
-        let targets = self.draw.targets.iter();
-        let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
-        for (surface, bytes) in depth.chain(targets) {
-            match self.samples {
-                1 => settle_rows(surface, bytes, &self.batch.fragments.quads, memory),
-                _ => memory.settle(surface.start..surface.end),
-            }
-        }
-    }
-
-    /// Merges all lanes one by one.
+    /// Merges all lanes one by one, and returns how many samples passed the tests.
     pub(crate) fn lanes(&self, memory: Vram<'_>) -> u64 {
         let mut passed = 0;
         for lane in 0..self.batch.fragments.lanes {
@@ -235,12 +210,4 @@ impl Merge<'_> {
         let count = bytes.min(target);
         memory.update(place, target, |element| element[..count].copy_from_slice(&copied[..count]));
     }
-}
-
-/// Settles fills of the rows of a surface that quads reach, if pixels have one sample.
-pub(crate) fn settle_rows(surface: &Surface, bytes: usize, quads: &[Quad], memory: Vram<'_>) {
-    let rows = quads.iter().map(|quad| quad.y.max(0) as usize);
-    let (Some(low), Some(high)) = (rows.clone().min(), rows.max()) else { return };
-    let row = |row: usize| surface.start.saturating_add((row * surface.pitch).saturating_mul(bytes));
-    memory.settle(row(low)..row(high + 2));
 }

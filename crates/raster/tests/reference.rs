@@ -474,12 +474,12 @@ fn compare(
         seen: Mutex::default(),
     };
     let (mut memory, mut expected) = (background.clone(), background);
-    let (mut found, mut known) = (program(), program());
+    let (found, known) = (program(), program());
     let fills = Fills::default();
     let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
     clear(random, [memory, expected]);
-    let Ok(counts) = draw_with(draw, coordinates, vertices, memory, &mut found);
-    let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &mut known);
+    let Ok(counts) = draw_with(draw, coordinates, vertices, memory, &found);
+    let Ok(right) = reference::draw_with(draw, coordinates, vertices, expected, &known);
     let [memory, expected] = [memory, expected].map(|all| all.bytes(0..all.len()));
     assert_eq!(counts, right, "draw {number}");
     // Programs that are shaded once get other batches.
@@ -678,13 +678,13 @@ fn pixels_that_are_alike_are_filled_as_in_the_reference() {
             uniform: true,
             ..Program::default()
         };
-        let (mut found, mut known) = (program(), program());
+        let (found, known) = (program(), program());
         let fills = Fills::default();
         let (memory, expected) = (Vram::new(&mut memory).with_fills(&fills), Vram::new(&mut expected));
         clear(&mut random, [memory, expected]);
         let coordinates = Coordinates::default();
-        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &mut found);
-        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &mut known);
+        let Ok(counts) = draw_with(&draw, coordinates, vertices, memory, &found);
+        let Ok(right) = reference::draw_with(&draw, coordinates, vertices, expected, &known);
         assert_eq!(counts, right, "draw {number}: {draw:?}");
         let lanes: usize = found.seen().iter().map(|fragments| fragments.lanes).sum();
         few += usize::from((1..200).contains(&lanes));

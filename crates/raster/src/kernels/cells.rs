@@ -38,7 +38,7 @@ impl<'a> Cells<'a> {
         let Surface { pitch, rows, .. } = *surface;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
         let length = surface.end.min(memory.len()).checked_sub(surface.start).filter(|_| by_words)?;
-        // Rows are settled before they are read or written: see `Merge::run`.
+        // Rows are settled before they are read or written: see `Batches::merge`.
         let words = memory.as_stored().units(surface.start, length / 4 * 4)?;
         Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows })
     }
