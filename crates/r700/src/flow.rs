@@ -28,6 +28,7 @@ mod view;
 
 pub(crate) use events::{Before, Changes};
 pub use faults::{Part, TRIP_BITS};
+use state::Stack;
 pub use state::{
     Condition, Control, Cost, Entry, FlowFault, FlowSetup, LoopConstant, LoopKind, LoopRegisters, Open,
     StackUse, State, States,
@@ -47,7 +48,7 @@ pub struct Flow {
     pc: u32,
     states: States,
     valid: Mask,
-    stack: Vec<Entry>,
+    stack: Stack,
     registers: Option<LoopRegisters>,
     call_depth: u32,
     deepest: u32,
@@ -63,7 +64,7 @@ impl Flow {
             pc: setup.start,
             states: States { active: setup.valid, ..States::default() },
             valid: setup.valid,
-            stack: Vec::new(),
+            stack: Stack::default(),
             registers: None,
             call_depth: 0,
             deepest: 0,
@@ -178,7 +179,7 @@ impl Flow {
     /// How much of the stack is in use, in entries and subentries.
     #[inline(always)]
     pub fn stack_use(&self) -> StackUse {
-        StackUse::of(self.stack.iter().map(Entry::cost), self.setup.wave_width)
+        self.stack.counts().stack_use(self.setup.wave_width)
     }
 
     /// What is on the stack, if it is not empty. A program that ends so has not closed what it opened.

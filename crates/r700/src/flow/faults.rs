@@ -59,7 +59,7 @@ impl Flow {
 
     /// Changes what [`Flow::entry_mask`] gives; nothing changes where that is `None`.
     pub fn set_entry_mask(&mut self, entry: usize, part: Part, lanes: Mask) {
-        match (self.stack.get_mut(entry), part) {
+        match (self.stack.entries_mut().get_mut(entry), part) {
             (Some(Entry::Branch { active, .. }), Part::Active) => *active = lanes,
             (Some(Entry::Loop { states, .. }), Part::Active) => *states = states.with_active(lanes),
             (Some(Entry::Loop { states, .. }), Part::Breaks) => *states = states.with_breaks(lanes),
@@ -78,7 +78,7 @@ impl Flow {
 
     /// Changes the rounds of a loop, by its place in [`Flow::trips`]; nothing changes where there is no such loop.
     pub fn set_trip(&mut self, place: usize, trip: u32) {
-        let saved = self.stack.iter_mut().rev().filter_map(|entry| match entry {
+        let saved = self.stack.entries_mut().iter_mut().rev().filter_map(|entry| match entry {
             Entry::Loop { registers, .. } => registers.as_mut(),
             Entry::Branch { .. } | Entry::Return { .. } => None,
         });

@@ -1,6 +1,7 @@
 //! The parts of the divergence machine: conditions, states of lanes, loops, entries of the stack, faults.
 
 use std::fmt;
+use std::ops::Deref;
 
 use reconverge_simt::Mask;
 use thiserror::Error;
@@ -345,6 +346,91 @@ fn whole(program: &Option<u32>) -> String {
     program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
 }
 
+/// How many entries of each cost are on a stack.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct CostCounts {
+    full: u32,
+    pushes: u32,
+    calls: u32,
+}
+
+impl CostCounts {
+    /// The count of the entries with a cost.
+    #[inline(always)]
+    fn of(&mut self, cost: Cost) -> &mut u32 {
+        match cost {
+            Cost::WholeQuadPush | Cost::Loop => &mut self.full,
+            Cost::Push => &mut self.pushes,
+            Cost::Call => &mut self.calls,
+        }
+    }
+
+    /// See [`StackUse::of`].
+    #[inline(always)]
+    pub(super) fn stack_use(&self, wave_width: u8) -> StackUse {
+        let CostCounts { full, pushes, calls } = *self;
+        let own = pushes + calls * if wave_width == 16 { 2 } else { 1 };
+        StackUse { full, sub: own + if pushes > 0 { 2 } else { 0 } }
+    }
+}
+
+/// The entries of a stack, the last one on top.
+///
+/// Their costs are counted as they come and go: a shader with 96 nested branches spends 6 % of its time otherwise.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Stack {
+    entries: Vec<Entry>,
+    counts: CostCounts,
+}
+
+impl Stack {
+    #[inline(always)]
+    pub(super) fn push(&mut self, entry: Entry) {
+        *self.counts.of(entry.cost()) += 1;
+        self.entries.push(entry);
+    }
+
+    #[inline(always)]
+    pub(super) fn pop(&mut self) {
+        if let Some(entry) = self.entries.pop() {
+            *self.counts.of(entry.cost()) -= 1;
+        }
+    }
+
+    /// Pops all entries above a depth.
+    #[inline(always)]
+    pub(super) fn truncate(&mut self, depth: usize) {
+        while self.entries.len() > depth {
+            self.pop();
+        }
+    }
+
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.counts = CostCounts::default();
+    }
+
+    /// The entries, whose costs stay.
+    pub(super) fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut self.entries
+    }
+
+    #[inline(always)]
+    pub(super) fn counts(&self) -> CostCounts {
+        self.counts
+    }
+}
+
+impl Deref for Stack {
+    type Target = [Entry];
+
+    #[inline(always)]
+    fn deref(&self) -> &[Entry] {
+        &self.entries
+    }
+}
+
 /// How much of the stack is in use. (MAN p. 51; the two extra subentries are Mesa's and LLVM's.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StackUse {
@@ -359,22 +445,9 @@ impl StackUse {
     /// among them, two subentries are added to the entries' own costs (Mesa, LLVM).
     #[inline]
     pub fn of(entries: impl IntoIterator<Item = Cost>, wave_width: u8) -> StackUse {
-        let mut used = StackUse::default();
-        let mut pushes = false;
-        for cost in entries {
-            match cost {
-                Cost::WholeQuadPush | Cost::Loop => used.full += 1,
-                Cost::Push => {
-                    used.sub += 1;
-                    pushes = true;
-                }
-                Cost::Call => used.sub += if wave_width == 16 { 2 } else { 1 },
-            }
-        }
-        if pushes {
-            used.sub += 2;
-        }
-        used
+        let mut counts = CostCounts::default();
+        entries.into_iter().for_each(|cost| *counts.of(cost) += 1);
+        counts.stack_use(wave_width)
     }
 
     /// Subentries in an entry of the stack: 8 on chips 16 or 32 lanes wide, 4 on wider ones (MAN p. 51).
