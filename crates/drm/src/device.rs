@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
-//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it the fast one |
+//! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it [the compiled one](ENGINE) |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
@@ -99,12 +99,16 @@ fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Res
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, engine: Engine::Fast, report, screen: None, watch: Watch::default() })
+    Ok(Device { board, execute, engine: ENGINE, report, screen: None, watch: Watch::default() })
 }
+
+/// The engine that runs shaders unless a variable names another: loops are host code, the fast engine runs the rest. A shader with a
+/// loop takes half the time on gt215.
+const ENGINE: Engine = Engine::Compiled;
 
 /// The engine of a name.
 fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
-    let Some(name) = name else { return Ok(Engine::Fast) };
+    let Some(name) = name else { return Ok(ENGINE) };
     name.to_str().and_then(Engine::from_name).ok_or_else(|| {
         let names = Engine::ALL.map(Engine::name).join(", ");
         format!("RECONVERGE_DRM_ENGINE: {}: one of {names} fits here", name.display())
@@ -142,7 +146,7 @@ mod tests {
 
     #[test]
     fn an_engine_is_one_of_a_list() {
-        assert_eq!(engine(None), Ok(Engine::Fast));
+        assert_eq!(engine(None), Ok(Engine::Compiled));
         assert_eq!(engine(Some(OsStr::new("lockstep"))), Ok(Engine::Lockstep));
         let refused = engine(Some(OsStr::new("quick"))).unwrap_err();
         assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");

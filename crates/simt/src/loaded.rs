@@ -29,7 +29,7 @@ impl<K: Clone + PartialEq, F> Forms<K, F> {
         // The lock is not held while a form is made: threads may make one twice, and the first is kept.
         let find = || {
             let forms = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = forms.iter().find(|(known, of, _)| (known, *of) == (key, extent));
+            let found = forms.iter().find(|(known, of, _)| *of == extent && known == key);
             found.map(|(_, _, form)| form.clone())
         };
         find().unwrap_or_else(|| {
