@@ -6,8 +6,8 @@ use std::sync::Arc;
 use reconverge_isa::Program;
 use reconverge_simt::loaded::Forms;
 use reconverge_simt::{
-    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Statistics, Step, Trap, Watch, stepping,
-    watched,
+    CodeFault, Engine, FlowView, Machine, Mask, Observer, Options, Silent, Statistics, Step, Trap, Watch,
+    stepping, watched,
 };
 
 use crate::cause::Cause;
@@ -109,21 +109,32 @@ impl Loaded {
         watched!(watch, |observer| self.observed(launch, observer))
     }
 
-    /// [`Loaded::run_watched`] for the outputs alone: the fast engine counts nothing, which takes much of the time of a small
+    /// [`Loaded::run_watched`] for the outputs alone: nothing is counted, which takes much of the time of a small
     /// launch.
     ///
     /// # Errors
     /// The errors of [`Loaded::run`].
     pub fn run_for_outputs(&self, mut launch: Launch) -> Result<Outputs, RunError> {
-        if self.options.engine() != Engine::Fast {
+        let Loaded { setup, options, .. } = self;
+        let engine = options.engine();
+        if engine.not_compiled() != Engine::Fast {
             return Ok(self.run_watched(launch, Watch::Nothing)?.outputs);
         }
         launch.environment = self.environment.clone();
         launch.check().map_err(RunError::Launch)?;
-        let Loaded { setup, options, .. } = self;
-        let lower = || Fast::lowered(setup, &launch, options, None, false);
-        let fast = self.fast.plain(&(launch.temps(), self.denormals), lower);
-        Ok(parallel::run(&fast, setup, &launch, options, false)?.outputs)
+        match self.lowered(&launch, engine) {
+            Some(fast) => {
+                let run = || parallel::run(&fast, setup, &launch, options, false);
+                Ok(CodeFault::caught(run)?.outputs)
+            }
+            None => Ok(self.on_reference(&launch, &mut Silent)?.outputs),
+        }
+    }
+
+    /// The program as an engine runs a launch; `None` for the reference interpreter.
+    fn lowered(&self, launch: &Launch, engine: Engine) -> Option<Arc<Fast>> {
+        let lower = || Fast::lowered(&self.setup, launch, &self.options, None, false);
+        self.fast.of(&(launch.temps(), self.denormals), (engine, launch.groups()), lower, Fast::with_code)
     }
 
     /// A launch before its first instruction, in the environment of [`Loaded::new`].
@@ -156,14 +167,7 @@ impl Loaded {
         }
         // Compiled regions do not emit events.
         let engine = if O::ENABLED { options.engine().not_compiled() } else { options.engine() };
-        let lower = || Fast::lowered(setup, &launch, options, None, false);
-        let lowered = self.fast.of(
-            &(launch.temps(), self.denormals),
-            (engine, launch.groups()),
-            lower,
-            Fast::with_code,
-        );
-        match (engine.not_compiled(), lowered) {
+        match (engine.not_compiled(), self.lowered(&launch, engine)) {
             (Engine::Fast, Some(fast)) => CodeFault::caught(|| match O::ENABLED || O::PATHS {
                 true => parallel::run_in_order(&fast, setup, &launch, options, observer),
                 false => parallel::run(&fast, setup, &launch, options, true),
