@@ -1,12 +1,15 @@
-//! The lanes of a draw in pieces: any thread shades one, and each pixel gets its fragments in order.
+//! The lanes of a draw on several threads. Each pixel gets its fragments in order.
 //!
 //! ```text
 //! waiting: 5 6 7      taken: 2 (shaded) 3 (being shaded) 4 (being shaded)      done: 0 1
 //! ```
-//! A piece is a batch of lanes, or a part of a large primitive. It is merged once all pieces before it are shaded, and all those
-//! that may have the same pixels are merged: parts of one primitive have none in common. Memory is therefore the same with any
-//! number of threads. If a program stops with an error, no later piece is merged. Only whether lanes run that the depth test hides
-//! depends on the moment, as on a chip.
+//! Threads take pieces in order. A piece is a batch of lanes, or a part of a large primitive. A thread merges its piece once two
+//! conditions hold: all pieces before are shaded, and those before that may have the same pixels are merged. Parts of one primitive
+//! have no pixel in common. Memory is therefore the same with any number of threads. If a program stops with an error, no later
+//! piece is merged.
+//!
+//! The depth test may hide a lane before it runs. Whether it does depends on what is merged at that moment, as on a chip. The
+//! results of lanes that are hidden count for nothing.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -31,8 +34,8 @@ use crate::state::{Batch, Draw, Shaded, Surface};
 /// Pieces for each thread that are not merged yet, at most.
 const EACH: usize = 4;
 
-/// How often a thread looks whether it can go on, before it lets others run, and before it sleeps. To wake it takes longer than a
-/// small piece.
+/// A waiting thread looks so often whether it can go on, then lets other threads run between looks, and then sleeps. A small piece
+/// takes less time than to wake a thread.
 const LOOKS: u32 = 200;
 const YIELDS: u32 = 100;
 
@@ -70,12 +73,12 @@ impl BatchRoom {
     }
 }
 
-/// What all threads that work on a draw share.
+/// The state that all threads of a draw share.
 pub(crate) struct Batches<'a> {
     pub(crate) draw: &'a Draw,
     pub(crate) memory: Vram<'a>,
     pub(crate) program: &'a dyn Shading,
-    /// What merges rows of lanes, if it can.
+    /// The kernels that merge rows of lanes, if the draw has some.
     pub(crate) kernels: Option<&'a Kernels<'a>>,
     /// Samples a pixel of the surfaces.
     pub(crate) samples: usize,
@@ -83,14 +86,20 @@ pub(crate) struct Batches<'a> {
     pub(crate) reads: u8,
     /// Whether lanes that the depth test drops need not be shaded.
     pub(crate) may_skip_hidden: bool,
+    pub(crate) queue: Queue,
+}
+
+/// The pieces of a draw, for all threads.
+#[derive(Default)]
+pub(crate) struct Queue {
     /// Whether most lanes were hidden when a piece was last merged.
-    pub(crate) hides_most: AtomicBool,
-    pub(crate) line: Mutex<Line>,
+    hides_most: AtomicBool,
+    line: Mutex<Line>,
     /// Copies of [`Line::shaded`] and [`Line::merged`].
-    pub(crate) shaded: AtomicUsize,
-    pub(crate) merged: AtomicUsize,
+    shaded: AtomicUsize,
+    merged: AtomicUsize,
     /// Notified when these change, if a thread sleeps.
-    pub(crate) changed: Condvar,
+    changed: Condvar,
 }
 
 /// Work for one thread.
@@ -101,12 +110,12 @@ pub(crate) enum Piece {
     Part(Level, Arc<Slopes>, Vec<Strip>),
 }
 
-/// Where the pieces are.
+/// The pieces of a draw that are not merged, and counts of the others.
 #[derive(Default)]
-pub(crate) struct Line {
+struct Line {
     /// Pieces that no thread has taken yet, each with the number of pieces that must be merged before.
     waiting: VecDeque<(Piece, usize)>,
-    /// The progress of those before, from the first that is not merged on.
+    /// The progress of the pieces that threads have taken, from the first one that is not merged.
     taken: VecDeque<Progress>,
     /// Number of pieces that are shaded, without those after one that is not.
     shaded: usize,
@@ -174,9 +183,9 @@ impl Batches<'_> {
         if let (Some(kernels), Some(depth)) = (self.kernels, &draw.depth)
             && inputs
             && quads.len() >= FEW
-            && self.hides_most.load(Ordering::Relaxed)
+            && self.queue.hides_most.load(Ordering::Relaxed)
         {
-            // Without the quads that are hidden.
+            // Hidden quads are left out.
             sight.start(draw);
             level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
             if memory.has_fills() {
@@ -226,7 +235,7 @@ impl Batches<'_> {
             None => merge.lanes(memory),
         };
         let lanes = batch.skipped + batch.fragments.lanes as u64;
-        self.hides_most.store(self.may_skip_hidden && 2 * passed < lanes, Ordering::Relaxed);
+        self.queue.hides_most.store(self.may_skip_hidden && 2 * passed < lanes, Ordering::Relaxed);
         passed
     }
 
@@ -244,7 +253,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Gives the batch to the threads of a scope, and takes the memory of another one in its place.
+    /// Gives the batch of `room` to the threads of a scope, and puts an empty one in its place.
     ///
     /// # Errors
     /// The program has stopped.
@@ -304,7 +313,7 @@ impl Batches<'_> {
         Ok(take(&mut self.line().passed))
     }
 
-    /// Shades pieces until at most so many are outstanding.
+    /// Shades pieces until at most `most` of them are outstanding.
     fn work_until<'l>(
         &'l self,
         mut line: MutexGuard<'l, Line>,
@@ -388,24 +397,24 @@ impl Batches<'_> {
         progress: Progress,
     ) -> MutexGuard<'l, Line> {
         line.note(number, progress);
-        self.shaded.store(line.shaded, Ordering::Relaxed);
-        self.merged.store(line.merged, Ordering::Relaxed);
+        self.queue.shaded.store(line.shaded, Ordering::Relaxed);
+        self.queue.merged.store(line.merged, Ordering::Relaxed);
         self.wake(&line);
         line
     }
 
     /// Wakes all threads that sleep.
     fn wake(&self, line: &Line) {
-        // To notify nobody is a system call, too.
+        // A notification is a system call even if no thread sleeps.
         if line.sleepers > 0 {
-            self.changed.notify_all();
+            self.queue.changed.notify_all();
         }
     }
 
     /// Waits until a condition holds for [`Line::shaded`] and [`Line::merged`], or the draw has stopped.
     fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Line> {
         for look in 0..LOOKS + YIELDS {
-            if holds(self.shaded.load(Ordering::Relaxed), self.merged.load(Ordering::Relaxed)) {
+            if holds(self.queue.shaded.load(Ordering::Relaxed), self.queue.merged.load(Ordering::Relaxed)) {
                 break;
             }
             if look < LOOKS { hint::spin_loop() } else { thread::yield_now() }
@@ -413,14 +422,14 @@ impl Batches<'_> {
         let mut line = self.line();
         while !line.has_stopped && !holds(line.shaded, line.merged) {
             line.sleepers += 1;
-            line = self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
+            line = self.queue.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
             line.sleepers -= 1;
         }
         line
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

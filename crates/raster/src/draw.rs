@@ -9,15 +9,14 @@ use std::cell::Cell;
 use std::convert::Infallible;
 use std::mem::take;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::Arc;
 
 use rayon::ScopeFifo;
 use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
-use crate::batches::{BatchRoom, Batches, Piece};
+use crate::batches::{BatchRoom, Batches, Piece, Queue};
 use crate::columns::{Append, Slopes};
 use crate::copy::ByteRows;
 use crate::fills;
@@ -146,11 +145,7 @@ fn drawn(
         samples,
         reads: reads.position | u8::from(tested) << 2,
         may_skip_hidden,
-        hides_most: AtomicBool::new(false),
-        line: Mutex::default(),
-        shaded: AtomicUsize::new(0),
-        merged: AtomicUsize::new(0),
-        changed: Condvar::new(),
+        queue: Queue::default(),
     };
     let mut room = ROOM.take().unwrap_or_default();
     room.places.clear();
@@ -283,7 +278,7 @@ struct Pipeline<'a, 'scope> {
     coordinates: Coordinates,
     memory: Vram<'a>,
     batches: &'scope Batches<'scope>,
-    /// Where others take jobs, if the draw may use other threads.
+    /// The scope of other threads that may help, if there are some.
     helpers: Option<&'a ScopeFifo<'scope>>,
     reads: ReadColumns,
     /// Whether lanes with the same inputs have the same results, which rows can merge.

@@ -407,7 +407,7 @@ pub struct CopiedTexels {
     pub zeros: Vec<(usize, usize)>,
 }
 
-/// What shades fragments. Several threads may run it at once.
+/// A program that shades fragments. Several threads may run it at once.
 pub trait FragmentProgram: Sync {
     /// Why it does not.
     type Error: Send + 'static;

@@ -346,7 +346,7 @@ fn whole(program: &Option<u32>) -> String {
     program.map_or_else(String::new, |entries| format!("; the whole program needs {entries}"))
 }
 
-/// How many entries of each cost are on a stack.
+/// The number of entries of each cost on a stack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct CostCounts {
     full: u32,
