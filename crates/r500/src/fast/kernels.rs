@@ -251,6 +251,13 @@ pub(super) const fn factor(omod: Omod) -> f32 {
     [1.0, 2.0, 4.0, 8.0, 0.5, 0.25, 0.125, 1.0][omod as usize]
 }
 
+/// One of two words. The compiler turns a plain choice between sources into loads of single words.
+#[inline(always)]
+fn chosen(first: bool, one: u32, other: u32) -> u32 {
+    let mask = u32::from(first).wrapping_neg();
+    one & mask | other & !mask
+}
+
 macro_rules! lanewise {
     ($(#[$doc:meta])* $Kernel:ident($sources:literal), |$operation:ident, $src:ident| $result:expr) => {
         $(#[$doc])*
@@ -293,7 +300,7 @@ lanewise! {
     /// [`lane::cnd`]
     Cnd(3), |operation, src| {
         let first = f32::from_bits(src[2]) > 0.5;
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+        scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
     }
 }
 
@@ -301,7 +308,7 @@ lanewise! {
     /// [`lane::cmp`]: what is above the largest negative number that is not a denormal counts as zero or more.
     Cmp(3), |operation, src| {
         let first = f32::from_bits(src[2]) > -f32::MIN_POSITIVE;
-        scaled(if first { src[0] } else { src[1] }, operation.omod, operation.scale)
+        scaled(chosen(first, src[0], src[1]), operation.omod, operation.scale)
     }
 }
 
