@@ -1,10 +1,20 @@
 //! `reconverge piglit`
 //!
-//! Runs piglit's shader tests on Mesa's driver and an emulated chip, each in a process and a folder of its own, and again with
-//! nothing executed: a test that passes then says nothing about the chip.
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip, and again with nothing executed: a test that passes
+//! then says nothing about the chip. [`runner`] is the command; [`groups`] decides which tests share a [`process`].
 
 #[cfg(target_os = "linux")]
+mod choice;
+#[cfg(target_os = "linux")]
 mod compare;
+#[cfg(target_os = "linux")]
+mod groups;
+#[cfg(target_os = "linux")]
+mod lists;
+#[cfg(target_os = "linux")]
+mod outcome;
+#[cfg(target_os = "linux")]
+mod process;
 #[cfg(target_os = "linux")]
 mod runner;
 
@@ -43,6 +53,9 @@ pub(crate) struct Piglit {
     /// Tests at once; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Run each test in a process of its own; else up to 50 tests share one, and only those that do not pass run again alone
+    #[arg(long)]
+    isolate: bool,
     /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
