@@ -1,9 +1,9 @@
 //! All tests in the same surroundings, several in a process.
 //!
-//! Most of the time of a test alone is the start of its process. What the tests before it leave in a process must not
-//! decide, so a process with several tests has a say only for the verdict that most tests have: `Pass` if the chip
-//! executes, `Fail` if it does not. Every other test, and one without a verdict, runs again alone. The tests of the
-//! baseline, which are expected to have another verdict, run alone from the start.
+//! A test alone spends most of its time in the start of its process. State that earlier tests leave in a process must not
+//! decide. A process with several tests therefore decides only the verdict of most tests: `Pass` if the chip executes, `Fail`
+//! if it does not. A test with another verdict, or without one, runs again alone. The tests of the baseline, which are
+//! expected to have another verdict, run alone from the start.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 
 use super::choice::Test;
 use super::lists::List;
-use super::outcome::{End, Outcome, Reported, Status};
+use super::outcome::{Exit, Outcome, Reported, Status};
 use super::process::Runner;
 use crate::drm::setup::Setup;
 use crate::interrupt;
@@ -37,7 +37,7 @@ pub(super) struct Groups<'a> {
 }
 
 /// What the jobs share.
-struct Shared {
+struct RunState {
     /// Groups that have not begun, as positions of their tests.
     left: VecDeque<Vec<usize>>,
     /// By the position of the test.
@@ -59,7 +59,8 @@ impl Groups<'_> {
         self.progress.inc((self.tests.len() - alone.len() - together.len()) as u64);
         let jobs = self.runner.jobs();
         let left = alone.into_iter().map(|place| vec![place]).chain(dealt(&together, jobs)).collect();
-        let shared = Mutex::new(Shared { left, outcomes, list, reported: Reported::default(), failed: None });
+        let shared =
+            Mutex::new(RunState { left, outcomes, list, reported: Reported::default(), failed: None });
         let job = Job { groups: self, shared: &shared };
         thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| job.work()))));
         let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -85,21 +86,21 @@ fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
 /// One of the threads that run groups.
 struct Job<'a> {
     groups: &'a Groups<'a>,
-    shared: &'a Mutex<Shared>,
+    shared: &'a Mutex<RunState>,
 }
 
-/// A group after its process.
+/// What a process with several tests leaves.
 struct Ran {
-    /// How many of the tests have run, at least in part.
+    /// Number of tests that ran, at least in part.
     tests: usize,
-    /// The positions of those that have to run again.
+    /// Positions of tests that run again.
     again: Vec<usize>,
-    /// Whether the report of the process has been counted, with what these did.
+    /// Whether the counts that the process reports are in the sums. They include those of the tests that run again.
     reported: bool,
 }
 
 impl Job<'_> {
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn shared(&self) -> MutexGuard<'_, RunState> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -150,8 +151,8 @@ impl Job<'_> {
                     break;
                 }
             }
-            // The report of a process that crashed has the beginning at most.
-            if process.end()? == End::Exit {
+            // A process that crashed may have reported a part of its counts.
+            if process.end()? == Exit::Done {
                 self.shared().reported.add(process.reported());
                 ran.reported = true;
             }
@@ -159,7 +160,7 @@ impl Job<'_> {
         })
     }
 
-    /// Runs a test alone, and counts what its process reports if that is not counted yet.
+    /// Runs a test alone; `counts` says whether the counts of its report are added.
     fn alone(&self, place: usize, counts: bool) -> Result<()> {
         let Groups { runner, setup, tests, .. } = *self.groups;
         let (outcome, reported) =

@@ -24,8 +24,8 @@ impl Status {
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
-    Exit,
+pub(super) enum Exit {
+    Done,
     Signal(i32),
     /// It was ended because its test took too long.
     Timeout,
@@ -42,10 +42,10 @@ pub(super) struct Outcome {
 
 impl Outcome {
     /// The outcome of a test that has a process of its own.
-    pub(super) fn of(text: &str, end: End, seconds: f64) -> Outcome {
+    pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
         let status = match (end, verdict(text)) {
-            (End::Timeout, _) => Status::Timeout,
-            (End::Exit, Some(verdict)) => verdict,
+            (Exit::Timeout, _) => Status::Timeout,
+            (Exit::Done, Some(verdict)) => verdict,
             _ => Status::Crash,
         };
         let why = match status {
@@ -81,14 +81,13 @@ impl Reported {
 
 /// Returns the verdict in the last `PIGLIT:` line.
 fn verdict(text: &str) -> Option<Status> {
-    let value = text.lines().rev().find_map(piglit)?;
-    Some(status(value["result"].as_str()?))
+    let last = text.lines().rev().find(|line| line.starts_with("PIGLIT:"))?;
+    Some(status(piglit(last)?["result"].as_str()?))
 }
 
-/// Returns the verdict in a line, if it is that of the test with this name among several of a process.
+/// Returns the verdict in a line, if it is that of the test with this name in a process with several.
 pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
-    let value = piglit(line)?;
-    Some(status(value["subtest"][name].as_str()?))
+    Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
 /// The object in a `PIGLIT:` line.
@@ -108,11 +107,11 @@ fn status(word: &str) -> Status {
 }
 
 /// Why a test failed: what the chip said, else what the test said first.
-fn why(text: &str, end: End) -> String {
+fn why(text: &str, end: Exit) -> String {
     if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
         return line.to_owned();
     }
-    if let End::Signal(signal) = end {
+    if let Exit::Signal(signal) = end {
         return format!("ended by signal {signal}");
     }
     let said = text.lines().filter(|line| !line.starts_with("PIGLIT:") && !line.trim().is_empty());
@@ -141,7 +140,7 @@ mod unit {
     fn the_last_verdict_counts() {
         let text = "Probe color at (1,1)\nPIGLIT: {\"result\": \"pass\" }\nPIGLIT: {\"result\": \"fail\" }\n";
         assert_eq!(verdict(text), Some(Status::Fail));
-        assert_eq!(why(text, End::Exit), "Probe color at (1,1)");
+        assert_eq!(why(text, Exit::Done), "Probe color at (1,1)");
         assert_eq!(verdict("nothing"), None);
     }
 
@@ -156,8 +155,8 @@ mod unit {
     #[test]
     fn what_the_chip_said_comes_first() {
         let text = "Mesa: error\nreconverge: draw 3: pixel shader: trap at 4\n";
-        assert_eq!(why(text, End::Signal(6)), "draw 3: pixel shader: trap at 4");
-        assert_eq!(why("Mesa: error", End::Signal(6)), "ended by signal 6");
+        assert_eq!(why(text, Exit::Signal(6)), "draw 3: pixel shader: trap at 4");
+        assert_eq!(why("Mesa: error", Exit::Signal(6)), "ended by signal 6");
     }
 
     #[test]

@@ -20,11 +20,11 @@ use reconverge_output::random_name;
 
 use super::Piglit;
 use super::choice::Test;
-use super::outcome::{End, Outcome, Reported, Status, verdict_of};
+use super::outcome::{Exit, Outcome, Reported, Status, verdict_of};
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
-/// How often a running test is looked at.
+/// The time between two looks at a running process.
 const POLL: Duration = Duration::from_millis(2);
 
 /// What processes have in common.
@@ -115,17 +115,17 @@ pub(super) struct Process {
     left: usize,
     /// The output so far.
     text: Vec<u8>,
-    /// Where the next line begins at which [`Process::verdict`] looks.
+    /// Offset in the text of the next line that [`Process::verdict`] reads.
     next: usize,
     /// When the running test began.
     since: Instant,
-    end: Option<End>,
+    end: Option<Exit>,
 }
 
 impl Process {
-    /// Waits for the verdict of the next of several tests, which is this one; returns it with the seconds that the test
-    /// took, or `None` if the process ended or had to be ended in the test's time. That of the last test is up to the end
-    /// of the process.
+    /// Waits for the verdict of this test, the next one in a process with several, and returns it with the time of the
+    /// test in seconds. Returns `None` if the process ended before, or took too long. The verdict of the last test
+    /// requires that the process also ends well.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Status, f64)>> {
         let name = test.file.file_stem().unwrap_or_default().to_string_lossy();
         let mut began = false;
@@ -136,10 +136,10 @@ impl Process {
                     let seconds = self.since.elapsed().as_secs_f64();
                     self.since = Instant::now();
                     self.left -= 1;
-                    let crashed = self.left == 0 && self.end()? != End::Exit;
+                    let crashed = self.left == 0 && self.end()? != Exit::Done;
                     return Ok((!crashed).then_some((status, seconds)));
                 }
-                // Of the two lines that say so, only the one on standard error is written before the test runs.
+                // The second of the two lines has the time of the verdict.
                 if line.starts_with("PIGLIT TEST:") && !began {
                     (self.since, began) = (Instant::now(), true);
                 }
@@ -152,25 +152,25 @@ impl Process {
     }
 
     /// Waits for the end of the process.
-    pub(super) fn end(&mut self) -> Result<End> {
+    pub(super) fn end(&mut self) -> Result<Exit> {
         while !self.look()? {
             thread::sleep(POLL);
         }
-        Ok(self.end.unwrap_or(End::Exit))
+        Ok(self.end.unwrap_or(Exit::Done))
     }
 
-    /// Reads the output so far; returns whether that is all of it. A process whose test takes too long is ended.
+    /// Reads the output so far, and returns whether the process has ended. A process whose test takes too long is killed.
     ///
     /// # Errors
-    /// Ctrl-C was pressed; the process is ended.
+    /// Ctrl-C was pressed.
     fn look(&mut self) -> Result<bool> {
         if self.end.is_none() {
             self.end = match self.child.try_wait().context("shader_runner")? {
-                Some(status) => Some(status.signal().map_or(End::Exit, End::Signal)),
+                Some(status) => Some(status.signal().map_or(Exit::Done, Exit::Signal)),
                 None if interrupt::asked() => bail!("interrupted"),
                 None if self.since.elapsed() >= self.timeout => {
                     self.kill();
-                    Some(End::Timeout)
+                    Some(Exit::Timeout)
                 }
                 None => None,
             };
