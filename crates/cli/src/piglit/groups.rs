@@ -1,9 +1,9 @@
 //! All tests in the same surroundings, several in a process.
 //!
 //! A test alone spends most of its time in the start of its process. State that earlier tests leave in a process must not
-//! decide. A process with several tests therefore decides only the verdict of most tests: `Pass` if the chip executes, `Fail`
-//! if it does not. A test with another verdict, or without one, runs again alone. The tests of the baseline, which are
-//! expected to have another verdict, run alone from the start.
+//! decide. A process with several tests therefore decides only the verdict of most tests, see [`Groups::decides`]. A test
+//! with another verdict, or without one, runs again alone. The tests of the baseline, which are expected to have another
+//! verdict, run alone from the start.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 
 use super::choice::Test;
 use super::lists::List;
-use super::outcome::{Exit, Outcome, Reported, Status};
+use super::outcome::{Exit, Outcome, Reported, Status, observed_zeros};
 use super::process::Runner;
 use crate::drm::setup::Setup;
 use crate::interrupt;
@@ -31,8 +31,8 @@ pub(super) struct Groups<'a> {
     pub(super) tests: &'a [Test],
     /// Names of tests that run alone from the start.
     pub(super) baseline: &'a HashSet<String>,
-    /// The verdict that counts if other tests are in the process.
-    pub(super) trusted: Status,
+    /// Whether the chip executes.
+    pub(super) executes: bool,
     pub(super) progress: &'a ProgressBar,
 }
 
@@ -67,6 +67,17 @@ impl Groups<'_> {
         match shared.failed {
             Some(error) => Err(error),
             None => Ok((shared.outcomes, shared.reported)),
+        }
+    }
+
+    /// Returns whether the verdict on a test with this output counts although other tests are in its process.
+    ///
+    /// If the chip executes, `Pass` counts. If it does not, a test reads what its memory holds from before. Alone, that is
+    /// zeros. In a group it can be data of an earlier test, so `Fail` counts only if the test observed zeros.
+    fn decides(&self, verdict: Status, text: &str) -> bool {
+        match self.executes {
+            true => verdict == Status::Pass,
+            false => verdict == Status::Fail && observed_zeros(text),
         }
     }
 }
@@ -133,22 +144,22 @@ impl Job<'_> {
 
     /// Runs tests in one process, as far as it gets.
     fn together(&self, group: &[usize]) -> Result<Ran> {
-        let Groups { runner, setup, trusted, .. } = *self.groups;
+        let Groups { runner, setup, .. } = *self.groups;
         let tests: Vec<&Test> = group.iter().map(|place| &self.groups.tests[*place]).collect();
         runner.in_folder(|folder| {
             let mut process = runner.start(setup, &tests, folder, &[])?;
             let mut ran = Ran { tests: 0, again: Vec::new(), reported: false };
             for (place, test) in group.iter().zip(&tests) {
-                let verdict = process.verdict(test)?;
                 ran.tests += 1;
-                match verdict {
-                    Some((status, seconds)) if status == trusted => {
-                        self.ended(*place, Outcome { status, seconds, why: String::new() })?;
+                match process.verdict(test)? {
+                    Some((outcome, text)) if self.groups.decides(outcome.status, &text) => {
+                        self.ended(*place, outcome)?;
                     }
-                    _ => ran.again.push(*place),
-                }
-                if verdict.is_none() {
-                    break;
+                    Some(_) => ran.again.push(*place),
+                    None => {
+                        ran.again.push(*place);
+                        break;
+                    }
                 }
             }
             // A process that crashed may have reported a part of its counts.

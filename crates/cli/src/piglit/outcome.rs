@@ -90,6 +90,13 @@ pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
     Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
+/// Returns whether every value that a failed probe observed is zero, as in memory that nothing has written.
+pub(super) fn observed_zeros(text: &str) -> bool {
+    let mut observed = text.lines().filter_map(|line| line.trim_start().strip_prefix("Observed:")).peekable();
+    let is_zero = |value: &str| value.parse() == Ok(0.);
+    observed.peek().is_some() && observed.all(|values| values.split_whitespace().all(is_zero))
+}
+
 /// The object in a `PIGLIT:` line.
 fn piglit(line: &str) -> Option<serde_json::Value> {
     serde_json::from_str(line.strip_prefix("PIGLIT:")?.trim()).ok()
@@ -150,6 +157,14 @@ mod unit {
         assert_eq!(verdict_of("fs-any", line), Some(Status::Warn));
         assert_eq!(verdict_of("fs-all", line), None);
         assert_eq!(verdict_of("result", "PIGLIT: {\"result\": \"skip\" }"), None);
+    }
+
+    #[test]
+    fn zeros_are_told_from_other_observed_values() {
+        let zeros = "  Expected: 0 255 0 255\n  Observed: 0 0 0 0\n  Observed: 0.000000 0.000000 0.000000\n";
+        assert!(observed_zeros(zeros));
+        assert!(!observed_zeros(&format!("{zeros}  Observed: 0.000000 0.501961 0.000000\n")));
+        assert!(!observed_zeros("Expected: 0 0 0 0"), "nothing is observed");
     }
 
     #[test]

@@ -20,7 +20,7 @@ use reconverge_output::random_name;
 
 use super::Piglit;
 use super::choice::Test;
-use super::outcome::{Exit, Outcome, Reported, Status, verdict_of};
+use super::outcome::{Exit, Outcome, Reported, verdict_of};
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
@@ -123,21 +123,22 @@ pub(super) struct Process {
 }
 
 impl Process {
-    /// Waits for the verdict of this test, the next one in a process with several, and returns it with the time of the
-    /// test in seconds. Returns `None` if the process ended before, or took too long. The verdict of the last test
-    /// requires that the process also ends well.
-    pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Status, f64)>> {
+    /// Waits for the verdict on this test, the next one in a process with several. Returns its outcome and its output, or
+    /// `None` if the process ended before, or took too long. For the last test, the process must also end well.
+    pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
         let name = test.file.file_stem().unwrap_or_default().to_string_lossy();
-        let mut began = false;
+        let (first, mut began) = (self.next, false);
         loop {
             let over = self.look()?;
             while let Some(line) = self.line() {
                 if let Some(status) = verdict_of(&name, &line) {
                     let seconds = self.since.elapsed().as_secs_f64();
+                    let text = String::from_utf8_lossy(&self.text[first..self.next]).into_owned();
                     self.since = Instant::now();
                     self.left -= 1;
                     let crashed = self.left == 0 && self.end()? != Exit::Done;
-                    return Ok((!crashed).then_some((status, seconds)));
+                    let outcome = Outcome { status, seconds, why: String::new() };
+                    return Ok((!crashed).then_some((outcome, text)));
                 }
                 // The second of the two lines has the time of the verdict.
                 if line.starts_with("PIGLIT TEST:") && !began {

@@ -97,16 +97,16 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     interrupt::watch();
     let start = Instant::now();
     let progress = progress(2 * tests.len() as u64);
-    let all = |setup: &Setup, trusted: Status, list: &str| {
+    let all = |setup: &Setup, executes: bool, list: &str| {
         let list = match &args.output {
             Some(folder) => List::open(&folder.join(list), args.resume)?,
             None => List::default(),
         };
         let (runner, tests) = (Runner { args, root: &root }, &*tests);
-        Groups { runner, setup, tests, baseline: &baseline, trusted, progress: &progress }.run(list)
+        Groups { runner, setup, tests, baseline: &baseline, executes, progress: &progress }.run(list)
     };
-    let (outcomes, Reported { unknown, lost }) = all(&executed, Status::Pass, "results.csv")?;
-    let (undrawn, _) = all(&control, Status::Fail, "control.csv")?;
+    let (outcomes, Reported { unknown, lost }) = all(&executed, true, "results.csv")?;
+    let (undrawn, _) = all(&control, false, "control.csv")?;
     progress.finish_and_clear();
     // After Ctrl-C some tests have not run, and more of them not as a control.
     let not_run = undrawn.iter().filter(|control| control.is_none()).count();
