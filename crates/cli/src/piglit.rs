@@ -1,7 +1,8 @@
 //! `reconverge piglit`
 //!
 //! Runs piglit's shader tests on Mesa's driver and an emulated chip, and again with nothing executed: a test that passes
-//! then says nothing about the chip. [`runner`] is the command; [`groups`] decides which tests share a [`process`].
+//! then does not depend on the chip. Start at [`runner`], the command. [`groups`] divides the tests among processes, and
+//! [`process`] runs one.
 
 #[cfg(target_os = "linux")]
 mod choice;
@@ -53,7 +54,7 @@ pub(crate) struct Piglit {
     /// Tests at once; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
-    /// Run each test in a process of its own; else up to 50 tests share one, and only those that do not pass run again alone
+    /// Run one test per process. By default, up to 50 tests share a process, and those that do not pass run again alone
     #[arg(long)]
     isolate: bool,
     /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation

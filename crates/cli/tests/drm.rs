@@ -748,8 +748,8 @@ fn no_frame_is_lost_without_a_word() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// A shader_runner that does what the tests' texts say, in the same process for several of them, with the lines of the
-/// real one: its names are in them, and its processes are counted in `processes`, by their numbers of tests.
+/// A shader_runner whose tests are shell scripts, which call `result` with their verdict. Several tests share a process and
+/// its variables. It prints the lines of the real one, and adds its number of tests to the file `processes`.
 const RUNNER: &str = r#"#!/bin/sh
 result() {
     if [ -n "$several" ]; then line="{\"subtest\": {\"$name\" : \"$1\"}}"; else line="{\"result\": \"$1\" }"; fi
@@ -803,7 +803,7 @@ impl Piglit {
         self.command(arguments).output().unwrap()
     }
 
-    /// How many tests each process had that its runner has started.
+    /// Numbers of tests of all processes so far, in the order of their starts.
     fn processes(&self) -> Vec<usize> {
         let lines = std::fs::read_to_string(self.0.join("processes")).unwrap();
         lines.lines().map(|line| line.parse().unwrap()).collect()

@@ -19,9 +19,9 @@ use super::process::Runner;
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
-/// How many tests the largest group has.
+/// Number of tests in the largest group.
 const LARGEST: usize = 50;
-/// How many tests the smallest group has, except for the last one.
+/// Number of tests in the smallest group, except for the last one.
 const SMALLEST: usize = 5;
 
 /// Tests that run in some surroundings.
@@ -36,11 +36,11 @@ pub(super) struct Groups<'a> {
     pub(super) progress: &'a ProgressBar,
 }
 
-/// What the jobs share.
+/// State that the jobs share.
 struct RunState {
-    /// Groups that have not begun, as positions of their tests.
+    /// Groups that wait, as positions of their tests.
     left: VecDeque<Vec<usize>>,
-    /// By the position of the test.
+    /// Outcomes so far, indexed by the position of the test.
     outcomes: Vec<Option<Outcome>>,
     list: List,
     reported: Reported,
@@ -100,7 +100,7 @@ struct Job<'a> {
     shared: &'a Mutex<RunState>,
 }
 
-/// What a process with several tests leaves.
+/// Result of a process with several tests.
 struct Ran {
     /// Number of tests that ran, at least in part.
     tests: usize,

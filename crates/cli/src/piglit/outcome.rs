@@ -1,4 +1,4 @@
-//! How a test ended, by the output of its process and by the report of the preloaded library.
+//! The outcome of a test, read from the output of its process, and counts in the reports of the preloaded library.
 
 use std::collections::BTreeMap;
 
@@ -22,26 +22,26 @@ impl Status {
     }
 }
 
-/// How a process ended.
+/// The end of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
     Signal(i32),
-    /// It was ended because its test took too long.
+    /// The test exceeded the timeout, and the process was killed.
     Timeout,
 }
 
-/// How a test went.
+/// The outcome of a test.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) status: Status,
     pub(super) seconds: f64,
-    /// Why it failed; empty if it did not.
+    /// The reason of a failure; empty for other statuses.
     pub(super) why: String,
 }
 
 impl Outcome {
-    /// The outcome of a test that has a process of its own.
+    /// Returns the outcome of the only test in a process.
     pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
         let status = match (end, verdict(text)) {
             (Exit::Timeout, _) => Status::Timeout,
@@ -59,7 +59,7 @@ impl Outcome {
 /// Counts by name in the reports of processes.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
-    /// What the chip does not do.
+    /// Features that the chip does not have.
     pub(super) unknown: BTreeMap<String, u64>,
     /// Programs and surfaces that could not be written.
     pub(super) lost: BTreeMap<String, u64>,

@@ -1,4 +1,4 @@
-//! A process of piglit's `shader_runner`, in a folder of its own, with one test or several.
+//! A process of piglit's `shader_runner` with one test or several, in a new folder.
 //!
 //! With several tests and `-report-subtests` shader_runner runs them in the order of its arguments. It writes, unbuffered,
 //! `PIGLIT TEST: 1 - NAME` to standard error when a test begins. When the test has ended, it writes the same line again and
@@ -27,7 +27,7 @@ use crate::interrupt;
 /// The time between two looks at a running process.
 const POLL: Duration = Duration::from_millis(2);
 
-/// What processes have in common.
+/// Arguments and folder that all processes have in common.
 #[derive(Clone, Copy)]
 pub(super) struct Runner<'a> {
     pub(super) args: &'a Piglit,
@@ -111,7 +111,7 @@ pub(super) struct Process {
     output: File,
     report: PathBuf,
     timeout: Duration,
-    /// How many of several tests have no verdict yet.
+    /// Number of tests without a verdict, in a process with several.
     left: usize,
     /// The output so far.
     text: Vec<u8>,
