@@ -1,10 +1,21 @@
 //! `reconverge piglit`
 //!
-//! Runs piglit's shader tests on Mesa's driver and an emulated chip, each in a process and a folder of its own, and again with
-//! nothing executed: a test that passes then says nothing about the chip.
+//! Runs piglit's shader tests on Mesa's driver and an emulated chip, and again with nothing executed: a test that passes
+//! then does not depend on the chip. Start at [`runner`], the command. [`groups`] divides the tests among processes, and
+//! [`process`] runs one.
 
 #[cfg(target_os = "linux")]
+mod choice;
+#[cfg(target_os = "linux")]
 mod compare;
+#[cfg(target_os = "linux")]
+mod groups;
+#[cfg(target_os = "linux")]
+mod lists;
+#[cfg(target_os = "linux")]
+mod outcome;
+#[cfg(target_os = "linux")]
+mod process;
 #[cfg(target_os = "linux")]
 mod runner;
 
@@ -43,6 +54,9 @@ pub(crate) struct Piglit {
     /// Tests at once; as many as there are processors when absent
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
+    /// Run one test per process. By default, up to 50 tests share a process, and those that do not pass run again alone
+    #[arg(long)]
+    isolate: bool,
     /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,

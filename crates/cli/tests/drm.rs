@@ -748,7 +748,30 @@ fn no_frame_is_lost_without_a_word() {
     let _ = std::fs::remove_dir_all(&folder);
 }
 
-/// `reconverge piglit` on a folder of piglit's shape, whose runner does what the tests' texts say.
+/// A shader_runner whose tests are shell scripts, which call `result` with their verdict. Several tests share a process and
+/// its variables. It prints the lines of the real one, and adds its number of tests to the file `processes`.
+const RUNNER: &str = r#"#!/bin/sh
+result() {
+    if [ -n "$several" ]; then line="{\"subtest\": {\"$name\" : \"$1\"}}"; else line="{\"result\": \"$1\" }"; fi
+    echo "PIGLIT: $line"
+}
+tests=0
+for argument; do
+    case $argument in -report-subtests) several=yes;; -*) ;; *) tests=$((tests + 1));; esac
+done
+echo "$tests" >> "$PIGLIT_SOURCE_DIR/processes"
+number=0
+for file; do
+    case $file in -*) continue;; esac
+    name=$(basename "$file" .shader_test)
+    number=$((number + 1))
+    [ -z "$several" ] || echo "PIGLIT TEST: $number - $name" >&2
+    . "$file"
+done
+[ -z "$at_end" ] || kill -11 $$
+"#;
+
+/// `reconverge piglit` on a folder of piglit's shape.
 struct Piglit(PathBuf);
 
 impl Piglit {
@@ -757,7 +780,7 @@ impl Piglit {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(folder.join("bin")).unwrap();
         let runner = folder.join("bin/shader_runner");
-        std::fs::write(&runner, "#!/bin/sh\n. \"$1\"\n").unwrap();
+        std::fs::write(&runner, RUNNER).unwrap();
         let mut permissions = std::fs::metadata(&runner).unwrap().permissions();
         std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o755);
         std::fs::set_permissions(&runner, permissions).unwrap();
@@ -780,14 +803,27 @@ impl Piglit {
         self.command(arguments).output().unwrap()
     }
 
+    /// Numbers of tests of all processes so far, in the order of their starts.
+    fn processes(&self) -> Vec<usize> {
+        let lines = std::fs::read_to_string(self.0.join("processes")).unwrap();
+        lines.lines().map(|line| line.parse().unwrap()).collect()
+    }
+
+    fn forget_processes(&self) {
+        std::fs::remove_file(self.0.join("processes")).unwrap();
+    }
+
     fn json(&self, arguments: &[&str]) -> serde_json::Value {
         let output = self.run(&[arguments, &["--json"]].concat());
         serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{}", text(&output.stderr)))
     }
 }
 
-const PASS: &str = "echo 'PIGLIT: {\"result\": \"pass\" }'";
-const FAIL: &str = "echo Probe color at 1,1\necho 'PIGLIT: {\"result\": \"fail\" }'";
+const PASS: &str = "result pass";
+const FAIL: &str = "echo Probe color at 1,1\necho '  Observed: 0 0 0'\nresult fail";
+/// Passes if the chip executes; else it observes zeros.
+const DRAWS: &str =
+    "if [ $RECONVERGE_DRM_EXECUTE = yes ]; then result pass; else echo '  Observed: 0 0 0'; result fail; fi";
 
 #[test]
 fn a_piglit_that_is_not_there_is_named_with_what_installs_it() {
@@ -808,8 +844,8 @@ fn tests_end_in_every_way_and_are_counted() {
         ("crashes", "kill -11 $$"),
         ("says-nothing", "true"),
         ("hangs", "exec sleep 60"),
-        ("skips", "echo 'PIGLIT: {\"result\": \"skip\" }'"),
-        ("warns", "echo 'PIGLIT: {\"result\": \"warn\" }'"),
+        ("skips", "echo 'PIGLIT: {\"result\": \"skip\" }'; exit"),
+        ("warns", "result warn"),
     ];
     let piglit = Piglit::new("piglit-ways", &all);
     let found = piglit.json(&["--timeout", "1"]);
@@ -825,8 +861,96 @@ fn tests_end_in_every_way_and_are_counted() {
     };
     assert_eq!(
         (why("fails"), why("crashes")),
-        ("Probe color at 1,1".to_owned(), "ended by signal 11".to_owned())
+        ("Probe color at 1,1; Observed: 0 0 0".to_owned(), "ended by signal 11".to_owned())
     );
+}
+
+#[test]
+fn groups_have_the_verdicts_of_tests_alone_and_go_on_after_a_crash() {
+    if !has_driver() {
+        return;
+    }
+    let all = [
+        ("a", DRAWS),
+        ("b-crashes", "kill -11 $$"),
+        ("c-fails", FAIL),
+        (
+            "d-hangs",
+            "[ $RECONVERGE_DRM_EXECUTE = none ] || exec sleep 60\necho '  Observed: 0 0 0'; result fail",
+        ),
+        ("e", DRAWS),
+        ("f-exits", "echo 'PIGLIT: {\"result\": \"skip\" }'; exit"),
+        ("g", DRAWS),
+        ("h", DRAWS),
+    ];
+    let piglit = Piglit::new("piglit-groups", &all);
+    let asked = ["--jobs", "1", "--timeout", "3"];
+    let mut found = piglit.json(&asked);
+    // Groups of five and three. In the first a process ends in b, which runs again alone, and the next one in d.
+    assert_eq!(piglit.processes()[..9], [5, 1, 3, 1, 1, 1, 3, 1, 2]);
+    // Nothing executed: c and d fail, which counts.
+    assert_eq!(piglit.processes()[9..], [5, 1, 3, 3, 1, 2]);
+    let baseline = piglit.0.join("baseline");
+    let known = ["b-crashes,Crash", "c-fails,Fail", "d-hangs,Timeout"];
+    let known = known.map(|line| format!("spec@glsl-1.10@execution@{line}\n"));
+    std::fs::write(&baseline, known.concat()).unwrap();
+    piglit.forget_processes();
+    piglit.json(&[&asked[..], &["--baseline", baseline.to_str().unwrap()]].concat());
+    assert_eq!(piglit.processes(), [1, 1, 1, 5, 1, 2, 1, 1, 1, 5, 1, 2], "tests of the baseline run alone");
+    piglit.forget_processes();
+    let isolated = piglit.json(&[&asked[..], &["--isolate"]].concat());
+    assert_eq!(piglit.processes(), [1; 16]);
+    found["seconds"] = isolated["seconds"].clone();
+    assert_eq!(found, isolated);
+}
+
+#[test]
+fn what_other_tests_leave_in_a_process_does_not_decide() {
+    if !has_driver() {
+        return;
+    }
+    let all = [
+        ("a", &*format!("left=yes\n{DRAWS}")),
+        ("b-fails-after-others", &*format!("if [ -n \"$left\" ]; then result fail; else {DRAWS}; fi")),
+        ("c-passes-after-others", &*format!("if [ -n \"$left\" ]; then result pass; else {DRAWS}; fi")),
+        (
+            "d-expects-zeros",
+            "if [ -n \"$left\" ]; then echo '  Observed: 0 9 0'; result fail; else result pass; fi",
+        ),
+    ];
+    let found = Piglit::new("piglit-left", &all).json(&["--jobs", "1"]);
+    assert_eq!((&found["pass"], &found["fail"]), (&4.into(), &0.into()));
+    assert_eq!(found["control"]["fail"], 3);
+    assert_eq!(found["undrawn"], serde_json::json!(["spec@glsl-1.10@execution@d-expects-zeros"]));
+}
+
+#[test]
+fn a_crash_at_the_end_of_a_process_is_that_of_its_last_test() {
+    if !has_driver() {
+        return;
+    }
+    let crashes = format!("{DRAWS}\nat_end=crash");
+    let piglit = Piglit::new("piglit-crash-at-end", &[("a", DRAWS), ("b", &crashes)]);
+    let found = piglit.json(&["--jobs", "1"]);
+    assert_eq!((&found["pass"], &found["crash"]), (&1.into(), &1.into()));
+    assert_eq!(piglit.processes(), [2, 1, 2, 1]);
+}
+
+#[test]
+fn each_test_of_a_group_has_the_time_of_the_timeout() {
+    if !has_driver() {
+        return;
+    }
+    // Four of them take longer than the timeout, which has room for a busy machine.
+    let slow = format!("[ $RECONVERGE_DRM_EXECUTE = none ] || sleep 2\n{DRAWS}");
+    let piglit = Piglit::new("piglit-slow", &["a", "b", "c", "d"].map(|name| (name, &*slow)));
+    let output = piglit.0.join("output");
+    piglit.json(&["--jobs", "1", "--timeout", "6", "--output", output.to_str().unwrap()]);
+    assert_eq!(piglit.processes(), [4, 4]);
+    let results = std::fs::read_to_string(output.join("results.csv")).unwrap();
+    let seconds = results.lines().map(|line| line.rsplit_once(',').unwrap().1.parse::<f64>().unwrap());
+    assert!(seconds.clone().all(|seconds| (1.5..6.).contains(&seconds)), "{results}");
+    assert_eq!(seconds.count(), 4);
 }
 
 #[test]
@@ -836,7 +960,7 @@ fn tests_that_ctrl_c_ends_are_reported_as_far_as_they_ran() {
     }
     let mark = Path::new(env!("CARGO_TARGET_TMPDIR")).join("piglit-interrupted-runs");
     let _ = std::fs::remove_file(&mark);
-    let sleeps = format!("touch {}; exec sleep 60", mark.display());
+    let sleeps = format!("echo $$ > {}; exec sleep 60", mark.display());
     let piglit = Piglit::new("piglit-interrupted", &[("a", PASS), ("b", &sleeps)]);
     let output = piglit.0.join("output");
     let mut command = piglit.command(&["--jobs", "1", "--json", "--output", output.to_str().unwrap()]);
@@ -851,7 +975,12 @@ fn tests_that_ctrl_c_ends_are_reported_as_far_as_they_ran() {
     assert!(text(&ended.stderr).contains("interrupted: 2 tests did not run; --resume goes on from here"));
     let found: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
     assert_eq!((&found["total"], &found["pass"], &found["interrupted"]), (&1.into(), &1.into(), &2.into()));
-    assert!(output.join("results.csv").exists() && !output.join("junit.xml").exists());
+    assert!(!output.join("junit.xml").exists());
+    assert_eq!(piglit.processes(), [2], "Ctrl-C was in the middle of a group");
+    let results = std::fs::read_to_string(output.join("results.csv")).unwrap();
+    assert!(results.starts_with("spec@glsl-1.10@execution@a,Pass,") && results.lines().count() == 1);
+    let sleeps = std::fs::read_to_string(&mark).unwrap();
+    assert!(!Path::new("/proc").join(sleeps.trim()).exists(), "the process of the group has ended");
 }
 
 #[test]
@@ -888,6 +1017,13 @@ fn files_that_tests_could_not_write_are_an_error() {
     let lost = format!("echo '{{\"lost\": {{\"programs\": 2}}}}' > \"$RECONVERGE_DRM_REPORT\"\n{PASS}");
     let piglit = Piglit::new("piglit-lost", &[("one", &lost), ("two", PASS)]);
     refuses(&piglit.run(&[]), &["not completely written: programs (2)"]);
+    // A test that runs again alone is counted once, whether the process of its group ended by itself or not.
+    for (name, ends) in [("piglit-lost-fails", "result fail"), ("piglit-lost-crashes", "kill -11 $$")] {
+        let fails = lost.replace(PASS, ends);
+        let piglit = Piglit::new(name, &[("a", &fails), ("b", PASS)]);
+        refuses(&piglit.run(&["--jobs", "1"]), &["not completely written: programs (2)"]);
+        assert_eq!(piglit.processes()[..2], [2, 1]);
+    }
 }
 
 /// Every other run of it leaves other bytes in the second pixel.
@@ -897,7 +1033,7 @@ cat > surfaces.jsonl <<END
 {"draw": 1, "targets": [{"name": "color0", "format": "8_8_8_8 unorm", "bytes": 4, "pitch": 2, "rows": 1, "digest": "$found"}], "programs": {"pixel": "0000000$found"}}
 END
 [ -z "$RECONVERGE_DRM_SURFACES_OF" ] || printf "same$found$found$found$found" > draw-1.color0.bin
-echo 'PIGLIT: {"result": "pass" }'"#;
+result pass"#;
 
 #[test]
 fn the_first_draw_that_differs_between_two_drivers_is_named_with_its_pixels() {

@@ -14,7 +14,11 @@ use reconverge_simt::pool;
 use serde::{Deserialize, Serialize};
 
 use super::Piglit;
-use super::runner::{Outcome, Runner, Test, chosen, progress, root, text_of};
+use super::choice::{Test, chosen, root};
+use super::lists::text_of;
+use super::outcome::Outcome;
+use super::process::Runner;
+use super::runner::progress;
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
@@ -120,10 +124,12 @@ pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
         setups.push(setup);
     }
     let bar = progress(2 * tests.len() as u64);
-    let runner = Runner { args, root: &root, tests: &tests, progress: &bar };
+    let runner = Runner { args, root: &root };
     let pool = pool::pool(runner.jobs()).context("threads")?;
-    let compared: Result<Vec<_>> =
-        pool.install(|| tests.par_iter().map(|test| one(&runner, &setups, test)).collect());
+    let compared: Result<Vec<_>> = pool.install(|| {
+        let each = tests.par_iter().map(|test| one(&runner, &setups, test));
+        each.inspect(|_| bar.inc(2)).collect()
+    });
     bar.finish_and_clear();
     let compared = compared?;
     let answered = Answered {
@@ -181,14 +187,13 @@ fn show(answered: &Answered<'_>, args: &Piglit, drivers: &[PathBuf]) {
 fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Option<Difference>)> {
     let seen = |setup: &Setup| {
         runner.in_folder(|folder| {
-            let outcome =
-                runner.inside(setup, test, folder, &[("RECONVERGE_DRM_SURFACES", folder.as_os_str())])?;
+            let (outcome, _) =
+                runner.alone(setup, test, folder, &[("RECONVERGE_DRM_SURFACES", folder.as_os_str())])?;
             Ok((outcome, listed(folder)?))
         })
     };
     let ((a, draws_a), (b, draws_b)) = (seen(&setups[0])?, seen(&setups[1])?);
     let paired = paired(&draws_a, &draws_b);
-    runner.progress.inc(2);
     if a.status == b.status && paired.first.is_none() {
         return Ok((paired, None));
     }
@@ -204,7 +209,7 @@ fn one(runner: &Runner<'_>, setups: &[Setup], test: &Test) -> Result<(Paired, Op
                         ("RECONVERGE_DRM_SURFACES", folder.as_os_str()),
                         ("RECONVERGE_DRM_SURFACES_OF", number.as_ref()),
                     ];
-                    runner.inside(setup, test, folder, &variables)?;
+                    runner.alone(setup, test, folder, &variables)?;
                     let path = folder.join(format!("draw-{draw}.{name}.bin"));
                     fs::read(&path).with_context(|| crate::shown::path(&path))
                 })

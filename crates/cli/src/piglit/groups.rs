@@ -1,0 +1,208 @@
+//! All tests in the same surroundings, several in a process.
+//!
+//! A test alone spends most of its time in the start of its process. State that earlier tests leave in a process must not
+//! decide. A process with several tests therefore decides only the verdict of most tests, see [`Groups::decides`]. A test
+//! with another verdict, or without one, runs again alone. The tests of the baseline, which are expected to have another
+//! verdict, run alone from the start.
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use anyhow::Result;
+use indicatif::ProgressBar;
+
+use super::choice::Test;
+use super::lists::List;
+use super::outcome::{Exit, Outcome, Reported, Status, observed_zeros};
+use super::process::Runner;
+use crate::drm::setup::Setup;
+use crate::interrupt;
+
+/// Number of tests in the largest group.
+const LARGEST: usize = 50;
+/// Number of tests in the smallest group, except for the last one.
+const SMALLEST: usize = 5;
+
+/// Tests that run in some surroundings.
+pub(super) struct Groups<'a> {
+    pub(super) runner: Runner<'a>,
+    pub(super) setup: &'a Setup,
+    pub(super) tests: &'a [Test],
+    /// Names of tests that run alone from the start.
+    pub(super) baseline: &'a HashSet<String>,
+    /// Whether the chip executes.
+    pub(super) executes: bool,
+    pub(super) progress: &'a ProgressBar,
+}
+
+/// State that the jobs share.
+struct RunState {
+    /// Groups that wait, as positions of their tests.
+    left: VecDeque<Vec<usize>>,
+    /// Outcomes so far, indexed by the position of the test.
+    outcomes: Vec<Option<Outcome>>,
+    list: List,
+    reported: Reported,
+    failed: Option<anyhow::Error>,
+}
+
+impl Groups<'_> {
+    /// Runs all tests, until Ctrl-C; those that the list has from an earlier run are taken from it. Returns an outcome for
+    /// each test that ended, and the counts in the reports.
+    pub(super) fn run(&self, list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
+        let outcomes: Vec<_> = self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
+        let left = (0..self.tests.len()).filter(|place| outcomes[*place].is_none());
+        let runs_alone =
+            |place: &usize| self.runner.args.isolate || self.baseline.contains(&self.tests[*place].name);
+        let (alone, together): (Vec<usize>, Vec<usize>) = left.partition(runs_alone);
+        self.progress.inc((self.tests.len() - alone.len() - together.len()) as u64);
+        let jobs = self.runner.jobs();
+        let left = alone.into_iter().map(|place| vec![place]).chain(dealt(&together, jobs)).collect();
+        let shared =
+            Mutex::new(RunState { left, outcomes, list, reported: Reported::default(), failed: None });
+        let job = Job { groups: self, shared: &shared };
+        thread::scope(|scope| (0..jobs).for_each(|_| drop(scope.spawn(|| job.work()))));
+        let shared = shared.into_inner().unwrap_or_else(PoisonError::into_inner);
+        match shared.failed {
+            Some(error) => Err(error),
+            None => Ok((shared.outcomes, shared.reported)),
+        }
+    }
+
+    /// Returns whether the verdict on a test with this output counts although other tests are in its process.
+    ///
+    /// If the chip executes, `Pass` counts. If it does not, a test reads what its memory holds from before. Alone, that is
+    /// zeros. In a group it can be data of an earlier test, so `Fail` counts only if the test observed zeros.
+    fn decides(&self, verdict: Status, text: &str) -> bool {
+        match self.executes {
+            true => verdict == Status::Pass,
+            false => verdict == Status::Fail && observed_zeros(text),
+        }
+    }
+}
+
+/// Deals tests into groups, which become smaller so that all jobs end at nearly the same time.
+fn dealt(mut tests: &[usize], jobs: usize) -> Vec<Vec<usize>> {
+    let mut groups = Vec::new();
+    while !tests.is_empty() {
+        let size = (tests.len() / (2 * jobs)).clamp(SMALLEST, LARGEST).min(tests.len());
+        let (group, others) = tests.split_at(size);
+        groups.push(group.to_vec());
+        tests = others;
+    }
+    groups
+}
+
+/// One of the threads that run groups.
+struct Job<'a> {
+    groups: &'a Groups<'a>,
+    shared: &'a Mutex<RunState>,
+}
+
+/// Result of a process with several tests.
+struct Ran {
+    /// Number of tests that ran, at least in part.
+    tests: usize,
+    /// Positions of tests that run again.
+    again: Vec<usize>,
+    /// Whether the counts that the process reports are in the sums. They include those of the tests that run again.
+    reported: bool,
+}
+
+impl Job<'_> {
+    fn shared(&self) -> MutexGuard<'_, RunState> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs groups until none is left.
+    fn work(&self) {
+        while !interrupt::asked() {
+            let Some(group) = self.shared().left.pop_front() else { return };
+            if let Err(error) = self.group(&group)
+                && !interrupt::asked()
+            {
+                let mut shared = self.shared();
+                shared.failed.get_or_insert(error);
+                // The other jobs end early.
+                shared.left.clear();
+            }
+        }
+    }
+
+    /// Runs a group in as many processes as it takes.
+    fn group(&self, mut group: &[usize]) -> Result<()> {
+        while group.len() > 1 {
+            let ran = self.together(group)?;
+            for place in ran.again {
+                self.alone(place, !ran.reported)?;
+            }
+            group = &group[ran.tests..];
+        }
+        group.iter().try_for_each(|place| self.alone(*place, true))
+    }
+
+    /// Runs tests in one process, as far as it gets.
+    fn together(&self, group: &[usize]) -> Result<Ran> {
+        let Groups { runner, setup, .. } = *self.groups;
+        let tests: Vec<&Test> = group.iter().map(|place| &self.groups.tests[*place]).collect();
+        runner.in_folder(|folder| {
+            let mut process = runner.start(setup, &tests, folder, &[])?;
+            let mut ran = Ran { tests: 0, again: Vec::new(), reported: false };
+            for (place, test) in group.iter().zip(&tests) {
+                ran.tests += 1;
+                match process.verdict(test)? {
+                    Some((outcome, text)) if self.groups.decides(outcome.status, &text) => {
+                        self.ended(*place, outcome)?;
+                    }
+                    Some(_) => ran.again.push(*place),
+                    None => {
+                        ran.again.push(*place);
+                        break;
+                    }
+                }
+            }
+            // A process that crashed may have reported a part of its counts.
+            if process.end()? == Exit::Done {
+                self.shared().reported.add(process.reported());
+                ran.reported = true;
+            }
+            Ok(ran)
+        })
+    }
+
+    /// Runs a test alone; `counts` says whether the counts of its report are added.
+    fn alone(&self, place: usize, counts: bool) -> Result<()> {
+        let Groups { runner, setup, tests, .. } = *self.groups;
+        let (outcome, reported) =
+            runner.in_folder(|folder| runner.alone(setup, &tests[place], folder, &[]))?;
+        if counts {
+            self.shared().reported.add(reported);
+        }
+        self.ended(place, outcome)
+    }
+
+    fn ended(&self, place: usize, outcome: Outcome) -> Result<()> {
+        let mut shared = self.shared();
+        shared.list.add(&self.groups.tests[place].name, &outcome)?;
+        shared.outcomes[place] = Some(outcome);
+        self.groups.progress.inc(1);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn groups_become_smaller_and_have_all_tests_in_their_order() {
+        let tests: Vec<usize> = (0..450).collect();
+        let groups = dealt(&tests, 2);
+        assert_eq!(groups.concat(), tests);
+        let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
+        assert_eq!((sizes[0], sizes[sizes.len() - 2]), (LARGEST, SMALLEST));
+        assert!(sizes.is_sorted_by(|one, next| one >= next), "{sizes:?}");
+        assert_eq!(dealt(&[7, 9], 8), [[7, 9]]);
+    }
+}

@@ -1,0 +1,185 @@
+//! The outcome of a test, read from the output of its process, and counts in the reports of the preloaded library.
+
+use std::collections::BTreeMap;
+
+reconverge_isa::choices! {
+    /// Status of a test that ended, in the words of deqp-runner.
+    #[derive(PartialOrd, Ord)]
+    pub(super) enum Status {
+        Pass = "Pass",
+        Warn = "Warn",
+        Skip = "Skip",
+        Fail = "Fail",
+        Crash = "Crash",
+        Timeout = "Timeout",
+    }
+}
+
+impl Status {
+    /// Whether it counts against the chip.
+    pub(super) const fn fails(self) -> bool {
+        matches!(self, Status::Fail | Status::Crash | Status::Timeout)
+    }
+}
+
+/// The end of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Exit {
+    Done,
+    Signal(i32),
+    /// The test exceeded the timeout, and the process was killed.
+    Timeout,
+}
+
+/// The outcome of a test.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) status: Status,
+    pub(super) seconds: f64,
+    /// The reason of a failure; empty for other statuses.
+    pub(super) why: String,
+}
+
+impl Outcome {
+    /// Returns the outcome of the only test in a process.
+    pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
+        let status = match (end, verdict(text)) {
+            (Exit::Timeout, _) => Status::Timeout,
+            (Exit::Done, Some(verdict)) => verdict,
+            _ => Status::Crash,
+        };
+        let why = match status {
+            Status::Pass | Status::Skip | Status::Warn => String::new(),
+            _ => why(text, end),
+        };
+        Outcome { status, seconds, why }
+    }
+}
+
+/// Counts by name in the reports of processes.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// Features that the chip does not have.
+    pub(super) unknown: BTreeMap<String, u64>,
+    /// Programs and surfaces that could not be written.
+    pub(super) lost: BTreeMap<String, u64>,
+}
+
+impl Reported {
+    /// Returns the counts of the process that wrote this report.
+    pub(super) fn of(report: &str) -> Reported {
+        Reported { unknown: named(report, "unknown"), lost: named(report, "lost") }
+    }
+
+    /// Adds the counts of another process.
+    pub(super) fn add(&mut self, other: Reported) {
+        for (sums, counts) in [(&mut self.unknown, other.unknown), (&mut self.lost, other.lost)] {
+            counts.into_iter().for_each(|(name, count)| *sums.entry(name).or_default() += count);
+        }
+    }
+}
+
+/// Returns the verdict in the last `PIGLIT:` line.
+fn verdict(text: &str) -> Option<Status> {
+    let last = text.lines().rev().find(|line| line.starts_with("PIGLIT:"))?;
+    Some(status(piglit(last)?["result"].as_str()?))
+}
+
+/// Returns the verdict in a line, if it is that of the test with this name in a process with several.
+pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
+    Some(status(piglit(line)?["subtest"][name].as_str()?))
+}
+
+/// Returns whether every value that a failed probe observed is zero, as in memory that nothing has written.
+pub(super) fn observed_zeros(text: &str) -> bool {
+    let mut observed = text.lines().filter_map(|line| line.trim_start().strip_prefix("Observed:")).peekable();
+    let is_zero = |value: &str| value.parse() == Ok(0.);
+    observed.peek().is_some() && observed.all(|values| values.split_whitespace().all(is_zero))
+}
+
+/// The object in a `PIGLIT:` line.
+fn piglit(line: &str) -> Option<serde_json::Value> {
+    serde_json::from_str(line.strip_prefix("PIGLIT:")?.trim()).ok()
+}
+
+/// The status that piglit's word for it stands for.
+fn status(word: &str) -> Status {
+    match word {
+        "pass" => Status::Pass,
+        "warn" => Status::Warn,
+        "skip" => Status::Skip,
+        "fail" => Status::Fail,
+        _ => Status::Crash,
+    }
+}
+
+/// Why a test failed: what the chip said, else what the test said first.
+fn why(text: &str, end: Exit) -> String {
+    if let Some(line) = text.lines().find_map(|line| line.strip_prefix("reconverge: ")) {
+        return line.to_owned();
+    }
+    if let Exit::Signal(signal) = end {
+        return format!("ended by signal {signal}");
+    }
+    let said = text.lines().filter(|line| !line.starts_with("PIGLIT:") && !line.trim().is_empty());
+    said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
+}
+
+/// Returns the counts that the reports of a test's processes have in a field.
+fn named(text: &str, field: &str) -> BTreeMap<String, u64> {
+    let mut found = BTreeMap::new();
+    for line in text.lines() {
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        for (name, count) in value[field].as_object().into_iter().flatten() {
+            let largest: &mut u64 = found.entry(name.clone()).or_default();
+            // A process reports again and again, with what it has counted so far.
+            *largest = (*largest).max(count.as_u64().unwrap_or(0));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn the_last_verdict_counts() {
+        let text = "Probe color at (1,1)\nPIGLIT: {\"result\": \"pass\" }\nPIGLIT: {\"result\": \"fail\" }\n";
+        assert_eq!(verdict(text), Some(Status::Fail));
+        assert_eq!(why(text, Exit::Done), "Probe color at (1,1)");
+        assert_eq!(verdict("nothing"), None);
+    }
+
+    #[test]
+    fn a_verdict_among_several_has_the_name_of_its_test() {
+        let line = "PIGLIT: {\"subtest\": {\"fs-any\" : \"warn\"}}";
+        assert_eq!(verdict_of("fs-any", line), Some(Status::Warn));
+        assert_eq!(verdict_of("fs-all", line), None);
+        assert_eq!(verdict_of("result", "PIGLIT: {\"result\": \"skip\" }"), None);
+    }
+
+    #[test]
+    fn zeros_are_told_from_other_observed_values() {
+        let zeros = "  Expected: 0 255 0 255\n  Observed: 0 0 0 0\n  Observed: 0.000000 0.000000 0.000000\n";
+        assert!(observed_zeros(zeros));
+        assert!(!observed_zeros(&format!("{zeros}  Observed: 0.000000 0.501961 0.000000\n")));
+        assert!(!observed_zeros("Expected: 0 0 0 0"), "nothing is observed");
+    }
+
+    #[test]
+    fn what_the_chip_said_comes_first() {
+        let text = "Mesa: error\nreconverge: draw 3: pixel shader: trap at 4\n";
+        assert_eq!(why(text, Exit::Signal(6)), "draw 3: pixel shader: trap at 4");
+        assert_eq!(why("Mesa: error", Exit::Signal(6)), "ended by signal 6");
+    }
+
+    #[test]
+    fn what_is_not_known_is_counted_once_a_process() {
+        let text = "{\"unknown\": {\"packet 0x34\": 2}}\n{\"unknown\": {\"packet 0x34\": 5}}\ncut off {";
+        assert_eq!(named(text, "unknown"), BTreeMap::from([("packet 0x34".to_owned(), 5)]));
+        let mut sum = Reported::of(text);
+        sum.add(Reported::of(text));
+        assert_eq!(sum.unknown["packet 0x34"], 10);
+    }
+}
