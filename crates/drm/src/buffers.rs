@@ -3,7 +3,7 @@
 //! A buffer lasts as long as a handle or a framebuffer refers to it. A handle belongs to the open file that created it and
 //! is unknown to the others. This module does not access the memory of buffers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::ioctls::Errno;
@@ -16,7 +16,7 @@ pub(crate) const UNIT: u64 = 1 << 16;
 const MOST: usize = 24_000;
 
 /// An open file of the node.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId(pub(crate) u64);
 
 /// Identifies a buffer: the offset of its first byte in memory.
@@ -43,7 +43,7 @@ pub(crate) struct Buffer {
 /// The handles of an open file.
 #[derive(Debug, Default)]
 struct Handles {
-    named: HashMap<u32, BufferId>,
+    named: BTreeMap<u32, BufferId>,
     last: u32,
 }
 
@@ -51,7 +51,7 @@ struct Handles {
 #[derive(Debug)]
 pub(crate) struct Buffers {
     live: BTreeMap<BufferId, Buffer>,
-    files: HashMap<FileId, Handles>,
+    files: BTreeMap<FileId, Handles>,
     /// Open file of the current request.
     file: FileId,
     /// What is free, start to end; ranges that touch are one.
@@ -65,7 +65,7 @@ impl Buffers {
     /// No buffers, and room for them in a range.
     pub(crate) fn new(room: Range<u64>) -> Buffers {
         let free = BTreeMap::from([(room.start, room.end)]);
-        let (live, files, file) = (BTreeMap::new(), HashMap::new(), FileId::default());
+        let (live, files, file) = (BTreeMap::new(), BTreeMap::new(), FileId::default());
         Buffers { live, files, file, free, used: Vec::new() }
     }
 
