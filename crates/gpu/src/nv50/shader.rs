@@ -505,6 +505,22 @@ mod tests {
     }
 
     #[test]
+    fn only_flow_and_reads_of_live_lanes_see_coverage() {
+        for (line, expected) in [
+            ("mov b32 $r0 0x1", false),
+            ("interp $r0 v[0x4]", false),
+            ("texauto all $r0:#:#:# $t0 $s0 $r0:$r1 0x0 0x0 0x0", false),
+            ("texauto live $r0:#:#:# $t0 $s0 $r0:$r1 0x0 0x0 0x0", true),
+            ("discard", true),
+        ] {
+            let code = assemble(&format!("{line}\nexit nop"), Chip::Gt215, Stage::Fragment).unwrap().words();
+            let word = |at: u32| code.get(at as usize / 4).copied().unwrap_or(0);
+            let found = Found::new(word, 0, (Chip::Gt215, Stage::Fragment));
+            assert_eq!(found.sees_coverage, expected, "{line}");
+        }
+    }
+
+    #[test]
     fn a_program_that_cannot_be_decoded_may_read_facing() {
         let start = assemble("mov b32 $r0 0x1", Chip::Gt215, Stage::Fragment).unwrap().words();
         let unknown = [0xf000_0001, 0xffff_ffff];
