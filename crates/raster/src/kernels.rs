@@ -75,7 +75,7 @@ const COVERED: [[u32; 4]; 16] = {
     let mut words = [[0; 4]; 16];
     let mut at = 0;
     while at < 4 * 16 {
-        if at / 4 >> (at % 4) & 1 != 0 {
+        if (at / 4) >> (at % 4) & 1 != 0 {
             words[at / 4][at % 4] = u32::MAX;
         }
         at += 1;
