@@ -160,13 +160,13 @@ impl Slopes {
         // of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
         self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
-        let is_tame = self.is_wide || self.is_near() && self.steepness() < 256.;
-        let level = shape.offset == 0. && is_tame && self.z == [z; 3] && z.is_finite();
+        let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
+        let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
         // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
-        let steady = self.flat && is_tame && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits();
+        let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
         self.w = (is_point || steady).then_some(1. / reciprocal);
         self.divides = false;
         self.filled.clear();
