@@ -288,11 +288,6 @@ pub(crate) fn quads<const N: usize, E>(
     found.clear();
     strips(corners, within, |Strip { first, count }| {
         let mut done = 0;
-        // Most strips of a small polygon, without the work of a list.
-        if count == 1 && found.len() < MOST - 1 {
-            found.push(first);
-            done = 1;
-        }
         while done < count {
             let next = count.min(done + (MOST - found.len()) as i32);
             found.extend((done..next).map(|at| Quad { x: first.x + 2 * at, ..first }));
