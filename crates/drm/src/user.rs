@@ -39,7 +39,8 @@ pub(crate) fn read<T: Plain>(address: u64) -> Result<T, Errno> {
 /// # Errors
 /// `EFAULT` if a byte of them cannot be read.
 pub(crate) fn read_list<T: Plain>(address: u64, count: usize) -> Result<Vec<T>, Errno> {
-    read_lists(&[(address, count)])
+    let bytes = count.checked_mul(size_of::<T>()).ok_or(Errno(libc::EFAULT))?;
+    read_parts(&[(address, bytes)], count)
 }
 
 /// Reads several lists at once: address and number of values of each. Returns their values in order.
@@ -51,8 +52,14 @@ pub(crate) fn read_lists<T: Plain>(lists: &[(u64, usize)]) -> Result<Vec<T>, Err
     let bytes = |&(address, count): &(u64, usize)| Some((address, count.checked_mul(size_of::<T>())?));
     let parts: Vec<Part> = lists.iter().map(bytes).collect::<Option<_>>().ok_or(fault)?;
     let count = lists.iter().try_fold(0_usize, |sum, (_, count)| sum.checked_add(*count)).ok_or(fault)?;
+    read_parts(&parts, count)
+}
+
+/// Reads `count` values, whose bytes are in these parts.
+fn read_parts<T: Plain>(parts: &[Part], count: usize) -> Result<Vec<T>, Errno> {
+    assert_eq!(length(parts), count * size_of::<T>());
     let mut values = Vec::<T>::with_capacity(count);
-    copy(Way::FromProgram, &parts, values.as_mut_ptr().cast())?;
+    copy(Way::FromProgram, parts, values.as_mut_ptr().cast())?;
     // SAFETY: there is room for `count` values, all their bytes were copied, and any bytes are a value of a `Plain` type.
     unsafe { values.set_len(count) };
     Ok(values)

@@ -159,14 +159,14 @@ impl Slopes {
         // A weighted sum of one single, in doubles, rounds to it. Next to a sliver, weights are so large that this may fail; those
         // of a line are at most 1.
         const WIDE: f64 = (256 * PIXEL * PIXEL) as f64;
-        let is_wide = self.is_line || self.divisor.abs() >= WIDE;
-        self.is_wide = is_wide;
-        let level = shape.offset == 0. && is_wide && self.z == [z; 3] && z.is_finite();
+        self.is_wide = self.is_line || self.divisor.abs() >= WIDE;
+        let is_tame = |of: &Slopes| of.is_wide || of.is_near() && of.steepness() < 256.;
+        let level = shape.offset == 0. && self.z == [z; 3] && z.is_finite() && is_tame(self);
         self.depth = (is_point || level).then_some(z + shape.offset);
         // Without perspective, sums of weights times 1/w differ in their last bits, which w in single precision does not show.
         let near = |change: f64| (1. / (reciprocal * change)) as f32;
         const MARGIN: f64 = 1. / (1 << 30) as f64;
-        let steady = self.flat && is_wide && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits();
+        let steady = self.flat && near(1. - MARGIN).to_bits() == near(1. + MARGIN).to_bits() && is_tame(self);
         self.w = (is_point || steady).then_some(1. / reciprocal);
         self.divides = false;
         self.filled.clear();
@@ -206,9 +206,14 @@ impl Slopes {
         }
         let least = all.iter().copied().fold(f64::INFINITY, f64::min);
         let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
-        let weight = extent * PIXEL as f64 / self.divisor.abs();
+        let weight = self.steepness();
         self.is_line || weight < (1 << 16) as f64 && weight * (most - least) * 2. < least
+    }
+
+    /// Returns a number that no weight in the window exceeds in its change from a pixel to the next one.
+    fn steepness(&self) -> f64 {
+        let extent: f64 = self.second.iter().chain(&self.third).map(|at| at.abs()).sum();
+        extent * PIXEL as f64 / self.divisor.abs()
     }
 
     /// Whether products of corners and of pixels near the primitive are whole numbers below 2^49, so that sums of them are exact

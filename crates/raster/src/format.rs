@@ -66,8 +66,14 @@ impl Format {
         let mut element = [0; 16];
         let length = bytes.len().min(usize::from(self.bytes));
         element[..length].copy_from_slice(&bytes[..length]);
-        let (all, mut at) = (u128::from_le_bytes(element), 0);
         let mut values = [0; 4];
+        if self.has_words() {
+            let words = element.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word));
+            let places = values.iter_mut().zip(self.bits).filter(|(_, width)| *width != 0);
+            places.zip(words).for_each(|((value, _), word)| *value = word);
+            return values;
+        }
+        let (all, mut at) = (u128::from_le_bytes(element), 0);
         for (value, (width, number)) in values.iter_mut().zip(self.bits.into_iter().zip(self.numbers)) {
             if width != 0 {
                 let raw = (all >> at) as u32 & (u32::MAX >> (32 - width));
@@ -76,6 +82,14 @@ impl Format {
             }
         }
         values
+    }
+
+    /// Whether all components are words that are read as they are, like most attributes of vertices.
+    fn has_words(&self) -> bool {
+        let is_word = |(width, number): (u8, Number)| {
+            width == 0 || width == 32 && matches!(number, Number::Uint | Number::Sint | Number::Float)
+        };
+        self.bits.into_iter().zip(self.numbers).all(is_word)
     }
 
     /// The element of these components, and which of its bits belong to those that `mask` has (bit n is component n).

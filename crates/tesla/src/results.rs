@@ -105,7 +105,7 @@ impl LaneResults {
         };
         self.warps.push(WarpResult { dead: warp.flow.dead(), rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
-        self.some_ended |= warp.flow.dead().any() || !warp.finalised().is_empty();
+        self.some_ended |= (warp.flow.dead() & Mask::first(count)).any() || !warp.finalised().is_empty();
     }
 
     /// Adds as many lanes as given of a warp that follows those before and has left o[] and registers only. Its caller adds
@@ -116,7 +116,8 @@ impl LaneResults {
         let rest = || WarpRest { outputs, emitted: Vec::new(), finalised: LiteMap::new() };
         self.warps.push(WarpResult { dead, rest: has_rest.then(|| Box::new(rest())) });
         self.lanes += count;
-        self.some_ended |= dead.any();
+        // Lanes that the last warp does not have are dead, too.
+        self.some_ended |= (dead & Mask::first(count)).any();
     }
 
     /// Returns the columns of `kept` registers. Each warp adds a row to them.

@@ -625,7 +625,9 @@ impl FragmentProgram for FragmentStage<'_> {
             divided.then(|| w.iter().map(|w| 1. / f32::from_bits(*w)).collect());
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
-        if !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
+        // A lane of a quad runs whether it is covered or not. A captured launch has the coverage.
+        let needs_coverage = self.shader.sees_coverage() || self.recording.is_some();
+        if needs_coverage && !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
             launch.covered = vec![false; lanes];
             for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
                 *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);

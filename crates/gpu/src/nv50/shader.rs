@@ -86,6 +86,7 @@ pub(super) struct Shader {
     loaded: Loaded,
     options: Options,
     is_plain: bool,
+    sees_coverage: bool,
     reads_facing: bool,
 }
 
@@ -114,6 +115,8 @@ pub(super) struct KeptProgram {
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
+    /// Whether what covered lanes leave may depend on which lanes are covered.
+    sees_coverage: bool,
     /// Whether it may read [`FACING`].
     reads_facing: bool,
     /// Lowered for set-ups, which have no constants.
@@ -145,7 +148,7 @@ impl Shader {
         let make = |found: Found| {
             let words: Arc<[u32]> = found.words.as_slice().into();
             let code = Code::of(&words, start, (stage, chip), &found.insts);
-            let Found { reads, constants, local_bytes, is_special, reads_facing, .. } = found;
+            let Found { reads, constants, local_bytes, is_special, sees_coverage, reads_facing, .. } = found;
             let program = KeptProgram {
                 words: words.clone(),
                 code: Arc::new(code),
@@ -153,6 +156,7 @@ impl Shader {
                 constants,
                 local_bytes,
                 is_special,
+                sees_coverage,
                 reads_facing,
                 lowered: Kept::default(),
             };
@@ -206,9 +210,21 @@ impl Shader {
             }
         }
         let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
-        let (is_plain, reads_facing) = (!program.is_special, program.reads_facing);
-        let (words, place) = (program.words.clone(), place(start));
-        Ok(Shader { unit, place, words, buffers, textures, loaded, options, is_plain, reads_facing })
+        let KeptProgram { is_special, sees_coverage, reads_facing, .. } = *program;
+        let (words, place, is_plain) = (program.words.clone(), place(start), !is_special);
+        let shader = Shader {
+            unit,
+            place,
+            words,
+            buffers,
+            textures,
+            loaded,
+            options,
+            is_plain,
+            sees_coverage,
+            reads_facing,
+        };
+        Ok(shader)
     }
 
     /// Takes the constants that memory has now. Returns whether the program and its textures are still those in memory: if they are
@@ -241,6 +257,11 @@ impl Shader {
     /// Returns whether lanes with the same inputs have the same results.
     pub(super) fn is_plain(&self) -> bool {
         self.is_plain
+    }
+
+    /// Returns whether what covered lanes leave may depend on which lanes are covered.
+    pub(super) fn sees_coverage(&self) -> bool {
+        self.sees_coverage
     }
 
     /// Returns whether it may read [`FACING`].
@@ -300,6 +321,17 @@ fn is_plain(inst: &Inst) -> bool {
         Op::Memory(_) => true,
     };
     !reads_special && !by_lane && inst.lanes == 15
+}
+
+/// Whether an instruction may do something else in a lane that is not covered, or make covered lanes depend on the lanes that do.
+/// Flow is not looked at.
+fn sees_coverage(inst: &Inst) -> bool {
+    match inst.op {
+        Op::Arith(_) | Op::Idle(_) | Op::Memory(Memory::Ld | Memory::Interp { .. }) => false,
+        Op::Group(Group::Tex(tex)) => tex.live,
+        Op::Group(group) => !matches!(group, Group::Quadop { .. }),
+        Op::Memory(_) | Op::Control(_) => true,
+    }
 }
 
 fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> ChipProgram {
@@ -364,6 +396,8 @@ struct Found {
     local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
+    /// Whether what covered lanes leave may depend on which lanes are covered.
+    sees_coverage: bool,
     /// Whether it may read [`FACING`].
     reads_facing: bool,
 }
@@ -387,7 +421,7 @@ impl Found {
             found.words.extend(&words[..count as usize]);
             at += 4 * count;
             let Ok(inst) = decode(words, chip, stage) else {
-                found.is_special = true;
+                (found.is_special, found.sees_coverage) = (true, true);
                 // A trap when it is reached. Where a branch goes further, there may be more.
                 complete = false;
                 if at > furthest {
@@ -400,6 +434,7 @@ impl Found {
                 found.insts.push((found.words.len() - count as usize, inst));
             }
             found.is_special |= !is_plain(&inst);
+            found.sees_coverage |= sees_coverage(&inst);
             for (place, _) in accesses(&inst, stage).memory {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
@@ -466,6 +501,22 @@ mod tests {
             let text = format!("interp $r0 {place}\nexit nop");
             let code = assemble(&text, Chip::Gt215, Stage::Fragment).unwrap().words();
             assert_eq!(reads_facing(&code), expected, "{place}");
+        }
+    }
+
+    #[test]
+    fn only_flow_and_reads_of_live_lanes_see_coverage() {
+        for (line, expected) in [
+            ("mov b32 $r0 0x1", false),
+            ("interp $r0 v[0x4]", false),
+            ("texauto all $r0:#:#:# $t0 $s0 $r0:$r1 0x0 0x0 0x0", false),
+            ("texauto live $r0:#:#:# $t0 $s0 $r0:$r1 0x0 0x0 0x0", true),
+            ("discard", true),
+        ] {
+            let code = assemble(&format!("{line}\nexit nop"), Chip::Gt215, Stage::Fragment).unwrap().words();
+            let word = |at: u32| code.get(at as usize / 4).copied().unwrap_or(0);
+            let found = Found::new(word, 0, (Chip::Gt215, Stage::Fragment));
+            assert_eq!(found.sees_coverage, expected, "{line}");
         }
     }
 

@@ -15,7 +15,6 @@ use std::ops::Range;
 use reconverge_simt::level::Task;
 use reconverge_simt::memory::{Picked, Store};
 use reconverge_simt::observe::together;
-use reconverge_simt::registers::Row;
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Statistics, Trap};
 
@@ -76,9 +75,11 @@ impl Executor for Fast {
 impl Fast {
     /// Fills the rows of constants in c[].
     fn set_uniforms(&self, block: &mut block::Block, setup: &Setup) {
-        for (uniform, place) in &self.lowered.uniforms {
-            let row = Row([uniform.word(&setup.constants); WARP]);
-            block.warps.iter_mut().for_each(|warp| warp.file_mut().with_room_mut()[place.number()] = row);
+        for warp in &mut block.warps {
+            let rows = warp.file_mut().with_room_mut();
+            for (uniform, place) in &self.lowered.uniforms {
+                rows[place.number()].0 = [uniform.word(&setup.constants); WARP];
+            }
         }
     }
 }
