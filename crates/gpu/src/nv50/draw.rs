@@ -626,7 +626,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let mut launch = Fragment::new(self.shader.setup(), lanes);
         launch.helpers = true;
         // A lane of a quad runs whether it is covered or not. A captured launch has the coverage.
-        let needs_coverage = self.shader.sees_coverage() || self.recording.is_some();
+        let needs_coverage = self.shader.sees_coverage() || self.recording.is_on();
         if needs_coverage && !fragments.quads.iter().all(|quad| quad.covered & 15 == 15) {
             launch.covered = vec![false; lanes];
             for (lanes, quad) in launch.covered.as_chunks_mut().0.iter_mut().zip(&fragments.quads) {
