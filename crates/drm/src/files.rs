@@ -175,8 +175,8 @@ pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argum
     let asked = Request(request);
     match asked.of_drm().then(|| node::of(descriptor)).flatten() {
         Some(client) => {
-            let answered = client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
-            answer(answered.map(|()| 0))
+            let ask = || client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
+            answer(user::on_stack_of(ask).map(|()| 0))
         }
         // SAFETY: the caller's promises are those of the function that is called.
         None => unsafe { real::ioctl(descriptor, request, argument) },

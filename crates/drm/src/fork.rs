@@ -13,8 +13,7 @@
 //! list of fills, because its parent stores them.
 
 use std::cell::Cell;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::libdrm;
@@ -22,6 +21,7 @@ use crate::lock::{AroundFork, thread_id};
 use crate::mapped;
 use crate::messages;
 use crate::node;
+use crate::wiped;
 
 /// The time for which a fork waits for requests of other threads.
 pub(crate) const LONGEST: Duration = Duration::from_secs(5);
@@ -71,8 +71,9 @@ extern "C" fn in_child() {
     let (taken, parent_thread) = TAKEN.get();
     each(|number, lock| lock.in_child(taken & 1 << number != 0, parent_thread));
     FORKING.store(0, Ordering::Relaxed);
-    if let Some(mark) = mark() {
-        mark.store(0, Ordering::Relaxed);
+    if let Some(page) = wiped::page() {
+        page.mark.store(0, Ordering::Relaxed);
+        page.is_original.store(0, Ordering::Relaxed);
     }
 }
 
@@ -83,7 +84,10 @@ pub(crate) fn begin() {
         return;
     }
     mapped::begin();
-    MARK.store(wiped_page(), Ordering::Release);
+    if !wiped::begin() {
+        // Copies by `clone` are not detected, and `in_child` clears the page for `fork` only.
+        mapped::note_copy();
+    }
     claim();
     // SAFETY: the functions live as long as this library, which is not unloaded before the process ends.
     unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
@@ -100,48 +104,22 @@ pub(crate) fn wait() {
     }
 }
 
-/// The mark of the process: 1 where it was claimed. It is alone in a page that the kernel clears in a copy of the process.
-static MARK: AtomicPtr<AtomicU32> = AtomicPtr::new(null_mut());
-
-fn mark() -> Option<&'static AtomicU32> {
-    // SAFETY: null or the start of a page that is never unmapped.
-    unsafe { MARK.load(Ordering::Acquire).as_ref() }
-}
-
-/// A page that reads as zero in a forked process, however that was forked.
-fn wiped_page() -> *mut AtomicU32 {
-    const BYTES: usize = 4096;
-    // SAFETY: the kernel chooses the address of a new page; advice does not change what a process sees of its own page.
-    unsafe {
-        let access = libc::PROT_READ | libc::PROT_WRITE;
-        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
-        if page == libc::MAP_FAILED {
-            return null_mut();
-        }
-        // A kernel that does not have it leaves the page: then `in_child` clears it, for `fork` only.
-        if libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) != 0 {
-            mapped::note_copy();
-        }
-        page.cast()
-    }
-}
-
 /// Whether the node is used by several processes, which are copies of one. They share the memory of the buffers.
 pub(crate) fn has_copies() -> bool {
     // Without a mark, a copy would not be detected.
-    mark().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
+    wiped::page().is_none() || mapped::copies().is_none_or(|copies| copies != 0)
 }
 
 /// Whether this process is a copy that has not used the node since the fork.
 pub(crate) fn copied() -> bool {
-    mark().is_some_and(|mark| mark.load(Ordering::Relaxed) == 0)
+    wiped::page().is_some_and(|page| page.mark.load(Ordering::Relaxed) == 0)
 }
 
 /// Marks this process as one that uses the node.
 pub(crate) fn claim() {
     // A copy by `clone` calls no functions before.
     mapped::count_fork();
-    if let Some(mark) = mark() {
-        mark.store(1, Ordering::Relaxed);
+    if let Some(page) = wiped::page() {
+        page.mark.store(1, Ordering::Relaxed);
     }
 }

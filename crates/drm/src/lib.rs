@@ -36,7 +36,7 @@
 //!
 //! `probe.rs` makes a context of OpenGL (`gl.rs`) in a process without a program of its own, and times loads (`loads.rs`).
 //!
-//! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks. Files are written by `whole.rs`.
+//! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks, and `wiped.rs` how a copy is detected. Files are written by `whole.rs`.
 //!
 //! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
 //! processes share the buffers that exist, and each has its own handles from then on. Draws of a child are not captured. A
@@ -77,3 +77,4 @@ mod tally;
 mod user;
 mod watch;
 mod whole;
+mod wiped;

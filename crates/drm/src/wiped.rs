@@ -1,0 +1,39 @@
+//! A page that reads as zeros in a copy of the process, however it was copied.
+
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+/// The words of the page. All are zeros in a copy of the process until it stores others.
+pub(crate) struct Wiped {
+    /// See [`copied`](crate::fork::copied).
+    pub(crate) mark: AtomicU32,
+    /// 1 in the process that made the page, if the kernel wipes it.
+    pub(crate) is_original: AtomicU32,
+}
+
+static PAGE: AtomicPtr<Wiped> = AtomicPtr::new(null_mut());
+
+/// The page, if [`begin`] has made one.
+pub(crate) fn page() -> Option<&'static Wiped> {
+    // SAFETY: null or the start of a page that is never unmapped.
+    unsafe { PAGE.load(Ordering::Acquire).as_ref() }
+}
+
+/// Makes the page, once. Returns whether the kernel will wipe it.
+pub(crate) fn begin() -> bool {
+    const BYTES: usize = 4096;
+    // SAFETY: the kernel chooses the address of a new page; advice does not change what a process sees of its own page. Zeros are
+    // words.
+    unsafe {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let page = libc::mmap(null_mut(), BYTES, access, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0);
+        if page == libc::MAP_FAILED {
+            return false;
+        }
+        let wipes = libc::madvise(page, BYTES, libc::MADV_WIPEONFORK) == 0;
+        let page = page.cast::<Wiped>();
+        (*page).is_original.store(wipes.into(), Ordering::Relaxed);
+        PAGE.store(page, Ordering::Release);
+        wipes
+    }
+}
