@@ -632,7 +632,7 @@ fn by_column_as_by_lane(lanes: &LaneResults) {
 
 /// Straight-line programs: constants alone, registers that keep what a lane had, predicates and flags, halves, inputs that the
 /// launch does not give, derivatives, and one that branches.
-const STRAIGHT: [&str; 8] = [
+const STRAIGHT: [&str; 9] = [
     "interp $r0 v[0x0]
     rcp f32 $r0 $r0
     interp $r4 v[0x4] $r0
@@ -693,6 +693,16 @@ const STRAIGHT: [&str; 8] = [
     set $c0 # l u32 $r1 $r5
     (lg $c0) interp $r0 v[0x8] $r1
     (e $c0) interp $r2 v[0x8]
+    exit nop",
+    // Lanes that are discarded go on.
+    "interp $r0 v[0x4]
+    interp $r1 v[0x8]
+    set $c0 # l f32 $r1 $r0
+    (lg $c0) discard
+    add rn f32 $r2 $r0 $r1
+    set $c1 # g f32 $r2 $r0
+    (lg $c1) discard
+    mov b32 $r3 $r2
     exit nop",
 ];
 

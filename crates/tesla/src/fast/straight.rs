@@ -18,7 +18,7 @@ use reconverge_simt::{GroupTrap, Mask, Mode, Silent, stop};
 
 use super::Fast;
 use super::lanes::{ACTIVE, Handler, Lanes};
-use super::lower::{Last, Lowered, NONE, Template};
+use super::lower::{Last, Lowered, NONE, Template, Test};
 use super::operands::{Operation, Place};
 use crate::block::{Block, Executor};
 use crate::context::{Common, Context};
@@ -60,6 +60,8 @@ enum WarpStep {
         to: Place,
     },
     Operation(Handler, Operation),
+    /// Lanes whose predicate holds are dead from here on. They go on for their quads.
+    Discard(Test),
     /// Keeps a register that is the same for all warps, and gives it back.
     Keep {
         number: usize,
@@ -95,14 +97,21 @@ impl Straight {
         let mut number = *lowered.starts.first()?;
         loop {
             let block = lowered.blocks.get(number as usize).filter(|_| number != NONE)?;
-            if block.join || !matches!(block.last, Last::Next) {
-                return None;
-            }
+            let discards = match block.last {
+                _ if block.join => return None,
+                Last::Next => None,
+                Last::Discard { guard } => Some(guard),
+                _ => return None,
+            };
             let inside = &lowered.inside[number as usize];
             let mut start = block.start;
             for (place, end) in inside.places.iter().zip(&inside.ends) {
-                found.push((*place, context.code.slot(*place)?, start as usize..*end as usize));
+                found.push((*place, context.code.slot(*place)?, start as usize..*end as usize, None));
                 start = *end;
+            }
+            // The places have the last instruction, the ends do not.
+            if let (Some(guard), Some(place)) = (discards, inside.places.last()) {
+                found.push((*place, context.code.slot(*place)?, 0..0, Some(guard)));
             }
             if block.exit {
                 break;
@@ -110,7 +119,7 @@ impl Straight {
             number = block.fall;
         }
         let (mut known, mut writes_flags, mut outputs) = (RegisterHistory::default(), false, 0);
-        for (_, inst, _) in found.iter().filter(|(.., operations)| !operations.is_empty()) {
+        for (_, inst, ..) in found.iter().filter(|(.., operations, _)| !operations.is_empty()) {
             for place in accesses(inst, context.stage).writes {
                 match place {
                     uses::Place::R(register) => *known.writers.entry(register).or_default() += 1,
@@ -132,7 +141,13 @@ impl Straight {
             writes_flags,
             places: found.iter().map(|(place, ..)| *place).collect(),
         };
-        for (_, inst, operations) in found.into_iter().filter(|(.., operations)| !operations.is_empty()) {
+        for (_, inst, operations, discard) in found {
+            if let Some(guard) = discard {
+                straight.each.push(WarpStep::Discard(guard));
+            }
+            if operations.is_empty() {
+                continue;
+            }
             let of = accesses(inst, context.stage);
             let steps: Vec<WarpStep> =
                 operations.map(|number| WarpStep::of(lowered, number)).collect::<Option<_>>()?;
@@ -198,7 +213,10 @@ impl Straight {
     fn columns<'a>(&self, launch: &'a Launch) -> Option<Vec<Option<&'a [u32]>>> {
         let words = self.each.iter().filter_map(|step| match step {
             WarpStep::Input { word, .. } => Some(word),
-            WarpStep::Operation(..) | WarpStep::Keep { .. } | WarpStep::Restore { .. } => None,
+            WarpStep::Operation(..)
+            | WarpStep::Discard(_)
+            | WarpStep::Keep { .. }
+            | WarpStep::Restore { .. } => None,
         });
         let column = |word: &u16| match launch {
             Launch::Fragment(fragment) => match fragment.varyings.get(word) {
@@ -300,7 +318,7 @@ impl Task for Warps<'_> {
     type Output = usize;
 
     #[inline(always)]
-    fn run<W: Wide>(self, _: W) -> usize {
+    fn run<W: Wide>(self, wide: W) -> usize {
         let Warps { fast, straight, grid, block, columns, numbers, totals } = self;
         let Block { warps, common: Common { shared, .. }, .. } = block;
         let Parts { rows, a, c, .. } = warps[0].parts();
@@ -318,7 +336,7 @@ impl Task for Warps<'_> {
                 WarpStep::Keep { number, register } => {
                     lanes.row_mut(kept(number)).0 = lanes.row(place(register));
                 }
-                WarpStep::Restore { .. } => {}
+                WarpStep::Discard(_) | WarpStep::Restore { .. } => {}
             }
         }
         // Warps that have run, and their lanes; warps of which the columns of other registers than those written have nothing yet.
@@ -355,6 +373,13 @@ impl Task for Warps<'_> {
                     }
                     // SAFETY: as above.
                     WarpStep::Operation(handler, operation) => unsafe { handler(&mut lanes, operation) },
+                    WarpStep::Discard(test) => {
+                        let killed = match test.always {
+                            true => u64::MAX,
+                            false => wide.select(&test.table, lanes.c(test.c)),
+                        };
+                        lanes.dead |= (launched & Mask(killed)).0 as u32;
+                    }
                     WarpStep::Restore { number, register } => {
                         lanes.row_mut(place(register)).0 = lanes.row(kept(number));
                     }
@@ -378,6 +403,7 @@ impl Task for Warps<'_> {
                     column.extend_from_slice(&row);
                 }
             }
+            let dead = Mask(lanes.dead.into());
             totals.add_whole(grid, number, dead, std::mem::take(lanes.outputs));
             ran = [ran[0] + 1, ran[1] + launched.count() as usize];
         }
