@@ -700,8 +700,6 @@ const STRAIGHT: [&str; 9] = [
     set $c0 # l f32 $r1 $r0
     (lg $c0) discard
     add rn f32 $r2 $r0 $r1
-    set $c1 # g f32 $r2 $r0
-    (lg $c1) discard
     mov b32 $r3 $r2
     exit nop",
 ];
