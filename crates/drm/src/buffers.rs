@@ -56,8 +56,8 @@ pub(crate) struct Buffers {
     file: FileId,
     /// What is free, start to end; ranges that touch are one.
     free: BTreeMap<u64, u64>,
-    /// Answers of [`Buffers::used`] since buffers last changed: each submission of a driver asks, which would take 1 % of a small
-    /// draw.
+    /// Results of [`Buffers::used`] since buffers last changed. Each submission of a driver asks for one. To add them up takes 1 % of
+    /// a small draw.
     used: Vec<(u32, u64)>,
 }
 

@@ -253,7 +253,7 @@ impl Batches<'_> {
         }
     }
 
-    /// Gives the batch of `room` to the threads of a scope, and puts an empty one in its place.
+    /// Adds the batch of `room` to the pieces that wait for the threads of a scope. `room` gets an empty batch.
     ///
     /// # Errors
     /// The program has stopped.
