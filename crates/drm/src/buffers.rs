@@ -44,7 +44,8 @@ pub(crate) struct Buffer {
 #[derive(Debug, Default)]
 struct Handles {
     named: BTreeMap<u32, BufferId>,
-    last: u32,
+    /// All handles up to this one are in use.
+    full: u32,
 }
 
 /// All buffers, and the handles of all open files.
@@ -115,7 +116,7 @@ impl Buffers {
     /// `EINVAL` for a handle that means no buffer, as the kernel's `GEM_CLOSE`.
     pub(crate) fn close(&mut self, handle: u32) -> Result<Option<Range<u64>>, Errno> {
         let handles = self.files.get_mut(&self.file);
-        let id = handles.and_then(|handles| handles.named.remove(&handle)).ok_or(Errno(libc::EINVAL))?;
+        let id = handles.and_then(|handles| handles.remove(handle)).ok_or(Errno(libc::EINVAL))?;
         Ok(self.release(id))
     }
 
@@ -223,14 +224,19 @@ impl Buffers {
 }
 
 impl Handles {
-    /// Assigns an unused handle to a buffer. Handles count up, so that a closed handle is not soon reused.
+    /// Assigns the lowest unused handle to a buffer, as the kernel does: libdrm has a list as long as the largest handle.
     fn name(&mut self, id: BufferId) -> Option<u32> {
-        let candidates = (self.last.wrapping_add(1)..=u32::MAX).chain(1..=self.last);
         let handle =
-            candidates.into_iter().find(|handle| *handle != 0 && !self.named.contains_key(handle))?;
-        self.last = handle;
+            (self.full.checked_add(1)?..=u32::MAX).find(|handle| !self.named.contains_key(handle))?;
+        self.full = handle;
         self.named.insert(handle, id);
         Some(handle)
+    }
+
+    fn remove(&mut self, handle: u32) -> Option<BufferId> {
+        let id = self.named.remove(&handle)?;
+        self.full = self.full.min(handle - 1);
+        Some(id)
     }
 }
 
@@ -308,7 +314,6 @@ mod tests {
             assert_eq!(buffers.get(handle), Err(UNKNOWN));
             assert!(buffers.get_mut(handle).is_err());
         }
-        assert_ne!(buffers.create(1, 0, 0).unwrap(), handle);
     }
 
     #[test]
@@ -326,10 +331,12 @@ mod tests {
     }
 
     #[test]
-    fn handles_begin_again_behind_the_last_one() {
+    fn a_buffer_gets_the_lowest_handle_that_is_unused() {
         let mut buffers = buffers();
-        buffers.files.entry(FileId(0)).or_default().last = u32::MAX - 1;
-        assert_eq!([0; 3].map(|_| buffers.create(1, 0, 0).unwrap()), [u32::MAX, 1, 2]);
+        let create = |buffers: &mut Buffers| buffers.create(1, 0, 0).unwrap();
+        assert_eq!([0; 4].map(|_| create(&mut buffers)), [1, 2, 3, 4]);
+        assert!([3, 1].map(|handle| buffers.close(handle)).iter().all(Result::is_ok));
+        assert_eq!([0; 3].map(|_| create(&mut buffers)), [1, 3, 5]);
     }
 
     #[test]
