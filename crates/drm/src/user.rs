@@ -176,13 +176,13 @@ thread_local! {
 /// end. To check their pages takes 4 % of the time of a small draw.
 pub(crate) fn on_stack_of<T>(call: impl FnOnce() -> T) -> T {
     /// Restores what held before, after a panic as well.
-    struct Before(u64);
-    impl Drop for Before {
+    struct Restored(u64);
+    impl Drop for Restored {
         fn drop(&mut self) {
             CALLED.set(self.0);
         }
     }
-    let before = Before(CALLED.get());
+    let before = Restored(CALLED.get());
     CALLED.set((&raw const before).expose_provenance() as u64);
     call()
 }

@@ -94,8 +94,8 @@ pub(crate) struct Batches<'a> {
 pub(crate) struct Queue {
     /// Whether most lanes were hidden when a piece was last merged.
     hides_most: AtomicBool,
-    line: Mutex<Line>,
-    /// Copies of [`Line::shaded`] and [`Line::merged`].
+    line: Mutex<Pieces>,
+    /// Copies of [`Pieces::shaded`] and [`Pieces::merged`].
     shaded: AtomicUsize,
     merged: AtomicUsize,
     /// Notified when these change, if a thread sleeps.
@@ -112,7 +112,7 @@ pub(crate) enum Piece {
 
 /// The pieces of a draw that are not merged, and counts of the others.
 #[derive(Default)]
-struct Line {
+struct Pieces {
     /// Pieces that no thread has taken yet, each with the number of pieces that must be merged before.
     waiting: VecDeque<(Piece, usize)>,
     /// The progress of the pieces that threads have taken, from the first one that is not merged.
@@ -143,7 +143,7 @@ enum Progress {
     Merged,
 }
 
-impl Line {
+impl Pieces {
     /// Number of pieces that are not merged yet.
     fn outstanding(&self) -> usize {
         self.waiting.len() + self.taken.len()
@@ -316,7 +316,7 @@ impl Batches<'_> {
     /// Shades pieces until at most `most` of them are outstanding.
     fn work_until<'l>(
         &'l self,
-        mut line: MutexGuard<'l, Line>,
+        mut line: MutexGuard<'l, Pieces>,
         most: usize,
         room: &mut BatchRoom,
     ) -> Result<(), Stopped> {
@@ -349,7 +349,7 @@ impl Batches<'_> {
     }
 
     /// Shades and merges the piece that has waited longest.
-    fn work<'l>(&'l self, mut line: MutexGuard<'l, Line>, room: &mut BatchRoom) -> MutexGuard<'l, Line> {
+    fn work<'l>(&'l self, mut line: MutexGuard<'l, Pieces>, room: &mut BatchRoom) -> MutexGuard<'l, Pieces> {
         let Some((piece, before)) = line.waiting.pop_front() else { return line };
         let number = line.merged + line.taken.len();
         line.taken.push_back(Progress::BeingShaded);
@@ -392,10 +392,10 @@ impl Batches<'_> {
     /// Notes the progress of a piece, for all threads.
     fn note<'l>(
         &self,
-        mut line: MutexGuard<'l, Line>,
+        mut line: MutexGuard<'l, Pieces>,
         number: usize,
         progress: Progress,
-    ) -> MutexGuard<'l, Line> {
+    ) -> MutexGuard<'l, Pieces> {
         line.note(number, progress);
         self.queue.shaded.store(line.shaded, Ordering::Relaxed);
         self.queue.merged.store(line.merged, Ordering::Relaxed);
@@ -404,15 +404,15 @@ impl Batches<'_> {
     }
 
     /// Wakes all threads that sleep.
-    fn wake(&self, line: &Line) {
+    fn wake(&self, line: &Pieces) {
         // A notification is a system call even if no thread sleeps.
         if line.sleepers > 0 {
             self.queue.changed.notify_all();
         }
     }
 
-    /// Waits until a condition holds for [`Line::shaded`] and [`Line::merged`], or the draw has stopped.
-    fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Line> {
+    /// Waits until a condition holds for [`Pieces::shaded`] and [`Pieces::merged`], or the draw has stopped.
+    fn wait_until(&self, holds: impl Fn(usize, usize) -> bool) -> MutexGuard<'_, Pieces> {
         for look in 0..LOOKS + YIELDS {
             if holds(self.queue.shaded.load(Ordering::Relaxed), self.queue.merged.load(Ordering::Relaxed)) {
                 break;
@@ -428,7 +428,7 @@ impl Batches<'_> {
         line
     }
 
-    fn line(&self) -> MutexGuard<'_, Line> {
+    fn line(&self) -> MutexGuard<'_, Pieces> {
         self.queue.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

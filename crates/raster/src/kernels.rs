@@ -281,7 +281,7 @@ impl<'a> Kernels<'a> {
         if self.copies {
             return if merge.copy_rows(memory) { 0 } else { merge.lanes(memory) };
         }
-        self.level.run(Rows { kernels: self, merge, memory })
+        self.level.run(MergedRows { kernels: self, merge, memory })
     }
 }
 
@@ -296,7 +296,7 @@ fn are_apart(draw: &Draw) -> bool {
 }
 
 /// All lanes, in rows.
-struct Rows<'a> {
+struct MergedRows<'a> {
     kernels: &'a Kernels<'a>,
     merge: &'a Merge<'a>,
     memory: Vram<'a>,
@@ -369,7 +369,7 @@ impl Task for Sight<'_> {
     }
 }
 
-impl Task for Rows<'_> {
+impl Task for MergedRows<'_> {
     type Output = u64;
 
     #[inline(always)]
@@ -560,7 +560,7 @@ fn tested(
     (holds, new)
 }
 
-impl Rows<'_> {
+impl MergedRows<'_> {
     /// The words for each target that are the same in all lanes.
     fn fixed(&self) -> Vec<Option<u32>> {
         let Merge { draw, shaded, uniform, .. } = *self.merge;
@@ -574,7 +574,7 @@ impl Rows<'_> {
         if uniform { all.map(fixed).collect() } else { Vec::new() }
     }
 
-    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`Rows::fixed`].
+    /// Merges a group, and returns how many lanes passed the tests. `fixed`: see [`MergedRows::fixed`].
     #[inline(always)]
     fn group(&self, group: &Group<'_>, fixed: &[Option<u32>]) -> u64 {
         let Merge { draw, shaded, .. } = *self.merge;
@@ -785,7 +785,7 @@ impl Rows<'_> {
     }
 }
 
-impl Rows<'_> {
+impl MergedRows<'_> {
     /// The second colour of a group, if a blend reads it and there is one.
     #[inline(always)]
     fn second<'l>(

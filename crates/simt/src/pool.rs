@@ -156,13 +156,13 @@ pub fn with_helpers<'scope, R>(work: impl FnOnce(Option<&ScopeFifo<'scope>>) -> 
 /// ```
 pub fn on_one_thread<R>(work: impl FnOnce() -> R) -> R {
     /// Restores what held before, after a panic as well.
-    struct Before(bool);
-    impl Drop for Before {
+    struct Restored(bool);
+    impl Drop for Restored {
         fn drop(&mut self) {
             ALONE.set(self.0);
         }
     }
-    let _before = Before(ALONE.replace(true));
+    let _restored = Restored(ALONE.replace(true));
     work()
 }
 
