@@ -57,8 +57,8 @@ pub(crate) struct Buffers {
     file: FileId,
     /// What is free, start to end; ranges that touch are one.
     free: BTreeMap<u64, u64>,
-    /// Results of [`Buffers::used`] since buffers last changed. Each submission of a driver asks for one. To add them up takes 1 % of
-    /// a small draw.
+    /// Results of [`Buffers::used`] since buffers last changed. Drivers request them with each submission, and the sums take 1 % of
+    /// the time of a small draw.
     used: Vec<(u32, u64)>,
 }
 
@@ -314,6 +314,8 @@ mod tests {
             assert_eq!(buffers.get(handle), Err(UNKNOWN));
             assert!(buffers.get_mut(handle).is_err());
         }
+        assert_eq!(buffers.create(1, 0, 0), Ok(handle));
+        assert_eq!(buffers.close(handle + 1), Err(INVALID));
     }
 
     #[test]
@@ -337,6 +339,8 @@ mod tests {
         assert_eq!([0; 4].map(|_| create(&mut buffers)), [1, 2, 3, 4]);
         assert!([3, 1].map(|handle| buffers.close(handle)).iter().all(Result::is_ok));
         assert_eq!([0; 3].map(|_| create(&mut buffers)), [1, 3, 5]);
+        buffers.files.entry(FileId(0)).or_default().full = u32::MAX - 1;
+        assert_eq!((create(&mut buffers), buffers.create(1, 0, 0)), (u32::MAX, Err(FULL)));
     }
 
     #[test]

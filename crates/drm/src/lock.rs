@@ -207,7 +207,7 @@ impl<T> Drop for Guard<'_, T> {
 /// The id of the calling thread.
 ///
 /// The id is cached, because a small draw takes 2 % longer with a system call. The cache is wrong in a copy of the process. There, the
-/// page of [`wiped`] reads as zeros, and each call asks the kernel.
+/// page of [`wiped`] reads as zeros, and each call is a system call.
 pub(crate) fn thread_id() -> u32 {
     thread_local! {
         static KNOWN: Cell<u32> = const { Cell::new(0) };

@@ -19,7 +19,7 @@ pub(crate) fn page() -> Option<&'static Wiped> {
     unsafe { PAGE.load(Ordering::Acquire).as_ref() }
 }
 
-/// Makes the page, and returns whether the kernel wipes it in copies. A process calls this once.
+/// Creates the page. Returns whether the kernel clears it in copies of the process. A process calls this once.
 pub(crate) fn begin() -> bool {
     const BYTES: usize = 4096;
     // SAFETY: the kernel chooses the address of a new page; advice does not change what a process sees of its own page. Zeros are

@@ -12,7 +12,7 @@ use super::Piglit;
 /// The folder of Debian's package, below the folder of libraries of the architecture.
 const FOLDER: &str = "piglit";
 
-/// What installs it.
+/// The command that installs the package.
 const INSTALL: &str = "apt-get install piglit";
 
 /// The folders of tests, below both `tests` and `generated_tests`.
