@@ -57,6 +57,7 @@ mod shown;
 mod stats;
 mod timeout;
 mod trace;
+mod webgl;
 
 use std::process::ExitCode;
 
@@ -127,6 +128,8 @@ enum Command {
     Drm(drm::Drm),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
     Piglit(Box<piglit::Piglit>),
+    /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
+    Webgl(Box<webgl::Webgl>),
     /// Print the completions of a shell
     Completions(man::Completions),
     /// Print the manual page, or write the pages of all commands into a folder
@@ -232,6 +235,7 @@ fn main() -> ExitCode {
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
         Command::Piglit(args) => piglit::run(&args),
+        Command::Webgl(args) => webgl::run(&args),
         Command::Completions(args) => man::completions(&args, Cli::command()),
         Command::Man(args) => man::run(&args, Cli::command()),
     };

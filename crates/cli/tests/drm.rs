@@ -1,4 +1,4 @@
-//! `reconverge drm` and `reconverge piglit`: what they refuse, what they say, and that Mesa's driver takes the emulated device.
+//! `reconverge drm`, `piglit` and `webgl`: what they refuse, what they say, and that Mesa's driver takes the emulated device.
 //!
 //! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
 //! installed, the tests that start a program say so and pass.
@@ -27,11 +27,18 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// `reconverge drm` in surroundings without the variables that it reads.
 fn drm(arguments: &[&str]) -> Command {
+    let mut command = reconverge("drm");
+    command.args(arguments);
+    command
+}
+
+/// A command of `reconverge` in such surroundings.
+fn reconverge(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     for name in ["RECONVERGE_DRM_REPORT", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "EGL_PLATFORM"] {
         command.env_remove(name);
     }
-    command.env("RECONVERGE_DRM_LIBRARY", &*LIBRARY).arg("drm").args(arguments).stdin(Stdio::null());
+    command.env("RECONVERGE_DRM_LIBRARY", &*LIBRARY).arg(name).stdin(Stdio::null());
     command
 }
 
@@ -1088,4 +1095,67 @@ fn loads_are_timed_on_an_emulated_chip() {
     assert_eq!(results.len(), 2, "{measured}");
     assert!(results.iter().all(|entry| entry["ns"].as_f64().is_some_and(|ns| ns > 0.)), "{measured}");
     assert!(results[1]["speedup"].is_number(), "{measured}");
+}
+
+/// `reconverge webgl` with these files as the suite.
+fn webgl(name: &str, files: &[(&str, &str)], arguments: &[&str]) -> Output {
+    let suite = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&suite);
+    std::fs::create_dir_all(&suite).unwrap();
+    for (file, content) in files {
+        std::fs::write(suite.join(file), content).unwrap();
+    }
+    let mut command = reconverge("webgl");
+    command.args(["--chip", "rv770", "--suite"]).arg(&suite).args(arguments).output().unwrap()
+}
+
+#[test]
+fn a_folder_that_is_no_webgl_suite_is_named() {
+    refuses(&webgl("webgl-none", &[], &[]), &["no 00_test_list.txt", "KhronosGroup/WebGL"]);
+    let list = [("00_test_list.txt", "--min-version 2.0.0 one.html\n")];
+    refuses(&webgl("webgl-empty", &list, &[]), &["no file is left of the 0 for version 1 of WebGL"]);
+    refuses(&webgl("webgl-three", &list, &["--version", "3"]), &["3"]);
+    if has_driver() {
+        let answered = webgl("webgl-browser", &list, &["--version", "2", "--browser", "/nonexistent"]);
+        refuses(&answered, &["/nonexistent", "apt-get install chromium"]);
+    }
+}
+
+/// A file that fails on the chip alone, one that fails on both, and one that does not end.
+#[test]
+fn webgl_files_that_fail_only_on_the_chip_are_named() {
+    if !has_driver() {
+        return;
+    }
+    if Command::new("chromium").arg("--version").output().is_err() {
+        println!("skipped: chromium is not installed");
+        return;
+    }
+    let page =
+        |script: &str| format!("<!doctype html><script>const h = parent.webglTestHarness;{script}</script>");
+    let chip = page(
+        "const gl = document.createElement('canvas').getContext('webgl');
+         gl.clearColor(1, 0, 0, 1);
+         gl.clear(gl.COLOR_BUFFER_BIT);
+         const pixel = new Uint8Array(4);
+         gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, pixel);
+         h.reportResults('', pixel.join() === '255,0,0,255', 'red: ' + pixel);
+         const name = gl.getParameter(gl.getExtension('WEBGL_debug_renderer_info').UNMASKED_RENDERER_WEBGL);
+         h.reportResults('', !name.includes('RV770'), 'not the chip');
+         h.notifyFinished('');",
+    );
+    let files: [(&str, &str); 4] = [
+        ("00_test_list.txt", "chip.html\nboth.html\nnever.html?a=1\n"),
+        ("chip.html", &chip),
+        ("both.html", &page("h.reportResults('', false, 'on both');h.notifyFinished('');")),
+        ("never.html", &page("h.reportResults('', true, 'goes on');")),
+    ];
+    let output = webgl("webgl-three-files", &files, &["--timeout", "2", "--json"]);
+    let said = text(&output.stderr);
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect(&said);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let only = serde_json::json!([{ "file": "chip.html", "assertions": ["not the chip"] }]);
+    assert_eq!(answer["only_on_chip"], only);
+    assert_eq!((&answer["files"], &answer["on_chip"]["assertions"]), (&3.into(), &5.into()));
+    assert_eq!((&answer["on_chip"]["failures"], &answer["control"]["failures"]), (&3.into(), &2.into()));
 }

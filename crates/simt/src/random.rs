@@ -46,6 +46,15 @@ impl Random {
     pub fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.next() as usize % choices.len()]
     }
+
+    /// Keeps so many of the items, chosen at random and in a random order.
+    pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
+        for place in 0..count.min(items.len()) {
+            let left = (items.len() - place) as u32;
+            items.swap(place, place + self.below(left) as usize);
+        }
+        items.truncate(count);
+    }
 }
 
 #[cfg(test)]

@@ -155,8 +155,7 @@ fn start(setup: &Setup, software: Option<&str>, load: &str, threads: u16) -> Res
     let mut command = Command::new(&program);
     setup.apply(&mut command);
     if let Some(name) = software {
-        command.env_remove("RECONVERGE_DRM_CHIP");
-        command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", name);
+        Setup::draw_in_software(&mut command, name);
     }
     let threads = threads.to_string();
     command.env("RAYON_NUM_THREADS", &threads).env("LP_NUM_THREADS", &threads);

@@ -167,6 +167,12 @@ impl Setup {
         }
     }
 
+    /// Lets OpenGL draw with this software renderer of Mesa instead of the chip, in a command with these surroundings.
+    pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
+        command.env_remove("RECONVERGE_DRM_CHIP");
+        command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
+    }
+
     /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`; gives its `GL_VERSION`.
     ///
     /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that

@@ -1,0 +1,167 @@
+//! A browser that runs the files of a server.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, Uid};
+
+use super::Webgl;
+use super::server::{Server, Work};
+use super::verdict::End;
+use crate::drm::setup::Setup;
+
+/// The time between two looks at the browser.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a browser may take from its start to the first file.
+const START: Duration = Duration::from_secs(60);
+
+/// How long after the timeout of a file the browser is killed, because the page itself does not run.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Options of Chromium: OpenGL by EGL, below ANGLE, in the process that has the window, and no bound on its time.
+const OPTIONS: &[&str] = &[
+    "--headless=new",
+    "--no-first-run",
+    "--in-process-gpu",
+    "--ignore-gpu-blocklist",
+    "--disable-gpu-watchdog",
+    "--use-gl=angle",
+    "--use-angle=gl-egl",
+    "--disable-extensions",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-renderer-backgrounding",
+    "--autoplay-policy=no-user-gesture-required",
+    "--force-device-scale-factor=1",
+    "--js-flags=--expose-gc",
+];
+
+/// What the files are drawn with.
+pub(super) struct Drawn<'a> {
+    /// The surroundings.
+    pub(super) setup: &'a Setup,
+    /// Whether it is llvmpipe instead of the chip.
+    pub(super) is_control: bool,
+    /// How the name of the renderer begins.
+    pub(super) renderer: &'a str,
+    /// Further options of the browser.
+    pub(super) options: &'a [&'a str],
+}
+
+impl Drawn<'_> {
+    /// Runs all files of a server; a browser that ends or hangs is started again for the files that are left. `folder`
+    /// is for what the browser writes. It ends earlier if it shall not go on.
+    ///
+    /// # Errors
+    /// The browser cannot be started, or draws with something else.
+    pub(super) fn run(
+        &self,
+        args: &Webgl,
+        server: &Server,
+        folder: &Path,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<()> {
+        let mut number = 0;
+        while !server.with(|work| work.is_done()) {
+            number += 1;
+            let mut browser = self.start(args, server.port, &folder.join(number.to_string()))?;
+            let started = Instant::now();
+            let before = server.with(|work| done(work));
+            loop {
+                thread::sleep(POLL);
+                if !goes_on() {
+                    return Ok(());
+                }
+                let (running, renderer, is_done) =
+                    server.with(|work| (work.running, work.renderer.clone(), work.is_done()));
+                self.check(renderer.as_deref(), args)?;
+                if is_done {
+                    return Ok(());
+                }
+                let ended = browser.child.try_wait().context("the browser")?;
+                let hangs = match running {
+                    Some((_, since)) => since.elapsed() > args.timeout.0 + GRACE,
+                    None => renderer.is_none() && started.elapsed() > START,
+                };
+                if ended.is_some() || hangs {
+                    let end = if hangs { End::Timeout } else { End::Crash };
+                    server.with(|work| work.cut_off(end));
+                    if server.with(|work| done(work)) == before {
+                        bail!("{}: ran no file{}", crate::shown::path(&args.browser), browser.said());
+                    }
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks what the browser draws with.
+    fn check(&self, found: Option<&str>, args: &Webgl) -> Result<()> {
+        match found {
+            Some("") => bail!("WebGL {} has no context on {}", args.version, self.renderer),
+            Some(found) if !found.contains(self.renderer) => {
+                bail!("WebGL draws with `{found}`, not with {}", self.renderer)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn start(&self, args: &Webgl, port: u16, folder: &Path) -> Result<Browser> {
+        let shown = || crate::shown::path(folder);
+        fs::create_dir_all(folder).with_context(shown)?;
+        let log = File::create(folder.join("log")).with_context(shown)?;
+        let mut command = Command::new(&args.browser);
+        self.setup.apply(&mut command);
+        if self.is_control {
+            Setup::draw_in_software(&mut command, "llvmpipe");
+        }
+        command.args(OPTIONS).args(self.options);
+        // Chromium refuses to run as root with its sandbox.
+        if Uid::effective().is_root() {
+            command.arg("--no-sandbox");
+        }
+        command.arg(format!("--user-data-dir={}", folder.join("profile").display()));
+        command.arg(format!("http://127.0.0.1:{port}/"));
+        command.stdin(Stdio::null()).stdout(log.try_clone().with_context(shown)?).stderr(log);
+        // Its processes are a group, which is killed as one.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let child = command.spawn().with_context(|| {
+            format!("{} (`apt-get install chromium` installs it)", crate::shown::path(&args.browser))
+        })?;
+        Ok(Browser { child, log: folder.join("log") })
+    }
+}
+
+/// Number of files that have a verdict.
+fn done(work: &Work) -> usize {
+    work.verdicts.iter().flatten().count()
+}
+
+/// A running browser, which ends with the value.
+struct Browser {
+    child: Child,
+    log: std::path::PathBuf,
+}
+
+impl Browser {
+    /// The last lines that it has written, for a message.
+    fn said(&self) -> String {
+        let text = fs::read_to_string(&self.log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().filter(|line| !line.contains("dbus")).collect();
+        lines[lines.len().saturating_sub(5)..].iter().map(|line| format!("\n{line}")).collect()
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        let _ = killpg(Pid::from_raw(self.child.id() as i32), Signal::SIGKILL);
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,200 @@
+//! Both runs, and what is reported of them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use reconverge_board::Driver;
+use reconverge_output::random_name;
+use serde::Serialize;
+use serde_json::json;
+
+use super::Webgl;
+use super::browser::Drawn;
+use super::server::Server;
+use super::suite::{chosen, root};
+use super::verdict::Verdict;
+use crate::args::Answer;
+use crate::drm::board;
+use crate::drm::setup::{Build, Setup};
+use crate::messages::{answer_as, bar, counted};
+use crate::{files, interrupt};
+
+/// How many failures of a file are shown.
+const SHOWN: usize = 5;
+
+/// Options of the browser on the R500 chips, which have no texture units for vertices. Chromium paints pages with
+/// programs that its ANGLE then refuses to link, and shows nothing; so it paints pages without the chip.
+const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
+
+/// The answer of `--json`.
+#[derive(Serialize)]
+struct Answered<'a> {
+    chip: &'a str,
+    version: u8,
+    files: usize,
+    /// Files without a verdict, after Ctrl-C.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted: Option<usize>,
+    on_chip: Counts,
+    control: Counts,
+    /// Failures that only the chip has.
+    only_on_chip: Vec<Only<'a>>,
+    /// Number of failures that only the control has.
+    only_in_control: usize,
+}
+
+/// The assertions of all files.
+#[derive(Serialize)]
+struct Counts {
+    assertions: usize,
+    failures: usize,
+    seconds: f64,
+}
+
+impl Counts {
+    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict> + Clone) -> Counts {
+        Counts {
+            assertions: verdicts.clone().map(Verdict::total).sum(),
+            failures: verdicts.clone().map(|verdict| verdict.failures().count()).sum(),
+            seconds: verdicts.map(|verdict| verdict.seconds).sum(),
+        }
+    }
+}
+
+/// The failures of a file that only the chip has.
+#[derive(Serialize)]
+struct Only<'a> {
+    file: &'a str,
+    assertions: Vec<&'a str>,
+}
+
+pub(super) fn run(args: &Webgl) -> Result<Answer> {
+    let board = board(&args.chip)?;
+    let root = root(&args.suite)?;
+    let files: Arc<[String]> = chosen(args, &root)?.into();
+    let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
+    let setup = Setup::new(board, true, driver)?;
+    setup.check_renderer()?;
+    if let Some(folder) = &args.output {
+        fs::create_dir_all(folder).with_context(|| crate::shown::path(folder))?;
+    }
+    interrupt::watch();
+
+    let renderer = board.renderer();
+    let options = if board.driver == Driver::R300 { WITHOUT_PAINTING } else { &[] };
+    let chip = Drawn { setup: &setup, is_control: false, renderer: &renderer, options };
+    let control = Drawn { is_control: true, renderer: "llvmpipe", ..chip };
+    let folder = std::env::temp_dir().join(format!("reconverge-webgl-{}", random_name()?));
+    let both = run_both(args, &root, &files, [&chip, &control], &folder);
+    let _ = fs::remove_dir_all(&folder);
+    let [on_chip, control] = both?;
+    if let Some(folder) = &args.output {
+        for (name, verdicts) in [("chip.jsonl", &on_chip), ("control.jsonl", &control)] {
+            files::write(&folder.join(name), lines(&files, verdicts).as_bytes())?;
+        }
+    }
+
+    let ran = || {
+        let pairs = on_chip.iter().zip(&control).zip(files.iter());
+        pairs.filter_map(|((chip, control), file)| Some((&**file, chip.as_ref()?, control.as_ref()?)))
+    };
+    let not_run = files.len() - ran().count();
+    let only = ran().map(|(file, chip, control)| Only { file, assertions: chip.beyond(control) });
+    let answered = Answered {
+        chip: board.chip,
+        version: args.version,
+        files: files.len() - not_run,
+        interrupted: (not_run > 0).then_some(not_run),
+        on_chip: Counts::of(ran().map(|(_, chip, _)| chip)),
+        control: Counts::of(ran().map(|(_, _, control)| control)),
+        only_on_chip: only.filter(|only| !only.assertions.is_empty()).collect(),
+        only_in_control: ran().map(|(_, chip, control)| control.beyond(chip).len()).sum(),
+    };
+    answer_as(args.json, &answered, show);
+    if not_run > 0 {
+        tell!("interrupted: {} did not run", counted(not_run as u64, "file"));
+        return Ok(Answer::Status(interrupt::STATUS as u8));
+    }
+    Ok(if answered.only_on_chip.is_empty() { Answer::Yes } else { Answer::No })
+}
+
+/// Runs the files on the chip and on the control at the same time. Returns their verdicts, in the order of the files.
+fn run_both(
+    args: &Webgl,
+    root: &Path,
+    files: &Arc<[String]>,
+    drawn: [&Drawn<'_>; 2],
+    folder: &Path,
+) -> Result<[Vec<Option<Verdict>>; 2]> {
+    let progress = bar(Some(2 * files.len() as u64), "{bar:40} {pos}/{len} files {elapsed}, {eta} left");
+    let servers = [(); 2].map(|()| Server::start(root, files, args.version, args.timeout.0));
+    let [one, other] = servers;
+    let servers = [one?, other?];
+    let failed = AtomicBool::new(false);
+    let goes_on = || {
+        let count = |server: &Server| server.with(|work| work.verdicts.iter().flatten().count() as u64);
+        progress.set_position(servers.iter().map(count).sum());
+        !interrupt::asked() && !failed.load(Ordering::Relaxed)
+    };
+    let ends = thread::scope(|scope| {
+        let runs = [0, 1].map(|which| {
+            let (drawn, server, goes_on, failed) = (drawn[which], &servers[which], &goes_on, &failed);
+            let folder = folder.join(which.to_string());
+            scope.spawn(move || {
+                let end = drawn.run(args, server, &folder, goes_on);
+                failed.fetch_or(end.is_err(), Ordering::Relaxed);
+                end
+            })
+        });
+        runs.map(|run| run.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
+    progress.finish_and_clear();
+    for end in ends {
+        end?;
+    }
+    Ok(servers.map(|server| server.with(|work| std::mem::take(&mut work.verdicts))))
+}
+
+/// A line for each file that ran.
+fn lines(files: &[String], verdicts: &[Option<Verdict>]) -> String {
+    let ran = files.iter().zip(verdicts).filter_map(|(file, verdict)| Some((file, verdict.as_ref()?)));
+    let line = |(file, Verdict { end, assertions, seconds }): (&String, &Verdict)| {
+        let object = json!({ "file": file, "end": end.name(), "seconds": seconds, "assertions": assertions });
+        format!("{object}\n")
+    };
+    ran.map(line).collect()
+}
+
+fn show(answered: &Answered<'_>) {
+    for Only { file, assertions } in &answered.only_on_chip {
+        say!("{file}: {} only on the chip", counted(assertions.len() as u64, "failure"));
+        for text in assertions.iter().take(SHOWN) {
+            say!("  {}", crate::shown::name(text));
+        }
+        if assertions.len() > SHOWN {
+            say!("  … {} more (--json has them)", assertions.len() - SHOWN);
+        }
+    }
+    let Answered { on_chip, control, .. } = answered;
+    say!("{}", counted(answered.files as u64, "file"));
+    say!(
+        "chip: {}, {}",
+        counted(on_chip.assertions as u64, "assertion"),
+        counted(on_chip.failures as u64, "failure")
+    );
+    say!(
+        "control: {}, {}",
+        counted(control.assertions as u64, "assertion"),
+        counted(control.failures as u64, "failure")
+    );
+    let only: usize = answered.only_on_chip.iter().map(|only| only.assertions.len()).sum();
+    say!(
+        "{} only on the chip, {} only in the control",
+        counted(only as u64, "failure"),
+        answered.only_in_control
+    );
+}

@@ -1,0 +1,83 @@
+//! The assertions of a file, and the comparison of two runs.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+reconverge_isa::choices! {
+    /// How a file ended.
+    #[derive(PartialOrd, Ord)]
+    pub(super) enum End {
+        /// It said that it is done.
+        Done = "done",
+        /// It took too long.
+        Timeout = "timeout",
+        /// The browser ended.
+        Crash = "crash",
+    }
+}
+
+/// What a file asserts, as the page sends it.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub(super) struct Assertion {
+    pub(super) text: String,
+    pub(super) holds: bool,
+}
+
+/// A file that ran.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Verdict {
+    pub(super) end: End,
+    pub(super) assertions: Vec<Assertion>,
+    pub(super) seconds: f64,
+}
+
+impl Verdict {
+    /// The failures: of an assertion its text, and one more if the file did not end by itself.
+    pub(super) fn failures(&self) -> impl Iterator<Item = &str> {
+        let end = (self.end != End::Done).then(|| self.end.name());
+        self.assertions
+            .iter()
+            .filter(|assertion| !assertion.holds)
+            .map(|assertion| &*assertion.text)
+            .chain(end)
+    }
+
+    /// Number of assertions, and of the end where it is a failure.
+    pub(super) fn total(&self) -> usize {
+        self.assertions.len() + usize::from(self.end != End::Done)
+    }
+
+    /// The failures that the control does not have; of equal texts, those that are there more often.
+    pub(super) fn beyond<'a>(&'a self, control: &Verdict) -> Vec<&'a str> {
+        let mut there: HashMap<&str, usize> = HashMap::new();
+        control.failures().for_each(|text| *there.entry(text).or_default() += 1);
+        self.failures()
+            .filter(|text| match there.get_mut(text) {
+                Some(left @ 1..) => {
+                    *left -= 1;
+                    false
+                }
+                _ => true,
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    fn verdict(end: End, failures: &[&str]) -> Verdict {
+        let assertion = |text: &&str| Assertion { text: (*text).to_owned(), holds: false };
+        Verdict { end, assertions: failures.iter().map(assertion).collect(), seconds: 0.0 }
+    }
+
+    #[test]
+    fn failures_of_the_control_do_not_count() {
+        let chip = verdict(End::Timeout, &["a", "a", "b"]);
+        assert_eq!(chip.beyond(&verdict(End::Done, &["a"])), ["a", "b", "timeout"]);
+        assert_eq!(chip.beyond(&verdict(End::Timeout, &["b", "a", "a", "c"])), [""; 0]);
+        assert_eq!(chip.total(), 4);
+    }
+}
