@@ -311,17 +311,19 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
     [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
-/// Width, height, depth and number of levels; sizes are those of the level in the source. **Open**: the depth of
-/// an array is its layers, of a cube 1; a level beyond the last has no size.
+/// Width, height, depth and number of levels; sizes are those of the level in the source. The layers of an array come after its
+/// coordinates: in y for one dimension, in z for two. NV92 passes `textureSize` of both, whose driver takes y and z as they come.
+/// **Open**: the depth of a cube is 1; a level beyond the last has no size.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
-    let depth = match image.shape() {
-        Shape::D3 | Shape::D1Array | Shape::D2Array => size.depth,
-        Shape::CubeArray => size.depth / 6,
-        Shape::D1 | Shape::D2 | Shape::Cube => 1,
+    let (height, depth) = match image.shape() {
+        Shape::D1Array => (size.depth, 1),
+        Shape::D3 | Shape::D2Array => (size.height, size.depth),
+        Shape::CubeArray => (size.height, size.depth / 6),
+        Shape::D1 | Shape::D2 | Shape::Cube => (size.height, 1),
     };
-    [size.width, size.height, depth, levels]
+    [size.width, height, depth, levels]
 }
 
 #[cfg(test)]
@@ -406,6 +408,13 @@ mod tests {
     fn a_size_is_width_height_depth_and_levels() {
         let textures = bound(image(Shape::D2Array, &[[4, 2, 3], [2, 1, 3]]), Sampler::default(), None);
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
+    }
+
+    /// NV92 passes piglit's `textureSize 140 fs sampler1DArray`: the driver reads y of the result.
+    #[test]
+    fn the_layers_of_a_one_dimensional_array_are_the_second_size() {
+        let textures = bound(image(Shape::D1Array, &[[4, 1, 3], [2, 1, 3]]), Sampler::default(), None);
+        assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 3, 1, 2]);
     }
 
     #[test]

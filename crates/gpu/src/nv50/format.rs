@@ -86,11 +86,13 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
-/// The format of a depth surface; `None` for a number that is none, or that has stencil below depth.
+/// The format of a depth surface; `None` for a number that is none. Formats with coverage, which the driver does not have, are not
+/// known.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,
         0x13 => DepthFormat::Unorm16,
+        0x14 => DepthFormat::StencilUnorm24,
         0x15 | 0x16 => DepthFormat::Unorm24,
         0x19 => DepthFormat::Float32Stencil,
         _ => return None,

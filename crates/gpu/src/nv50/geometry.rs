@@ -32,6 +32,8 @@ pub(super) struct Made {
     pub(super) slots: Slots,
     /// The vertices of each strip.
     pub(super) runs: Vec<Vec<usize>>,
+    /// Number of runs of the program.
+    pub(super) launches: u64,
 }
 
 /// The word of a[] with the number of the primitive.
@@ -121,5 +123,5 @@ pub(super) fn run(
         runs.push(strip);
     }
     runs.retain(|run: &Vec<usize>| !run.is_empty());
-    Ok(Made { topology: out, slots, runs })
+    Ok(Made { topology: out, slots, runs, launches: found.len() as u64 })
 }

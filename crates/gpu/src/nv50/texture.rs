@@ -9,6 +9,7 @@ use reconverge_raster::format::{Format, Number};
 use reconverge_simt::texture::elements::Strides;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::vram::Vram;
+use reconverge_tesla::inst::Chip;
 use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
 
 use super::bindings::{Bindings, Unit};
@@ -69,7 +70,7 @@ impl BoundTexture {
 /// Binds what a program reads, and gives what can be known of it later: all of it, unless something is noted.
 pub(super) fn bind(
     textures: &mut Textures,
-    unit: Unit,
+    (unit, chip): (Unit, Chip),
     reads: &SortedSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     images: &mut Images,
@@ -89,7 +90,7 @@ pub(super) fn bind(
         let sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
-            Some(words) => image(images, &words, memory, compares),
+            Some(words) => image(images, (chip, &words), memory, compares),
             None => Err(format!("texture {} is read and not bound", read.texture)),
         };
         let texture = match found {
@@ -136,12 +137,12 @@ struct Words {
 }
 
 impl Words {
-    fn new(words: &[u32; 8]) -> Words {
+    fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-        // Chip 50 has the last level in word 5 alone, and word 7 is 0.
-        let (first, last) = match words[7] {
-            0 => (0, field(5, 31, 28)),
-            _ => (field(7, 3, 0), field(7, 7, 4)),
+        // Chip 50 does not have levels in word 7: word 5 names the last one. On later chips the levels 0 and 0 are the first alone.
+        let (first, last) = match chip {
+            Chip::G80 => (0, field(5, 31, 28)),
+            Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
         };
         Words {
             format: field(0, 5, 0),
@@ -165,7 +166,12 @@ impl Words {
 /// A format that is not known, by its number.
 fn element(words: &Words) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    let block = |block: Block| TexelElement::Block { block, srgb: words.srgb };
+    // The curve is for red, green and blue of the texel, whatever component they come from: the driver has luminance with alpha as
+    // R, R, R and G of a format with two components, and one bit for the curve.
+    let block = |block: Block| match words.srgb {
+        true => TexelElement::CurvedBlock(block),
+        false => TexelElement::Block { block, srgb: false },
+    };
     Ok(match words.format {
         SHARED_EXPONENT => TexelElement::SharedExponent,
         0x24 => block(Block::Color),
@@ -176,13 +182,13 @@ fn element(words: &Words) -> Result<TexelElement, String> {
         number => {
             let bits = format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                Number::Unorm if words.srgb && at < 3 => Number::Srgb,
                 // Depth as a float, with components beside it that are none.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
             let numbers = std::array::from_fn(number);
-            TexelElement::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
+            let format = Format { numbers, ..Format::new(bits, Number::Uint) };
+            if words.srgb { TexelElement::Curved(format) } else { TexelElement::Plain(format) }
         }
     })
 }
@@ -245,11 +251,11 @@ impl Stored {
 /// What is not supported of it, by name.
 fn image(
     images: &mut Images,
-    entry: &[u32; 8],
+    (chip, entry): (Chip, &[u32; 8]),
     memory: Vram<'_>,
     compares: bool,
 ) -> Result<(Texture, Range<usize>), String> {
-    let words = Words::new(entry);
+    let words = Words::new(entry, chip);
     let element = element(&words)?;
     let (bytes, side) = (element.bytes(), element.side());
     let [width, height, depth] = words.size;
@@ -396,7 +402,8 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let (texture, _) = image(&mut Images::default(), &words, Vram::new(&mut memory), false).unwrap();
+        let (texture, _) =
+            image(&mut Images::default(), (Chip::Gt215, &words), Vram::new(&mut memory), false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");
