@@ -381,8 +381,8 @@ fn targets(
         let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
         let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
         let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
-        let integer = color.format.numbers[0].is_integer();
-        let blend = (blends && !integer).then(|| blend((state, unknown), number, color.format.numbers[0]));
+        let blends = blends && format::blends(&color.format);
+        let blend = blends.then(|| blend((state, unknown), number, color.format.numbers[0]));
         let color_number = if multiple { output } else { 0 };
         found.push(Target {
             surface,
@@ -608,8 +608,10 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
-            clamp >> (4 * number) & 1 != 0 && float
+            // Fractions from 0 on are clamped anyway, and integers are not. NV92 passes piglit's `gl_rgba8_snorm-drawpixels`.
+            let clamps = format::color(code)
+                .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
+            clamp >> (4 * number) & 1 != 0 && clamps
         });
         FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),

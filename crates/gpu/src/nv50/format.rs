@@ -86,6 +86,16 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
+/// Returns whether the chip blends colours in a format; colours replace what is stored otherwise. Mesa's table of formats has integers,
+/// SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's `fbo-blending-formats` for exactly these.
+pub(super) fn blends(format: &Format) -> bool {
+    match format.numbers[0] {
+        Number::Unorm | Number::Srgb => !format.bits.contains(&16),
+        Number::Float => true,
+        Number::Snorm | Number::Uscaled | Number::Sscaled | Number::Uint | Number::Sint => false,
+    }
+}
+
 /// The format of a depth surface; `None` for a number that is none. Formats with coverage, which the driver does not have, are not
 /// known.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {

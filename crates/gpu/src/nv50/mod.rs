@@ -27,6 +27,8 @@ mod query;
 mod shader;
 mod state;
 mod surface;
+#[cfg(test)]
+mod tests;
 mod texture;
 mod twod;
 mod vertex;
@@ -781,6 +783,7 @@ impl chip::SharedParts for Nv50 {
             }
             // The chip fetches the words of a segment before it executes them.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
+                self.counters.time += 1;
                 match self.fifo.take(word) {
                     Ok(None) => {}
                     Ok(Some(call)) => self.call(memory, call, word),

@@ -28,6 +28,8 @@ pub(super) struct Counters {
     pub(super) generated: u64,
     /// Primitives that transform feedback wrote.
     pub(super) written: u64,
+    /// The time in nanoseconds: one for each word of commands. Results do not depend on the host's clock.
+    pub(super) time: u64,
 }
 
 impl Counters {
@@ -51,7 +53,7 @@ pub(super) fn primitives<T>(topology: Topology, runs: &[Vec<T>]) -> u64 {
 /// Bytes that a result has, at most.
 pub(super) const MOST_BYTES: usize = 16;
 
-/// Writes what a word of QUERY_GET asks for. Time is 0: results do not depend on the host's clock.
+/// Writes what a word of QUERY_GET asks for.
 pub(super) fn get(
     state: &State,
     unknown: &mut Unknown,
@@ -89,11 +91,11 @@ pub(super) fn get(
     let done = if what.short {
         memory.write(at, &sequence.to_le_bytes())
     } else if what.counter {
-        memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &[0; 8])
+        memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &counters.time.to_le_bytes())
     } else {
         // The value is there before the sequence that announces it.
         memory.write(at + 4, &(value as u32).to_le_bytes())
-            && memory.write(at + 8, &[0; 8])
+            && memory.write(at + 8, &counters.time.to_le_bytes())
             && memory.write(at, &sequence.to_le_bytes())
     };
     if !done {

@@ -87,7 +87,7 @@ pub(super) fn bind(
         let words = texture_place.map(entry);
         let sampler_words = sampler_place.map(entry);
         let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
-        let sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
+        let mut sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
             Some(words) => image(images, (chip, &words), memory, compares),
@@ -105,12 +105,31 @@ pub(super) fn bind(
                 nothing()
             }
         };
+        if let Some(words) = words.filter(|_| texture.integer) {
+            sampler.sampler.border = integers(sampler.sampler.border, &words);
+        }
         if read.samples || !textures.textures.contains_key(&read.texture) {
             textures.textures.insert(read.texture, texture);
             textures.samplers.insert(read.sampler, sampler);
         }
     }
     all
+}
+
+/// The border colour of a texture of integers. A sampler has floats, which become integers of the texture's components, as
+/// Direct3D 10 asks for. The driver writes integers there as they are: NV92 fails all tests of such borders, those of stencil too.
+fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
+    let words = Words::new(entry, Chip::Gt215);
+    let bits = format::texture(words.format).unwrap_or([32; 4]);
+    std::array::from_fn(|chan| {
+        let component = (words.sources[chan] as usize).saturating_sub(2) & 3;
+        let most = u32::MAX >> (32 - u32::from(bits[component].clamp(1, 32)));
+        let value = f32::from_bits(border[chan]);
+        match words.kinds[component] {
+            3 => (value as i32).clamp(-((most >> 1) as i32) - 1, (most >> 1) as i32) as u32,
+            _ => (value as u32).min(most),
+        }
+    })
 }
 
 /// What is read where no texture is: one texel of zeros.
@@ -408,6 +427,48 @@ mod tests {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");
         }
+    }
+
+    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the view's levels
+    /// there, from 0 to 0 if there is one.
+    #[test]
+    fn a_view_of_the_first_level_has_one_level() {
+        let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
+        let mut memory = vec![0; 0x6000];
+        let mut levels = |chip: Chip| {
+            let (texture, _) =
+                image(&mut Images::default(), (chip, &words), Vram::new(&mut memory), false).unwrap();
+            texture.image.levels().len()
+        };
+        assert_eq!([Chip::G84, Chip::G200, Chip::Mcp77, Chip::Gt215].map(&mut levels), [1; 4]);
+        assert_eq!(levels(Chip::G80), 7);
+    }
+
+    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes piglit's
+    /// `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    #[test]
+    fn alpha_beside_luminance_is_not_on_the_curve() {
+        // A linear texture of one texel, and the words of the sources.
+        let sources = 2 << 18 | 2 << 21 | 2 << 24 | 3 << 27;
+        let words = [0x18 | 0o2222 << 6 | sources, 0, 0x9005_4400, 64, 1, 0x0001_0001, 0, 0];
+        let mut memory = vec![128; 64];
+        let entry = (Chip::Gt215, &words);
+        let (texture, _) = image(&mut Images::default(), entry, Vram::new(&mut memory), false).unwrap();
+        let texel = texture.image.texel(0, 0, 0, 0).unwrap().map(f32::from_bits);
+        assert!((texel[0] - 0.2158).abs() < 0.001 && texel[..3] == [texel[0]; 3], "{texel:?}");
+        assert_eq!(texel[3], 128. / 255.);
+    }
+
+    /// Inferred from NV92, which fails all tests of borders that the driver writes as integers.
+    #[test]
+    fn the_border_of_a_texture_of_integers_is_that_of_floats() {
+        let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
+        let entry = |kind: u32| [0x08 | kind * 0o1111 << 6 | sources, 0, 0, 0, 0, 0, 0, 0];
+        let floats = [3.7f32, -2., 300., -300.].map(f32::to_bits);
+        assert_eq!(integers(floats, &entry(4)), [3, 0, 255, 0]);
+        assert_eq!(integers(floats, &entry(3)).map(|word| word as i32), [3, -2, 127, -128]);
+        // Small integers are floats that are next to nothing.
+        assert_eq!(integers([25, 200, 1, 0], &entry(4)), [0; 4]);
     }
 
     /// Captured: GL's default.
