@@ -76,6 +76,11 @@ impl TexelElement {
         }
     }
 
+    /// Returns whether texels are read from the bytes of a level.
+    pub(crate) fn is_in_place(self, select: [Select; 4]) -> bool {
+        self.channels(select).is_some()
+    }
+
     /// Returns the channels of a texel, if all of them are fields.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
         let formats = match self {

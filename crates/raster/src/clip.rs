@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn sides_keep_whether_they_are_edges() {
-        // The side that is no edge is the one from the first vertex, which is cut away, or to it.
+        // One side of the first vertex, which is cut away, is not an edge.
         let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
         let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
         // The cut side comes first: from it to the second vertex, two whole sides, and the one along the plane.

@@ -250,7 +250,7 @@ pub struct Draw {
     pub clip: Option<Clip>,
     /// The pixels that may be drawn.
     pub scissor: Rectangle,
-    /// Which pixels inside of the scissor may be drawn, if not all.
+    /// The pixels inside of the scissor that may be drawn; `None` for all.
     pub mask: Option<Box<PixelMask>>,
     /// Whether the front of a polygon runs clockwise on the screen.
     pub front_is_clockwise: bool,

@@ -108,7 +108,7 @@ fn a_pattern_runs_along_lines() {
     assert_eq!(row(stipple(1, true), Topology::Lines, &[26., 2.]), "##...#.#####....##...#.#");
 }
 
-/// OpenGL 3.0, 3.5.1: of a line between centres of pixels the first pixel is drawn and the last one is not, whichever way it runs.
+/// OpenGL 3.0, 3.5.1: a line between centres of pixels has its first pixel and not its last one, whichever way it runs.
 #[test]
 fn a_line_has_its_first_pixel_and_not_its_last_one() {
     let pixels = |from: [f32; 2], to: [f32; 2]| {

@@ -534,7 +534,7 @@ impl Reads {
         })
     }
 
-    /// The input of a point's coordinates; of other primitives it is a slot, in all components.
+    /// Returns the input of a point's coordinates. Other primitives have a slot there, in all components.
     fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
         let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
         let known = self

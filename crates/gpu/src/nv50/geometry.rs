@@ -45,6 +45,9 @@ const P_WORDS: usize = (1 << 16) / 4;
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
 /// The vertices of the primitives of a run, in the order in which a geometry program finds them, neighbours included.
+///
+/// Inferred: every other triangle of a strip begins with its provoking vertex, if that is the first one. NV92 fails piglit's
+/// `gl-3.2-adj-prims` with the first vertex and not with the last one.
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec<usize>> {
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
     match topology {
@@ -63,7 +66,10 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
                     let after = if last { vertex(at + 5) } else { vertex(at + 6) };
                     match number % 2 {
                         0 => vec![vertex(at), before, vertex(at + 2), after, vertex(at + 4), vertex(at + 3)],
-                        _ => vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after],
+                        _ if last_provokes => {
+                            vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after]
+                        }
+                        _ => vec![vertex(at), vertex(at + 3), vertex(at + 4), after, vertex(at + 2), before],
                     }
                 })
                 .collect()
@@ -71,7 +77,12 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
         _ => assemble(topology, run.len(), last_provokes)
             .iter()
             .map(|primitive| {
-                primitive.vertices[..usize::from(primitive.count)].iter().map(|at| run[*at]).collect()
+                let mut vertices = primitive.vertices[..usize::from(primitive.count)].to_vec();
+                if topology == Topology::TriangleStrip && vertices[0] != primitive.provoking && !last_provokes
+                {
+                    vertices.rotate_left(1);
+                }
+                vertices.into_iter().map(|at| run[at]).collect()
             })
             .collect(),
     }
@@ -156,6 +167,19 @@ pub(super) fn run(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_triangle_of_a_strip_has_its_provoking_vertex_first_or_last() {
+        let run: Vec<usize> = (0..8).collect();
+        let strip = |last_provokes: bool| primitives(Topology::TriangleStrip, &run[..4], last_provokes);
+        assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
+        assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
+        // OpenGL 3.2, table 2.4, whose second triangle is 3, 1, 5 and its neighbours.
+        let adjacent =
+            |last_provokes: bool| primitives(Topology::TriangleStripAdjacency, &run, last_provokes);
+        assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
+        assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
+    }
 
     /// Address registers have 16 bits: a launch of as many primitives as fit has its last vertex within 64 KiB. NV92 passes piglit's
     /// `texelFetch gs`, a draw of more than 2,048 vertices of eight words.

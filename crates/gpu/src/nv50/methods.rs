@@ -158,6 +158,7 @@ methods! {
         SEMANTIC_CLIP = 0x1908 * 1;
         SEMANTIC_LAYER = 0x190c * 1;
         SEMANTIC_PTSZ = 0x1910 * 1;
+        SEMANTIC_PRIM_ID = 0x1914 * 1;
         CULL_FACE_ENABLE = 0x1918 * 1;
         FRONT_FACE = 0x191c * 1;
         CULL_FACE = 0x1920 * 1;
@@ -303,7 +304,6 @@ const TESLA: &[Method] = &[
     ignored("MULTISAMPLE_CTRL", 0x153c, 1, SAMPLES),
     ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
     ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
-    ignored("SEMANTIC_PRIM_ID", 0x1914, 1, "the fragment program finds it in its slot"),
 ];
 
 const TWOD: &[Method] = &[

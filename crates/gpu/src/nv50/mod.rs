@@ -38,7 +38,7 @@ use std::ops::Range;
 
 use litemap::LiteMap;
 use reconverge_raster::draw::{Draw, Vertices};
-use reconverge_raster::primitive::{Topology, assemble, list, list_of};
+use reconverge_raster::primitive::{Topology, assemble, count, list, list_of};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
@@ -532,6 +532,15 @@ impl Nv50 {
                 (&slots, &runs),
             );
         }
+        // Without a geometry program the chip gives the number of the primitive, in a slot that vertex programs leave.
+        let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;
+        let (topology, slots, runs) = match number_slot != 0 && !state.flag(m::GP_ENABLE) {
+            false => (topology, slots, runs),
+            true => {
+                let (slots, runs) = numbered(topology, number_slot, &slots, &runs, last_provokes);
+                (list_of(topology), slots, Cow::from(runs))
+            }
+        };
         let (layers, viewports) = (state.word(m::LAYER) >> 16 & 1 != 0, state.flag(m::GP_VIEWPORT_ID_ENABLE));
         if !layers && !viewports {
             let layer = (state.word(m::LAYER) & 0xffff) as usize;
@@ -608,6 +617,38 @@ impl Nv50 {
         }
         Ok(())
     }
+}
+
+/// Primitives with vertices of their own, whose slot `number_slot` is the number of the primitive. A quad and a polygon have one.
+fn numbered(
+    topology: Topology,
+    number_slot: usize,
+    slots: &Slots,
+    runs: &[Vec<usize>],
+    last_provokes: bool,
+) -> (Slots, Vec<Vec<usize>>) {
+    let mut all = Slots { words: Vec::new(), size: slots.size, count: 0 };
+    let (mut vertices, mut first) = (Vec::new(), 0);
+    for run in runs {
+        for (number, primitive) in list(topology, run.len(), last_provokes).into_iter().enumerate() {
+            let within = match topology {
+                Topology::Quads | Topology::QuadStrip => number / 2,
+                Topology::Polygon => 0,
+                _ => number,
+            };
+            for vertex in primitive {
+                let start = all.words.len();
+                all.words.extend_from_slice(slots.of(run[vertex]));
+                if let Some(word) = all.words[start..].get_mut(number_slot) {
+                    *word = first + within as u32;
+                }
+                vertices.push(all.count);
+                all.count += 1;
+            }
+        }
+        first += count(topology, run.len()) as u32;
+    }
+    (all, vec![vertices])
 }
 
 /// Viewports of the chip.

@@ -176,3 +176,19 @@ fn a_sampler_has_a_number_of_eleven_bits() {
     assert_eq!((bound.valid, bound.unit, bound.id), (true, 3, 2047));
     assert_eq!((2047 << 12 | 3 << 4 | 1) & !BindTsc::OWNED, 0);
 }
+
+/// OpenGL 3.2, 2.12.4, and piglit's `primitive-id-no-gs`, which NV92 passes: numbers go on from run to run, and both halves of a quad
+/// have one.
+#[test]
+fn primitives_have_numbers_without_a_geometry_program() {
+    let slots = Slots { words: (0..8).flat_map(|vertex| [vertex, 77]).collect(), size: 2, count: 8 };
+    let numbers = |topology: Topology, runs: &[Vec<usize>]| {
+        let (slots, runs) = numbered(topology, 1, &slots, runs, true);
+        runs.concat().iter().map(|vertex| slots.of(*vertex)[1]).collect::<Vec<u32>>()
+    };
+    assert_eq!(numbers(Topology::Points, &[vec![0, 1], vec![4]]), [0, 1, 2]);
+    assert_eq!(numbers(Topology::TriangleStrip, &[vec![0, 1, 2, 3]]), [0, 0, 0, 1, 1, 1]);
+    let quads = [vec![0, 1, 2, 3], vec![4, 5, 6, 7]];
+    assert_eq!(numbers(Topology::Quads, &quads), [[0; 6], [1; 6]].concat());
+    assert_eq!(numbers(Topology::Polygon, &quads[..1]), [0; 6]);
+}

@@ -183,7 +183,7 @@ impl Words {
 ///
 /// # Errors
 /// A format that is not known, by its number.
-fn element(words: &Words) -> Result<TexelElement, String> {
+fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
     // The curve is for red, green and blue of the texel, whatever component they come from: the driver has luminance with alpha as
     // R, R, R and G of a format with two components, and one bit for the curve.
@@ -199,7 +199,10 @@ fn element(words: &Words) -> Result<TexelElement, String> {
         0x27 => block(Block::One { signed }),
         0x28 => block(Block::Two { signed }),
         number => {
-            let bits = format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
+            // Z16 came with GT200. (Mesa `nv50_screen_is_format_supported`)
+            let is_known = number != 0x3a || !matches!(chip, Chip::G80 | Chip::G84);
+            let bits = format::texture(number).filter(|_| is_known);
+            let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
                 // Depth as a float, with components beside it that are none.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
@@ -214,6 +217,9 @@ fn element(words: &Words) -> Result<TexelElement, String> {
 
 /// Most texels of a level.
 const MOST: usize = 1 << 26;
+
+/// Most texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
+const MOST_IN_PLACE: usize = 1 << 28;
 
 /// Most bytes of a texture.
 const MOST_BYTES: usize = 1 << 32;
@@ -275,7 +281,7 @@ fn image(
     compares: bool,
 ) -> Result<(Texture, Range<usize>), String> {
     let words = Words::new(entry, chip);
-    let element = element(&words)?;
+    let element = element(&words, chip)?;
     let (bytes, side) = (element.bytes(), element.side());
     let [width, height, depth] = words.size;
     let (shape, has_height, has_depth, layers) = match words.target {
@@ -342,10 +348,13 @@ fn image(
         })
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
-    if size > MOST_BYTES || counts.max().is_some_and(|count| count > MOST) {
+    let range = words.address..words.address.saturating_add(size);
+    // Texels that are read in place take no memory of their own.
+    let in_place = element.is_in_place(select) && range.end <= memory.len();
+    let most = if in_place { MOST_IN_PLACE } else { MOST };
+    if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
         return Err("textures of that many texels".to_owned());
     }
-    let range = words.address..words.address.saturating_add(size);
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
         // Tiles of a level with depth hold several slices, or there is one.
         let stride = if has_depth { 0 } else { layer_stride };
@@ -357,11 +366,9 @@ fn image(
             _ => Component::Zero,
         });
         let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
-        Ok::<_, String>(Texture {
-            image: Arc::new(image),
-            integer,
-            compared: Compared { components, clamps },
-        })
+        let mut texture = Texture::new(Arc::new(image), integer);
+        texture.compared = Compared { components, clamps };
+        Ok::<_, String>(texture)
     })?;
     Ok((texture, range))
 }
