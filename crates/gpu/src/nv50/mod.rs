@@ -551,7 +551,7 @@ impl Nv50 {
                 }
             };
         }
-        for (topology, window, runs) in windows(state, topology, &slots, &runs) {
+        for WindowRuns { topology, window, runs } in windows(state, topology, &slots, &runs) {
             self.raster(memory, (topology, window), (&slots, &runs), captured)?;
         }
         Ok(())
@@ -657,14 +657,17 @@ const VIEWPORTS: u32 = 16;
 /// Layers of a target, at most.
 const LAYERS: u32 = 512;
 
+/// Primitives with one layer and viewport.
+#[derive(Debug, PartialEq, Eq)]
+struct WindowRuns {
+    topology: Topology,
+    window: Window,
+    runs: Vec<Vec<usize>>,
+}
+
 /// The primitives of runs by the layer and the viewport that slots of their vertices name, in their order for each layer. Inferred:
 /// the provoking vertex names them, as OpenGL 4.1 lets a chip choose.
-fn windows(
-    state: &State,
-    topology: Topology,
-    slots: &Slots,
-    runs: &[Vec<usize>],
-) -> Vec<(Topology, Window, Vec<Vec<usize>>)> {
+fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
     let slot = |vertex: usize, method: u32, most: u32| {
         let slot = (state.word(method) & 0xff) as usize;
         slots.of(vertex).get(slot).copied().unwrap_or(0).min(most - 1) as usize
@@ -678,12 +681,12 @@ fn windows(
         viewport: if viewports { slot(vertex, m::SEMANTIC_VIEWPORT, VIEWPORTS) } else { 0 },
     };
     let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
-    let mut all: LiteMap<usize, Vec<(Topology, Window, Vec<Vec<usize>>)>> = LiteMap::new();
+    let mut all: LiteMap<usize, Vec<WindowRuns>> = LiteMap::new();
     let mut add = |topology: Topology, window: Window, vertices: Vec<usize>| {
         let parts = all.entry(window.layer).or_default();
         match parts.last_mut() {
-            Some((known, of, runs)) if (*known, *of) == (topology, window) => runs.push(vertices),
-            _ => parts.push((topology, window, vec![vertices])),
+            Some(part) if (part.topology, part.window) == (topology, window) => part.runs.push(vertices),
+            _ => parts.push(WindowRuns { topology, window, runs: vec![vertices] }),
         }
     };
     for run in runs {

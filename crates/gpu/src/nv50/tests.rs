@@ -57,28 +57,30 @@ fn a_primitive_goes_to_the_layer_and_the_viewport_of_its_provoking_vertex() {
     // Layer and viewport of each vertex; the chip has 16 viewports.
     let words = [[0, 3], [0, 3], [0, 3], [4, 3], [4, 99], [4, 99]];
     let slots = Slots { words: words.concat(), size: 2, count: words.len() };
+    let part =
+        |topology: Topology, window: Window, runs: Vec<Vec<usize>>| WindowRuns { topology, window, runs };
     let point = |vertex: usize| vec![vertex];
     let first = Window { layer: 0, viewport: 3 };
     let (second, third) = (Window { layer: 4, viewport: 3 }, Window { layer: 4, viewport: 15 });
     assert_eq!(
         windows(&state, Topology::Points, &slots, &[(0..6).collect()]),
         [
-            (Topology::Points, first, vec![point(0), point(1), point(2)]),
-            (Topology::Points, second, vec![point(3)]),
-            (Topology::Points, third, vec![point(4), point(5)]),
+            part(Topology::Points, first, vec![point(0), point(1), point(2)]),
+            part(Topology::Points, second, vec![point(3)]),
+            part(Topology::Points, third, vec![point(4), point(5)]),
         ]
     );
     // A run that is for one window stays as it is.
     assert_eq!(
         windows(&state, Topology::TriangleStrip, &slots, &[vec![0, 1, 2]]),
-        [(Topology::TriangleStrip, first, vec![vec![0, 1, 2]])]
+        [part(Topology::TriangleStrip, first, vec![vec![0, 1, 2]])]
     );
     let strip = windows(&state, Topology::TriangleStrip, &slots, &[vec![1, 2, 3, 4]]);
     assert_eq!(
         strip,
         [
-            (Topology::Triangles, second, vec![vec![1, 2, 3]]),
-            (Topology::Triangles, third, vec![vec![3, 2, 4]]),
+            part(Topology::Triangles, second, vec![vec![1, 2, 3]]),
+            part(Topology::Triangles, third, vec![vec![3, 2, 4]]),
         ]
     );
 }

@@ -219,7 +219,7 @@ fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
 const MOST: usize = 1 << 26;
 
 /// Most texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
-const MOST_IN_PLACE: usize = 1 << 28;
+const MOST_IN_PLACE: usize = 1 << 29;
 
 /// Most bytes of a texture.
 const MOST_BYTES: usize = 1 << 32;
@@ -470,7 +470,7 @@ mod tests {
     #[test]
     fn the_border_of_a_texture_of_integers_is_that_of_floats() {
         let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
-        let entry = |kind: u32| [0x08 | kind * 0o1111 << 6 | sources, 0, 0, 0, 0, 0, 0, 0];
+        let entry = |kind: u32| [0x08 | (kind * 0o1111) << 6 | sources, 0, 0, 0, 0, 0, 0, 0];
         let floats = [3.7f32, -2., 300., -300.].map(f32::to_bits);
         assert_eq!(integers(floats, &entry(4)), [3, 0, 255, 0]);
         assert_eq!(integers(floats, &entry(3)).map(|word| word as i32), [3, -2, 127, -128]);
