@@ -441,8 +441,9 @@ mod tests {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
         // Of the second cube, face -y.
         let direction = [f(0.5), f(-1.0), f(0.25), 1];
-        let cube = Request { cube: true, ..request(Read::Auto, &[direction; 4], 4) };
-        let prepared = read(&textures, &request(Read::Prep, &[direction; 4], 4)).unwrap();
+        let quad = [direction; 4];
+        let cube = Request { cube: true, ..request(Read::Auto, &quad, 4) };
+        let prepared = read(&textures, &request(Read::Prep, &quad, 4)).unwrap();
         let by_face = red(&textures, &request(Read::Auto, &[prepared; 4], 3));
         assert_eq!((red(&textures, &cube), by_face), (37.0, 37.0));
         assert_eq!(read(&textures, &request(Read::Size, &[[0; 4]; 4], 1)).unwrap(), [2, 2, 2, 1]);
