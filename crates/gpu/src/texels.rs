@@ -347,7 +347,7 @@ mod tests {
         let alphas = [Select::Component(3); 4];
         let texel =
             level(&bytes, place, TexelElement::CurvedBlock(Block::InterpolatedAlpha), alphas).texel(0, 0, 0);
-        // Of alpha as a single.
+        // The curve is applied to alpha as a single.
         let curve = from_srgb(f32::from_bits(plain).into()).to_bits();
         assert_eq!(texel, [curve, curve, curve, plain]);
     }

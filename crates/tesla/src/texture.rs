@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn a_cube_array_is_read_by_direction_or_by_face() {
         let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
-        // Of the second cube, face -y.
+        // Face -y of the second cube.
         let direction = [f(0.5), f(-1.0), f(0.25), 1];
         let quad = [direction; 4];
         let cube = Request { cube: true, ..request(Read::Auto, &quad, 4) };
