@@ -6,7 +6,7 @@
 use std::sync::{Arc, LazyLock};
 
 use reconverge_raster::block::{Block, SIDE};
-use reconverge_raster::format::{Format, Number, shared_exponent};
+use reconverge_raster::format::{Format, Number, from_srgb, shared_exponent};
 use reconverge_simt::texture::elements::{Channel, Elements, Field, Strides};
 use reconverge_simt::texture::{Level, Texels};
 
@@ -24,30 +24,35 @@ pub(crate) enum TexelElement {
         /// Whether its colours are on the sRGB curve.
         srgb: bool,
     },
+    /// One texel, whose red, green and blue are on the sRGB curve, whatever components they come from.
+    Curved(Format),
+    /// A block of 4 x 4 texels, whose red, green and blue are on the sRGB curve, whatever components they come from.
+    CurvedBlock(Block),
 }
 
 impl TexelElement {
     /// Returns the number of bytes of an element.
     pub(crate) fn bytes(self) -> usize {
         match self {
-            TexelElement::Plain(format) => format.bytes.into(),
+            TexelElement::Plain(format) | TexelElement::Curved(format) => format.bytes.into(),
             TexelElement::SharedExponent => 4,
-            TexelElement::Block { block, .. } => block.bytes(),
+            TexelElement::Block { block, .. } | TexelElement::CurvedBlock(block) => block.bytes(),
         }
     }
 
     /// Returns the number of texels along each side of an element.
     pub(crate) fn side(self) -> usize {
         match self {
-            TexelElement::Plain(_) | TexelElement::SharedExponent => 1,
-            TexelElement::Block { .. } => SIDE,
+            TexelElement::Plain(_) | TexelElement::Curved(_) | TexelElement::SharedExponent => 1,
+            TexelElement::Block { .. } | TexelElement::CurvedBlock(_) => SIDE,
         }
     }
 
-    /// Returns the components of the texels of an element, row by row. Bytes beyond the end of `bytes` read as 0.
+    /// Returns the components of the texels of an element, row by row, without a curve that is for texels. Bytes beyond the end of
+    /// `bytes` read as 0.
     fn texels(self, bytes: &[u8]) -> [[u32; 4]; SIDE * SIDE] {
         match self {
-            TexelElement::Plain(format) => [format.read(bytes); SIDE * SIDE],
+            TexelElement::Plain(format) | TexelElement::Curved(format) => [format.read(bytes); SIDE * SIDE],
             TexelElement::SharedExponent => {
                 let mut word = [0; 4];
                 let length = bytes.len().min(4);
@@ -55,17 +60,41 @@ impl TexelElement {
                 [shared_exponent(u32::from_le_bytes(word)); SIDE * SIDE]
             }
             TexelElement::Block { block, srgb } => block.texels(bytes, srgb),
+            TexelElement::CurvedBlock(block) => block.texels(bytes, false),
         }
+    }
+
+    /// Returns the components of [`TexelElement::texels`] on the sRGB curve, if the element has red, green and blue on it.
+    fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
+        match self {
+            TexelElement::Plain(_) | TexelElement::SharedExponent | TexelElement::Block { .. } => None,
+            TexelElement::Curved(format) => Some(TexelElement::Plain(curved(format)).texels(bytes)),
+            TexelElement::CurvedBlock(block) => Some(block.texels(bytes, true).map(|[r, g, b, a]| {
+                let alpha = from_srgb(f32::from_bits(a).into());
+                [r, g, b, alpha.to_bits()]
+            })),
+        }
+    }
+
+    /// Returns whether texels are read from the bytes of a level.
+    pub(crate) fn is_in_place(self, select: [Select; 4]) -> bool {
+        self.channels(select).is_some()
     }
 
     /// Returns the channels of a texel, if all of them are fields.
     fn channels(self, select: [Select; 4]) -> Option<[Channel; 4]> {
-        let TexelElement::Plain(format) = self else { return None };
-        let [r, g, b, a] = select.map(|select| match select {
+        let formats = match self {
+            TexelElement::Plain(format) => [format; 4],
+            TexelElement::Curved(format) => [curved(format), curved(format), curved(format), format],
+            TexelElement::SharedExponent | TexelElement::Block { .. } | TexelElement::CurvedBlock(_) => {
+                return None;
+            }
+        };
+        let read = |chan: usize| match select[chan] {
             Select::Word(word) => Some(Channel::Word(word)),
-            Select::Component(component) => channel(&format, component.into()),
-        });
-        Some([r?, g?, b?, a?])
+            Select::Component(component) => channel(&formats[chan], component.into()),
+        };
+        Some([read(0)?, read(1)?, read(2)?, read(3)?])
     }
 }
 
@@ -90,6 +119,12 @@ impl Select {
             Select::Word(word) => word,
         }
     }
+}
+
+/// Returns a format with its fractions on the sRGB curve.
+fn curved(format: Format) -> Format {
+    let number = |number| if number == Number::Unorm { Number::Srgb } else { number };
+    Format { numbers: format.numbers.map(number), ..format }
 }
 
 /// Returns a component of a format as a channel, if the sampler can convert it.
@@ -186,11 +221,15 @@ fn decoded(bytes: &[u8], place: LevelPlace, element: TexelElement, select: [Sele
         for (y, x) in (0..height).step_by(side).flat_map(|y| (0..width).step_by(side).map(move |x| (y, x))) {
             let at = place.strides.place(x / side, y / side, z);
             let end = at.saturating_add(element.bytes()).min(place.end).min(bytes.len());
-            let found = element.texels(bytes.get(at..end).unwrap_or(&[]));
+            let bytes = bytes.get(at..end).unwrap_or(&[]);
+            let found = element.texels(bytes);
+            let colors = element.curved(bytes).unwrap_or(found);
             for row in 0..side.min(height - y) {
                 let to = &mut texels[(z * height + y + row) * width + x..][..side.min(width - x)];
-                for (texel, found) in to.iter_mut().zip(&found[row * SIDE..]) {
-                    *texel = select.map(|select| select.of(*found));
+                let found = colors[row * SIDE..].iter().zip(&found[row * SIDE..]);
+                for (texel, (color, plain)) in to.iter_mut().zip(found) {
+                    let [r, g, b, a] = select;
+                    *texel = [r.of(*color), g.of(*color), b.of(*color), a.of(*plain)];
                 }
             }
         }
@@ -260,7 +299,10 @@ mod tests {
                     *number = Number::Unorm;
                 }
             }
-            let element = TexelElement::Plain(format);
+            let element = match random.once_in(4) {
+                true => TexelElement::Curved(format),
+                false => TexelElement::Plain(format),
+            };
             let size = [(); 3].map(|()| 1 + random.below(9) as usize);
             let row = size[0] * element.bytes() + random.below(7) as usize;
             let slice = row * size[1] + random.below(7) as usize;
@@ -279,6 +321,35 @@ mod tests {
             assert!(level.texels().eq(expected), "{round}: {format:?} {place:?} {select:?}");
         }
         assert!(kept > 1_000, "{kept} levels have elements");
+    }
+
+    /// Red, green and blue of a texel are on the curve, and alpha is not, whatever components they are.
+    #[test]
+    fn the_curve_is_for_the_colour_of_a_texel() {
+        let luminance =
+            [Select::Component(0), Select::Component(0), Select::Component(0), Select::Component(1)];
+        let exchanged = [Select::Component(1), Select::Word(0), Select::Component(0), Select::Component(0)];
+        let format = Format::new([8, 8, 0, 0], Number::Unorm);
+        let bytes: Arc<Vec<u8>> = Arc::new([0x80, 0x80].into_iter().chain([0; 16]).collect());
+        let strides = Strides { start: 0, element: 2, row: 2, slice: 2 };
+        let place = LevelPlace { size: [1; 3], strides, end: 2 };
+        let (plain, curve) = ((128f32 / 255.).to_bits(), from_srgb(128. / 255.).to_bits());
+        for (select, expected) in
+            [(luminance, [curve, curve, curve, plain]), (exchanged, [curve, 0, curve, plain])]
+        {
+            let element = TexelElement::Curved(format);
+            assert_eq!(level(&bytes, place, element, select).texel(0, 0, 0), expected);
+            assert_eq!(decoded(&bytes, place, element, select), [expected]);
+        }
+        // A block of alpha 80h and of black.
+        let bytes: Arc<Vec<u8>> = Arc::new([0x80, 0x80].into_iter().chain([0; 30]).collect());
+        let place = LevelPlace { size: [1; 3], strides, end: 16 };
+        let alphas = [Select::Component(3); 4];
+        let texel =
+            level(&bytes, place, TexelElement::CurvedBlock(Block::InterpolatedAlpha), alphas).texel(0, 0, 0);
+        // The curve is applied to alpha as a single.
+        let curve = from_srgb(f32::from_bits(plain).into()).to_bits();
+        assert_eq!(texel, [curve, curve, curve, plain]);
     }
 
     #[test]

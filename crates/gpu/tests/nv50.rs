@@ -270,6 +270,36 @@ fn fences_and_counts_of_samples_are_written_where_the_driver_waits_for_them() {
     assert_eq!([0, 4, 16, 20].map(|at| word(&memory, RESULT + at)), [7, 250 * 250, 8, 0]);
 }
 
+/// Mesa `nv50_hw_begin_query`: the words that read statistics of the pipeline. The counter of generated primitives runs during
+/// feedback alone: NV92 fails piglit's `primgen-query transform-feedback-disabled`.
+#[test]
+fn each_stage_counts_its_work() {
+    let (mut gpu, mut memory) = gpu();
+    let mut stream = prepared();
+    strip(&mut stream);
+    let words = [
+        0x0080_1002,
+        0x0180_1002,
+        0x0280_2002,
+        0x0380_6002,
+        0x0480_6002,
+        0x0780_4002,
+        0x0880_4002,
+        0x0980_a002,
+        0x0680_5002,
+    ];
+    for (number, word) in words.into_iter().enumerate() {
+        stream.call(TESLA, 0x1b00, &[0, (RESULT + 16 * number) as u32, 0, word]);
+    }
+    stream.push(&mut gpu, &mut memory).unwrap();
+    let counted: Vec<u32> = (0..words.len()).map(|number| word(&memory, RESULT + 16 * number)).collect();
+    assert_eq!(counted, [4, 2, 4, 0, 0, 2, 2, 250 * 250, 0]);
+    // Time goes on, whatever the host's clock says.
+    let times: Vec<u32> = (0..words.len()).map(|number| word(&memory, RESULT + 16 * number + 8)).collect();
+    assert!(times.is_sorted_by(|one, next| one < next) && times[0] > 0, "{times:?}");
+    assert_eq!(gpu.unknown(), vec![]);
+}
+
 #[test]
 fn a_program_that_traps_ends_its_draw_and_not_the_commands_after_it() {
     let (mut gpu, mut memory) = gpu();

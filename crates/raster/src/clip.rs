@@ -53,12 +53,18 @@ impl Clip {
 
     /// What is inside of a convex polygon, or of a line if there are two vertices. Empty, or a polygon (a line).
     pub fn cut(&self, polygon: Vec<Vertex>) -> Vec<Vertex> {
+        self.cut_with_edges(polygon, u32::MAX).0
+    }
+
+    /// [`Clip::cut`] of a polygon, and its edges. Bit n of `edges` is for the side from vertex n to the next one. A side along a
+    /// plane that cuts is an edge.
+    pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
         // Nothing is known of where a primitive is that has a corner nowhere.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
-            return Vec::new();
+            return (Vec::new(), 0);
         }
         let planes = polygon.first().map_or(0, |vertex| self.inside(vertex).count());
-        let mut polygon = polygon;
+        let (mut polygon, mut edges) = (polygon, edges);
         for plane in 0..planes {
             let distance = |vertex: &Vertex| {
                 let distance = self.inside(vertex).nth(plane).unwrap_or(0.);
@@ -70,10 +76,14 @@ impl Clip {
                 continue;
             }
             let (count, mut cut) = (polygon.len(), Vec::with_capacity(polygon.len() + 1));
+            // A polygon has fewer than 32 vertices: each plane adds one.
+            let mut left = 0;
             for at in 0..count {
                 let next = (at + 1) % count;
                 let (here, there) = (distances[at], distances[next]);
+                let is_edge = edges >> at & 1;
                 if here >= 0. {
+                    left |= is_edge << cut.len();
                     cut.push(polygon[at].clone());
                 }
                 let closes_line = count == 2 && at == 1;
@@ -82,15 +92,16 @@ impl Clip {
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
+                    left |= if here >= 0. { 1 } else { is_edge } << cut.len();
                     cut.push(Vertex::between(&polygon[from], &polygon[to], along, self.linear));
                 }
             }
-            polygon = cut;
+            (polygon, edges) = (cut, left);
             if polygon.is_empty() {
                 break;
             }
         }
-        polygon
+        (polygon, edges)
     }
 }
 
@@ -119,6 +130,16 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
         // Attributes follow the position.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
+    }
+
+    #[test]
+    fn sides_keep_whether_they_are_edges() {
+        // One side of the first vertex, which is cut away, is not an edge.
+        let all = vec![vertex([0., 0., -2., 1.]), vertex([1., 0., 0., 1.]), vertex([0., 1., 0., 1.])];
+        let (cut, edges) = CLIP.cut_with_edges(all.clone(), 0b110);
+        // The cut side comes first: from it to the second vertex, two whole sides, and the one along the plane.
+        assert_eq!((cut.len(), edges), (4, 0b1110));
+        assert_eq!(CLIP.cut_with_edges(all, 0b011).1, 0b1011);
     }
 
     #[test]

@@ -171,6 +171,13 @@ impl DepthFormat {
         }
     }
 
+    /// Returns whether the depth of an element is between two depths, or one of them.
+    pub(crate) fn is_within(self, bytes: &[u8], [least, most]: [f32; 2]) -> bool {
+        let (stored, _) = self.read(bytes);
+        self.compare(Compare::LessEqual, self.code(least), stored)
+            && self.compare(Compare::GreaterEqual, self.code(most), stored)
+    }
+
     /// Compares stored depths.
     pub fn compare(self, compare: Compare, depth: u32, stored: u32) -> bool {
         match self {

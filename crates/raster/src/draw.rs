@@ -347,17 +347,20 @@ impl<'scope> Pipeline<'_, 'scope> {
             return Ok(());
         }
         if draw.topology == Topology::Rectangles {
+            self.counts.clipped += 1;
             return self.rectangle(all, provoking);
         }
         if let [point] = corners {
+            self.counts.clipped += u64::from(point.inside);
             return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
         // Rarely anything is cut.
-        let cut = match &draw.clip {
+        let (cut, edges) = match &draw.clip {
             Some(clip) if corners.iter().any(|corner| !corner.whole) => {
-                clip.cut(corners.iter().map(|corner| corner.vertex.clone()).collect())
+                let all = corners.iter().map(|corner| corner.vertex.clone()).collect();
+                clip.cut_with_edges(all, primitive.edges.into())
             }
-            _ => Vec::new(),
+            _ => (Vec::new(), primitive.edges.into()),
         };
         let placed: Vec<Placed<'_>> =
             cut.iter().map(|vertex| Placed { vertex, at: place(draw, self.coordinates, vertex) }).collect();
@@ -368,13 +371,14 @@ impl<'scope> Pipeline<'_, 'scope> {
         if polygon.len() < 2 {
             return Ok(());
         }
+        self.counts.clipped += 1;
         if primitive.count == 2 {
             if draw.stipple.is_some_and(|stipple| stipple.restarts) {
                 self.stippled = 0;
             }
             return self.line([&polygon[0], &polygon[1]], provoking, true, 0.);
         }
-        self.polygon(polygon, provoking)
+        self.polygon(polygon, edges, provoking)
     }
 
     /// Three corners of a rectangle, which is not cut. The fourth is the second, plus the third, minus the first.
@@ -396,7 +400,9 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.fill(&shape, &[a, b, fourth, c], [0.; 2], None)
     }
 
-    fn polygon(&mut self, polygon: &[Placed<'_>], provoking: &Vertex) -> Result<(), Stopped> {
+    /// Draws a convex polygon. Bit n of `edges`: the side from corner n to the next one is drawn in the mode of lines, and corner n in
+    /// that of points.
+    fn polygon(&mut self, polygon: &[Placed<'_>], edges: u32, provoking: &Vertex) -> Result<(), Stopped> {
         let window = |at: usize| polygon[at].window;
         let areas =
             (2..polygon.len()).map(|at| area([window(0).corner, window(at - 1).corner, window(at).corner]));
@@ -413,11 +419,10 @@ impl<'scope> Pipeline<'_, 'scope> {
             let windows: Vec<Window> = polygon.iter().map(|corner| corner.window).collect();
             offset_of(&offset, &windows)
         });
+        let mut drawn = (0..polygon.len()).filter(|at| edges >> at & 1 != 0);
         match side.fill {
-            Fill::Points => {
-                polygon.iter().try_for_each(|vertex| self.point(vertex, provoking, front, offset))
-            }
-            Fill::Lines => (0..polygon.len()).try_for_each(|at| {
+            Fill::Points => drawn.try_for_each(|at| self.point(&polygon[at], provoking, front, offset)),
+            Fill::Lines => drawn.try_for_each(|at| {
                 self.stippled = if at == 0 { 0 } else { self.stippled };
                 self.line([&polygon[at], &polygon[(at + 1) % polygon.len()]], provoking, front, offset)
             }),
@@ -458,11 +463,17 @@ impl<'scope> Pipeline<'_, 'scope> {
             (false, true) => [0, bounded(half)],
             (false, false) => [bounded(half), 0],
         };
+        // The first pixel of a line is drawn and the last one is not, whichever way the line runs (OpenGL 3.0, 3.5.1). Pixels belong to
+        // the lower end of their column or row, so a line that runs down to it is moved by the smallest step.
+        let axis = usize::from(!along_x);
+        let step = i64::from(!self.draw.multisample.by_sample && b[axis] < a[axis]);
+        let moved = |at: Corner| if along_x { [at[0] + step, at[1]] } else { [at[0], at[1] + step] };
+        let (first, last) = (moved(a), moved(b));
         let corners = [
-            [a[0] - aside[0], a[1] - aside[1]],
-            [b[0] - aside[0], b[1] - aside[1]],
-            [b[0] + aside[0], b[1] + aside[1]],
-            [a[0] + aside[0], a[1] + aside[1]],
+            [first[0] - aside[0], first[1] - aside[1]],
+            [last[0] - aside[0], last[1] - aside[1]],
+            [last[0] + aside[0], last[1] + aside[1]],
+            [first[0] + aside[0], first[1] + aside[1]],
         ];
         let shape = Shape {
             kind: Kind::Line,
@@ -475,10 +486,9 @@ impl<'scope> Pipeline<'_, 'scope> {
         let Some(stipple) = self.draw.stipple else {
             return self.fill(&shape, &corners, [0.; 2], None);
         };
-        let axis = usize::from(!along_x);
         let dash = Dash { stipple, axis, from: a[axis], behind: self.stippled };
         let centres = |at: i64| (at + PIXEL / 2 - 1).div_euclid(PIXEL);
-        self.stippled += (centres(b[axis]) - centres(a[axis])).abs();
+        self.stippled += (centres(last[axis]) - centres(first[axis])).abs();
         self.fill(&shape, &corners, [0.; 2], Some(&dash))
     }
 
@@ -515,8 +525,15 @@ impl<'scope> Pipeline<'_, 'scope> {
         size: [f64; 2],
         dash: Option<&Dash>,
     ) -> Result<(), Stopped> {
+        let mask = self.draw.mask.as_deref().filter(|mask| mask.is_for(shape.kind));
+        let draws = |pixel: (i32, i32)| {
+            dash.is_none_or(|dash| dash.draws(pixel)) && mask.is_none_or(|mask| mask.draws(shape.kind, pixel))
+        };
+        let draws = (dash.is_some() || mask.is_some()).then_some(&draws as PixelTest<'_>);
         match (self.by_columns, shape.kind) {
-            (Some(level), Kind::Line) => return self.line_by_columns(level, shape, corners, dash),
+            (Some(level), kind) if kind == Kind::Line || draws.is_some() => {
+                return self.pixels_by_columns(level, shape, (corners, size), draws);
+            }
             (Some(level), _) => return self.fill_by_columns(level, shape, corners, size),
             (None, _) => {}
         }
@@ -533,7 +550,7 @@ impl<'scope> Pipeline<'_, 'scope> {
                     *mask = !0;
                 }
                 *mask &= self.draw.multisample.mask & (u32::MAX >> (32 - self.samples)) as u8;
-                if dash.is_some_and(|dash| !dash.draws(quad.pixel(lane))) {
+                if draws.is_some_and(|draws| !draws(quad.pixel(lane))) {
                     *mask = 0;
                 }
             }
@@ -556,13 +573,13 @@ impl<'scope> Pipeline<'_, 'scope> {
         Ok(())
     }
 
-    /// [`Pipeline::fill`] for lines.
-    fn line_by_columns<const N: usize>(
+    /// [`Pipeline::fill`] for lines, and for primitives of which some pixels are left out.
+    fn pixels_by_columns<const N: usize>(
         &mut self,
         level: Level,
         shape: &Shape<'_>,
-        corners: &[Corner; N],
-        dash: Option<&Dash>,
+        (corners, size): (&[Corner; N], [f64; 2]),
+        draws: Option<PixelTest<'_>>,
     ) -> Result<(), Stopped> {
         let mut quads = take(&mut self.room.quads);
         quads.clear();
@@ -570,16 +587,16 @@ impl<'scope> Pipeline<'_, 'scope> {
             quads.extend(strip.quads());
             Ok::<(), Infallible>(())
         });
-        if let Some(dash) = dash {
+        if let Some(draws) = draws {
             quads.retain_mut(|quad| {
-                let drawn = (0..4).filter(|lane| dash.draws(quad.pixel(*lane)));
+                let drawn = (0..4).filter(|lane| draws(quad.pixel(*lane)));
                 quad.covered &= drawn.fold(0, |drawn, lane| drawn | 1 << lane);
                 quad.covered != 0
             });
         }
         let mut slopes = self.room.slopes.take().unwrap_or_default();
         if !quads.is_empty() {
-            slopes.set(shape, [0.; 2], self.draw, &self.reads);
+            slopes.set(shape, size, self.draw, &self.reads);
         }
         let mut done = Ok(());
         for part in quads.chunks(BATCH / 4) {
@@ -776,6 +793,9 @@ impl<'scope> Pipeline<'_, 'scope> {
         self.flush()
     }
 }
+
+/// Returns whether a pixel is drawn.
+type PixelTest<'a> = &'a dyn Fn((i32, i32)) -> bool;
 
 /// A pattern along a line.
 struct Dash {

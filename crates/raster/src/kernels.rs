@@ -141,6 +141,9 @@ impl<'a> Kernels<'a> {
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
             let stencil = tests.stencil.filter(|_| format.has_stencil());
+            if draw.depth_bounds.is_some() {
+                return Depth::Lanes;
+            }
             if stencil.is_none() && tests.depth.is_none() {
                 return Depth::Inside(target.surface.clone(), format.bytes());
             }

@@ -6,7 +6,7 @@
 //! | [`mod@draw`] | all that a draw depends on, and the stages one after another |
 //! | [`primitive`] | from indices to points, lines, triangles |
 //! | [`vertex`], [`clip`] | vertices, and what is cut of primitives |
-//! | [`setup`] | which pixels a primitive covers |
+//! | [`setup`], [`mask`] | which pixels a primitive covers, and which of them may be drawn |
 //! | [`interpolate`] | what a fragment program reads |
 //! | [`depth`], [`blend`] | the tests, and how colours are put together |
 //! | `shading` | the fragment program, without its type |
@@ -33,6 +33,7 @@ pub mod format;
 pub mod interpolate;
 mod kernels;
 mod lanes;
+pub mod mask;
 mod merge;
 pub mod primitive;
 pub mod reference;

@@ -98,7 +98,8 @@ impl Merge<'_> {
         let front = batch.fragments.is_front(lane);
         let tested = place.and_then(|place| {
             memory.update(place, bytes, |element| {
-                draw.tests.run(target.format, element, depth, front, reference)
+                let holds = draw.depth_bounds.is_none_or(|bounds| target.format.is_within(element, bounds));
+                holds && draw.tests.run(target.format, element, depth, front, reference)
             })
         });
         tested == Some(true)

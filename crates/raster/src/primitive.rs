@@ -47,13 +47,37 @@ pub struct Primitive {
     pub count: u8,
     /// The vertex whose flat attributes count.
     pub provoking: usize,
+    /// Bit n: the side from vertex n to the next one is an edge of the polygon that the primitive is a part of. The sides between
+    /// the parts of a quad or of a polygon are not: they are not drawn in the polygon modes of points and lines. (OpenGL 3.0, 2.6.2)
+    pub edges: u8,
 }
+
+/// [`Primitive::edges`] of a whole primitive.
+const ALL_EDGES: u8 = 0b111;
 
 /// The primitives of a run of `count` indices without a restart, in order. Vertices that complete none are dropped.
 pub fn assemble(topology: Topology, count: usize, last_provokes: bool) -> Vec<Primitive> {
     let mut found = Vec::new();
     assemble_into(topology, count, last_provokes, &mut found);
     found
+}
+
+/// Returns the number of primitives of a run of `count` indices. A quad and a polygon are one each.
+pub fn count(topology: Topology, count: usize) -> usize {
+    match topology {
+        Topology::Points => count,
+        Topology::Lines => count / 2,
+        Topology::LineLoop if count > 1 => count,
+        Topology::LineStrip | Topology::LineLoop => count.saturating_sub(1),
+        Topology::Triangles | Topology::Rectangles => count / 3,
+        Topology::TriangleStrip | Topology::TriangleFan => count.saturating_sub(2),
+        Topology::Polygon => usize::from(count > 2),
+        Topology::Quads | Topology::LinesAdjacency => count / 4,
+        Topology::QuadStrip => (count / 2).saturating_sub(1),
+        Topology::LineStripAdjacency => count.saturating_sub(3),
+        Topology::TrianglesAdjacency => count / 6,
+        Topology::TriangleStripAdjacency => (count / 2).saturating_sub(2),
+    }
 }
 
 /// [`assemble`], in place of what `found` holds.
@@ -64,11 +88,12 @@ pub(crate) fn assemble_into(
     found: &mut Vec<Primitive>,
 ) {
     found.clear();
-    let mut add = |vertices: &[usize], provoking: usize| {
+    let mut part = |vertices: &[usize], provoking: usize, edges: u8| {
         let mut all = [0; 3];
         all[..vertices.len()].copy_from_slice(vertices);
-        found.push(Primitive { vertices: all, count: vertices.len() as u8, provoking });
+        found.push(Primitive { vertices: all, count: vertices.len() as u8, provoking, edges });
     };
+    let mut add = |vertices: &[usize], provoking: usize| part(vertices, provoking, ALL_EDGES);
     let pick = |first: usize, last: usize| if last_provokes { last } else { first };
     match topology {
         Topology::Points => (0..count).for_each(|at| add(&[at], at)),
@@ -90,19 +115,24 @@ pub(crate) fn assemble_into(
             }
         }
         Topology::TriangleFan => (2..count).for_each(|at| add(&[0, at - 1, at], pick(at - 1, at))),
-        Topology::Polygon => (2..count).for_each(|at| add(&[0, at - 1, at], 0)),
+        Topology::Polygon => {
+            for at in 2..count {
+                let (is_first, is_last) = (at == 2, at + 1 == count);
+                part(&[0, at - 1, at], 0, u8::from(is_first) | 0b010 | u8::from(is_last) << 2);
+            }
+        }
         Topology::Quads => {
             for at in (3..count).step_by(4) {
                 let provoking = pick(at - 3, at);
-                add(&[at - 3, at - 2, at], provoking);
-                add(&[at - 2, at - 1, at], provoking);
+                part(&[at - 3, at - 2, at], provoking, 0b101);
+                part(&[at - 2, at - 1, at], provoking, 0b011);
             }
         }
         Topology::QuadStrip => {
             for at in (3..count).step_by(2) {
                 let provoking = pick(at - 3, at);
-                add(&[at - 3, at - 2, at], provoking);
-                add(&[at - 3, at, at - 1], provoking);
+                part(&[at - 3, at - 2, at], provoking, 0b011);
+                part(&[at - 3, at, at - 1], provoking, 0b110);
             }
         }
         Topology::LinesAdjacency => {
@@ -199,6 +229,56 @@ mod tests {
         assert_eq!(provoking(Topology::Polygon, true), [0; 4]);
         assert_eq!(provoking(Topology::QuadStrip, true), [3, 3, 5, 5]);
         assert_eq!(provoking(Topology::LineLoop, false), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn as_many_primitives_are_counted_as_are_assembled() {
+        const TOPOLOGIES: [Topology; 12] = [
+            Topology::Points,
+            Topology::Lines,
+            Topology::LineStrip,
+            Topology::LineLoop,
+            Topology::Triangles,
+            Topology::TriangleStrip,
+            Topology::TriangleFan,
+            Topology::Rectangles,
+            Topology::LinesAdjacency,
+            Topology::LineStripAdjacency,
+            Topology::TrianglesAdjacency,
+            Topology::TriangleStripAdjacency,
+        ];
+        for (topology, vertices) in
+            TOPOLOGIES.into_iter().flat_map(|of| (0..20).map(move |count| (of, count)))
+        {
+            let assembled = assemble(topology, vertices, true).len();
+            assert_eq!(count(topology, vertices), assembled, "{vertices} vertices of {topology:?}");
+        }
+        for vertices in 0..20 {
+            let half = |topology| assemble(topology, vertices, true).len() / 2;
+            assert_eq!(count(Topology::Quads, vertices), half(Topology::Quads));
+            assert_eq!(count(Topology::QuadStrip, vertices), half(Topology::QuadStrip));
+        }
+        assert_eq!([2, 3, 9].map(|vertices| count(Topology::Polygon, vertices)), [0, 1, 1]);
+    }
+
+    /// OpenGL 3.0, 2.6.1 and 2.6.2: a quad has four edges, a polygon as many as vertices.
+    #[test]
+    fn each_edge_of_a_polygon_is_an_edge_of_one_part() {
+        let edges = |topology, count| {
+            let mut found = Vec::new();
+            for primitive in assemble(topology, count, true) {
+                let sides = (0..3).filter(|side| primitive.edges >> side & 1 != 0);
+                found
+                    .extend(sides.map(|side| (primitive.vertices[side], primitive.vertices[(side + 1) % 3])));
+            }
+            found.sort_unstable();
+            found
+        };
+        assert_eq!(edges(Topology::Quads, 4), [(0, 1), (1, 2), (2, 3), (3, 0)]);
+        assert_eq!(edges(Topology::QuadStrip, 4), [(0, 1), (1, 3), (2, 0), (3, 2)]);
+        assert_eq!(edges(Topology::Polygon, 5), [(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]);
+        assert_eq!(edges(Topology::Polygon, 3), [(0, 1), (1, 2), (2, 0)]);
+        assert_eq!(edges(Topology::TriangleFan, 4).len(), 6);
     }
 
     #[test]

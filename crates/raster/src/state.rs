@@ -10,6 +10,7 @@ use crate::clip::Clip;
 use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::Format;
 use crate::interpolate::Input;
+use crate::mask::PixelMask;
 use crate::primitive::Topology;
 use crate::setup::{Quad, Rectangle};
 
@@ -249,6 +250,8 @@ pub struct Draw {
     pub clip: Option<Clip>,
     /// The pixels that may be drawn.
     pub scissor: Rectangle,
+    /// The pixels inside of the scissor that may be drawn; `None` for all.
+    pub mask: Option<Box<PixelMask>>,
     /// Whether the front of a polygon runs clockwise on the screen.
     pub front_is_clockwise: bool,
     /// Front and back.
@@ -265,6 +268,8 @@ pub struct Draw {
     pub depth: Option<DepthTarget>,
     /// Depth and stencil tests.
     pub tests: Tests,
+    /// The least and the greatest stored depth at which samples are drawn, if there are such bounds. (EXT_depth_bounds_test)
+    pub depth_bounds: Option<[f32; 2]>,
     /// Comparison of the alpha of colour 0.
     pub alpha_test: Option<(Compare, f32)>,
     /// The colour targets.
@@ -455,6 +460,8 @@ pub trait FragmentProgram: Sync {
 pub struct Counts {
     /// Primitives that were assembled.
     pub primitives: u64,
+    /// Primitives of which clipping has left something.
+    pub clipped: u64,
     /// Samples that passed all tests.
     pub passed: u64,
 }

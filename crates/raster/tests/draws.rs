@@ -13,6 +13,7 @@ use reconverge_raster::draw::{
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::mask::{PixelMask, WindowRectangles};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
@@ -55,6 +56,7 @@ fn plain(topology: Topology) -> Draw {
         viewport: Viewport { scale: [1.; 3], offset: [0.; 3], depth: None, divides: false },
         clip: None,
         scissor: Rectangle { x0: 0, y0: 0, x1: WIDTH as i32, y1: HEIGHT as i32 },
+        mask: None,
         front_is_clockwise: true,
         sides: [Side::default(); 2],
         points: Points { size: [1.; 2], from_vertex: false, range: [0., 64.] },
@@ -63,6 +65,7 @@ fn plain(topology: Topology) -> Draw {
         inputs: vec![Input::Attribute { index: 0, how: How::Flat }],
         depth: None,
         tests: Tests::default(),
+        depth_bounds: None,
         alpha_test: None,
         targets: vec![target],
         logic: LogicOp::COPY,
@@ -103,6 +106,91 @@ fn a_pattern_runs_along_lines() {
     assert_eq!(row(stipple(1, true), Topology::Lines, &[2., 12., 12., 26.]), "#.#...##..#.#...##....##");
     // From the other end.
     assert_eq!(row(stipple(1, true), Topology::Lines, &[26., 2.]), "##...#.#####....##...#.#");
+}
+
+/// OpenGL 3.0, 3.5.1: a line between centres of pixels has its first pixel and not its last one, whichever way it runs.
+#[test]
+fn a_line_has_its_first_pixel_and_not_its_last_one() {
+    let pixels = |from: [f32; 2], to: [f32; 2]| {
+        let ends = [from, to].map(|[x, y]| vertex(x, y, 1.));
+        let memory = drawn(&plain(Topology::Lines), &ends);
+        let all = (0..HEIGHT).flat_map(|y| (0..WIDTH).map(move |x| (x, y)));
+        all.filter(|(x, y)| memory[4 * (y * WIDTH + x)] != 0).collect::<Vec<_>>()
+    };
+    assert_eq!(pixels([2.5, 4.5], [4.5, 4.5]), [(2, 4), (3, 4)]);
+    assert_eq!(pixels([4.5, 4.5], [2.5, 4.5]), [(3, 4), (4, 4)]);
+    assert_eq!(pixels([2.5, 4.5], [2.5, 6.5]), [(2, 4), (2, 5)]);
+    assert_eq!(pixels([2.5, 6.5], [2.5, 4.5]), [(2, 5), (2, 6)]);
+}
+
+/// Red of the pixels from (0, 0) to (10, 10).
+fn drawn_pixels(state: &Draw, vertices: &[Vertex]) -> String {
+    let memory = drawn(state, vertices);
+    let is_drawn = |x: usize, y: usize| if memory[4 * (y * WIDTH + x)] != 0 { '#' } else { '.' };
+    (0..10).map(|y| (0..10).map(|x| is_drawn(x, y)).chain([' ']).collect::<String>()).collect()
+}
+
+/// OpenGL 3.0, 3.6.4: a quad in the mode of lines has four lines, and none between its halves; in that of points it has four.
+#[test]
+fn a_quad_has_the_edges_of_a_quad() {
+    let corners = [[1.5, 1.5], [8.5, 1.5], [8.5, 8.5], [1.5, 8.5]].map(|[x, y]| vertex(x, y, 1.));
+    for topology in [Topology::Quads, Topology::Polygon] {
+        let mut state = plain(topology);
+        state.sides.iter_mut().for_each(|side| side.fill = Fill::Lines);
+        let inside: String = drawn_pixels(&state, &corners)
+            .split(' ')
+            .skip(2)
+            .take(6)
+            .map(|row| row.get(2..8).unwrap_or("").to_owned())
+            .collect();
+        assert_eq!(inside, ".".repeat(36), "{topology:?}");
+        assert_eq!(drawn_pixels(&state, &corners).matches('#').count(), 28, "{topology:?}");
+        state.sides.iter_mut().for_each(|side| side.fill = Fill::Points);
+        assert_eq!(drawn_pixels(&state, &corners).matches('#').count(), 4, "{topology:?}");
+    }
+}
+
+/// EXT_window_rectangles: inside of one of them, or outside of all. OpenGL 3.0, 3.6.2: the pattern is for polygons alone.
+#[test]
+fn rectangles_and_a_pattern_leave_pixels_out() {
+    let square = [[0., 0.], [10., 0.], [10., 10.], [0., 10.]].map(|[x, y]| vertex(x, y, 1.));
+    let rectangle = |x: i32, y: i32| Rectangle { x0: x, y0: y, x1: x + 3, y1: y + 3 };
+    let count = |topology: Topology, mask: PixelMask, corners: &[Vertex]| {
+        let state = Draw { mask: Some(mask.into()), ..plain(topology) };
+        drawn_pixels(&state, corners).matches('#').count()
+    };
+    let windows = |inside: bool| {
+        let all = vec![rectangle(1, 1), rectangle(2, 2), Rectangle { x0: 0, y0: 0, x1: 0, y1: 0 }];
+        PixelMask { rectangles: Some(WindowRectangles { all, inside }), stipple: None }
+    };
+    // Two squares of nine pixels have four in common.
+    assert_eq!(count(Topology::Quads, windows(true), &square), 14);
+    assert_eq!(count(Topology::Quads, windows(false), &square), 86);
+    let mut rows = [0; 32];
+    // Pixels 0 and 9 of row 2.
+    rows[2] = 1 << 31 | 1 << 22;
+    let pattern = || PixelMask { rectangles: None, stipple: Some(rows) };
+    let state = Draw { mask: Some(pattern().into()), ..plain(Topology::Quads) };
+    let row = drawn_pixels(&state, &square);
+    assert_eq!(row.split(' ').nth(2), Some("#........#"));
+    assert_eq!(row.matches('#').count(), 2);
+    let line = [vertex(1.5, 4.5, 1.), vertex(5.5, 4.5, 1.)];
+    assert_eq!(count(Topology::Lines, pattern(), &line), 4);
+}
+
+/// EXT_depth_bounds_test: the stored depth is compared, not that of the fragment.
+#[test]
+fn depth_bounds_are_those_of_the_stored_depth() {
+    let surface = Surface { start: BYTES, end: 2 * BYTES, pitch: WIDTH, rows: HEIGHT };
+    let with = |bounds: [f32; 2]| Draw {
+        depth: Some(DepthTarget { surface: surface.clone(), format: DepthFormat::Unorm24 }),
+        depth_bounds: Some(bounds),
+        ..plain(Topology::Quads)
+    };
+    let square = [[0., 0.], [10., 0.], [10., 10.], [0., 10.]].map(|[x, y]| vertex(x, y, 1.));
+    // Zeros are stored; fragments are at 0.5.
+    let count = |bounds: [f32; 2]| drawn_pixels(&with(bounds), &square).matches('#').count();
+    assert_eq!([[0., 0.25], [0., 0.], [0.25, 0.75]].map(count), [100, 100, 0]);
 }
 
 /// EXT_provoking_vertex: the points of a polygon have its flat attributes.

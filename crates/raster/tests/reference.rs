@@ -14,6 +14,7 @@ use reconverge_raster::draw::{
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
+use reconverge_raster::mask::{PixelMask, WindowRectangles};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::reference;
 use reconverge_raster::setup::Rectangle;
@@ -171,6 +172,18 @@ fn surface(random: &mut Random, number: usize) -> Surface {
     Surface { start, end: start + SURFACE - 64, pitch, rows }
 }
 
+fn mask(random: &mut Random) -> PixelMask {
+    let mut rectangle = || {
+        let (x, y) = (random.below(WIDTH) as i32, random.below(HEIGHT) as i32);
+        Rectangle { x0: x, y0: y, x1: x + random.below(50) as i32, y1: y + random.below(50) as i32 }
+    };
+    let all = vec![rectangle(), rectangle()];
+    PixelMask {
+        rectangles: random.once_in(2).then(|| WindowRectangles { all, inside: random.once_in(2) }),
+        stipple: random.once_in(2).then(|| [0; 32].map(|_| random.bits())),
+    }
+}
+
 fn state(random: &mut Random) -> Draw {
     let samples = if random.once_in(6) { 4 } else { 1 };
     let topology = random.of(&TOPOLOGIES);
@@ -247,6 +260,7 @@ fn state(random: &mut Random) -> Draw {
             x1: (WIDTH - random.below(9)) as i32,
             y1: (HEIGHT - random.below(9)) as i32,
         },
+        mask: random.once_in(10).then(|| mask(random).into()),
         front_is_clockwise: random.once_in(2),
         sides,
         points: Points { size: [9.5, 7.], from_vertex: false, range: [0., 64.] },
@@ -259,6 +273,7 @@ fn state(random: &mut Random) -> Draw {
             depth_write: random.once_in(2),
             stencil: random.once_in(4).then(|| [side(random), side(random)]),
         },
+        depth_bounds: random.once_in(12).then_some([0.25, 0.75]),
         alpha_test: random.once_in(6).then(|| (random.of(&Compare::ALL), 0.5)),
         targets,
         logic: if random.once_in(12) { LogicOp(random.below(16) as u8) } else { LogicOp::COPY },
@@ -636,6 +651,7 @@ fn alike(random: &mut Random) -> Draw {
     (draw.clip, draw.multisample) = (None, Multisample::default());
     draw.sides = [Side::default(); 2];
     draw.alpha_test = draw.alpha_test.filter(|_| random.once_in(2));
+    (draw.mask, draw.depth_bounds) = (None, None);
     (draw.logic, draw.copies_depth) = (LogicOp::COPY, false);
     for target in &mut draw.targets {
         let (format, places) = match random.once_in(3) {

@@ -469,6 +469,7 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
                 place: usize::from(lane.0 & 3),
                 offset: tex.offset.map(i32::from),
                 derivatives: tex.deriv || self.context.stage == Stage::Fragment,
+                cube: tex.cube,
             };
             results[lane.index()] =
                 texture::read(&self.context.setup.textures, &request).map_err(only(lane))?;

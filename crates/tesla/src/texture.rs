@@ -23,12 +23,22 @@ pub struct Texture {
     pub integer: bool,
     /// What a comparison with a texel gives.
     pub compared: Compared,
+    /// The faces of a cube array as layers of two dimensions, for instructions without the cube form: their places are those
+    /// that `texprep` computes. (Mesa `nv50_ir_lowering_nv50.cpp`: so does the driver read a cube array with five sources)
+    faces: Option<Arc<Image>>,
 }
 
 impl Texture {
     /// A texture whose comparisons give what [`Compared::default`] says.
     pub fn new(image: Arc<Image>, integer: bool) -> Texture {
-        Texture { image, integer, compared: Compared::default() }
+        let is_array = image.shape() == Shape::CubeArray;
+        let faces = is_array.then(|| Arc::new((*image).clone().with_faces_as_layers()));
+        Texture { image, integer, compared: Compared::default(), faces }
+    }
+
+    /// Returns the texels that instructions sample, in the cube form or not.
+    pub(crate) fn sampled(&self, cube: bool) -> &Arc<Image> {
+        self.faces.as_ref().filter(|_| !cube).unwrap_or(&self.image)
     }
 }
 
@@ -104,7 +114,7 @@ impl Textures {
     /// Returns whether both have the same samplers and textures that share their images.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
-            let Texture { image, integer, compared } = one;
+            let Texture { image, integer, compared, faces: _ } = one;
             id == number
                 && Arc::ptr_eq(image, &other.image)
                 && (*integer, *compared) == (other.integer, other.compared)
@@ -163,6 +173,8 @@ pub struct Request<'a> {
     pub offset: [i32; 3],
     /// Whether neighbours give derivatives; otherwise they are zero.
     pub derivatives: bool,
+    /// Whether it is the cube form of the instruction.
+    pub cube: bool,
 }
 
 /// Array layers are clamped to this. (6.9)
@@ -241,6 +253,7 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
         Read::Prep => return Ok(prep(own)),
         Read::Auto | Read::Bias | Read::Lod | Read::Gather | Read::QueryLod => {}
     }
+    let image: &Image = texture.sampled(request.cube);
     let sampler = bound.samplers.get(&request.sampler).ok_or(Cause::NoSampler(request.sampler))?;
     let compares = sampler.compare.is_some();
     let of = |lane: usize| sources(&request.quad[lane], request.count, image.shape(), compares);
@@ -259,7 +272,9 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
         }
     };
     if request.read == Read::QueryLod {
-        return Ok(query_lod(accessed_level(image, &sampler.sampler, lod), lod));
+        // Biased, and not clamped to the sampler's range. (ARB_texture_query_lod)
+        let biased = lod + sampler.sampler.lod_bias;
+        return Ok(query_lod(accessed_level(image, &sampler.sampler, lod), biased));
     }
     let position = Position {
         coordinates: here.coordinates.map(f32::from_bits),
@@ -303,7 +318,7 @@ fn query_lod(level: f32, lod: f32) -> [u32; 4] {
 
 /// **Open**: `texprep` makes of a direction and a layer what `texauto` needs to read the faces of a cube array as the
 /// layers of a 2D array: s, t, and 6 times the layer plus the face. (Mesa, `OP_TEXPREP`: "turn cube map array into 2d
-/// array coordinates") The texture is bound as such layers, see [`Image::with_faces_as_layers`].
+/// array coordinates") They are the layers of [`Image::with_faces_as_layers`].
 fn prep(words: &[u32; 4]) -> [u32; 4] {
     let direction = [0, 1, 2].map(|axis| f32::from_bits(words[axis]));
     let face = Face::of(direction);
@@ -311,17 +326,19 @@ fn prep(words: &[u32; 4]) -> [u32; 4] {
     [s.to_bits(), t.to_bits(), words[3].wrapping_mul(6).wrapping_add(face.0.into()), 0]
 }
 
-/// Width, height, depth and number of levels; sizes are those of the level in the source. **Open**: the depth of
-/// an array is its layers, of a cube 1; a level beyond the last has no size.
+/// Width, height, depth and number of levels; sizes are those of the level in the source. The layers of an array come after its
+/// coordinates: in y for one dimension, in z for two. NV92 passes `textureSize` of both, whose driver takes y and z as they come.
+/// **Open**: the depth of a cube is 1; a level beyond the last has no size.
 fn size(image: &Image, level: u32) -> [u32; 4] {
     let levels = image.levels().len() as u32;
     let Some(size) = image.levels().get(level as usize) else { return [0, 0, 0, levels] };
-    let depth = match image.shape() {
-        Shape::D3 | Shape::D1Array | Shape::D2Array => size.depth,
-        Shape::CubeArray => size.depth / 6,
-        Shape::D1 | Shape::D2 | Shape::Cube => 1,
+    let (height, depth) = match image.shape() {
+        Shape::D1Array => (size.depth, 1),
+        Shape::D3 | Shape::D2Array => (size.height, size.depth),
+        Shape::CubeArray => (size.height, size.depth / 6),
+        Shape::D1 | Shape::D2 | Shape::Cube => (size.height, 1),
     };
-    [size.width, size.height, depth, levels]
+    [size.width, height, depth, levels]
 }
 
 #[cfg(test)]
@@ -355,7 +372,17 @@ mod tests {
     }
 
     fn request(read: Read, quad: &[[u32; 4]; 4], count: usize) -> Request<'_> {
-        Request { read, texture: 2, sampler: 2, quad, count, place: 0, offset: [0; 3], derivatives: true }
+        Request {
+            read,
+            texture: 2,
+            sampler: 2,
+            quad,
+            count,
+            place: 0,
+            offset: [0; 3],
+            derivatives: true,
+            cube: false,
+        }
     }
 
     fn red(textures: &Textures, request: &Request) -> f32 {
@@ -408,6 +435,27 @@ mod tests {
         assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 1, 3, 2]);
     }
 
+    /// Mesa reads a cube array in the cube form, or with `texprep` and without it if there are five sources.
+    #[test]
+    fn a_cube_array_is_read_by_direction_or_by_face() {
+        let textures = bound(image(Shape::CubeArray, &[[2, 2, 12]]), Sampler::default(), None);
+        // Face -y of the second cube.
+        let direction = [f(0.5), f(-1.0), f(0.25), 1];
+        let quad = [direction; 4];
+        let cube = Request { cube: true, ..request(Read::Auto, &quad, 4) };
+        let prepared = read(&textures, &request(Read::Prep, &quad, 4)).unwrap();
+        let by_face = red(&textures, &request(Read::Auto, &[prepared; 4], 3));
+        assert_eq!((red(&textures, &cube), by_face), (37.0, 37.0));
+        assert_eq!(read(&textures, &request(Read::Size, &[[0; 4]; 4], 1)).unwrap(), [2, 2, 2, 1]);
+    }
+
+    /// NV92 passes piglit's `textureSize 140 fs sampler1DArray`: the driver reads y of the result.
+    #[test]
+    fn the_layers_of_a_one_dimensional_array_are_the_second_size() {
+        let textures = bound(image(Shape::D1Array, &[[4, 1, 3], [2, 1, 3]]), Sampler::default(), None);
+        assert_eq!(read(&textures, &request(Read::Size, &[[1, 0, 0, 0]; 4], 1)).unwrap(), [2, 3, 1, 2]);
+    }
+
     #[test]
     fn a_gather_gives_the_red_of_four_texels() {
         let textures = bound(
@@ -432,6 +480,17 @@ mod tests {
         assert_eq!(of(0.5), [256, 256, 0, 0]);
         assert_eq!(of(2.0), [512, 768, 0, 0]);
         assert_eq!(of(0.125), [0, (-256i32) as u32, 0, 0]);
+    }
+
+    /// ARB_texture_query_lod: the level of detail is the one after any bias, before the clamp to the sampler's range.
+    #[test]
+    fn a_queried_level_of_detail_has_the_bias_of_the_sampler() {
+        let biased = Sampler { mip: MipFilter::Nearest, lod_bias: 1., max_lod: 1.5, ..Sampler::default() };
+        let textures = bound(image(Shape::D2, &[[4, 4, 1], [2, 2, 1], [1, 1, 1]]), biased, None);
+        let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
+        let quad = [at(0.0, 0.0), at(0.5, 0.0), at(0.0, 0.5), at(0.5, 0.5)];
+        let queried = read(&textures, &request(Read::QueryLod, &quad, 2)).unwrap();
+        assert_eq!(queried[1], 512);
     }
 
     #[test]

@@ -239,6 +239,7 @@ fn texgather_gives_red() {
         place: 0,
         offset: [0; 3],
         derivatives: false,
+        cube: false,
     };
     assert_eq!(read(&textures, &request), Ok([5; 4]));
 }

@@ -7,11 +7,12 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
     DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, ReadColumns, Shaded,
-    Side, Surface, Target, Viewport, blend_range,
+    Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::Number;
 use reconverge_raster::interpolate::{How, Input};
-use reconverge_raster::primitive::Topology;
+use reconverge_raster::mask::{PixelMask, WindowRectangles};
+use reconverge_raster::primitive::{Topology, list_of};
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
 use reconverge_tesla::launch::{Fragment, LaneResults, Launch, Varying};
@@ -33,6 +34,9 @@ const BAND: f32 = 256.;
 
 /// The range of sizes of points that the driver advertises.
 const POINT_SIZES: [f32; 2] = [1., 64.];
+
+/// The mode of polygons that are drawn as points.
+const POINTS: u32 = 0x1b00;
 
 /// How primitives are made; `None` for a number that is none.
 pub(super) fn topology(number: u32) -> Option<Topology> {
@@ -60,21 +64,55 @@ fn compare(word: u32) -> Compare {
     Compare::ALL[(word & 7) as usize]
 }
 
-/// The pixels that may be drawn.
-fn scissor(state: &State) -> Rectangle {
+/// The pixels that may be drawn through a viewport.
+fn scissor(state: &State, viewport: usize) -> Rectangle {
     let from_size = |horiz: u32, vert: u32| {
         let (x, w) = ((horiz & 0xffff) as i32, (horiz >> 16) as i32);
         let (y, h) = ((vert & 0xffff) as i32, (vert >> 16) as i32);
         Rectangle { x0: x, y0: y, x1: x + w, y1: y + h }
     };
     let screen = from_size(state.word(m::SCREEN_SCISSOR_HORIZ), state.nth(m::SCREEN_SCISSOR_HORIZ, 1));
-    if !state.flag(m::SCISSOR_ENABLE) {
-        return screen;
+    let word = |number: usize| state.nth(m::SCISSOR_ENABLE, 4 * viewport + number);
+    match word(0) & 1 {
+        0 => screen,
+        _ => screen.and(from_ends(word(1), word(2))),
     }
-    let (x, y) = (state.nth(m::SCISSOR_ENABLE, 1), state.nth(m::SCISSOR_ENABLE, 2));
+}
+
+/// A rectangle of two words: the first column and the one after the last, the first row and the one after the last.
+fn from_ends(horiz: u32, vert: u32) -> Rectangle {
     let low = |word: u32| (word & 0xffff) as i32;
     let high = |word: u32| (word >> 16) as i32;
-    screen.and(Rectangle { x0: low(x), y0: low(y), x1: high(x), y1: high(y) })
+    Rectangle { x0: low(horiz), y0: low(vert), x1: high(horiz), y1: high(vert) }
+}
+
+/// Number of window rectangles.
+const WINDOW_RECTANGLES: usize = 8;
+
+/// Window rectangles and the stipple of polygons, if they are on.
+fn mask(state: &State) -> Option<Box<PixelMask>> {
+    let rectangle = |number: usize| {
+        from_ends(state.nth(m::CLIP_RECT_HORIZ, 2 * number), state.nth(m::CLIP_RECT_HORIZ, 2 * number + 1))
+    };
+    let rectangles = state.flag(m::CLIP_RECTS_EN).then(|| WindowRectangles {
+        all: (0..WINDOW_RECTANGLES).map(rectangle).collect(),
+        inside: !state.flag(m::CLIP_RECTS_MODE),
+    });
+    // The driver exchanges the bytes of OpenGL's rows: the pixels of a word are those of its bytes in memory.
+    let stipple = state
+        .flag(m::POLYGON_STIPPLE_ENABLE)
+        .then(|| std::array::from_fn(|row| state.nth(m::POLYGON_STIPPLE_PATTERN, row).swap_bytes()));
+    (rectangles.is_some() || stipple.is_some()).then(|| PixelMask { rectangles, stipple }.into())
+}
+
+/// The pattern of lines, if it is on. Lines of a list have the whole pattern each. (OpenGL 3.0, 3.5.2)
+fn stipple(state: &State, topology: Topology) -> Option<Stipple> {
+    let word = state.word(m::LINE_STIPPLE);
+    state.flag(m::LINE_STIPPLE_ENABLE).then(|| Stipple {
+        pattern: (word >> 8) as u16,
+        factor: (word & 0xff) as u16 + 1,
+        restarts: matches!(topology, Topology::Lines | Topology::LinesAdjacency),
+    })
 }
 
 /// The rectangle of a clear.
@@ -169,36 +207,35 @@ pub(super) fn zeta(
     Some(DepthTarget { surface, format })
 }
 
+/// The part of the window system's numbers that a primitive is drawn to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    /// Layer of the targets.
+    pub(super) layer: usize,
+    /// Number of the viewport, with its scissor.
+    pub(super) viewport: usize,
+}
+
 /// All that a draw depends on; `None` where nothing is drawn.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
     reads: &Reads,
-    layer: usize,
+    Window { layer, viewport: number }: Window,
 ) -> Option<Draw> {
     if !state.flag(m::RASTERIZE_ENABLE) {
         return None;
-    }
-    for (method, what) in [
-        (m::LINE_STIPPLE_ENABLE, "line stipple"),
-        (m::POLYGON_STIPPLE_ENABLE, "polygon stipple"),
-        (m::DEPTH_BOUNDS_EN, "depth bounds"),
-        (m::CLIP_RECTS_EN, "window rectangles"),
-    ] {
-        if state.flag(method) {
-            unknown.note(what);
-        }
     }
     if state.word(m::MULTISAMPLE_MODE) != 0 {
         unknown.note("multisampling");
     }
     let transforms = state.flag(m::VIEWPORT_TRANSFORM_EN);
     let three = |first: usize, without: f32| {
-        std::array::from_fn(
-            |at| if transforms { state.float(m::VIEWPORT_SCALE_X, first + at) } else { without },
-        )
+        std::array::from_fn(|at| {
+            if transforms { state.float(m::VIEWPORT_SCALE_X, 8 * number + first + at) } else { without }
+        })
     };
-    let (near, far) = (state.float(m::VIEWPORT_HORIZ, 2), state.float(m::VIEWPORT_HORIZ, 3));
+    let [near, far] = [2, 3].map(|at| state.float(m::VIEWPORT_HORIZ, 4 * number + at));
     let viewport = Viewport {
         scale: three(0, 1.),
         offset: three(3, 0.),
@@ -236,7 +273,8 @@ pub(super) fn draw(
         last_provokes: state.flag(m::PROVOKING_VERTEX_LAST),
         viewport,
         clip,
-        scissor: scissor(state),
+        scissor: scissor(state, number),
+        mask: mask(state),
         front_is_clockwise: state.word(m::FRONT_FACE) == 0x900,
         sides: sides(state),
         points: Points { size: [state.float(m::POINT_SIZE, 0); 2], from_vertex: sized, range: POINT_SIZES },
@@ -244,11 +282,14 @@ pub(super) fn draw(
         inputs: reads.inputs.clone(),
         depth: zeta((state, unknown, slices), layer),
         tests: tests(state),
+        depth_bounds: state
+            .flag(m::DEPTH_BOUNDS_EN)
+            .then(|| [0, 1].map(|at| state.float(m::DEPTH_BOUNDS, at))),
         alpha_test,
         targets: targets((state, unknown, slices), layer, logic),
         logic,
         copies_depth: false,
-        stipple: None,
+        stipple: stipple(state, topology),
         multisample: Multisample::default(),
     })
 }
@@ -256,8 +297,9 @@ pub(super) fn draw(
 fn sides(state: &State) -> [Side; 2] {
     let offset = |kind: usize| state.nth(m::POLYGON_OFFSET_POINT_ENABLE, kind) & 1 != 0;
     let format = state.nth(m::ZETA_ADDRESS_HIGH, 2);
-    // The driver gives twice OpenGL's units.
-    let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0)) / 2.;
+    // The driver gives twice OpenGL's units, and OpenGL's smallest resolvable difference is two steps of 24 bits: NV92 passes
+    // piglit's `gl-1.4-polygon-offset`, which measures it.
+    let units = f64::from(state.float(m::POLYGON_OFFSET_UNITS, 0));
     let (step, of_float) = match format {
         0x13 => (libm::exp2(-16.), false),
         0x0a | 0x19 => (1., true),
@@ -275,7 +317,7 @@ fn sides(state: &State) -> [Side; 2] {
     };
     let side = |mode: u32, face: u32| {
         let (fill, kind) = match state.word(mode) {
-            0x1b00 => (Fill::Points, 0),
+            POINTS => (Fill::Points, 0),
             0x1b01 => (Fill::Lines, 1),
             _ => (Fill::Solid, 2),
         };
@@ -339,8 +381,8 @@ fn targets(
         let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
         let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
         let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
-        let integer = color.format.numbers[0].is_integer();
-        let blend = (blends && !integer).then(|| blend((state, unknown), number, color.format.numbers[0]));
+        let blends = blends && format::blends(&color.format);
+        let blend = blends.then(|| blend((state, unknown), number, color.format.numbers[0]));
         let color_number = if multiple { output } else { 0 };
         found.push(Target {
             surface,
@@ -424,7 +466,7 @@ pub(super) struct Reads {
     /// Interpolated vectors. Attribute `n` of a vertex is that of input `n`.
     pub(super) inputs: Vec<Input>,
     /// The four slots that each is made of, and whether they are divided by w of the vertex.
-    slots: Vec<(usize, bool)>,
+    slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
 }
@@ -435,7 +477,11 @@ impl Reads {
         let colors = fields!(unknown, SemanticColor, state.word(m::SEMANTIC_COLOR));
         let flat_colors = state.word(m::SHADE_MODEL) == 0x1d00;
         let two_sided = state.flag(m::VERTEX_TWO_SIDE_ENABLE);
-        let sprites = topology == Topology::Points && state.flag(m::POINT_SPRITE_ENABLE);
+        let points = topology == Topology::Points;
+        let modes = [m::POLYGON_MODE_FRONT, m::POLYGON_MODE_BACK].map(|mode| state.word(mode));
+        // A polygon may be drawn as points on one side of it.
+        let may_be_points = points || list_of(topology) == Topology::Triangles && modes.contains(&POINTS);
+        let sprites = may_be_points && state.flag(m::POINT_SPRITE_ENABLE);
         let mut reads =
             Reads { inputs: Vec::new(), slots: Vec::new(), words: Vec::new(), umask: control.umask };
         for number in 0..usize::from(control.count) {
@@ -459,7 +505,7 @@ impl Reads {
                 0
             };
             let (input, chan) = match replaced {
-                1..=4 => (reads.sprite(state), replaced as usize - 1),
+                1..=4 => (reads.sprite(state, (!points).then_some((slot, divided))), replaced as usize - 1),
                 _ => (reads.input(slot / 4, how, divided), slot % 4),
             };
             // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
@@ -476,25 +522,33 @@ impl Reads {
     }
 
     fn input(&mut self, quad: usize, how: How, divided: bool) -> usize {
+        let of_quad = ([0, 1, 2, 3].map(|at| 4 * quad + at), divided);
         let known = self.inputs.iter().zip(&self.slots).position(|(input, slots)| {
-            *slots == (quad, divided) && matches!(input, Input::Attribute { how: known, .. } if *known == how)
+            *slots == of_quad && matches!(input, Input::Attribute { how: known, .. } if *known == how)
         });
         known.unwrap_or_else(|| {
             let index = self.inputs.len();
             self.inputs.push(Input::Attribute { index, how });
-            self.slots.push((quad, divided));
+            self.slots.push(of_quad);
             index
         })
     }
 
-    fn sprite(&mut self, state: &State) -> usize {
-        let known = self.inputs.iter().position(|input| matches!(input, Input::Sprite { .. }));
+    /// Returns the input of a point's coordinates. Other primitives have a slot there, in all components.
+    fn sprite(&mut self, state: &State, otherwise: Option<(usize, bool)>) -> usize {
+        let of_slot = otherwise.map_or(([0; 4], false), |(slot, divided)| ([slot; 4], divided));
+        let known = self
+            .inputs
+            .iter()
+            .zip(&self.slots)
+            .position(|(input, slots)| matches!(input, Input::Sprite { .. }) && *slots == of_slot);
         known.unwrap_or_else(|| {
             // Where t is 0 at the lower left, it is 1 at the first row.
             let top_is_one = state.word(m::POINT_SPRITE_CTRL) & 0x10 == 0;
-            self.inputs.push(Input::Sprite { otherwise: None, top_is_one });
-            self.slots.push((0, false));
-            self.inputs.len() - 1
+            let index = self.inputs.len();
+            self.inputs.push(Input::Sprite { otherwise: otherwise.map(|_| index), top_is_one });
+            self.slots.push(of_slot);
+            index
         })
     }
 
@@ -518,10 +572,10 @@ impl Reads {
                 false => slot(number),
             };
             let w = float(3);
-            let attribute = |&(quad, divided): &(usize, bool)| {
-                [0, 1, 2, 3].map(|at| match divided {
-                    true => (f32::from_bits(value(4 * quad + at)) / w).to_bits(),
-                    false => value(4 * quad + at),
+            let attribute = |&(slots, divided): &([usize; 4], bool)| {
+                slots.map(|slot| match divided {
+                    true => (f32::from_bits(value(slot)) / w).to_bits(),
+                    false => value(slot),
                 })
             };
             vertex.position = [0, 1, 2, 3].map(float);
@@ -554,8 +608,10 @@ impl FragmentResults {
         let clamp = state.word(m::FRAG_COLOR_CLAMP_EN);
         let clamps = std::array::from_fn(|number| {
             let code = state.word(m::RT_ADDRESS_HIGH + 0x20 * number as u32 + 8);
-            let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
-            clamp >> (4 * number) & 1 != 0 && float
+            // Fractions from 0 on are clamped anyway, and integers are not. NV92 passes piglit's `gl_rgba8_snorm-drawpixels`.
+            let clamps = format::color(code)
+                .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
+            clamp >> (4 * number) & 1 != 0 && clamps
         });
         FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),

@@ -86,11 +86,23 @@ pub(super) fn color(number: u32) -> Option<Color> {
     Some(Color { format: Format::new(bits, kind), places })
 }
 
-/// The format of a depth surface; `None` for a number that is none, or that has stencil below depth.
+/// Returns whether the chip blends colours in a format; colours replace what is stored otherwise. Mesa's table of formats has integers,
+/// SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's `fbo-blending-formats` for exactly these.
+pub(super) fn blends(format: &Format) -> bool {
+    match format.numbers[0] {
+        Number::Unorm | Number::Srgb => !format.bits.contains(&16),
+        Number::Float => true,
+        Number::Snorm | Number::Uscaled | Number::Sscaled | Number::Uint | Number::Sint => false,
+    }
+}
+
+/// The format of a depth surface; `None` for a number that is none. Formats with coverage, which the driver does not have, are not
+/// known.
 pub(super) fn zeta(number: u32) -> Option<DepthFormat> {
     Some(match number {
         0x0a => DepthFormat::Float32,
         0x13 => DepthFormat::Unorm16,
+        0x14 => DepthFormat::StencilUnorm24,
         0x15 | 0x16 => DepthFormat::Unorm24,
         0x19 => DepthFormat::Float32Stencil,
         _ => return None,

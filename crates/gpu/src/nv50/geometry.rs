@@ -1,12 +1,14 @@
 //! Geometry programs: primitives in, runs of vertices out. Source: Mesa `nv50_program.c`, `nv50_ir_from_tgsi.cpp` (`a[]` of a
 //! geometry program holds, for every vertex of its primitive, where its words are in `p[]`).
 
+use std::sync::Arc;
+
 use litemap::LiteMap;
 use reconverge_raster::primitive::{Topology, assemble};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Chip;
-use reconverge_tesla::launch::{Geometry, Launch};
+use reconverge_tesla::launch::{Geometry, Launch, Setup};
 use reconverge_tesla::state::Emitted;
 
 use super::bindings::Bindings;
@@ -32,12 +34,20 @@ pub(super) struct Made {
     pub(super) slots: Slots,
     /// The vertices of each strip.
     pub(super) runs: Vec<Vec<usize>>,
+    /// Number of runs of the program.
+    pub(super) launches: u64,
 }
+
+/// Words of p[] that address registers reach.
+const P_WORDS: usize = (1 << 16) / 4;
 
 /// The word of a[] with the number of the primitive.
 const PRIMITIVE_ID: u16 = 0x18 / 4;
 
 /// The vertices of the primitives of a run, in the order in which a geometry program finds them, neighbours included.
+///
+/// Inferred: every other triangle of a strip begins with its provoking vertex, if that is the first one. NV92 fails piglit's
+/// `gl-3.2-adj-prims` with the first vertex and not with the last one.
 fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec<usize>> {
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
     match topology {
@@ -56,7 +66,10 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
                     let after = if last { vertex(at + 5) } else { vertex(at + 6) };
                     match number % 2 {
                         0 => vec![vertex(at), before, vertex(at + 2), after, vertex(at + 4), vertex(at + 3)],
-                        _ => vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after],
+                        _ if last_provokes => {
+                            vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after]
+                        }
+                        _ => vec![vertex(at), vertex(at + 3), vertex(at + 4), after, vertex(at + 2), before],
                     }
                 })
                 .collect()
@@ -64,10 +77,43 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
         _ => assemble(topology, run.len(), last_provokes)
             .iter()
             .map(|primitive| {
-                primitive.vertices[..usize::from(primitive.count)].iter().map(|at| run[*at]).collect()
+                let mut vertices = primitive.vertices[..usize::from(primitive.count)].to_vec();
+                if topology == Topology::TriangleStrip && vertices[0] != primitive.provoking && !last_provokes
+                {
+                    vertices.rotate_left(1);
+                }
+                vertices.into_iter().map(|at| run[at]).collect()
             })
             .collect(),
     }
+}
+
+/// A launch of some primitives, of which none has more than `most` vertices. `first` is the number of the first one.
+fn launch(
+    primitives: &[Vec<usize>],
+    most: usize,
+    vertices: &Slots,
+    first: u32,
+    setup: Arc<Setup>,
+) -> Geometry {
+    // Each primitive has copies of its vertices in p[], one after another.
+    let mut words = Vec::with_capacity(primitives.len() * most * vertices.size);
+    for primitive in primitives {
+        for number in 0..most {
+            match primitive.get(number) {
+                Some(vertex) => words.extend_from_slice(vertices.of(*vertex)),
+                None => words.resize(words.len() + vertices.size, 0),
+            }
+        }
+    }
+    let mut inputs: LiteMap<u16, Vec<u32>> = LiteMap::new();
+    for number in 0..most {
+        // A vertex's words in p[], by their byte address.
+        let address = |primitive: usize| (4 * vertices.size * (primitive * most + number)) as u32;
+        inputs.insert(number as u16, (0..primitives.len()).map(address).collect());
+    }
+    inputs.insert(PRIMITIVE_ID, (0..primitives.len() as u32).map(|number| first + number).collect());
+    Geometry { setup, lanes: primitives.len(), inputs, vertices: words }
 }
 
 /// Runs the geometry program on the slots of vertices that a vertex program left.
@@ -85,41 +131,71 @@ pub(super) fn run(
         2 => Topology::LineStrip,
         _ => Topology::TriangleStrip,
     };
-    let stride = vertices.size.max(1);
     let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
     let found: Vec<Vec<usize>> =
         batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes)).collect();
-    let most = found.iter().map(Vec::len).max().unwrap_or(0);
-    let mut inputs: LiteMap<u16, Vec<u32>> = LiteMap::new();
-    for number in 0..most {
-        // A vertex's words in p[], by their byte address.
-        let address =
-            |primitive: &Vec<usize>| primitive.get(number).map_or(0, |vertex| (4 * stride * vertex) as u32);
-        inputs.insert(number as u16, found.iter().map(address).collect());
-    }
-    inputs.insert(PRIMITIVE_ID, (0..found.len() as u32).collect());
     let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), cache, memory, *options, watch)?;
-    let launch =
-        Geometry { setup: shader.setup(), lanes: found.len(), inputs, vertices: vertices.words.clone() };
-    let lanes = shader.run(Launch::Geometry(launch), None, None)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
     let (mut slots, mut runs) = (map.empty(), Vec::new());
-    for lane in lanes.iter() {
-        let (mut strip, mut emitted) = (Vec::new(), 0);
-        for event in &lane.emitted {
-            match event {
-                Emitted::Vertex(words) if emitted < limit.max(1) => {
-                    emitted += 1;
-                    strip.push(slots.len());
-                    map.add(words, &mut slots);
+    let most = found.iter().map(Vec::len).max().unwrap_or(0);
+    // Address registers have 16 bits, so the vertices of a launch have to fit into as many bytes.
+    let at_once = (P_WORDS / (vertices.size * most).max(1)).max(1);
+    for (number, part) in found.chunks(at_once).enumerate() {
+        let launch = launch(part, most, vertices, (number * at_once) as u32, shader.setup());
+        let lanes = shader.run(Launch::Geometry(launch), None, None)?;
+        for lane in lanes.iter() {
+            let (mut strip, mut emitted) = (Vec::new(), 0);
+            for event in &lane.emitted {
+                match event {
+                    Emitted::Vertex(words) if emitted < limit.max(1) => {
+                        emitted += 1;
+                        strip.push(slots.len());
+                        map.add(words, &mut slots);
+                    }
+                    Emitted::Vertex(_) => {}
+                    Emitted::Restart => runs.push(std::mem::take(&mut strip)),
                 }
-                Emitted::Vertex(_) => {}
-                Emitted::Restart => runs.push(std::mem::take(&mut strip)),
             }
+            runs.push(strip);
         }
-        runs.push(strip);
     }
     runs.retain(|run: &Vec<usize>| !run.is_empty());
-    Ok(Made { topology: out, slots, runs })
+    Ok(Made { topology: out, slots, runs, launches: found.len() as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triangle_of_a_strip_has_its_provoking_vertex_first_or_last() {
+        let run: Vec<usize> = (0..8).collect();
+        let strip = |last_provokes: bool| primitives(Topology::TriangleStrip, &run[..4], last_provokes);
+        assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
+        assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
+        // OpenGL 3.2, table 2.4, whose second triangle is 3, 1, 5 and its neighbours.
+        let adjacent =
+            |last_provokes: bool| primitives(Topology::TriangleStripAdjacency, &run, last_provokes);
+        assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
+        assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
+    }
+
+    /// Address registers have 16 bits: a launch of as many primitives as fit has its last vertex within 64 KiB. NV92 passes piglit's
+    /// `texelFetch gs`, a draw of more than 2,048 vertices of eight words.
+    #[test]
+    fn the_vertices_of_a_launch_are_where_addresses_reach() {
+        let (size, count) = (8, 3000);
+        let vertices = Slots { words: (0..(size * count) as u32).collect(), size, count };
+        let primitives: Vec<Vec<usize>> = (0..count).map(|vertex| vec![vertex]).collect();
+        let at_once = P_WORDS / size;
+        let parts: Vec<&[Vec<usize>]> = primitives.chunks(at_once).collect();
+        assert_eq!(parts.len(), 2);
+        let second = launch(parts[1], 1, &vertices, at_once as u32, Setup::new(Chip::Gt215).into());
+        assert_eq!((second.lanes, second.inputs[&PRIMITIVE_ID][0]), (count - at_once, at_once as u32));
+        let last = second.inputs[&0].last().copied().unwrap_or_default();
+        assert!(last < 1 << 16, "{last:#x}");
+        let word = second.vertices[last as usize / 4];
+        assert_eq!(word as usize, size * (count - 1));
+    }
 }

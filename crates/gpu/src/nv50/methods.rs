@@ -46,6 +46,7 @@ methods! {
         POLYGON_MODE_FRONT = 0x0dac * 1;
         POLYGON_MODE_BACK = 0x0db0 * 1;
         POLYGON_OFFSET_POINT_ENABLE = 0x0dc0 * 3;
+        CLIP_RECT_HORIZ = 0x0d00 * 16;
         SCISSOR_ENABLE = 0x0e00 * 64;
         CB_ADDR = 0x0f00 * 1;
         CB_DATA = 0x0f04 * 16;
@@ -56,7 +57,9 @@ methods! {
         VP_ADDRESS_HIGH = 0x0f7c * 2;
         VERTEX_RUNOUT_ADDRESS_HIGH = 0x0f84 * 2;
         COLOR_MASK_COMMON = 0x0f90 * 1;
+        DEPTH_BOUNDS = 0x0f9c * 2;
         FP_ADDRESS_HIGH = 0x0fa4 * 2;
+        SEMANTIC_VIEWPORT = 0x0fd4 * 1;
         ZETA_ADDRESS_HIGH = 0x0fe0 * 5;
         SCREEN_SCISSOR_HORIZ = 0x0ff4 * 2;
         VERTEX_ARRAY_PER_INSTANCE = 0x1000 * 16;
@@ -131,6 +134,7 @@ methods! {
         VP_ATTR_EN = 0x1650 * 2;
         POINT_SPRITE_CTRL = 0x1660 * 1;
         LINE_STIPPLE_ENABLE = 0x166c * 1;
+        LINE_STIPPLE = 0x1680 * 1;
         PROVOKING_VERTEX_LAST = 0x1684 * 1;
         VERTEX_TWO_SIDE_ENABLE = 0x1688 * 1;
         POLYGON_STIPPLE_ENABLE = 0x168c * 1;
@@ -139,6 +143,7 @@ methods! {
         VP_RESULT_MAP_SIZE = 0x16ac * 1;
         VP_REG_ALLOC_TEMP = 0x16b0 * 1;
         VP_RESULT_MAP = 0x16bc * 17;
+        POLYGON_STIPPLE_PATTERN = 0x1700 * 32;
         STRMOUT_OFFSET = 0x1780 * 4;
         GP_ENABLE = 0x1798 * 1;
         GP_REG_ALLOC_TEMP = 0x17a0 * 1;
@@ -148,10 +153,12 @@ methods! {
         STRMOUT_ENABLE = 0x17b8 * 1;
         GP_RESULT_MAP = 0x17fc * 32;
         POLYGON_OFFSET_CLAMP = 0x187c * 1;
+        GP_VIEWPORT_ID_ENABLE = 0x1900 * 1;
         SEMANTIC_COLOR = 0x1904 * 1;
         SEMANTIC_CLIP = 0x1908 * 1;
         SEMANTIC_LAYER = 0x190c * 1;
         SEMANTIC_PTSZ = 0x1910 * 1;
+        SEMANTIC_PRIM_ID = 0x1914 * 1;
         CULL_FACE_ENABLE = 0x1918 * 1;
         FRONT_FACE = 0x191c * 1;
         CULL_FACE = 0x1920 * 1;
@@ -160,6 +167,7 @@ methods! {
         VIEW_VOLUME_CLIP_CTRL = 0x193c * 1;
         CLIP_DISTANCE_MODE = 0x1940 * 1;
         CLIP_RECTS_EN = 0x194c * 1;
+        CLIP_RECTS_MODE = 0x1950 * 1;
         FP_INTERPOLANT_CTRL = 0x1988 * 1;
         FP_REG_ALLOC_TEMP = 0x198c * 1;
         FP_CONTROL = 0x19a8 * 1;
@@ -243,7 +251,6 @@ const SPEED: &str = "speed only";
 const SPACES: &str = "addresses of all objects are those of one memory";
 const FIXED: &str = "always the same value, which asks for nothing";
 const SAMPLES: &str = "multisampling, which is named where a draw uses it";
-const VIEWPORTS: &str = "viewport 0 is the only one that is used";
 const COMPRESSION: &str = "compression, which is not used";
 
 /// Methods that all objects have.
@@ -263,7 +270,6 @@ const TESLA: &[Method] = &[
     ignored("WATCHDOG_TIMER", 0x0de4, 1, "the watchdog counts instructions"),
     ignored("PRIM_RESTART_WITH_DRAW_ARRAYS", 0x0de8, 1, FIXED),
     ignored("WINDOW_OFFSET_X", 0x0df8, 2, FIXED),
-    ignored("DEPTH_BOUNDS", 0x0f9c, 2, "named where a draw uses it"),
     ignored("MSAA_MASK", 0x0fbc, 4, SAMPLES),
     ignored("UNK0FDC", 0x0fdc, 1, "unknown; always 1"),
     ignored("LINKED_TSC", 0x1234, 1, FIXED),
@@ -285,7 +291,6 @@ const TESLA: &[Method] = &[
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
     ignored("TEX_MISC", 0x1664, 1, "whether cube maps are seamless"),
-    ignored("LINE_STIPPLE", 0x1680, 1, "named where a draw uses it"),
     ignored("SAMPLE_SHADING", 0x169c, 1, SAMPLES),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
@@ -295,16 +300,10 @@ const TESLA: &[Method] = &[
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
-    ignored("CLIP_RECT_HORIZ", 0x0d00, 16, "named where a draw uses them"),
-    ignored("SEMANTIC_VIEWPORT", 0x0fd4, 1, VIEWPORTS),
     ignored("MULTISAMPLE_ENABLE", 0x1534, 1, SAMPLES),
     ignored("MULTISAMPLE_CTRL", 0x153c, 1, SAMPLES),
     ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
-    ignored("POLYGON_STIPPLE_PATTERN", 0x1700, 32, "named where a draw uses it"),
     ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
-    ignored("GP_VIEWPORT_ID_ENABLE", 0x1900, 1, VIEWPORTS),
-    ignored("SEMANTIC_PRIM_ID", 0x1914, 1, "the fragment program finds it in its slot"),
-    ignored("CLIP_RECTS_MODE", 0x1950, 1, "named where a draw uses it"),
 ];
 
 const TWOD: &[Method] = &[
@@ -457,11 +456,11 @@ word! {
         unit: u8 [8:1],
         id: u32 [30:9],
     }
-    /// A sampler of a program.
+    /// A sampler of a program. Headers name nine bits of the number; the driver has 2,048 entries.
     pub(super) struct BindTsc(u32) = "BIND_TSC" {
         valid: bool [0:0],
         unit: u8 [7:4],
-        id: u16 [20:12],
+        id: u16 [22:12],
     }
 }
 

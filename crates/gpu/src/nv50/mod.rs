@@ -27,6 +27,8 @@ mod query;
 mod shader;
 mod state;
 mod surface;
+#[cfg(test)]
+mod tests;
 mod texture;
 mod twod;
 mod vertex;
@@ -36,7 +38,7 @@ use std::ops::Range;
 
 use litemap::LiteMap;
 use reconverge_raster::draw::{Draw, Vertices};
-use reconverge_raster::primitive::Topology;
+use reconverge_raster::primitive::{Topology, assemble, count, list, list_of};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
 use reconverge_simt::vram::Vram;
@@ -49,7 +51,7 @@ use crate::capture::{self, Watch};
 use crate::observe::Captured;
 use crate::{Fault, Submission, chip};
 use bindings::Bindings;
-use draw::{FragmentResults, FragmentStage, Reads};
+use draw::{FragmentResults, FragmentStage, Reads, Window};
 use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
@@ -95,7 +97,7 @@ struct VertexParts {
 /// The rest of a draw.
 #[derive(Debug)]
 struct FragmentParts {
-    made_from: (u64, Options, Topology, usize),
+    made_from: (u64, Options, Topology, Window),
     reads: Reads,
     draw: Draw,
     results: FragmentResults,
@@ -490,6 +492,8 @@ impl Nv50 {
         capture::add(captured, recording);
         let lanes = lanes?;
         self.counters.vertices += batch.ids.len() as u64;
+        self.counters.vertex_launches += batch.ids.len() as u64;
+        self.counters.primitives += query::primitives(topology, &batch.runs);
         let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
         // Slots of the vertices that primitives are made of, and the runs of these.
         let slots = known.map.slots(&lanes);
@@ -507,6 +511,8 @@ impl Nv50 {
                 let environment = (unknown, watch, &mut self.cache);
                 let made = geometry::run(&context, environment, memory, topology, batch, &slots)?;
                 topology = made.topology;
+                self.counters.geometry_launches += made.launches;
+                self.counters.geometry_primitives += query::primitives(topology, &made.runs);
                 (made.slots, made.runs.into())
             }
         };
@@ -514,6 +520,8 @@ impl Nv50 {
             self.known.vertex = Some(known);
         }
         let state = &self.tesla;
+        // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query` without feedback, and
+        // passes `generatemipmap prims_generated`, whose blits it does not count.
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -523,27 +531,28 @@ impl Nv50 {
                 (topology, last_provokes),
                 (&slots, &runs),
             );
-        } else {
-            self.counters.count_generated(topology, last_provokes, &runs);
         }
-        // Whole runs go to a layer.
-        let layer = state.word(m::LAYER);
-        if layer >> 16 & 1 == 0 {
+        // Without a geometry program the chip gives the number of the primitive, in a slot that vertex programs leave.
+        let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;
+        let (topology, slots, runs) = match number_slot != 0 && !state.flag(m::GP_ENABLE) {
+            false => (topology, slots, runs),
+            true => {
+                let (slots, runs) = numbered(topology, number_slot, &slots, &runs, last_provokes);
+                (list_of(topology), slots, Cow::from(runs))
+            }
+        };
+        let (layers, viewports) = (state.word(m::LAYER) >> 16 & 1 != 0, state.flag(m::GP_VIEWPORT_ID_ENABLE));
+        if !layers && !viewports {
+            let layer = (state.word(m::LAYER) & 0xffff) as usize;
             return match runs.is_empty() {
                 true => Ok(()),
                 false => {
-                    self.raster(memory, (topology, (layer & 0xffff) as usize), (&slots, &runs), captured)
+                    self.raster(memory, (topology, Window { layer, viewport: 0 }), (&slots, &runs), captured)
                 }
             };
         }
-        let mut layers: LiteMap<usize, Vec<Vec<usize>>> = LiteMap::new();
-        for run in &*runs {
-            let slot = (state.word(m::SEMANTIC_LAYER) & 0xff) as usize;
-            let layer = run.first().and_then(|vertex| slots.of(*vertex).get(slot)).copied().unwrap_or(0);
-            layers.entry(layer.min(0x1ff) as usize).or_default().push(run.clone());
-        }
-        for (layer, runs) in layers {
-            self.raster(memory, (topology, layer), (&slots, &runs), captured)?;
+        for WindowRuns { topology, window, runs } in windows(state, topology, &slots, &runs) {
+            self.raster(memory, (topology, window), (&slots, &runs), captured)?;
         }
         Ok(())
     }
@@ -551,12 +560,12 @@ impl Nv50 {
     fn raster(
         &mut self,
         memory: Vram<'_>,
-        (topology, layer): (Topology, usize),
+        (topology, window): (Topology, Window),
         (slots, runs): (&Slots, &[Vec<usize>]),
         captured: &mut Option<Captured>,
     ) -> Result<(), Fault> {
         let (state, unknown) = (&self.tesla, &mut self.unknown);
-        let made_from = (state.changes(), self.options, topology, layer);
+        let made_from = (state.changes(), self.options, topology, window);
         let is_on = self.watch.is_on();
         let mut known = self.known.fragment.take().filter(|known| !is_on && known.made_from == made_from);
         known = known.take_if(|known| known.shader.renew(&mut self.cache.images, memory));
@@ -566,7 +575,7 @@ impl Nv50 {
             Some(known) => known,
             None => {
                 let reads = Reads::new((state, &mut *unknown), topology);
-                let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer)
+                let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, window)
                 else {
                     return Ok(());
                 };
@@ -596,6 +605,9 @@ impl Nv50 {
             false => self.cache.images.changed(),
         }
         let counts = drawn?;
+        self.counters.clip_in += counts.primitives;
+        self.counters.clip_out += counts.clipped;
+        self.counters.pixels += counts.passed;
         if state.flag(m::SAMPLECNT_ENABLE) {
             self.counters.samples += counts.passed;
         }
@@ -605,6 +617,94 @@ impl Nv50 {
         }
         Ok(())
     }
+}
+
+/// Primitives with vertices of their own, whose slot `number_slot` is the number of the primitive. A quad and a polygon have one.
+fn numbered(
+    topology: Topology,
+    number_slot: usize,
+    slots: &Slots,
+    runs: &[Vec<usize>],
+    last_provokes: bool,
+) -> (Slots, Vec<Vec<usize>>) {
+    let mut all = Slots { words: Vec::new(), size: slots.size, count: 0 };
+    let (mut vertices, mut first) = (Vec::new(), 0);
+    for run in runs {
+        for (number, primitive) in list(topology, run.len(), last_provokes).into_iter().enumerate() {
+            let within = match topology {
+                Topology::Quads | Topology::QuadStrip => number / 2,
+                Topology::Polygon => 0,
+                _ => number,
+            };
+            for vertex in primitive {
+                let start = all.words.len();
+                all.words.extend_from_slice(slots.of(run[vertex]));
+                if let Some(word) = all.words[start..].get_mut(number_slot) {
+                    *word = first + within as u32;
+                }
+                vertices.push(all.count);
+                all.count += 1;
+            }
+        }
+        first += count(topology, run.len()) as u32;
+    }
+    (all, vec![vertices])
+}
+
+/// Viewports of the chip.
+const VIEWPORTS: u32 = 16;
+
+/// Layers of a target, at most.
+const LAYERS: u32 = 512;
+
+/// Primitives with one layer and viewport.
+#[derive(Debug, PartialEq, Eq)]
+struct WindowRuns {
+    topology: Topology,
+    window: Window,
+    runs: Vec<Vec<usize>>,
+}
+
+/// The primitives of runs by the layer and the viewport that slots of their vertices name, in their order for each layer. Inferred:
+/// the provoking vertex names them, as OpenGL 4.1 lets a chip choose.
+fn windows(state: &State, topology: Topology, slots: &Slots, runs: &[Vec<usize>]) -> Vec<WindowRuns> {
+    let slot = |vertex: usize, method: u32, most: u32| {
+        let slot = (state.word(method) & 0xff) as usize;
+        slots.of(vertex).get(slot).copied().unwrap_or(0).min(most - 1) as usize
+    };
+    let (layers, viewports) = (state.word(m::LAYER) >> 16 & 1 != 0, state.flag(m::GP_VIEWPORT_ID_ENABLE));
+    let window = |vertex: usize| Window {
+        layer: match layers {
+            true => slot(vertex, m::SEMANTIC_LAYER, LAYERS),
+            false => (state.word(m::LAYER) & 0xffff) as usize,
+        },
+        viewport: if viewports { slot(vertex, m::SEMANTIC_VIEWPORT, VIEWPORTS) } else { 0 },
+    };
+    let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
+    let mut all: LiteMap<usize, Vec<WindowRuns>> = LiteMap::new();
+    let mut add = |topology: Topology, window: Window, vertices: Vec<usize>| {
+        let parts = all.entry(window.layer).or_default();
+        match parts.last_mut() {
+            Some(part) if (part.topology, part.window) == (topology, window) => part.runs.push(vertices),
+            _ => parts.push(WindowRuns { topology, window, runs: vec![vertices] }),
+        }
+    };
+    for run in runs {
+        let first = run.first().map_or(Window::default(), |vertex| window(*vertex));
+        if run.iter().all(|vertex| window(*vertex) == first) {
+            add(topology, first, run.clone());
+            continue;
+        }
+        let provoking = assemble(topology, run.len(), last_provokes).into_iter().map(|found| found.provoking);
+        for (vertices, provoking) in list(topology, run.len(), last_provokes).iter().zip(provoking) {
+            add(
+                list_of(topology),
+                window(run[provoking]),
+                vertices.iter().map(|vertex| run[*vertex]).collect(),
+            );
+        }
+    }
+    all.into_iter().flat_map(|(_, parts)| parts).collect()
 }
 
 /// Which elements of a word count.
@@ -727,6 +827,7 @@ impl chip::SharedParts for Nv50 {
             }
             // The chip fetches the words of a segment before it executes them.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
+                self.counters.time += 1;
                 match self.fifo.take(word) {
                     Ok(None) => {}
                     Ok(Some(call)) => self.call(memory, call, word),

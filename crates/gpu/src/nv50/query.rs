@@ -1,6 +1,6 @@
 //! Results of queries, and fences. Source: Mesa `nv50_query_hw.c`, `nv50_screen.c`.
 
-use reconverge_raster::primitive::{Topology, assemble};
+use reconverge_raster::primitive::{Topology, count};
 use reconverge_simt::vram::Vram;
 
 use super::methods::{QueryGet, tesla as m};
@@ -11,12 +11,25 @@ use super::state::{State, Unknown, fields};
 pub(super) struct Counters {
     /// Samples that passed all tests while they were counted.
     pub(super) samples: u64,
-    /// Vertices that were shaded.
+    /// Vertices that were fetched, and primitives made of them.
     pub(super) vertices: u64,
-    /// Primitives that the last program before the raster gave.
+    pub(super) primitives: u64,
+    /// Runs of the vertex program.
+    pub(super) vertex_launches: u64,
+    /// Runs of the geometry program, and primitives that it gave.
+    pub(super) geometry_launches: u64,
+    pub(super) geometry_primitives: u64,
+    /// Primitives before and after clipping.
+    pub(super) clip_in: u64,
+    pub(super) clip_out: u64,
+    /// Pixels that fragment programs gave. Inferred: those that the tests drop do not count, because the tests run first.
+    pub(super) pixels: u64,
+    /// Primitives that transform feedback was given.
     pub(super) generated: u64,
     /// Primitives that transform feedback wrote.
     pub(super) written: u64,
+    /// The time in nanoseconds: one for each word of commands. Results do not depend on the host's clock.
+    pub(super) time: u64,
 }
 
 impl Counters {
@@ -29,18 +42,18 @@ impl Counters {
             _ => {}
         }
     }
+}
 
-    /// Counts the primitives of runs of vertices.
-    pub(super) fn count_generated<T>(&mut self, topology: Topology, last: bool, runs: &[Vec<T>]) {
-        let count = |run: &Vec<T>| assemble(topology, run.len(), last).len() as u64;
-        self.generated += runs.iter().map(count).sum::<u64>();
-    }
+/// Returns the number of primitives of runs of vertices. Inferred: quads and polygons are one primitive each.
+pub(super) fn primitives<T>(topology: Topology, runs: &[Vec<T>]) -> u64 {
+    let count = |run: &Vec<T>| count(topology, run.len()) as u64;
+    runs.iter().map(count).sum()
 }
 
 /// Bytes that a result has, at most.
 pub(super) const MOST_BYTES: usize = 16;
 
-/// Writes what a word of QUERY_GET asks for. Time is 0: results do not depend on the host's clock.
+/// Writes what a word of QUERY_GET asks for.
 pub(super) fn get(
     state: &State,
     unknown: &mut Unknown,
@@ -63,10 +76,13 @@ pub(super) fn get(
         (0x5, 6) | (0x5, 9) => counters.generated,
         (0x5, 0xd) => offsets[usize::from(what.index) & 3].into(),
         (0x1, 0) => counters.vertices,
-        (0x0 | 0x1 | 0x2 | 0x3 | 0x4 | 0xa, _) => {
-            unknown.note(format!("counter {} of unit {:#x}", what.select, what.unit));
-            0
-        }
+        (0x1, 1) => counters.primitives,
+        (0x2, 2) => counters.vertex_launches,
+        (0x6, 3) => counters.geometry_launches,
+        (0x6, 4) => counters.geometry_primitives,
+        (0x4, 7) => counters.clip_in,
+        (0x4, 8) => counters.clip_out,
+        (0xa, 9) => counters.pixels,
         (unit, select) => {
             unknown.note(format!("QUERY_GET of unit {unit:#x}, select {select}"));
             0
@@ -75,11 +91,11 @@ pub(super) fn get(
     let done = if what.short {
         memory.write(at, &sequence.to_le_bytes())
     } else if what.counter {
-        memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &[0; 8])
+        memory.write(at, &value.to_le_bytes()) && memory.write(at + 8, &counters.time.to_le_bytes())
     } else {
         // The value is there before the sequence that announces it.
         memory.write(at + 4, &(value as u32).to_le_bytes())
-            && memory.write(at + 8, &[0; 8])
+            && memory.write(at + 8, &counters.time.to_le_bytes())
             && memory.write(at, &sequence.to_le_bytes())
     };
     if !done {

@@ -185,7 +185,8 @@ impl Shader {
         setup.code_base = start;
         setup.modes.mul_zero_wins = state.word(m::MUL_ZERO_WINS) & 0x1_0000 != 0;
         let bound = (state, bindings, unknown);
-        let textures = texture::bind(&mut setup.textures, unit, &program.reads, bound, images, memory);
+        let textures =
+            texture::bind(&mut setup.textures, (unit, chip), &program.reads, bound, images, memory);
         let fault = |error: LaunchError| Fault::Trap(format!("{}: {error}", unit.name));
         let lowered = program.lowered.get(
             |known| known.lowers_alike(&setup),

@@ -9,6 +9,7 @@ use reconverge_raster::format::{Format, Number};
 use reconverge_simt::texture::elements::Strides;
 use reconverge_simt::texture::{Compare, Filter, Image, Level, MipFilter, Sampler, Shape, Wrap};
 use reconverge_simt::vram::Vram;
+use reconverge_tesla::inst::Chip;
 use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Textures};
 
 use super::bindings::{Bindings, Unit};
@@ -69,7 +70,7 @@ impl BoundTexture {
 /// Binds what a program reads, and gives what can be known of it later: all of it, unless something is noted.
 pub(super) fn bind(
     textures: &mut Textures,
-    unit: Unit,
+    (unit, chip): (Unit, Chip),
     reads: &SortedSet<Read>,
     (state, bindings, unknown): (&State, &Bindings, &mut Unknown),
     images: &mut Images,
@@ -86,10 +87,10 @@ pub(super) fn bind(
         let words = texture_place.map(entry);
         let sampler_words = sampler_place.map(entry);
         let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
-        let sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
+        let mut sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
-            Some(words) => image(images, &words, memory, compares),
+            Some(words) => image(images, (chip, &words), memory, compares),
             None => Err(format!("texture {} is read and not bound", read.texture)),
         };
         let texture = match found {
@@ -104,12 +105,31 @@ pub(super) fn bind(
                 nothing()
             }
         };
+        if let Some(words) = words.filter(|_| texture.integer) {
+            sampler.sampler.border = integers(sampler.sampler.border, &words);
+        }
         if read.samples || !textures.textures.contains_key(&read.texture) {
             textures.textures.insert(read.texture, texture);
             textures.samplers.insert(read.sampler, sampler);
         }
     }
     all
+}
+
+/// The border colour of a texture of integers. A sampler has floats, which become integers of the texture's components, as
+/// Direct3D 10 asks for. The driver writes integers there as they are: NV92 fails all tests of such borders, those of stencil too.
+fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
+    let words = Words::new(entry, Chip::Gt215);
+    let bits = format::texture(words.format).unwrap_or([32; 4]);
+    std::array::from_fn(|chan| {
+        let component = (words.sources[chan] as usize).saturating_sub(2) & 3;
+        let most = u32::MAX >> (32 - u32::from(bits[component].clamp(1, 32)));
+        let value = f32::from_bits(border[chan]);
+        match words.kinds[component] {
+            3 => (value as i32).clamp(-((most >> 1) as i32) - 1, (most >> 1) as i32) as u32,
+            _ => (value as u32).min(most),
+        }
+    })
 }
 
 /// What is read where no texture is: one texel of zeros.
@@ -136,12 +156,12 @@ struct Words {
 }
 
 impl Words {
-    fn new(words: &[u32; 8]) -> Words {
+    fn new(words: &[u32; 8], chip: Chip) -> Words {
         let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
-        // Chip 50 has the last level in word 5 alone, and word 7 is 0.
-        let (first, last) = match words[7] {
-            0 => (0, field(5, 31, 28)),
-            _ => (field(7, 3, 0), field(7, 7, 4)),
+        // Chip 50 does not have levels in word 7: word 5 names the last one. On later chips the levels 0 and 0 are the first alone.
+        let (first, last) = match chip {
+            Chip::G80 => (0, field(5, 31, 28)),
+            Chip::G84 | Chip::G200 | Chip::Mcp77 | Chip::Gt215 => (field(7, 3, 0), field(7, 7, 4)),
         };
         Words {
             format: field(0, 5, 0),
@@ -163,9 +183,14 @@ impl Words {
 ///
 /// # Errors
 /// A format that is not known, by its number.
-fn element(words: &Words) -> Result<TexelElement, String> {
+fn element(words: &Words, chip: Chip) -> Result<TexelElement, String> {
     let signed = matches!(words.kinds[0], 1);
-    let block = |block: Block| TexelElement::Block { block, srgb: words.srgb };
+    // The curve is for red, green and blue of the texel, whatever component they come from: the driver has luminance with alpha as
+    // R, R, R and G of a format with two components, and one bit for the curve.
+    let block = |block: Block| match words.srgb {
+        true => TexelElement::CurvedBlock(block),
+        false => TexelElement::Block { block, srgb: false },
+    };
     Ok(match words.format {
         SHARED_EXPONENT => TexelElement::SharedExponent,
         0x24 => block(Block::Color),
@@ -174,21 +199,27 @@ fn element(words: &Words) -> Result<TexelElement, String> {
         0x27 => block(Block::One { signed }),
         0x28 => block(Block::Two { signed }),
         number => {
-            let bits = format::texture(number).ok_or_else(|| format!("textures of format {number:#x}"))?;
+            // Z16 came with GT200. (Mesa `nv50_screen_is_format_supported`)
+            let is_known = number != 0x3a || !matches!(chip, Chip::G80 | Chip::G84);
+            let bits = format::texture(number).filter(|_| is_known);
+            let bits = bits.ok_or_else(|| format!("textures of format {number:#x}"))?;
             let number = |at: usize| match format::texture_number(words.kinds[at]) {
-                Number::Unorm if words.srgb && at < 3 => Number::Srgb,
                 // Depth as a float, with components beside it that are none.
                 Number::Float if bits[at] == 8 || bits[at] == 24 => Number::Uint,
                 number => number,
             };
             let numbers = std::array::from_fn(number);
-            TexelElement::Plain(Format { numbers, ..Format::new(bits, Number::Uint) })
+            let format = Format { numbers, ..Format::new(bits, Number::Uint) };
+            if words.srgb { TexelElement::Curved(format) } else { TexelElement::Plain(format) }
         }
     })
 }
 
 /// Most texels of a level.
 const MOST: usize = 1 << 26;
+
+/// Most texels of a level whose texels are read from its bytes: the driver's largest buffer has 2^27.
+const MOST_IN_PLACE: usize = 1 << 29;
 
 /// Most bytes of a texture.
 const MOST_BYTES: usize = 1 << 32;
@@ -245,12 +276,12 @@ impl Stored {
 /// What is not supported of it, by name.
 fn image(
     images: &mut Images,
-    entry: &[u32; 8],
+    (chip, entry): (Chip, &[u32; 8]),
     memory: Vram<'_>,
     compares: bool,
 ) -> Result<(Texture, Range<usize>), String> {
-    let words = Words::new(entry);
-    let element = element(&words)?;
+    let words = Words::new(entry, chip);
+    let element = element(&words, chip)?;
     let (bytes, side) = (element.bytes(), element.side());
     let [width, height, depth] = words.size;
     let (shape, has_height, has_depth, layers) = match words.target {
@@ -317,10 +348,13 @@ fn image(
         })
         .collect();
     let counts = levels.iter().map(|level| level.size.into_iter().fold(1, usize::saturating_mul));
-    if size > MOST_BYTES || counts.max().is_some_and(|count| count > MOST) {
+    let range = words.address..words.address.saturating_add(size);
+    // Texels that are read in place take no memory of their own.
+    let in_place = element.is_in_place(select) && range.end <= memory.len();
+    let most = if in_place { MOST_IN_PLACE } else { MOST };
+    if size > MOST_BYTES || counts.max().is_some_and(|count| count > most) {
         return Err("textures of that many texels".to_owned());
     }
-    let range = words.address..words.address.saturating_add(size);
     let texture = images.get((*entry, compares), range.clone(), memory, |bytes| {
         // Tiles of a level with depth hold several slices, or there is one.
         let stride = if has_depth { 0 } else { layer_stride };
@@ -332,11 +366,9 @@ fn image(
             _ => Component::Zero,
         });
         let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
-        Ok::<_, String>(Texture {
-            image: Arc::new(image),
-            integer,
-            compared: Compared { components, clamps },
-        })
+        let mut texture = Texture::new(Arc::new(image), integer);
+        texture.compared = Compared { components, clamps };
+        Ok::<_, String>(texture)
     })?;
     Ok((texture, range))
 }
@@ -396,11 +428,54 @@ mod tests {
         for (level, start) in [0, 0x4000, 0x5000, 0x5400, 0x5600, 0x5700, 0x5800].into_iter().enumerate() {
             memory[start] = level as u8 + 1;
         }
-        let (texture, _) = image(&mut Images::default(), &words, Vram::new(&mut memory), false).unwrap();
+        let (texture, _) =
+            image(&mut Images::default(), (Chip::Gt215, &words), Vram::new(&mut memory), false).unwrap();
         for level in 0..7 {
             let red = f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
             assert!((red - (level + 1) as f32).abs() < 0.01, "{level}: {red}");
         }
+    }
+
+    /// Mesa `nv50_create_texture_view`: word 7 is 0 on chip 50, whose last level is in word 5. Later chips have the view's levels
+    /// there, from 0 to 0 if there is one.
+    #[test]
+    fn a_view_of_the_first_level_has_one_level() {
+        let words = [0x2c69_2488, 0, 0xd100_5000, 0x0030_0000, 0x8000_0040, 0x6001_0040, 0x0300_0000, 0];
+        let mut memory = vec![0; 0x6000];
+        let mut levels = |chip: Chip| {
+            let (texture, _) =
+                image(&mut Images::default(), (chip, &words), Vram::new(&mut memory), false).unwrap();
+            texture.image.levels().len()
+        };
+        assert_eq!([Chip::G84, Chip::G200, Chip::Mcp77, Chip::Gt215].map(&mut levels), [1; 4]);
+        assert_eq!(levels(Chip::G80), 7);
+    }
+
+    /// Mesa `nv50_formats.c`: L8A8_SRGB is R, R, R, G of two components, with the bit of the sRGB curve. NV92 passes piglit's
+    /// `teximage-colors GL_SLUMINANCE8_ALPHA8`.
+    #[test]
+    fn alpha_beside_luminance_is_not_on_the_curve() {
+        // A linear texture of one texel, and the words of the sources.
+        let sources = 2 << 18 | 2 << 21 | 2 << 24 | 3 << 27;
+        let words = [0x18 | 0o2222 << 6 | sources, 0, 0x9005_4400, 64, 1, 0x0001_0001, 0, 0];
+        let mut memory = vec![128; 64];
+        let entry = (Chip::Gt215, &words);
+        let (texture, _) = image(&mut Images::default(), entry, Vram::new(&mut memory), false).unwrap();
+        let texel = texture.image.texel(0, 0, 0, 0).unwrap().map(f32::from_bits);
+        assert!((texel[0] - 0.2158).abs() < 0.001 && texel[..3] == [texel[0]; 3], "{texel:?}");
+        assert_eq!(texel[3], 128. / 255.);
+    }
+
+    /// Inferred from NV92, which fails all tests of borders that the driver writes as integers.
+    #[test]
+    fn the_border_of_a_texture_of_integers_is_that_of_floats() {
+        let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
+        let entry = |kind: u32| [0x08 | (kind * 0o1111) << 6 | sources, 0, 0, 0, 0, 0, 0, 0];
+        let floats = [3.7f32, -2., 300., -300.].map(f32::to_bits);
+        assert_eq!(integers(floats, &entry(4)), [3, 0, 255, 0]);
+        assert_eq!(integers(floats, &entry(3)).map(|word| word as i32), [3, -2, 127, -128]);
+        // Small integers are floats that are next to nothing.
+        assert_eq!(integers([25, 200, 1, 0], &entry(4)), [0; 4]);
     }
 
     /// Captured: GL's default.

@@ -123,6 +123,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         viewport,
         clip,
         scissor,
+        mask: None,
         front_is_clockwise: cull.face,
         sides,
         points: points(state, layout),
@@ -130,6 +131,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         inputs,
         depth,
         tests,
+        depth_bounds: None,
         // The fragment program's outputs are not in the order of the targets' components yet: see `Outputs`.
         alpha_test: None,
         targets,

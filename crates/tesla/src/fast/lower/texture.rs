@@ -33,7 +33,10 @@ impl Lower<'_> {
             dst[component] = Some(self.target(tex.base.saturating_add(step as u8)));
         }
         let lowered = Tex {
-            image: texture.image.clone(),
+            image: match tex.op {
+                TexOp::Fetch => texture.image.clone(),
+                _ => texture.sampled(tex.cube).clone(),
+            },
             work,
             dst,
             offset: tex.offset.map(i32::from),
@@ -73,7 +76,7 @@ impl Lower<'_> {
 
     fn sample(&self, tex: &inst::Tex, texture: &Texture, sources: [Place; 4]) -> Option<Sample> {
         let state = self.context.setup.textures.samplers.get(&tex.sampler)?;
-        let image = &*texture.image;
+        let image = &**texture.sampled(tex.cube);
         let order = SourceOrder::of(image.shape(), state.compare.is_some());
         let source = |word: Option<usize>| match word {
             Some(word) if word < usize::from(tex.count).min(4) => sources[word],
