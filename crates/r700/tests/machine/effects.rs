@@ -151,6 +151,17 @@ fn ld_takes_integers_and_a_level_and_gives_zero_outside() {
     assert_eq!(texture_result(0x03, &at([4, 0, 0, 0]))[0], 0);
 }
 
+/// MAN 5: GET_NUMBER_OF_SAMPLES returns the number of samples of the resource. Mesa reads it for textureSamples().
+#[test]
+fn the_number_of_samples_is_that_of_the_texture() {
+    let mut launch = texture_launch(Shape::D2, &[[4, 2, 1], [2, 1, 1]], [0; 4]);
+    assert_eq!(texture_result(0x05, &launch)[0], 1);
+    let sample = Level { width: 4, height: 2, depth: 1, texels: vec![[0; 4]; 8].into() };
+    let image = Image::of_samples(Shape::D2, vec![sample; 4]).unwrap();
+    launch.environment_mut().resources.textures.insert(0, Texture::floats(image));
+    assert_eq!(texture_result(0x05, &launch)[0], 4);
+}
+
 #[test]
 fn resinfo_gives_the_size_of_a_level_and_the_number_of_levels() {
     let launch = texture_launch(Shape::D3, &[[8, 4, 2], [4, 2, 1]], [1, 0, 0, 0]);
