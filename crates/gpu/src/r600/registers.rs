@@ -101,6 +101,10 @@ addresses! {
     VGT_STRMOUT_DRAW_OPAQUE_OFFSET = 0x28b28 * 3;
     VGT_GS_MAX_VERT_OUT = 0x28b38 * 1;
     PA_SC_AA_CONFIG = 0x28c04 * 1;
+    PA_CL_GB_VERT_CLIP_ADJ = 0x28c0c * 1;
+    PA_CL_GB_VERT_DISC_ADJ = 0x28c10 * 1;
+    PA_CL_GB_HORZ_CLIP_ADJ = 0x28c14 * 1;
+    PA_CL_GB_HORZ_DISC_ADJ = 0x28c18 * 1;
     PA_SC_AA_SAMPLE_LOCS_MCTX = 0x28c1c * 2;
     PA_SC_AA_MASK = 0x28c48 * 1;
     DB_RENDER_CONTROL = 0x28d0c * 1;
@@ -181,7 +185,6 @@ const IGNORED: &[Register] = &[
     ignored("VGT_VTX_CNT_EN", 0x28ab8, 1, SPEED),
     ignored("PA_SC_LINE_CNTL", 0x28c00, 1, "the last pixel of a line"),
     ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "centres at a half, 1/256 of a pixel"),
-    ignored("PA_CL_GB_VERT_CLIP_ADJ", 0x28c0c, 4, "where the guard band is does not show"),
     ignored("CB_CLRCMP_CONTROL", 0x28c30, 4, FIXED),
     ignored("DB_RENDER_OVERRIDE", 0x28d10, 1, SPEED),
     ignored("DB_HTILE_SURFACE", 0x28d24, 5, META),

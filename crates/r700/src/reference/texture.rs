@@ -181,7 +181,8 @@ impl Wave {
             None => TextureSampler::default(),
         };
         let unnormalised = words.high.coord_type_x == CoordType::UNNORMALIZED;
-        let sampler = Sampler { unnormalised, ..state.sampler };
+        let border = texture.border(state.sampler.border);
+        let sampler = Sampler { unnormalised, border, ..state.sampler };
         let kind = sample_kind(inst).unwrap_or(SampleKind { lod: Lod::Quad, biased: false, compare: false });
         if inst == TexInst::GET_LERP {
             let rule = Some(Rule::GET_LERP_GIVES_FOUR_WEIGHTS);
