@@ -123,8 +123,16 @@ impl Clip {
 mod tests {
     use super::*;
 
-    const CLIP: Clip =
-        Clip { near: Some(false), far: true, distances: 0, culls: 0, band: [8., 8.], linear: 0, discard: None, cut_edges: true };
+    const CLIP: Clip = Clip {
+        near: Some(false),
+        far: true,
+        distances: 0,
+        culls: 0,
+        band: [8., 8.],
+        linear: 0,
+        discard: None,
+        cut_edges: true,
+    };
 
     fn vertex(position: [f32; 4]) -> Vertex {
         Vertex { position, attributes: vec![position.map(f32::to_bits)], ..Vertex::default() }

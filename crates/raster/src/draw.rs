@@ -258,7 +258,8 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
 fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
     let inner = match topology {
         Topology::Triangles | Topology::Quads | Topology::Polygon => {
-            let flags = corners.iter().enumerate().map(|(at, corner)| u32::from(corner.vertex.inner_side) << at);
+            let flags =
+                corners.iter().enumerate().map(|(at, corner)| u32::from(corner.vertex.inner_side) << at);
             flags.fold(0, |all, flag| all | flag)
         }
         _ => 0,

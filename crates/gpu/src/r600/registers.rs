@@ -17,6 +17,8 @@ addresses! {
     PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
+    /// DISABLE_CUBE_WRAP is the lowest bit.
+    TA_CNTL_AUX = 0x9508 * 1;
     TD_PS_SAMPLER0_BORDER_RED = 0xa400 * 72;
     TD_VS_SAMPLER0_BORDER_RED = 0xa600 * 72;
     TD_GS_SAMPLER0_BORDER_RED = 0xa800 * 72;
@@ -124,7 +126,6 @@ const RINGS: &str = "where records of vertices lie between stages: each stage ge
 
 /// The registers that change no result.
 const IGNORED: &[Register] = &[
-    ignored("TA_CNTL_AUX", 0x9508, 1, "whether cube maps are seamless"),
     ignored("CB_SHADER_CONTROL", 0x287a0, 1, "what is exported shows in the program"),
     ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "what is exported shows in the program"),
     ignored("VGT_PRIMITIVEID_EN", 0x28a84, 1, "primitives are always numbered"),

@@ -1,8 +1,8 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
-use reconverge_simt::texture::{Image, Sampler, Shape};
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
+use reconverge_simt::texture::{Image, Sampler, Shape};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 

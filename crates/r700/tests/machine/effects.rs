@@ -68,6 +68,21 @@ fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
     assert!(f32::from_bits(outcome.export(ExportKind::Pos, 60).unwrap().values[1][0]).is_nan());
 }
 
+/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and passes on
+/// RV770.
+#[test]
+fn components_inside_of_the_buffer_are_fetched() {
+    let mut launch = vertex_launch();
+    let buffer = launch.environment_mut().resources.vertex_buffers.get_mut(&0).unwrap();
+    // The last dword is cut off: y of the second element of two dwords.
+    buffer.bytes = buffer.bytes[..buffer.bytes.len() - 4].into();
+    let whole = strict(&copy_vs(), &vertex_launch()).unwrap();
+    let outcome = strict(&copy_vs(), &launch).unwrap();
+    let last =
+        |outcome: &reconverge_r700::outcome::Outcome| outcome.export(ExportKind::Param, 0).unwrap().values[1];
+    assert_eq!((last(&whole), last(&outcome)), (floats([7.0, 8.0, 0.0, 1.0]), floats([7.0, 0.0, 0.0, 1.0])));
+}
+
 #[test]
 fn a_fetch_from_nothing_traps_in_strict_mode() {
     let mut launch = vertex_launch();
