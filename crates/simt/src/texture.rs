@@ -457,8 +457,8 @@ fn filter_level(
     mix(c, || plane(z), || plane(z + 1))
 }
 
-/// The texel of a face of a cube, which is on the face next to it if it is outside. At a corner, where no texel is, the mean of the
-/// three around it.
+/// Returns the texel at a place of a face of a cube. A place outside of the face is on the adjacent one. A corner has no texel: its value
+/// is the mean of the three texels around it.
 fn on_faces(
     level: &Level,
     slice: usize,

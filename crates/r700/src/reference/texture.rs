@@ -294,8 +294,8 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// The level of detail of a lane in a quad: `quad` has the coordinates of the quad's first lane, of the one to its right and of the
-/// one below.
+/// Returns the level of detail of a lane. `quad` has the coordinates of the first lane of its quad, the lane to the right and the lane
+/// below.
 ///
 /// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face: inferred from
 /// `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
