@@ -136,6 +136,57 @@ fn a_resolve_is_the_mean_of_the_samples() {
     assert_eq!(gpu.unknown(), []);
 }
 
+/// The words of SAMPLE_PIPELINESTAT in Mesa's order (`r600_query.c`): pixels, primitives out of the clipper and into it, vertex and
+/// geometry lanes, geometry primitives, primitives, vertices. Nothing counts between PIPELINESTAT_STOP and PIPELINESTAT_START, as around
+/// blits of `ext_transform_feedback-generatemipmap prims_generated`, which RV770 passes.
+#[test]
+fn statistics_count_while_they_are_on() {
+    const RESULTS: Range<usize> = 0x10_0000..0x10_1000;
+    let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+    memory.resize(RESULTS.end, 0);
+    let mut buffers = BUFFERS.to_vec();
+    buffers.push(RESULTS);
+    let mut stream = stream();
+    let draw = stream.0.split_off(stream.0.len() - 3);
+    let sample = |stream: &mut Stream, at: u32| {
+        stream.packet(0x46, &[0x1e | 2 << 8, at, 0]);
+        stream.relocation(5);
+    };
+    sample(&mut stream, 0);
+    stream.0.extend(&draw);
+    stream.packet(0x46, &[0x1a]);
+    stream.0.extend(&draw);
+    stream.packet(0x46, &[0x19]);
+    sample(&mut stream, 64);
+    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    let word = |at: usize| u64::from_le_bytes(memory[RESULTS.start + at..][..8].try_into().unwrap());
+    let counts: Vec<u64> = (0..8).map(|number| word(64 + 8 * number) - word(8 * number)).collect();
+    assert_eq!(counts, [250 * 250, 2, 2, 4, 0, 0, 2, 4]);
+    assert_eq!(gpu.unknown(), []);
+}
+
+/// R6xx 3D registers: PA_CL_GB_HORZ_CLIP_ADJ and PA_CL_GB_VERT_CLIP_ADJ cut, PA_CL_GB_*_DISC_ADJ drop what is outside of a side.
+#[test]
+fn the_guard_band_cuts_and_drops() {
+    let drawn = |registers: [f32; 4]| {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+        let mut stream = stream();
+        let draw = stream.0.split_off(stream.0.len() - 3);
+        stream.context(0x28c0c, &registers.map(f32::to_bits));
+        // Half of the size: the strip reaches to w, the target to twice that.
+        stream.context(0x2843c, &[62.5, 125., 62.5, 125.].map(f32::to_bits));
+        stream.0.extend(draw);
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
+        let row = |y: usize| (0..250).filter(|x| pixel(&memory, *x, y) != [0; 4]).count();
+        [row(125), (0..250).filter(|y| row(*y) != 0).count()]
+    };
+    // y, then x: cut at half of w along x, and along y.
+    assert_eq!(drawn([8., 8., 0.5, 8.]), [62, 126]);
+    assert_eq!(drawn([0.5, 8., 8., 8.]), [126, 62]);
+    // All vertices lie at w or -w; a side at -2 w drops all.
+    assert_eq!(drawn([8., -2., 8., 8.]), [0, 0]);
+}
+
 #[test]
 fn what_is_not_known_is_named_and_counted() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));

@@ -29,6 +29,22 @@ pub struct Layout {
     pub bytes: u32,
 }
 
+impl Layout {
+    /// The components all of whose bits are among those of an element, from the least significant one upward.
+    pub(crate) fn whole(self, bits: u128) -> [bool; 4] {
+        if self.kind == Kind::SharedExponent {
+            return [bits as u32 == u32::MAX; 4];
+        }
+        let mut first = 0;
+        self.bits.map(|width| {
+            let mask = (1u128 << width) - 1;
+            let is_whole = bits >> first & mask == mask;
+            first += u32::from(width);
+            is_whole
+        })
+    }
+}
+
 /// NUM_FORMAT_ALL with FORMAT_COMP_ALL and SRF_MODE_ALL: how an integer component becomes a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {

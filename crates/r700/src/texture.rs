@@ -27,6 +27,27 @@ impl Texture {
     }
 }
 
+impl Texture {
+    /// The border colour as texels hold it, so that DST_SEL moves its components back to their places.
+    ///
+    /// Inferred from `texwrap bordercolor` in the list of what fails on RV770. The colour is right for the orders ZYXW, XXX1, XXXY
+    /// and 000X, and wrong for those that move three components around (ZXYW), or one that has no counterpart (0X01): the chip takes
+    /// x, y and z of a texel from the components that DST_SEL names, and stores alpha where DST_SEL reads it. The colour of an integer
+    /// texture is wrong in every order: it is taken as floats.
+    pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
+        let whole = |bits: u32| {
+            let value = f32::from_bits(bits);
+            if value < 0. { value as i32 as u32 } else { value as u32 }
+        };
+        let color = if self.integer { color.map(whole) } else { color };
+        let mut texel = self.select.map(|component| component.of(&color));
+        if let Component::Texel(alpha) = self.select[3] {
+            texel[usize::from(alpha & 3)] = color[3];
+        }
+        texel
+    }
+}
+
 /// A component of what a texture gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Component {

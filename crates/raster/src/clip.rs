@@ -20,6 +20,10 @@ pub struct Clip {
     pub band: [f32; 2],
     /// Bit n: attribute n is linear in the window (OpenGL 3.0, noperspective), also along the edges that a cut makes.
     pub linear: u64,
+    /// A primitive that lies outside of one side with all vertices is dropped: how often w x and y are at the sides.
+    pub discard: Option<[f32; 2]>,
+    /// Whether a side along a plane that cuts is an edge.
+    pub cut_edges: bool,
 }
 
 /// The smallest w that is still divided by.
@@ -46,6 +50,17 @@ impl Clip {
         })
     }
 
+    /// Whether all of these vertices lie outside of one side.
+    pub(crate) fn discards<'a>(&self, vertices: impl Iterator<Item = &'a Vertex> + Clone) -> bool {
+        let Some(discard) = self.discard else { return false };
+        (0..2).any(|axis| {
+            let beyond = |vertex: &Vertex, sign: f32| {
+                sign * vertex.position[axis] > discard[axis] * vertex.position[3]
+            };
+            [1., -1.].into_iter().any(|sign| vertices.clone().all(|vertex| beyond(vertex, sign)))
+        })
+    }
+
     /// Whether a point is inside.
     pub fn holds(&self, vertex: &Vertex) -> bool {
         self.inside(vertex).all(|distance| distance >= 0.)
@@ -56,8 +71,7 @@ impl Clip {
         self.cut_with_edges(polygon, u32::MAX).0
     }
 
-    /// [`Clip::cut`] of a polygon, and its edges. Bit n of `edges` is for the side from vertex n to the next one. A side along a
-    /// plane that cuts is an edge.
+    /// [`Clip::cut`] of a polygon, and its edges. Bit n of `edges` is for the side from vertex n to the next one.
     pub(crate) fn cut_with_edges(&self, polygon: Vec<Vertex>, edges: u32) -> (Vec<Vertex>, u32) {
         // Nothing is known of where a primitive is that has a corner nowhere.
         if polygon.iter().any(|vertex| vertex.position.iter().any(|x| !x.is_finite())) {
@@ -92,7 +106,7 @@ impl Clip {
                     let (from, to) = if here >= 0. { (at, next) } else { (next, at) };
                     let (from_distance, to_distance) = if here >= 0. { (here, there) } else { (there, here) };
                     let along = from_distance / (from_distance - to_distance);
-                    left |= if here >= 0. { 1 } else { is_edge } << cut.len();
+                    left |= if here >= 0. { self.cut_edges.into() } else { is_edge } << cut.len();
                     cut.push(Vertex::between(&polygon[from], &polygon[to], along, self.linear));
                 }
             }
@@ -109,8 +123,16 @@ impl Clip {
 mod tests {
     use super::*;
 
-    const CLIP: Clip =
-        Clip { near: Some(false), far: true, distances: 0, culls: 0, band: [8., 8.], linear: 0 };
+    const CLIP: Clip = Clip {
+        near: Some(false),
+        far: true,
+        distances: 0,
+        culls: 0,
+        band: [8., 8.],
+        linear: 0,
+        discard: None,
+        cut_edges: true,
+    };
 
     fn vertex(position: [f32; 4]) -> Vertex {
         Vertex { position, attributes: vec![position.map(f32::to_bits)], ..Vertex::default() }
@@ -130,6 +152,17 @@ mod tests {
         assert!(cut.iter().all(|vertex| vertex.position[2] >= -1.));
         // Attributes follow the position.
         assert!(cut.iter().all(|vertex| vertex.attributes[0] == vertex.position.map(f32::to_bits)));
+    }
+
+    /// R6xx 3D registers: PA_CL_GB_HORZ_DISC_ADJ and PA_CL_GB_VERT_DISC_ADJ drop a primitive outside of a side.
+    #[test]
+    fn a_primitive_outside_of_one_side_is_dropped() {
+        let clip = Clip { discard: Some([1., 1.]), ..CLIP };
+        let at = |x: f32, y: f32| vertex([x, y, 0., 1.]);
+        let drops = |all: &[Vertex]| clip.discards(all.iter());
+        assert!(drops(&[at(1.5, 0.), at(2., 0.)]) && drops(&[at(0., -1.5), at(0., -2.)]));
+        assert!(!drops(&[at(0.5, 0.), at(2., 0.)]) && !drops(&[at(1.5, 0.), at(0., 1.5)]));
+        assert!(!CLIP.discards([at(1.5, 0.)].iter()));
     }
 
     #[test]

@@ -252,6 +252,21 @@ fn may_be_large(draw: &Draw, places: &[VertexPlace]) -> bool {
     extent(0, x1.saturating_sub(x0)) * extent(1, y1.saturating_sub(y0)) * places.len() as u64 >= LARGE
 }
 
+/// The sides of a primitive that are edges: bit n is for the side from vertex n to the next one.
+///
+/// Flags of vertices count for triangles, quads and polygons of their own. (OpenGL 3.0, 2.6.2)
+fn sides(topology: Topology, primitive: &Primitive, corners: &[Placed<'_>]) -> u32 {
+    let inner = match topology {
+        Topology::Triangles | Topology::Quads | Topology::Polygon => {
+            let flags =
+                corners.iter().enumerate().map(|(at, corner)| u32::from(corner.vertex.inner_side) << at);
+            flags.fold(0, |all, flag| all | flag)
+        }
+        _ => 0,
+    };
+    u32::from(primitive.edges) & !inner
+}
+
 fn vertices_of<'a>(placed: &[Placed<'a>]) -> Vec<&'a Vertex> {
     placed.iter().map(|placed| placed.vertex).collect()
 }
@@ -346,6 +361,9 @@ impl<'scope> Pipeline<'_, 'scope> {
         if culls && draw.clip.is_some_and(|clip| clip.drops(&vertices_of(corners))) {
             return Ok(());
         }
+        if draw.clip.is_some_and(|clip| clip.discards(corners.iter().map(|corner| corner.vertex))) {
+            return Ok(());
+        }
         if draw.topology == Topology::Rectangles {
             self.counts.clipped += 1;
             return self.rectangle(all, provoking);
@@ -354,13 +372,14 @@ impl<'scope> Pipeline<'_, 'scope> {
             self.counts.clipped += u64::from(point.inside);
             return if point.inside { self.point(point, provoking, true, 0.) } else { Ok(()) };
         }
+        let sides = sides(draw.topology, primitive, corners);
         // Rarely anything is cut.
         let (cut, edges) = match &draw.clip {
             Some(clip) if corners.iter().any(|corner| !corner.whole) => {
                 let all = corners.iter().map(|corner| corner.vertex.clone()).collect();
-                clip.cut_with_edges(all, primitive.edges.into())
+                clip.cut_with_edges(all, sides)
             }
-            _ => (Vec::new(), primitive.edges.into()),
+            _ => (Vec::new(), sides),
         };
         let placed: Vec<Placed<'_>> =
             cut.iter().map(|vertex| Placed { vertex, at: place(draw, self.coordinates, vertex) }).collect();

@@ -9,6 +9,9 @@ pub struct Vertex {
     pub point_size: f32,
     /// Clip and cull distances: outside where negative.
     pub distances: [f32; 8],
+    /// The side of a polygon that begins here is not an edge: it is not drawn in the polygon modes of points and lines. (OpenGL
+    /// 3.0, 2.6.2)
+    pub inner_side: bool,
     /// What is interpolated: x, y, z, w as bits.
     pub attributes: Vec<[u32; 4]>,
 }
@@ -35,6 +38,7 @@ impl Vertex {
         Vertex {
             position: std::array::from_fn(|at| mix(from.position[at], to.position[at], along)),
             point_size: from.point_size,
+            inner_side: false,
             distances: std::array::from_fn(|at| mix(from.distances[at], to.distances[at], along)),
             attributes: (0..from.attributes.len().min(to.attributes.len())).map(attribute).collect(),
         }

@@ -150,6 +150,24 @@ fn a_quad_has_the_edges_of_a_quad() {
     }
 }
 
+/// OpenGL 3.0, 2.6.2: the side that begins at a vertex whose flag is off is not drawn, nor is the vertex as a point; flags of strips do
+/// not count.
+#[test]
+fn a_side_whose_flag_is_off_is_not_drawn() {
+    let mut corners = [[1.5, 1.5], [8.5, 1.5], [8.5, 8.5], [1.5, 8.5]].map(|[x, y]| vertex(x, y, 1.));
+    corners[1].inner_side = true;
+    for (topology, lines, points) in
+        [(Topology::Quads, 21, 3), (Topology::Polygon, 21, 3), (Topology::TriangleFan, 34, 4)]
+    {
+        let mut state = plain(topology);
+        let count = |state: &Draw| drawn_pixels(state, &corners).matches('#').count();
+        state.sides.iter_mut().for_each(|side| side.fill = Fill::Lines);
+        assert_eq!(count(&state), lines, "{topology:?}");
+        state.sides.iter_mut().for_each(|side| side.fill = Fill::Points);
+        assert_eq!(count(&state), points, "{topology:?}");
+    }
+}
+
 /// EXT_window_rectangles: inside of one of them, or outside of all. OpenGL 3.0, 3.6.2: the pattern is for polygons alone.
 #[test]
 fn rectangles_and_a_pattern_leave_pixels_out() {

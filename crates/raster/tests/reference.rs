@@ -253,6 +253,8 @@ fn state(random: &mut Random) -> Draw {
             culls: 0,
             band: [4.; 2],
             linear: 0,
+            discard: random.once_in(2).then_some([1.; 2]),
+            cut_edges: random.once_in(2),
         }),
         scissor: Rectangle {
             x0: random.below(9) as i32,

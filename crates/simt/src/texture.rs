@@ -146,6 +146,8 @@ pub struct Sampler {
     pub lod_bias: f32,
     /// Coordinates count texels instead of running from 0 to 1.
     pub unnormalised: bool,
+    /// Linear filtering of a cube mixes texels of several faces at their edges. (OpenGL 3.2, 3.8.8)
+    pub seamless: bool,
 }
 
 impl Default for Sampler {
@@ -161,6 +163,7 @@ impl Default for Sampler {
             max_lod: 1000.0,
             lod_bias: 0.0,
             unnormalised: false,
+            seamless: false,
         }
     }
 }
@@ -439,7 +442,11 @@ fn filter_level(
     if filter == Filter::Nearest {
         return nearest(level, sampler, place, at.offset, value);
     }
-    let get = |texel: [i64; 3]| fetch(level, sampler, &place, texel, value);
+    let seamless = sampler.seamless && matches!(image.shape, Shape::Cube | Shape::CubeArray);
+    let get = |texel: [i64; 3]| match place.slice.filter(|_| seamless) {
+        Some(slice) => on_faces(level, slice as usize, [texel[0], texel[1]], value),
+        None => fetch(level, sampler, &place, texel, value),
+    };
     // An axis that is not filtered has weight 0.
     let [(x, a), (y, b), (z, c)] = [0, 1, 2].map(|axis| match axis < place.axes {
         true => place.neighbours(axis, at.offset[axis]),
@@ -448,6 +455,44 @@ fn filter_level(
     let row = |y, z| mix(a, || get([x, y, z]), || get([x + 1, y, z]));
     let plane = |z| mix(b, || row(y, z), || row(y + 1, z));
     mix(c, || plane(z), || plane(z + 1))
+}
+
+/// Returns the texel at a place of a face of a cube. A place outside of the face is on the adjacent one. A corner has no texel: its value
+/// is the mean of the three texels around it.
+fn on_faces(
+    level: &Level,
+    slice: usize,
+    [x, y]: [i64; 2],
+    value: impl Fn([u32; 4]) -> [f32; 4] + Copy,
+) -> [f32; 4] {
+    let size = i64::from(level.width);
+    let inside = [x, y].map(|at| (0..size).contains(&at));
+    let [near_x, near_y] = [x, y].map(|at| at.clamp(0, size - 1));
+    match inside {
+        [true, true] => value(level.texel(x as usize, y as usize, slice)),
+        [false, false] => {
+            let around = [[near_x, y], [x, near_y], [near_x, near_y]];
+            let around = around.map(|at| on_faces(level, slice, at, value));
+            std::array::from_fn(|channel| around.iter().map(|texel| texel[channel]).sum::<f32>() / 3.0)
+        }
+        _ => {
+            // The middle of a texel one beyond the edge lies on the plane of the face.
+            let [s, t] = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
+            let direction = match slice % 6 {
+                0 => [1.0, -t, -s],
+                1 => [-1.0, -t, s],
+                2 => [s, 1.0, t],
+                3 => [s, -1.0, -t],
+                4 => [s, -t, 1.0],
+                _ => [-s, -t, -1.0],
+            };
+            let face = Face::of(direction);
+            // Seen from the centre, texel n of the other face has its middle at (n + 1) / (size + 1).
+            let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);
+            let [x, y] = face.project(direction).map(index);
+            value(level.texel(x as usize, y as usize, slice - slice % 6 + usize::from(face.0)))
+        }
+    }
 }
 
 /// The texel that the coordinates fall into, moved by `offset`.

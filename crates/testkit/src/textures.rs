@@ -77,5 +77,6 @@ pub fn sampler(random: &mut Random) -> Sampler {
         max_lod: if bounded { lod(random) } else { 1000.0 },
         lod_bias: if random.once_in(3) { lod(random) } else { 0.0 },
         unnormalised: random.once_in(4),
+        seamless: random.once_in(3),
     }
 }

@@ -149,6 +149,9 @@ pub struct SamplerValues {
     /// Coordinates count texels.
     #[serde(default)]
     pub unnormalised: bool,
+    /// Linear filtering of a cube mixes texels of several faces at their edges.
+    #[serde(default)]
+    pub seamless: bool,
 }
 
 impl SamplerValues {
@@ -158,7 +161,8 @@ impl SamplerValues {
     /// Names that are unknown, and a border that is not four numbers.
     pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
         let place = format!("sampler {}", self.number);
-        let mut sampler = Sampler { unnormalised: self.unnormalised, ..Sampler::default() };
+        let Self { unnormalised, seamless, .. } = *self;
+        let mut sampler = Sampler { unnormalised, seamless, ..Sampler::default() };
         if let Some(names) = &self.wrap {
             for (wrap, name) in sampler.wrap.iter_mut().zip(names) {
                 *wrap = choose(&place, name, &WRAPS)?;

@@ -258,6 +258,8 @@ pub(super) fn draw(
         culls: distances & culls,
         band: [BAND; 2],
         linear,
+        discard: None,
+        cut_edges: true,
     });
     let alpha_test = state
         .flag(m::ALPHA_TEST_ENABLE)

@@ -411,6 +411,7 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
             max_lod: fixed(field(2, 23, 12)),
             lod_bias: bias as f32 / 256.,
             unnormalised,
+            seamless: false,
         },
         compare: (field(0, 9, 9) != 0).then(|| Compare::ALL[field(0, 12, 10) as usize]),
     }

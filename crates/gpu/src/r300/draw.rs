@@ -106,6 +106,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         culls: if clip.ucp_cull_only_ena { clip.ucp_ena } else { 0 },
         band: [BAND; 2],
         linear: 0,
+        discard: None,
+        cut_edges: true,
     });
     let sides = sides(state, &cull);
     name_stipple(state, topology, &sides);

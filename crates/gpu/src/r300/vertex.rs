@@ -251,6 +251,7 @@ impl Layout {
             attributes.clear();
             attributes.extend(places.iter().map(|place| vector(*place)));
             Vertex {
+                inner_side: false,
                 position,
                 point_size: f32::from_bits(vector(point_size)[0]),
                 distances: std::array::from_fn(distance),

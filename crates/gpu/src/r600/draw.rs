@@ -31,7 +31,7 @@ use crate::sampling::STENCIL_OPS;
 const POSITION: u16 = 60;
 /// ARRAY_BASE of computed depth and stencil.
 const COMPUTED_Z: u16 = 61;
-/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
+/// How often w x and y may be at most before a primitive is cut: window coordinates stay within 2^22 of a viewport of 8192.
 const BAND: f32 = 256.;
 /// The most attributes of a vertex.
 const MOST_PARAMS: usize = 32;
@@ -129,8 +129,11 @@ impl VertexLayout {
             };
             attributes.clear();
             attributes.extend(params[..self.params].iter().map(|param| of(param, lane)));
+            // Mesa exports an integer, 0 or 1. (`sfn_shader_vs.cpp`, VARYING_SLOT_EDGE)
+            let inner_side = self.out.use_vtx_edge_flag && of(&misc, lane)[1] & 1 == 0;
             Vertex {
                 position,
+                inner_side,
                 point_size: f32::from_bits(of(&misc, lane)[0]),
                 distances: std::array::from_fn(distance),
                 attributes,
@@ -271,7 +274,6 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
     let render = fields!(state, RenderControl, state.word(reg::DB_RENDER_CONTROL));
     let color = fields!(state, ColorControl, state.word(reg::CB_COLOR_CONTROL));
     let missing = [
-        (layout.out.use_vtx_edge_flag && mode.poly_mode != 0, "PA_CL_VS_OUT_CNTL.USE_VTX_EDGE_FLAG"),
         (layout.out.use_vtx_kill_flag, "PA_CL_VS_OUT_CNTL.USE_VTX_KILL_FLAG"),
         (mode.persp_corr_dis, "PA_SU_SC_MODE_CNTL.PERSP_CORR_DIS"),
     ];
@@ -305,13 +307,17 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
         _ => linear,
     });
     let cut = !clip.clip_disable && topology != Topology::Rectangles && viewport.divides;
+    // How often w x and y may be.
+    let adjust = |x, y| [x, y].map(|register| state.float(register, 0));
     let cut = cut.then(|| Clip {
         near: (!clip.zclip_near_disable).then_some(clip.dx_clip_space_def),
         far: !clip.zclip_far_disable,
         distances: if clip.ucp_cull_only_ena { 0 } else { layout.planes() },
         culls: layout.out.cull_dist_ena | if clip.ucp_cull_only_ena { layout.planes() } else { 0 },
-        band: [BAND; 2],
+        band: adjust(reg::PA_CL_GB_HORZ_CLIP_ADJ, reg::PA_CL_GB_VERT_CLIP_ADJ).map(|band| band.min(BAND)),
         linear,
+        discard: Some(adjust(reg::PA_CL_GB_HORZ_DISC_ADJ, reg::PA_CL_GB_VERT_DISC_ADJ)),
+        cut_edges: clip.boundary_edge_flag_ena,
     });
     let depth_info = fields!(state, DepthInfo, state.word(reg::DB_DEPTH_INFO));
     let depth = format::depth(depth_info.format).and_then(|format| {

@@ -29,7 +29,7 @@ use std::ops::Range;
 
 use reconverge_r700::chip::Chip;
 use reconverge_r700::outcome::Outcome;
-use reconverge_raster::draw::{Draw, Vertices};
+use reconverge_raster::draw::{Counts, Draw, Vertices};
 use reconverge_raster::primitive::{self, Topology};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
@@ -61,8 +61,41 @@ const WATCHDOG: u64 = 1 << 24;
 /// Events of EVENT_WRITE.
 mod event {
     pub(super) const ZPASS_DONE: u32 = 0x15;
+    pub(super) const PIPELINESTAT_START: u32 = 0x19;
+    pub(super) const PIPELINESTAT_STOP: u32 = 0x1a;
+    pub(super) const SAMPLE_PIPELINESTAT: u32 = 0x1e;
     pub(super) const SO_VGTSTREAMOUT_FLUSH: u32 = 0x1f;
     pub(super) const SAMPLE_STREAMOUTSTATS: u32 = 0x20;
+}
+
+/// Pipeline statistics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Statistics {
+    vertices: u64,
+    primitives: u64,
+    vertex_lanes: u64,
+    geometry_lanes: u64,
+    geometry_primitives: u64,
+    clipper_in: u64,
+    clipper_out: u64,
+    /// Pixels that passed all tests: those that are not shaded do not count.
+    pixels: u64,
+}
+
+impl Statistics {
+    /// The words of SAMPLE_PIPELINESTAT. (Mesa `r600_query.c`, PIPE_QUERY_PIPELINE_STATISTICS)
+    fn words(&self) -> [u64; 8] {
+        [
+            self.pixels,
+            self.clipper_out,
+            self.clipper_in,
+            self.vertex_lanes,
+            self.geometry_lanes,
+            self.geometry_primitives,
+            self.primitives,
+            self.vertices,
+        ]
+    }
 }
 
 /// A chip of these families.
@@ -81,6 +114,11 @@ pub struct R600 {
     /// Pixels that passed while they were counted.
     passed: u64,
     streams: Streams,
+    statistics: Statistics,
+    /// Whether pipeline statistics are counted, and those of streams.
+    counts_statistics: bool,
+    /// Words of commands so far, in place of time: results do not depend on the host's clock.
+    time: u64,
     draws: u64,
     watch: Watch,
     /// State that the last draw depended on.
@@ -132,6 +170,9 @@ impl R600 {
             predicate: 0,
             passed: 0,
             streams: Streams::default(),
+            statistics: Statistics::default(),
+            counts_statistics: true,
+            time: 0,
             draws: 0,
             watch: Watch::default(),
             known: KeptDraw::default(),
@@ -147,6 +188,7 @@ impl R600 {
     }
 
     fn execute(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
+        self.time += 1 + packet.payload.len() as u64;
         if packet.kind.predicated && self.skips || self.state.set_packet(packet) {
             return Ok(());
         }
@@ -224,8 +266,7 @@ impl R600 {
                 match word(2) >> 29 {
                     1 => store(memory, &place, &value[..4]),
                     2 => store(memory, &place, &value),
-                    // Time stands still.
-                    3 => store(memory, &place, &[0; 8]),
+                    3 => store(memory, &place, &self.time.to_le_bytes()),
                     _ => {}
                 }
             }
@@ -281,8 +322,18 @@ impl R600 {
                     store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
                 }
             }
+            event::SAMPLE_PIPELINESTAT => {
+                self.state.images.changed();
+                let place = place()?;
+                for (word, count) in self.statistics.words().into_iter().enumerate() {
+                    let at = place.start + 8 * word;
+                    store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
+                }
+            }
+            event::PIPELINESTAT_START => self.counts_statistics = true,
+            event::PIPELINESTAT_STOP => self.counts_statistics = false,
             event::SO_VGTSTREAMOUT_FLUSH => self.state.set(reg::CP_STRMOUT_CNTL, 1),
-            // Flushes of caches, and the start and stop of counters.
+            // Flushes of caches.
             _ => {}
         }
         Ok(())
@@ -382,6 +433,11 @@ impl R600 {
         let mut kept = self.memory.take().unwrap_or_default();
         lanes(state, indices, instances, &mut kept.values, &mut kept.runs);
         let mode = geometry::Mode::of(state);
+        let mut statistics = self.statistics;
+        let made = primitives(topology, &kept.runs);
+        statistics.vertices += kept.runs.iter().map(|run| run.len() as u64).sum::<u64>();
+        statistics.primitives += made;
+        statistics.vertex_lanes += kept.values.len() as u64;
         let (chip, options, watch) = (self.chip, self.options, &mut self.watch);
         let context = Context { chip, options, state, memory, watch };
         let mut machine = Machine { context, captured, known: known.vertex.take() };
@@ -402,10 +458,18 @@ impl R600 {
         };
         let Shaded { program, lanes, topology, runs } = shaded;
         let state = &mut self.state;
+        if mode == geometry::Mode::Program {
+            statistics.geometry_lanes += made;
+            statistics.geometry_primitives += primitives(topology, &runs);
+        }
         if state.word(reg::VGT_STRMOUT_EN) & 1 != 0 {
             let last = state.word(reg::PA_SU_SC_MODE_CNTL) >> 19 & 1 != 0;
             let dwords = stream::dwords(program.code());
+            let Streams { needed, written, .. } = self.streams;
             self.streams.write(memory, state, outcome, &dwords, (topology, last), &runs);
+            if !self.counts_statistics {
+                self.streams = Streams { needed, written, ..self.streams };
+            }
             state.images.changed();
         }
         let counted = state.word(reg::DB_RENDER_CONTROL) >> 11 & 1 == 0;
@@ -420,12 +484,18 @@ impl R600 {
                 },
             };
             let vertices = Vertices { all: &kept.vertices, runs: &part.runs };
-            let passed = self.raster(memory, &draw, vertices, &mut known.pixel, captured)?;
+            let counts = self.raster(memory, &draw, vertices, &mut known.pixel, captured)?;
             known.draw = Some((chosen, draw));
             if counted {
-                self.passed += passed;
+                self.passed += counts.passed;
             }
+            statistics.clipper_in += counts.primitives;
+            statistics.clipper_out += counts.clipped;
+            statistics.pixels += counts.passed;
             kept.runs = part.runs;
+        }
+        if self.counts_statistics {
+            self.statistics = statistics;
         }
         if kept.vertices.len() <= SHADED {
             self.memory = Some(kept);
@@ -445,7 +515,7 @@ impl R600 {
         vertices: Vertices<'_>,
         known: &mut Option<(Box<Shader>, PixelControl)>,
         captured: &mut Option<Captured>,
-    ) -> Result<u64, Fault> {
+    ) -> Result<Counts, Fault> {
         let (chip, options) = (self.chip, self.options);
         let (state, watch) = (&mut self.state, &mut self.watch);
         let mut context = Context { chip, options, state, memory, watch };
@@ -465,10 +535,15 @@ impl R600 {
         capture::add(captured, program.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         draw.written().for_each(|range| self.state.images.written(&range));
-        let passed = counts?.passed;
+        let counts = counts?;
         *known = Some((pixel, control));
-        Ok(passed)
+        Ok(counts)
     }
+}
+
+/// Number of primitives of runs of vertices.
+fn primitives(topology: Topology, runs: &[Vec<usize>]) -> u64 {
+    runs.iter().map(|run| primitive::count(topology, run.len()) as u64).sum()
 }
 
 /// What runs the programs of a draw.

@@ -17,6 +17,8 @@ addresses! {
     PA_SC_AA_SAMPLE_LOCS_2S = 0x8b40 * 4;
     SQ_CONFIG = 0x8c00 * 1;
     SQ_GPR_RESOURCE_MGMT_1 = 0x8c04 * 1;
+    /// DISABLE_CUBE_WRAP is the lowest bit.
+    TA_CNTL_AUX = 0x9508 * 1;
     TD_PS_SAMPLER0_BORDER_RED = 0xa400 * 72;
     TD_VS_SAMPLER0_BORDER_RED = 0xa600 * 72;
     TD_GS_SAMPLER0_BORDER_RED = 0xa800 * 72;
@@ -101,6 +103,10 @@ addresses! {
     VGT_STRMOUT_DRAW_OPAQUE_OFFSET = 0x28b28 * 3;
     VGT_GS_MAX_VERT_OUT = 0x28b38 * 1;
     PA_SC_AA_CONFIG = 0x28c04 * 1;
+    PA_CL_GB_VERT_CLIP_ADJ = 0x28c0c * 1;
+    PA_CL_GB_VERT_DISC_ADJ = 0x28c10 * 1;
+    PA_CL_GB_HORZ_CLIP_ADJ = 0x28c14 * 1;
+    PA_CL_GB_HORZ_DISC_ADJ = 0x28c18 * 1;
     PA_SC_AA_SAMPLE_LOCS_MCTX = 0x28c1c * 2;
     PA_SC_AA_MASK = 0x28c48 * 1;
     DB_RENDER_CONTROL = 0x28d0c * 1;
@@ -120,7 +126,6 @@ const RINGS: &str = "where records of vertices lie between stages: each stage ge
 
 /// The registers that change no result.
 const IGNORED: &[Register] = &[
-    ignored("TA_CNTL_AUX", 0x9508, 1, "whether cube maps are seamless"),
     ignored("CB_SHADER_CONTROL", 0x287a0, 1, "what is exported shows in the program"),
     ignored("SQ_PGM_EXPORTS_PS", 0x28854, 1, "what is exported shows in the program"),
     ignored("VGT_PRIMITIVEID_EN", 0x28a84, 1, "primitives are always numbered"),
@@ -181,7 +186,6 @@ const IGNORED: &[Register] = &[
     ignored("VGT_VTX_CNT_EN", 0x28ab8, 1, SPEED),
     ignored("PA_SC_LINE_CNTL", 0x28c00, 1, "the last pixel of a line"),
     ignored("PA_SU_VTX_CNTL", 0x28c08, 1, "centres at a half, 1/256 of a pixel"),
-    ignored("PA_CL_GB_VERT_CLIP_ADJ", 0x28c0c, 4, "where the guard band is does not show"),
     ignored("CB_CLRCMP_CONTROL", 0x28c30, 4, FIXED),
     ignored("DB_RENDER_OVERRIDE", 0x28d10, 1, SPEED),
     ignored("DB_HTILE_SURFACE", 0x28d24, 5, META),

@@ -535,7 +535,8 @@ fn resources(
     for id in &reads.samplers {
         let border = [0, 1, 2, 3].map(|chan| state.nth(unit.borders, 4 * usize::from(*id) + chan));
         let words = state.sampler(unit.first_sampler + u32::from(*id));
-        all.samplers.insert(*id, texture::sampler(words, border));
+        let cube_wrap = state.word(reg::TA_CNTL_AUX) & 1 == 0;
+        all.samplers.insert(*id, texture::sampler(words, border, cube_wrap));
     }
     all
 }

@@ -259,7 +259,10 @@ impl Place {
 }
 
 /// A sampler; `border` is what its registers hold.
-pub(super) fn sampler(words: [u32; 3], border: [u32; 4]) -> TextureSampler {
+///
+/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0 and CLAMP_X and CLAMP_Y are SQ_TEX_WRAP: the bit alone
+/// does not override the modes. (Mesa, "r600: Pre-EG - Set wrap texture modes to repeat when seemless cube is used", 2023)
+pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
     // Anisotropic filters read as bilinear ones.
@@ -283,6 +286,7 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4]) -> TextureSampler {
             max_lod: fixed(field(1, 19, 10)),
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
+            seamless: cube_wrap && field(0, 5, 0) == 0,
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],
     }
@@ -313,9 +317,18 @@ mod tests {
     /// Captured: GL's default.
     #[test]
     fn the_default_sampler_reads_as_gl_says() {
-        let found = sampler([0x0c04_0200, 0x000f_0000, 0x8000_0000], [0; 4]);
+        let found = sampler([0x0c04_0200, 0x000f_0000, 0x8000_0000], [0; 4], false);
         assert_eq!((found.sampler.mag, found.sampler.min), (Filter::Linear, Filter::Nearest));
         assert_eq!((found.sampler.mip, found.compare), (MipFilter::Linear, Compare::LessEqual));
         assert_eq!(found.sampler.max_lod, 15.);
+        assert!(!found.sampler.seamless);
+    }
+
+    #[test]
+    fn filters_cross_faces_of_cubes_only_where_coordinates_wrap() {
+        let seamless = |clamp: u32, wrap| sampler([clamp, 0, 0], [0; 4], wrap).sampler.seamless;
+        // SQ_TEX_WRAP, and SQ_TEX_CLAMP_LAST_TEXEL along x or y.
+        assert_eq!([0, 2, 2 << 3].map(|clamp| seamless(clamp, true)), [true, false, false]);
+        assert!(!seamless(0, false));
     }
 }

@@ -69,6 +69,7 @@ pub(crate) fn stream() -> Stream {
     stream.context(0x2880c, &[0x210]);
     stream.context(0x28810, &[0x0100_0000, 0x0008_0244, 0x43f, 0]);
     stream.context(0x2843c, &[125., 125., 125., 125., 0.5, 0.5].map(f32::to_bits));
+    stream.context(0x28c0c, &[0x4302_1062, 0x3f80_0000, 0x4302_1062, 0x3f80_0000]);
     stream.context(0x282d0, &[0., 1.].map(f32::to_bits));
     stream.context(0x286d4, &[0x86b]);
     stream.context(0x28614, &[0xa]);

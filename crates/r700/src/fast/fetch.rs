@@ -1,8 +1,8 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
-use reconverge_simt::texture::Shape;
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
+use reconverge_simt::texture::{Image, Sampler, Shape};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
@@ -16,7 +16,7 @@ use crate::control::Lod;
 use crate::flow::{Before, Changes};
 use crate::lane;
 use crate::launch::Launch;
-use crate::reference::texture::clamp;
+use crate::reference::texture::{clamp, lod_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
@@ -282,7 +282,13 @@ fn sample_rows<W: Wide>(
     let mut lods = [0; LANES];
     if plan.needs_lod(read) {
         lods = match kind.lod {
-            Lod::Quad => lods_of_differences(wide, image, sampler, [x, y, z], lanes),
+            Lod::Quad => {
+                let mut lods = lods_of_differences(wide, image, sampler, [x, y, z], lanes);
+                if matches!(image.shape(), Shape::Cube | Shape::CubeArray) {
+                    lods_of_several_faces(image, sampler, [x, y, z], &mut lods);
+                }
+                lods
+            }
             Lod::Gradients => {
                 let nothing = [[0; LANES]; 4];
                 let [h, v] = held.gradients.each_ref().map(|loaded| loaded.as_deref().unwrap_or(&nothing));
@@ -313,6 +319,27 @@ fn sample_rows<W: Wide>(
         plan.read(wide, image, read, &at, lanes, values);
     } else {
         plan.read(wide, image, read, &plain, lanes, values);
+    }
+}
+
+/// Computes the levels of detail of quads whose lanes lie on several faces of a cube, lane by lane.
+fn lods_of_several_faces(
+    image: &Image,
+    sampler: &Sampler,
+    rows: [&[u32; LANES]; 3],
+    lods: &mut [u32; LANES],
+) {
+    for first in (0..LANES).step_by(4) {
+        // Faces are whole numbers, as CUBE computes them.
+        if rows[2][first..first + 4].iter().all(|face| *face == rows[2][first]) {
+            continue;
+        }
+        let coordinates = |lane: usize| rows.map(|row| f32::from_bits(row[lane]));
+        let quad = [first, first + 1, first + 2].map(coordinates);
+        for lane in first..first + 4 {
+            let [x, y, z] = coordinates(lane);
+            lods[lane] = lod_of_lane(image, sampler, [x, y, z, 0.], quad).to_bits();
+        }
     }
 }
 

@@ -47,11 +47,33 @@ pub(crate) fn element(
         bytes.copy_from_slice(&buffer.bytes[at as usize..end as usize]);
         format::swap(bytes, swap);
         format::convert(layout, numbers, bytes)
-    } else if buffer.nan_outside {
-        [crate::lane::NAN; 4]
     } else {
-        [0; 4]
+        let outside = if buffer.nan_outside { crate::lane::NAN } else { 0 };
+        let inside = usize::try_from(at).ok().and_then(|at| buffer.bytes.get(at..)).unwrap_or(&[]);
+        match inside {
+            [] => [outside; 4],
+            inside => {
+                element_at_end(inside, layout, numbers, swap).map(|component| component.unwrap_or(outside))
+            }
+        }
     }
+}
+
+/// The components of an element of which only the first bytes are inside of its buffer; `None` for each that reaches beyond.
+///
+/// Inferred from `gl-2.0-vertexattribpointer-size-3`, which RV770 passes: its last vertex has three shorts at the end of the buffer,
+/// and Mesa fetches four.
+fn element_at_end(inside: &[u8], layout: format::Layout, numbers: Number, swap: Swap) -> [Option<u32>; 4] {
+    let length = layout.bytes as usize;
+    let (mut bytes, mut present) = ([0; 16], [0; 16]);
+    for ((byte, present), inside) in bytes[..length].iter_mut().zip(&mut present).zip(inside) {
+        (*byte, *present) = (*inside, u8::MAX);
+    }
+    format::swap(&mut bytes[..length], swap);
+    format::swap(&mut present[..length], swap);
+    let values = format::convert(layout, numbers, &bytes);
+    let whole = layout.whole(u128::from_le_bytes(present));
+    std::array::from_fn(|component| whole[component].then_some(values[component]))
 }
 
 impl Wave {

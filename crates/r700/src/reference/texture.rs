@@ -7,7 +7,8 @@
 
 use reconverge_isa::word::sign_extend;
 use reconverge_simt::texture::{
-    Image, Position, Sampler, Shape, gather, lod_of_gradients, sample, sample_bits, sample_compare, weights,
+    Image, Position, Sampler, Shape, gather, lod_of_gradients, lod_of_quad, sample, sample_bits,
+    sample_compare, weights,
 };
 use reconverge_simt::{Fidelity, Lane, Mask, Observer};
 
@@ -64,8 +65,12 @@ impl Wave {
             }
             TexInst::PASS => (coordinates, float),
             TexInst::GET_TEXTURE_RESINFO => (self.resource_info(words, &coordinates, lanes)?, 1),
-            // No resource here has more than one sample.
-            TexInst::GET_NUMBER_OF_SAMPLES => ([[1; LANES]; 4], 1),
+            TexInst::GET_NUMBER_OF_SAMPLES => {
+                let launch = self.launch.clone();
+                // In lenient mode a resource that is missing has no samples, as it has no size.
+                let samples = self.bound(&launch, words)?.map_or(0, |texture| texture.image.samples());
+                ([[samples; LANES]; 4], 1)
+            }
             // LD, samples, GET_LOD, GET_LERP and FETCH4 read the texture.
             _ => (self.read_texture(words, &coordinates, lanes)?, float),
         };
@@ -176,7 +181,8 @@ impl Wave {
             None => TextureSampler::default(),
         };
         let unnormalised = words.high.coord_type_x == CoordType::UNNORMALIZED;
-        let sampler = Sampler { unnormalised, ..state.sampler };
+        let border = texture.border(state.sampler.border);
+        let sampler = Sampler { unnormalised, border, ..state.sampler };
         let kind = sample_kind(inst).unwrap_or(SampleKind { lod: Lod::Quad, biased: false, compare: false });
         if inst == TexInst::GET_LERP {
             let rule = Some(Rule::GET_LERP_GIVES_FOUR_WEIGHTS);
@@ -198,9 +204,9 @@ impl Wave {
         for lane in lanes.lanes().map(Lane::index) {
             let coordinate = |axis: usize, lane: usize| f32::from_bits(coordinates[axis][lane]);
             let own = [0, 1, 2, 3].map(|axis| coordinate(axis, lane));
-            let across = |step: usize| {
+            let quad = || {
                 let first = lane & !3;
-                [0, 1, 2].map(|axis| coordinate(axis, first + step) - coordinate(axis, first))
+                [first, first + 1, first + 2].map(|lane| [0, 1, 2].map(|axis| coordinate(axis, lane)))
             };
             let lod = match (&gradients, kind.lod) {
                 (Some([h, v]), _) => {
@@ -209,7 +215,7 @@ impl Wave {
                 }
                 (None, Lod::Register) => own[3],
                 (None, Lod::Zero) => 0.0,
-                (None, Lod::Quad | Lod::Gradients) => lod_of_gradients(image, &sampler, across(1), across(2)),
+                (None, Lod::Quad | Lod::Gradients) => lod_of_lane(image, &sampler, own, quad()),
             };
             let lod = lod + bias + if kind.biased { own[3] } else { 0.0 };
             let position = position(image, own, offset, lod, index.map(|index| f32::from_bits(index[lane])));
@@ -288,6 +294,29 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
+/// Returns the level of detail of a lane. `quad` has the coordinates of the first lane of its quad, the lane to the right and the lane
+/// below.
+///
+/// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face: inferred from
+/// `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
+pub(crate) fn lod_of_lane(image: &Image, sampler: &Sampler, own: [f32; 4], quad: [[f32; 3]; 3]) -> f32 {
+    let [origin, right, below] = quad;
+    if matches!(image.shape(), Shape::Cube | Shape::CubeArray)
+        && quad.iter().any(|[_, _, z]| face_number(*z) != face_number(own[2]))
+    {
+        let direction = |[x, y, z]: [f32; 3]| position(image, [x, y, z, 0.], [0; 3], 0., None).coordinates;
+        let [x, y, z, _] = own;
+        return lod_of_quad(image, sampler, direction([x, y, z]), quad.map(direction));
+    }
+    let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - origin[axis]);
+    lod_of_gradients(image, sampler, change(right), change(below))
+}
+
+/// The number of the face and element that the z of a cube's coordinates means.
+fn face_number(z: f32) -> u32 {
+    libm::rintf(z).clamp(0.0, 65_535.0) as u32
+}
+
 /// Where to sample: the layer of an array is in z; a cube's coordinates are those that CUBE and the usual
 /// multiply-add leave, 1 to 2 on the face, with the face in z and eight numbers an element; `index` is the element
 /// that SET_CUBEMAP_INDEX has set.
@@ -302,7 +331,7 @@ pub(crate) fn position(
     match image.shape() {
         Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => plain,
         Shape::Cube | Shape::CubeArray => {
-            let number = libm::rintf(z).clamp(0.0, 65_535.0) as u32;
+            let number = face_number(z);
             let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
             let coordinates = match number % 8 {
                 0 => [1.0, -tc, -sc],

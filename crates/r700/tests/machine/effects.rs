@@ -6,10 +6,10 @@ use reconverge_r700::code::ExportKind;
 use reconverge_r700::flow::FlowFault;
 use reconverge_r700::launch::FetchProgram;
 use reconverge_r700::memory::VertexBuffer;
-use reconverge_r700::texture::{Texture, TextureSampler};
+use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_r700::words::Op2;
 use reconverge_simt::Mask;
-use reconverge_simt::texture::{Compare, Image, Level, Sampler, Shape, Wrap};
+use reconverge_simt::texture::{Compare, Image, Level, MipFilter, Sampler, Shape, Wrap};
 
 use crate::*;
 
@@ -66,6 +66,21 @@ fn a_vertex_fetch_beyond_the_buffer_gives_zero_or_nan() {
     launch.environment_mut().resources.vertex_buffers.get_mut(&0).unwrap().nan_outside = true;
     let outcome = strict(&copy_vs(), &launch).unwrap();
     assert!(f32::from_bits(outcome.export(ExportKind::Pos, 60).unwrap().values[1][0]).is_nan());
+}
+
+/// Mesa fetches three shorts or bytes as four. `gl-2.0-vertexattribpointer-size-3` ends its buffer after the third and passes on
+/// RV770.
+#[test]
+fn components_inside_of_the_buffer_are_fetched() {
+    let mut launch = vertex_launch();
+    let buffer = launch.environment_mut().resources.vertex_buffers.get_mut(&0).unwrap();
+    // The last dword is cut off: y of the second element of two dwords.
+    buffer.bytes = buffer.bytes[..buffer.bytes.len() - 4].into();
+    let whole = strict(&copy_vs(), &vertex_launch()).unwrap();
+    let outcome = strict(&copy_vs(), &launch).unwrap();
+    let last =
+        |outcome: &reconverge_r700::outcome::Outcome| outcome.export(ExportKind::Param, 0).unwrap().values[1];
+    assert_eq!((last(&whole), last(&outcome)), (floats([7.0, 8.0, 0.0, 1.0]), floats([7.0, 0.0, 0.0, 1.0])));
 }
 
 #[test]
@@ -149,6 +164,65 @@ fn ld_takes_integers_and_a_level_and_gives_zero_outside() {
     assert_eq!(texture_result(0x03, &at([3, 1, 0, 0]))[0], 7f32.to_bits());
     assert_eq!(texture_result(0x03, &at([1, 0, 0, 1]))[0], 1f32.to_bits());
     assert_eq!(texture_result(0x03, &at([4, 0, 0, 0]))[0], 0);
+}
+
+/// MAN 5: GET_NUMBER_OF_SAMPLES returns the number of samples of the resource. Mesa reads it for textureSamples().
+#[test]
+fn the_number_of_samples_is_that_of_the_texture() {
+    let mut launch = texture_launch(Shape::D2, &[[4, 2, 1], [2, 1, 1]], [0; 4]);
+    assert_eq!(texture_result(0x05, &launch)[0], 1);
+    let sample = Level { width: 4, height: 2, depth: 1, texels: vec![[0; 4]; 8].into() };
+    let image = Image::of_samples(Shape::D2, vec![sample; 4]).unwrap();
+    launch.environment_mut().resources.textures.insert(0, Texture::floats(image));
+    assert_eq!(texture_result(0x05, &launch)[0], 4);
+}
+
+/// The list of what fails on RV770: `texwrap bordercolor` passes with RGBA4 (ZYXW) and LUMINANCE8_ALPHA8 (XXXY) and fails with
+/// rotated components and with integers.
+#[test]
+fn border_colours_come_back_to_their_places() {
+    let border = |select: &str, integer: bool| {
+        let mut launch = texture_launch(Shape::D2, &[[2, 2, 1]], floats([-1.0, 0.5, 0.0, 0.0]));
+        let resources = &mut launch.environment_mut().resources;
+        let texture = resources.textures.get_mut(&0).unwrap();
+        texture.integer = integer;
+        for (component, letter) in texture.select.iter_mut().zip(select.chars()) {
+            *component = Component::of_letter(letter, integer).unwrap();
+        }
+        let sampler = Sampler {
+            wrap: [Wrap::ClampToBorder; 3],
+            border: if integer { [7, 8, 9, 10] } else { floats([0.1, 0.9, 0.5, 0.8]) },
+            ..Sampler::default()
+        };
+        resources.samplers.insert(0, TextureSampler { sampler, compare: Compare::Less });
+        texture_result(0x13, &launch)
+    };
+    assert_eq!(border("zyxw", false), floats([0.1, 0.9, 0.5, 0.8]));
+    assert_eq!(border("000x", false), floats([0.0, 0.0, 0.0, 0.8]));
+    assert_eq!(border("xxxy", false), floats([0.1, 0.1, 0.1, 0.8]));
+    assert_eq!(border("zxyw", false), floats([0.9, 0.5, 0.1, 0.8]));
+    assert_eq!(border("0x01", false), floats([0.0, 0.0, 0.0, 1.0]));
+    assert_eq!(border("xyzw", true), [0; 4]);
+}
+
+/// Two faces of a cube share a quad: the gradient is that on the face of the lane that reads. Inferred from
+/// `tex-miplevel-selection "GL2:texture()" Cube`, which passes on RV770.
+#[test]
+fn lanes_on_another_face_of_a_cube_do_not_change_the_level() {
+    let mut launch = texture_launch(Shape::Cube, &[[16, 16, 6], [8, 8, 6]], [0; 4]);
+    launch.lanes = 4;
+    let sampler = Sampler { wrap: [Wrap::ClampToEdge; 3], mip: MipFilter::Nearest, ..Sampler::default() };
+    let samplers = &mut launch.environment_mut().resources.samplers;
+    samplers.insert(0, TextureSampler { sampler, compare: Compare::Less });
+    // Lanes 0 and 2 are at the right edge of +z, lanes 1 and 3 at the left edge of +x: a sixteenth of a face apart.
+    let values = [[1.98, 1.5, 4.0], [1.02, 1.5, 0.0], [1.98, 1.53, 4.0], [1.02, 1.53, 0.0]];
+    let value = |[x, y, face]: [f32; 3]| floats([x, y, face, 0.0]);
+    launch.inputs = vec![Input { gpr: 1, values: values.map(value).to_vec().into() }];
+    let outcome = strict(&texture_program(0x10), &launch).unwrap();
+    let read = pixels(&outcome);
+    // The first level has 256 texels a face, the second one 64.
+    let texel = |lane: usize| f32::from_bits(read[lane][0]);
+    assert_eq!((texel(0), texel(1)), (4. * 256. + 8. * 16. + 15., 8. * 16.));
 }
 
 #[test]

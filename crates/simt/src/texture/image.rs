@@ -175,6 +175,8 @@ impl Eq for Level {}
 pub struct Image {
     pub(super) shape: Shape,
     pub(super) levels: Vec<Level>,
+    /// Whether the levels are samples.
+    of_samples: bool,
 }
 
 /// An image that cannot be.
@@ -255,7 +257,7 @@ impl Image {
                 return Err(ImageError::Chain { level: before + 1, wanted, found });
             }
         }
-        Ok(Image { shape, levels })
+        Ok(Image { shape, levels, of_samples: false })
     }
 
     /// An image of several samples a texel: sample n is read as level n, and all are of one size.
@@ -268,7 +270,7 @@ impl Image {
         let wanted = samples.first().map_or([0; 3], size);
         match samples.iter().position(|sample| size(sample) != wanted) {
             Some(level) => Err(ImageError::Chain { level, wanted, found: size(&samples[level]) }),
-            None => Ok(Image { shape, levels: samples }),
+            None => Ok(Image { shape, levels: samples, of_samples: true }),
         }
     }
 
@@ -335,6 +337,11 @@ impl Image {
     /// The mip levels, the largest first.
     pub fn levels(&self) -> &[Level] {
         &self.levels
+    }
+
+    /// Returns the number of samples of a texel, 1 unless the image was made of samples.
+    pub fn samples(&self) -> u32 {
+        if self.of_samples { self.levels.len() as u32 } else { 1 }
     }
 
     /// A texel by position; `None` outside. A level beyond the last is outside too.

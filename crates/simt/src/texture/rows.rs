@@ -7,7 +7,8 @@
 //! lanes, and each lane keeps its own. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
 //! [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
 //!
-//! Left to the sampler lane by lane: lanes that lie 2^22 texels or more from the image's origin. The rest of a fetch does not
+//! Left to the sampler lane by lane: lanes that lie 2^22 texels or more from the image's origin, and those at the edges of the faces
+//! of a seamless cube. The rest of a fetch does not
 //! become slower by such lanes.
 
 use super::{
@@ -145,7 +146,7 @@ impl Plan {
         let steady = !sampler.lod_bias.is_nan() && sampler.lod_bias.is_finite();
         let sampler = match is_cube(image) {
             true => Sampler { wrap: [Wrap::ClampToEdge; 3], unnormalised: false, ..*sampler },
-            false => *sampler,
+            false => Sampler { seamless: false, ..*sampler },
         };
         let grids =
             image.levels.iter().enumerate().map(|(number, level)| grid(image, &sampler, number, level));
@@ -736,6 +737,9 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
         for (number, _) in vectors(lanes) {
             let near = Near::corners(wide, sampler, grid, &at, number);
             far |= u64::from(near.far) << (EIGHT * number);
+            if sampler.seamless {
+                far |= u64::from(at_edges(wide, grid, &at, number)) << (EIGHT * number);
+            }
             let texels = if grid.axes == 1 {
                 let pair = stored.read_two(wide, [near.place(0), near.place(1)]);
                 along_s(wide, &near, sampler, 0, convert, number, tame, pair)
@@ -746,6 +750,19 @@ impl<V: Convert<C>, const C: usize> WithStored<V, C> for LinearOf {
         }
         (far, tame)
     }
+}
+
+/// Returns the lanes of a vector that mix texels of several faces of a cube: the sampler reads them lane by lane.
+#[inline(always)]
+fn at_edges<E: Eight>(wide: E, grid: &Grid, at: &Eights<'_>, number: usize) -> u32 {
+    let mut outside = wide.ints(0);
+    for axis in 0..2 {
+        let texels = wide.of_bits(wide.load(&at.coordinates[axis][number]));
+        let texels = wide.mul(texels, wide.floats(grid.factor[axis]));
+        let beyond = wide.less(wide.floats(grid.size[axis] as f32 - 0.75), texels);
+        outside = wide.or(outside, wide.or(beyond, wide.less(texels, wide.floats(0.75))));
+    }
+    wide.lanes(outside)
 }
 
 /// Linear filtering along three axes.

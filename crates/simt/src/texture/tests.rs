@@ -390,6 +390,40 @@ fn on_the_edges_of_a_cube_z_wins_over_y_over_x() {
     assert_eq!(read(&image, &Sampler::default(), [1.0, -1.0, 1.0]), 19.0, "the far corner of +z");
 }
 
+/// OpenGL 3.2, 3.8.8: with TEXTURE_CUBE_MAP_SEAMLESS a filter takes texels of the adjacent face; at a corner there are three.
+#[test]
+fn seamless_filters_mix_texels_of_adjacent_faces() {
+    let image = ramp(Shape::Cube, 2, 2, 6);
+    let linear = Sampler { mag: Filter::Linear, min: Filter::Linear, ..Sampler::default() };
+    let seamless = Sampler { seamless: true, ..linear };
+    // The middle of the edge between +z (texels 16 to 19) and +x (0 to 3).
+    let edge = [1.0, 0.0, 1.0];
+    assert_eq!(read(&image, &linear, edge), (17. + 19.) / 2.);
+    assert_eq!(read(&image, &seamless, edge), ((17. + 19.) / 2. + (0. + 2.) / 2.) / 2.);
+    // The corner of +z, +x and +y: their texels there are 17, 0 and 11.
+    let corner = read(&image, &seamless, [1.0, 1.0, 1.0]);
+    assert!((corner - (17. + 0. + 11.) / 3.).abs() < 1e-5, "{corner}");
+    // Both sides of every edge read alike, whatever the face.
+    let single = Image::new(
+        Shape::Cube,
+        vec![Level { width: 5, height: 5, depth: 6, texels: (0..150).map(|n| bits(n as f32)).collect() }],
+    );
+    let single = single.unwrap();
+    for (axis, along) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        for (step, sign) in (-10..=10).flat_map(|step| [(step, 1.0), (step, -1.0)]) {
+            let other = 3 - axis - along;
+            let at = |first: f32, second: f32| {
+                let mut direction = [step as f32 / 11.0; 3];
+                (direction[axis], direction[along]) = (first * sign, second);
+                direction[other] = step as f32 / 11.0;
+                read(&single, &seamless, direction)
+            };
+            let [here, there] = [at(1.00001, 1.0), at(1.0, 1.00001)];
+            assert!((here - there).abs() < 0.02, "{axis} {along} {step} {sign}: {here}, {there}");
+        }
+    }
+}
+
 #[test]
 fn faces_as_layers_keep_their_texels() {
     let cube = ramp(Shape::Cube, 2, 2, 6);

@@ -280,7 +280,8 @@ impl Lowering<'_> {
             None => TextureSampler::default(),
         };
         let unnormalised = high.coord_type_x == CoordType::UNNORMALIZED;
-        let sampler = Sampler { unnormalised, ..state.sampler };
+        let border = texture.border(state.sampler.border);
+        let sampler = Sampler { unnormalised, border, ..state.sampler };
         Some(Sample {
             bound,
             plan: Plan::new(&texture.image, &sampler),

@@ -413,6 +413,7 @@ fn rows_give_what_lanes_give_for_every_shape_wrap_filter_and_level() {
                         max_lod: if bounded { lod(&mut random) } else { 1000.0 },
                         lod_bias: if random.once_in(3) { lod(&mut random) } else { 0.0 },
                         unnormalised: random.once_in(3),
+                        seamless: random.once_in(3),
                     };
                     compare::<64>(&image, &sampler, &mut random);
                     compare::<32>(&image, &sampler, &mut random);
