@@ -119,7 +119,8 @@ fn drawn(
     level: Option<Level>,
 ) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
-    let corner = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
+    let steps = i64::from(draw.multisample.steps.max(1));
+    let corner = |place: &[i8; 2]| place.map(|at| (i64::from(at) * PIXEL).div_euclid(steps));
     let by_sample: Vec<Corner> = match draw.multisample.by_sample {
         true => draw.multisample.places.iter().map(corner).collect(),
         false => Vec::new(),

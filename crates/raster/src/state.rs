@@ -171,7 +171,7 @@ pub struct Points {
 /// Several samples a pixel. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
+    /// Where the samples of a pixel are, from its centre, in `steps`; none for surfaces of one sample.
     pub places: Vec<[i8; 2]>,
     /// Whether each sample is covered by itself; else all are where the centre is.
     pub by_sample: bool,
@@ -189,6 +189,8 @@ pub struct Multisample {
     pub position: (bool, bool),
     /// What becomes of samples that are covered, instead of tests and blending.
     pub copy: Option<Copy>,
+    /// Steps of a pixel that `places` count: sixteenths, unless a chip has others.
+    pub steps: i8,
 }
 
 impl Default for Multisample {
@@ -203,6 +205,7 @@ impl Default for Multisample {
             at_sample: 0,
             position: (false, false),
             copy: None,
+            steps: 16,
         }
     }
 }

@@ -10,7 +10,7 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
-    Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
+    self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
     Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
@@ -27,8 +27,6 @@ use crate::Fault;
 use crate::capture::FragmentRecording;
 use crate::sampling::STENCIL_OPS;
 
-/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
-const BAND: f32 = 256.;
 /// Steps of a pixel that window coordinates are rounded to: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
 const STEPS: u16 = 12;
 /// Colour targets.
@@ -77,11 +75,6 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    let samples = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
-    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
-    if samples.aa_enable || resolve.aaresolve_mode {
-        state.unknown.note("multisampling");
-    }
     // Without the vertex unit, VTE_CNTL may still be what it was after a reset.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
@@ -104,18 +97,26 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         far: true,
         distances: if clip.ucp_cull_only_ena { 0 } else { clip.ucp_ena },
         culls: if clip.ucp_cull_only_ena { clip.ucp_ena } else { 0 },
-        band: [BAND; 2],
+        band: band(state),
         linear: 0,
     });
     let sides = sides(state, &cull);
     name_stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
+    let multisample = multisample(state);
     // The chip has no number of rows: the scissor bounds them.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
-    let (depth, tests) = depth(state, rows)?;
-    let (mut targets, outputs) = targets(state, rows)?;
-    targets.extend(clear(state, rows)?);
+    let extent = Extent { rows, samples: multisample.places.len().max(1) };
+    let (depth, tests) = depth(state, extent)?;
+    let (mut targets, outputs) = targets(state, extent)?;
+    targets.extend(clear(state, extent)?);
+    if multisample.copy == Some(raster::Copy::Resolve) {
+        targets.truncate(1);
+        if let Some(target) = targets.first() {
+            targets.extend(resolved(state, target, rows)?);
+        }
+    }
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
     let draw = Draw {
         topology,
@@ -136,9 +137,76 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
         copies_depth: false,
         stipple: None,
-        multisample: Multisample::default(),
+        multisample,
     };
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
+}
+
+/// The rows of surfaces that a draw may reach, and the samples of a pixel.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    rows: usize,
+    samples: usize,
+}
+
+/// Samples of pixels. All surfaces of a draw have them. (Mesa `r300_emit_fb_state_pipelined`)
+fn multisample(state: &mut State) -> Multisample {
+    let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
+    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
+    let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
+    let copy = resolve.aaresolve_mode.then_some(raster::Copy::Resolve);
+    if copy.is_some() && (resolve.aaresolve_gamma || !resolve.aaresolve_alpha || !config.aa_enable) {
+        state.unknown.note("RB3D_AARESOLVE_CTL other than the mean of all samples");
+    }
+    if !config.aa_enable {
+        if alpha.am_en {
+            state.unknown.note("FG_ALPHA_FUNC.AM_EN");
+        }
+        return Multisample { copy, ..Multisample::default() };
+    }
+    let count = [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)];
+    let place = |sample: usize| {
+        let pair = state.nth(reg::GB_MSPOS0, sample / 3) >> (8 * (sample % 3));
+        [pair, pair >> 4].map(|nibble| (nibble & 0xf) as i8 - 6)
+    };
+    // Six bits for each pixel of a quad.
+    let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
+    let mask = masks & 0x3f;
+    let found = Multisample {
+        places: (0..count).map(place).collect(),
+        by_sample: true,
+        mask: mask as u8,
+        alpha_to_coverage: alpha.am_en,
+        copy,
+        steps: STEPS as i8,
+        ..Multisample::default()
+    };
+    if masks != mask * 0x4_1041 {
+        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
+    }
+    found
+}
+
+/// The surface that the mean of all samples of a target is stored in.
+fn resolved(state: &mut State, target: &Target, rows: usize) -> Result<Option<Target>, Fault> {
+    let offset = (state.word(reg::RB3D_AARESOLVE_OFFSET) & !0x1f) as usize;
+    // As in RB3D_COLORPITCH0.
+    let pitch = (state.word(reg::RB3D_AARESOLVE_PITCH) & 0x3ffe) as usize;
+    let Some(buffer) = state.buffer(reg::RB3D_AARESOLVE_OFFSET, 0) else { return Ok(None) };
+    let extent = Extent { rows, samples: 1 };
+    let surface = surface("the resolve buffer", &buffer, offset, pitch, extent, target.format.bytes.into())?;
+    Ok(Some(Target { surface, mask: 0xf, ..target.clone() }))
+}
+
+/// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
+/// all four registers, so that primitives are cut at the edges of the viewport, where no scissor is.
+fn band(state: &mut State) -> [f32; 2] {
+    let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
+    // A primitive that is dropped further outside than it is cut has no pixels.
+    if x_discards < x || y_discards < y {
+        state.unknown.note("VAP_GB_HORZ_DISC_ADJ or VAP_GB_VERT_DISC_ADJ inside of CLIP_ADJ");
+    }
+    [x, y]
 }
 
 /// The pixels inside of the scissor and of the first clip rectangle, if that counts.
@@ -223,7 +291,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
 ];
 
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
-fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
+fn depth(state: &mut State, extent: Extent) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
         return Ok((None, Tests::default()));
@@ -253,11 +321,11 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
         depth_write: control.zwriteenable,
         stencil: control.stencil_enable.then_some([front, back]),
     };
-    Ok((depth_target(state, rows)?, tests))
+    Ok((depth_target(state, extent)?, tests))
 }
 
 /// The depth buffer.
-fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
+fn depth_target(state: &mut State, extent: Extent) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
     let Some(format) = format::depth(word.depthformat) else {
@@ -267,17 +335,17 @@ fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, F
     let offset = (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize;
     let Some(buffer) = state.buffer(reg::ZB_DEPTHOFFSET, 0) else { return Ok(None) };
     let pitch = usize::from(pitch.depthpitch) * 4;
-    let surface = surface("the depth buffer", &buffer, offset, pitch, rows, format.bytes())?;
+    let surface = surface("the depth buffer", &buffer, offset, pitch, extent, format.bytes())?;
     Ok(Some(DepthTarget { surface, format }))
 }
 
-/// From `offset` in a buffer so many rows, each of `pitch` pixels of `bytes` bytes.
+/// A surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
 fn surface(
     name: &str,
     buffer: &Range<usize>,
     offset: usize,
     pitch: usize,
-    rows: usize,
+    Extent { rows, samples }: Extent,
     bytes: usize,
 ) -> Result<Surface, Fault> {
     let needed = offset + rows * pitch * bytes;
@@ -288,16 +356,21 @@ fn surface(
              bytes"
         )));
     }
+    // The buffer of a surface with samples has nothing else: so the places of samples do not depend on the scissor.
+    let rows = match samples {
+        1 => rows,
+        _ => (buffer.len() - offset) / (pitch * bytes * samples).max(1),
+    };
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows })
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
-fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
+fn clear(state: &mut State, extent: Extent) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
         return Ok(None);
     }
-    let Some(DepthTarget { surface, format }) = depth_target(state, rows)? else { return Ok(None) };
+    let Some(DepthTarget { surface, format }) = depth_target(state, extent)? else { return Ok(None) };
     let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
     Ok(Some(Target {
         surface,
@@ -344,12 +417,9 @@ impl Alpha {
 }
 
 /// The colour targets, and what they get.
-fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
+fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
-    if alpha.am_en {
-        state.unknown.note("FG_ALPHA_FUNC.AM_EN");
-    }
     let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
     let mut outputs = Outputs {
@@ -383,7 +453,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
             continue;
         };
         let (name, pitch) = (format!("colour buffer {number}"), usize::from(pitch.colorpitch) * 2);
-        let surface = surface(&name, &buffer, offset, pitch, rows, color.format.bytes.into())?;
+        let surface = surface(&name, &buffer, offset, pitch, extent, color.format.bytes.into())?;
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
         let range = blend_range(color.format.numbers[0]);

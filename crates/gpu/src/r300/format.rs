@@ -86,8 +86,9 @@ impl Texel {
     }
 }
 
-/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known.
-pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
+/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known. The components that
+/// are `curved` are on the sRGB curve.
+pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel> {
     let (bits, float) = match format {
         0x00 => ([8, 0, 0, 0], false),
         0x01 => ([16, 0, 0, 0], false),
@@ -124,7 +125,7 @@ pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
     let numbers = std::array::from_fn(|at| match signed >> at & 1 != 0 {
         _ if float => Number::Float,
         true => Number::Snorm,
-        false if srgb && at < 3 => Number::Srgb,
+        false if curved[at] => Number::Srgb,
         false => Number::Unorm,
     });
     Some(Texel::Plain(Format { numbers, ..Format::new(bits, Number::Uint) }))
