@@ -10,8 +10,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
-    self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
+    self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments,
+    LaneColumn, LaneWords, Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport,
+    blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -387,6 +388,8 @@ fn clear(state: &mut State, extent: Extent) -> Result<Option<Target>, Fault> {
 pub(super) struct Outputs {
     /// For each target the output, and the channels of it that C0 to C3 are.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
+    /// For each target the bits of a component, if signed fractions are blended.
+    signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0.
     alpha: Option<Alpha>,
     /// What the depth unit stores in a clear.
@@ -397,21 +400,74 @@ pub(super) struct Outputs {
 
 /// The alpha test.
 #[derive(Clone, Copy, Debug)]
-enum Alpha {
-    /// Of eight bits.
-    Byte(Compare, u8),
-    /// Of floats.
-    Float(Compare, f32),
+struct Alpha {
+    compare: Compare,
+    reference: Reference,
+    /// The channel of output 0 that is compared.
+    channel: u8,
+}
+
+/// The value that an alpha test compares with.
+#[derive(Clone, Copy, Debug)]
+enum Reference {
+    /// A half, for alpha as a half.
+    Float(f32),
+    /// Eight bits, for bits 31 to 24 of the first word of a pixel, as the fragment unit puts it out. They are alpha if there are
+    /// eight bits a component: see [`upper_byte`].
+    Byte(u8, OutputFormat),
+}
+
+/// How the fragment unit puts a component out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutputFormat {
+    Fraction,
+    Signed,
+    Wide,
+    WideSigned,
+    Half,
+    Single,
+}
+
+impl OutputFormat {
+    /// The format of US_OUT_FMT, and which of C0 to C3 has bits 31 to 24 of a pixel. Of ten bits a component, those of alpha count.
+    fn of(out: u32) -> (OutputFormat, usize) {
+        let signed = out >> 16 & 0xf != 0;
+        match (out & 0x1f, signed) {
+            (3..=5, false) => (OutputFormat::Wide, 1),
+            (3..=5, true) => (OutputFormat::WideSigned, 1),
+            (16..=18, _) => (OutputFormat::Half, 1),
+            (19..=21, _) => (OutputFormat::Single, 0),
+            (_, false) => (OutputFormat::Fraction, 3),
+            (_, true) => (OutputFormat::Signed, 3),
+        }
+    }
+}
+
+/// The upper eight bits of a component.
+///
+/// The alpha test of eight bits has no other component for wider formats. That is inferred from the formats that
+/// `fbo-alphatest-formats` fails with on an RV530: all signed and floating-point ones, and of those with 16 bits R, RG, RGB and
+/// RGBA, but not LA, whose second component is alpha.
+fn upper_byte(value: f32, format: OutputFormat) -> u8 {
+    let fraction = |least: f64, steps: f64| {
+        let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
+        libm::rint(value * steps) as i32
+    };
+    match format {
+        OutputFormat::Fraction => fraction(0., 255.) as u8,
+        OutputFormat::Signed => fraction(-1., 127.) as u8,
+        OutputFormat::Wide => (fraction(0., 65_535.) >> 8) as u8,
+        OutputFormat::WideSigned => (fraction(-1., 32_767.) >> 8) as u8,
+        OutputFormat::Half => (f16::from_f32(value).to_bits() >> 8) as u8,
+        OutputFormat::Single => (value.to_bits() >> 24) as u8,
+    }
 }
 
 impl Alpha {
-    fn passes(self, alpha: f32) -> bool {
-        match self {
-            Alpha::Byte(compare, reference) => {
-                let alpha = if alpha.is_nan() { 0. } else { f64::from(alpha).clamp(0., 1.) };
-                compare.passes(libm::rint(alpha * 255.) as u8, reference)
-            }
-            Alpha::Float(compare, reference) => compare.passes(alpha, reference),
+    fn passes(self, value: f32) -> bool {
+        match self.reference {
+            Reference::Byte(reference, format) => self.compare.passes(upper_byte(value, format), reference),
+            Reference::Float(reference) => self.compare.passes(f16::from_f32(value).to_f32(), reference),
         }
     }
 }
@@ -422,12 +478,19 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
     let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
+    let first = state.word(reg::US_OUT_FMT_0);
+    let (format, place) = OutputFormat::of(first);
+    let test = match alpha.alpha_thresh_use_16bit {
+        true => Alpha { compare, reference: Reference::Float(half), channel: 3 },
+        false => {
+            let channel = if place == 3 { 3 } else { channel(first >> (8 + 2 * place) & 3) };
+            Alpha { compare, reference: Reference::Byte(alpha.af_val, format), channel }
+        }
+    };
     let mut outputs = Outputs {
         targets: [None; TARGETS],
-        alpha: alpha.af_en.then_some(match alpha.alpha_thresh_use_16bit {
-            true => Alpha::Float(compare, half),
-            false => Alpha::Byte(compare, alpha.af_val),
-        }),
+        signed: [None; TARGETS],
+        alpha: alpha.af_en.then_some(test),
         clear: (state.word(reg::ZB_BW_CNTL) >> 5 & 1 != 0).then(|| state.word(reg::ZB_DEPTHCLEARVALUE)),
         depth: state.word(reg::US_W_FMT) & 3 != 0 && state.word(reg::FG_DEPTH_SRC) & 1 != 0,
     };
@@ -439,7 +502,7 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
         let shift = if control.independent_color_channel_mask_enable { 4 * number } else { 0 };
-        let mask = (masks >> shift & 0xf) as u8;
+        let mask = masks >> shift & 0xf;
         // UNUSED.
         if out & 0x1f == 15 || mask == 0 {
             continue;
@@ -447,7 +510,9 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
         let pitch = fields!(state, ColorPitch, state.nth(reg::RB3D_COLORPITCH0, number));
         let offset = (state.nth(reg::RB3D_COLOROFFSET0, number) & !0x1f) as usize;
         let Some(buffer) = state.buffer(reg::RB3D_COLOROFFSET0, number) else { continue };
-        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, out >> 16 & 0xf != 0) else {
+        let blends = state.word(reg::RB3D_CBLEND) & 1 != 0;
+        let signed = out >> 16 & 0xf != 0;
+        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, signed && !blends) else {
             let (color, out) = (pitch.colorformat, out & 0x1f);
             state.unknown.note(format!("RB3D_COLORPITCH0.COLORFORMAT {color:#x} with US_OUT_FMT {out}"));
             continue;
@@ -456,13 +521,15 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
         let surface = surface(&name, &buffer, offset, pitch, extent, color.format.bytes.into())?;
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
-        let range = blend_range(color.format.numbers[0]);
+        let is_fraction = color.format.numbers[0] == Number::Unorm;
+        outputs.signed[number] = (signed && blends && is_fraction).then_some(color.format.bits[0]);
+        let mask = (0..4).fold(0, |all, at| all | ((mask >> color.mask_bits[at] & 1) as u8) << at);
         found.push(Target {
             surface,
             format: color.format,
             places: color.places,
             mask,
-            blend: blend(state, range),
+            blend: blend(state, &color),
             color: number,
         });
     }
@@ -476,7 +543,9 @@ fn channel(code: u32) -> u8 {
 }
 
 /// Blending, if it is on. Colours are C0 to C3.
-fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
+fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
+    let range = blend_range(target.format.numbers[0]);
+    let is_byte = target.is_byte();
     let color = fields!(state, BlendControl, state.word(reg::RB3D_CBLEND));
     if !color.alpha_blend_enable {
         return None;
@@ -495,6 +564,8 @@ fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
         37 => Factor::OneMinusDestination,
         38 => Factor::SourceAlpha,
         39 => Factor::OneMinusSourceAlpha,
+        40 if is_byte => Factor::Destination,
+        41 if is_byte => Factor::OneMinusDestination,
         40 => Factor::DestinationAlpha,
         41 => Factor::OneMinusDestinationAlpha,
         42 => Factor::SourceAlphaSaturate,
@@ -524,8 +595,22 @@ fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
     };
-    let constant = [value(green), value(green >> 16), value(red), value(red >> 16)];
+    let [c0, c1, c2, c3] = [green, green >> 16, red, red >> 16].map(value);
+    let constant = if is_byte { [c1, c1, c1, c3] } else { [c0, c1, c2, c3] };
     Some(Blend { color, alpha, constant, range })
+}
+
+/// A signed fraction of so many bits, as the unsigned one that has the same bits.
+///
+/// The fragment unit's format has the sign, and the colour buffer's has none: so blending takes all fractions for unsigned ones.
+/// RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and `fbo-blending-formats` with
+/// all signed formats; it passes `fbo-colormask-formats`, which stores them.
+fn unsigned(word: u32, bits: u8) -> u32 {
+    let value = f32::from_bits(word);
+    let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
+    let most = (1u32 << bits.clamp(2, 16)) - 1;
+    let code = libm::rint(value * f64::from(most >> 1)) as i32 as u32 & most;
+    ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
 /// Where a temporary of the fragment program comes from.
@@ -761,9 +846,10 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        let Outputs { targets, alpha, clear, depth } = self.outputs;
+        let Outputs { targets, signed, alpha, clear, depth } = self.outputs;
         // A captured draw runs its program.
-        let plain = !self.recording.is_on() && alpha.is_none() && clear.is_none() && !depth;
+        let is_signed = signed.iter().any(Option::is_some);
+        let plain = !self.recording.is_on() && !is_signed && alpha.is_none() && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
         if plain {
             self.shader.copied(*select, |temp, channel| self.routes.input(temp, channel))
@@ -788,7 +874,7 @@ impl FragmentProgram for PixelProgram<'_> {
             killed.resize(fragments.lanes, false);
         }
         if let Some(alpha) = self.outputs.alpha {
-            let values = left.color(0, 3);
+            let values = left.color(0, alpha.channel.into());
             for (lane, killed) in killed.iter_mut().enumerate() {
                 let value = values.map_or(0., |values| f32::from_bits(values[lane]));
                 *killed |= !alpha.passes(value);
@@ -810,7 +896,11 @@ impl FragmentProgram for PixelProgram<'_> {
                         false => left.color(output, channel).unwrap_or_default().to_vec(),
                     }
                 };
-                written.then(|| select.map(column))
+                let mut color = written.then(|| select.map(column))?;
+                if let Some(bits) = self.outputs.signed[number] {
+                    color.iter_mut().flatten().for_each(|word| *word = unsigned(*word, bits));
+                }
+                Some(color)
             }));
         }
         let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
