@@ -938,6 +938,35 @@ mod tests {
         assert!(state.unknown.list().is_empty());
     }
 
+    /// Formats with which an RV530 fails `fbo-alphatest-formats`, and those with which it passes. An alpha of 0.4 is 66h.
+    #[test]
+    fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
+        // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.
+        let formats = [0x3900, 0x3901, 0xf_3900, 0x3904, 0x104, 0xf_3903, 0x111, 0x114];
+        let found = formats.map(|out| {
+            let (format, place) = OutputFormat::of(out);
+            // Red, green and blue are 1.
+            let channel = if place == 3 { 3 } else { channel(out >> (8 + 2 * place) & 3) };
+            upper_byte(if channel == 3 { 0.4 } else { 1. }, format)
+        });
+        assert_eq!(found, [0x66, 0x66, 0x33, 0xff, 0x66, 0x7f, 0x36, 0x3f]);
+    }
+
+    /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes `fbo-blending-formats` with
+    /// them.
+    #[test]
+    fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
+        let mut state = State::default();
+        state.set(reg::RB3D_CBLEND, 1 | 43 << 16 | 40 << 24);
+        state.set(reg::RB3D_CONSTANT_COLOR_AR, 1023 << 16);
+        state.set(reg::RB3D_CONSTANT_COLOR_AR + 4, 1023 << 16);
+        let target = |color_format| format::color(color_format, 0, false).unwrap();
+        let byte = blend(&mut state, &target(0x9)).unwrap();
+        assert_eq!((byte.constant, byte.color.2), ([1.; 4], Factor::Destination));
+        let word = blend(&mut state, &target(0x6)).unwrap();
+        assert_eq!((word.constant, word.color.2), ([0., 1., 0., 1.], Factor::DestinationAlpha));
+    }
+
     #[test]
     fn components_beyond_those_of_the_vertices_are_zero_and_one() {
         let mut state = State::default();

@@ -154,6 +154,17 @@ pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel
 mod tests {
     use super::*;
 
+    /// Y8X8 is SLUMINANCE8_ALPHA8, whose second component is alpha: RV530 passes `fbo-generatemipmap-formats`.
+    #[test]
+    fn only_red_green_and_blue_are_on_the_srgb_curve() {
+        let numbers = |curved| match texture(0x03, 0, curved) {
+            Some(Texel::Plain(format)) => format.numbers,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(numbers([true, false, false, false])[..2], [Number::Srgb, Number::Unorm]);
+        assert_eq!(numbers([true, true, false, false])[..2], [Number::Srgb; 2]);
+    }
+
     /// Mesa, `grrg_cmask` and `r300_translate_colormask_swizzle`; RV530 passes `fbo-colormask-formats` in all formats.
     #[test]
     fn components_have_the_mask_bits_that_the_driver_gives_them() {

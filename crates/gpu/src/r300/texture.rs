@@ -290,3 +290,18 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         ..Sampler::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
+    #[test]
+    fn border_colours_of_blocks_are_packed_by_their_kinds() {
+        let border = |word, block| border(word, Texel::Block(block)).map(f32::from_bits);
+        assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
+        assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
+        assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
+        assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
+    }
+}
