@@ -388,17 +388,19 @@ fn an_anisotropic_filter_is_named() {
     assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
 }
 
-/// Lines are solid, and a stipple is named where lines are drawn.
+/// STIPPLE_SCALE counts bits of the pattern per pixel. Mesa writes 0 for the factor 1 of OpenGL: the first bit is everywhere.
 #[test]
-fn a_line_stipple_is_named() {
-    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    let corners = strip([0., 250.], [0., 250.], 0.5);
-    stream.draw(LINE, &corners);
-    stream.set(0x4238, &[1f32.to_bits() | 1]);
-    stream.draw(STRIP, &corners);
-    stream.draw(LINE, &corners);
-    let named = submitted(&stream, &mut memory).unknown();
-    assert_eq!(named, [("GA_LINE_STIPPLE_CONFIG: line stipple".to_owned(), 1)]);
+fn lines_are_stippled_by_a_scale() {
+    let drawn = |scale: f32, pattern: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x4238, &[scale.to_bits() | 1]);
+        stream.set(0x4260, &[pattern]);
+        stream.draw(LINE, &strip([0., 16.], [0.5, 0.5], 0.5)[..2]);
+        executed(&stream, &mut memory);
+        (0..16).filter(|x| pixel(&memory, *x, 0)[3] != 0).fold(0, |all, x| all | 1 << x)
+    };
+    let found = [(0., 0x5555), (0., 0xaaaa), (1., 0x1234), (2., 0x5533), (0.5, 0x0035)];
+    assert_eq!(found.map(|(scale, pattern)| drawn(scale, pattern)), [0xffff, 0, 0x1234, 0xf5f5, 0x0f33]);
 }
 
 /// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.

@@ -11,8 +11,8 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
     self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments,
-    LaneColumn, LaneWords, Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport,
-    blend_range,
+    LaneColumn, LaneWords, Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target,
+    Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -102,7 +102,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         linear: 0,
     });
     let sides = sides(state, &cull);
-    name_stipple(state, topology, &sides);
+    let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
     let multisample = multisample(state);
@@ -137,7 +137,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
         copies_depth: false,
-        stipple: None,
+        stipple,
         multisample,
     };
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
@@ -259,14 +259,35 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// Names a stipple of lines, which are drawn solid. So are those of an RV530: Mesa's list of what fails there has
-/// `linestipple`.
-fn name_stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) {
+/// The pattern of lines, if there is one.
+///
+/// STIPPLE_SCALE is taken for the bits of the pattern per pixel. Mesa writes the factor of OpenGL less one, so that a line of factor
+/// 1 has the first bit everywhere: of `linestipple` RV530 passes the solid pattern alone.
+fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
-    let stipple = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
-    if (of_lines || sides.iter().any(|side| side.fill == Fill::Lines)) && stipple.line_reset != 0 {
-        state.unknown.note("GA_LINE_STIPPLE_CONFIG: line stipple");
+    let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
+    let restarts = match config.line_reset {
+        1 => true,
+        2 => false,
+        _ => return None,
+    };
+    if !of_lines && sides.iter().all(|side| side.fill != Fill::Lines) {
+        return None;
     }
+    let pattern = state.word(reg::GA_LINE_STIPPLE_VALUE) as u16;
+    let scale = f32::from_bits(config.stipple_scale << 2);
+    let whole =
+        |number: f32| (libm::truncf(number) == number && (0. ..65_536.).contains(&number)).then_some(number);
+    if let Some(scale) = whole(scale) {
+        let bit = |at: u32| u16::from(pattern >> (at * scale as u32 % 16) & 1 != 0) << at;
+        let pattern = (0..16).map(bit).sum();
+        return Some(Stipple { pattern, factor: 1, restarts });
+    }
+    let factor = whole(1. / scale);
+    if factor.is_none() {
+        state.unknown.note(format!("GA_LINE_STIPPLE_CONFIG.STIPPLE_SCALE {scale}"));
+    }
+    factor.map(|factor| Stipple { pattern, factor: factor as u16, restarts })
 }
 
 fn points(state: &State, layout: &Layout) -> Points {

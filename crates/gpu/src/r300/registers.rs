@@ -47,6 +47,7 @@ addresses! {
     GA_LINE_STIPPLE_CONFIG = 0x4238 * 1;
     GA_US_VECTOR_INDEX = 0x4250 * 1;
     GA_US_VECTOR_DATA = 0x4254 * 1;
+    GA_LINE_STIPPLE_VALUE = 0x4260 * 1;
     GA_COLOR_CONTROL = 0x4278 * 1;
     GA_POLY_MODE = 0x4288 * 1;
     SU_POLY_OFFSET_FRONT_SCALE = 0x42a4 * 4;
@@ -108,7 +109,6 @@ const SPEED: &str = "speed only";
 const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
 const REDUNDANT: &str = "another register says the same";
-const STIPPLE: &str = "line stipple, which is named where a draw asks for it";
 
 /// The registers that change no result.
 const IGNORED: &[Register] = &[
@@ -123,7 +123,6 @@ const IGNORED: &[Register] = &[
     ignored("TX_INVALTAGS", 0x4100, 1, SPEED),
     ignored("SU_TEX_WRAP_PS3", 0x4114, 1, FIXED),
     ignored("GA_COLOR_CONTROL_PS3", 0x4258, 1, "coordinates are interpolated, whatever it says"),
-    ignored("GA_LINE_STIPPLE_VALUE", 0x4260, 1, STIPPLE),
     ignored("GA_LINE_S0", 0x4264, 2, FIXED),
     ignored("GA_ENHANCE", 0x4274, 1, SPEED),
     ignored("GA_ROUND_MODE", 0x428c, 1, "coordinates are rounded to the nearest, colours are not clamped"),
