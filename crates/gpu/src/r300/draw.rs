@@ -200,7 +200,7 @@ fn resolved(state: &mut State, target: &Target, rows: usize) -> Result<Option<Ta
 }
 
 /// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
-/// all four registers, so that primitives are cut at the edges of the viewport, where no scissor is.
+/// all four registers and sets no scissor at the viewport, so that the cut bounds what is drawn.
 fn band(state: &mut State) -> [f32; 2] {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
     // A primitive that is dropped further outside than it is cut has no pixels.
@@ -262,7 +262,7 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
 /// The pattern of lines, if there is one.
 ///
 /// STIPPLE_SCALE is taken for the bits of the pattern per pixel. Mesa writes the factor of OpenGL less one, so that a line of factor
-/// 1 has the first bit everywhere: of `linestipple` RV530 passes the solid pattern alone.
+/// 1 has the first bit everywhere. RV530 passes the part of `linestipple` with a solid pattern, and fails with the other five.
 fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
     let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
@@ -433,12 +433,12 @@ struct Alpha {
 enum Reference {
     /// A half, for alpha as a half.
     Float(f32),
-    /// Eight bits, for bits 31 to 24 of the first word of a pixel, as the fragment unit puts it out. They are alpha if there are
-    /// eight bits a component: see [`upper_byte`].
+    /// Eight bits, for bits 31 to 24 of the first word of a pixel, as the fragment unit puts it out. If components have eight
+    /// bits, these are alpha: see [`upper_byte`].
     Byte(u8, OutputFormat),
 }
 
-/// How the fragment unit puts a component out.
+/// The format of a component as the fragment unit puts it out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OutputFormat {
     Fraction,
@@ -450,7 +450,7 @@ enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// The format of US_OUT_FMT, and which of C0 to C3 has bits 31 to 24 of a pixel. Of ten bits a component, those of alpha count.
+    /// Returns the format of US_OUT_FMT, and which of C0 to C3 has bits 31 to 24 of a pixel. With ten bits a component that is alpha.
     fn of(out: u32) -> (OutputFormat, usize) {
         let signed = out >> 16 & 0xf != 0;
         match (out & 0x1f, signed) {
@@ -466,9 +466,9 @@ impl OutputFormat {
 
 /// The upper eight bits of a component.
 ///
-/// The alpha test of eight bits has no other component for wider formats. That is inferred from the formats that
-/// `fbo-alphatest-formats` fails with on an RV530: all signed and floating-point ones, and of those with 16 bits R, RG, RGB and
-/// RGBA, but not LA, whose second component is alpha.
+/// The alpha test of eight bits has no other component for wider formats. The evidence is `fbo-alphatest-formats` on an RV530. It
+/// fails with all signed and floating-point formats, and with R, RG, RGB and RGBA of 16 bits. It passes with LA of 16 bits, whose second
+/// component is alpha.
 fn upper_byte(value: f32, format: OutputFormat) -> u8 {
     let fraction = |least: f64, steps: f64| {
         let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
@@ -621,7 +621,7 @@ fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
     Some(Blend { color, alpha, constant, range })
 }
 
-/// A signed fraction of so many bits, as the unsigned one that has the same bits.
+/// Returns the unsigned fraction that has the same `bits` bits as a signed one.
 ///
 /// The fragment unit's format has the sign, and the colour buffer's has none: so blending takes all fractions for unsigned ones.
 /// RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and `fbo-blending-formats` with

@@ -37,7 +37,7 @@ pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color
     let number = if signed { Number::Snorm } else { Number::Unorm };
     let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
         // Mesa found by trial that red of two components of 16 and 32 bits has bits 1 and 2, and the other one bits 0 and 3
-        // (`grrg_cmask`, `arra_cmask`). As those of UV88 they lie at C2 and C0.
+        // (`grrg_cmask`, `arra_cmask`). The bits taken here are those of UV88, whose components are C2 and C0.
         let mask_bits = match places {
             [Some(0), Some(1), None, None] => [2, 0, 1, 3],
             [Some(0), None, Some(1), None] => [2, 1, 0, 3],

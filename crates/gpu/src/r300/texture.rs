@@ -25,8 +25,8 @@ const SLACK: usize = 1 << 20;
 /// The code of an anisotropic filter, which is read as a linear one.
 const ANISOTROPIC: u8 = 3;
 
-/// By how many steps of LOD_BIAS, each 1/32, a level of detail lags behind that of OpenGL. No document has it. Mesa adds one
-/// step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`), and with that step the chip shows none
+/// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. No document has it. Mesa adds
+/// one step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`), and with that step the chip shows none
 /// of the next level at a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
 const LOD_BEHIND: f32 = 1.;
 
