@@ -388,6 +388,23 @@ fn an_anisotropic_filter_is_named() {
     assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
 }
 
+/// SC_CLIP_RULE has a bit for each set of four rectangles. (REG)
+#[test]
+fn clip_rules_keep_what_is_inside_of_some_rectangles() {
+    let drawn = |rule: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x43d0, &[rule]);
+        // Columns 2 to 9, rows 4 to 7, then everything.
+        stream.set(0x43b0, &[2, 249 << 13 | 9, 4 << 13, 7 << 13 | 249, 0, 249 << 13 | 249]);
+        stream.draw(STRIP, &strip([0., 16.], [0., 16.], 0.5));
+        let unknown = submitted(&stream, &mut memory).unknown().len();
+        let drawn = (0..16).flat_map(|y| (0..16).map(move |x| (x, y)));
+        (drawn.filter(|(x, y)| pixel(&memory, *x, *y)[3] != 0).count(), unknown)
+    };
+    let found = [0xffff, 0xaaaa, 0xcccc, 0x8888, 0x8080, 0, 0x5555].map(drawn);
+    assert_eq!(found, [(256, 0), (8 * 16, 0), (4 * 16, 0), (32, 0), (32, 0), (0, 0), (256, 1)]);
+}
+
 /// STIPPLE_SCALE counts bits of the pattern per pixel. Mesa writes 0 for the factor 1 of OpenGL: the first bit is everywhere.
 #[test]
 fn lines_are_stippled_by_a_scale() {

@@ -210,19 +210,28 @@ fn band(state: &mut State) -> [f32; 2] {
     [x, y]
 }
 
-/// The pixels inside of the scissor and of the first clip rectangle, if that counts.
+/// The pixels inside of the scissor and of the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles that a pixel may be
+/// in; rules that are not "inside of all of these" are named.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
-    let rectangle = |address: u32| {
-        let ((x0, y0), (x1, y1)) = (corner(state.nth(address, 0)), corner(state.nth(address, 1)));
+    let rectangle = |address: u32, number: usize| {
+        let [(x0, y0), (x1, y1)] = [0, 1].map(|at| corner(state.nth(address, 2 * number + at)));
         Rectangle { x0, y0, x1: x1 + 1, y1: y1 + 1 }
     };
-    let whole = rectangle(reg::SC_SCISSORS_TL);
-    match state.word(reg::SC_CLIP_RULE) & 0xffff {
-        0xffff => whole,
-        0xaaaa => whole.and(rectangle(reg::SC_CLIPRECT_TL_0)),
-        other => {
-            state.unknown.note(format!("SC_CLIP_RULE {other:#x}"));
+    let whole = rectangle(reg::SC_SCISSORS_TL, 0);
+    let rule = state.word(reg::SC_CLIP_RULE) & 0xffff;
+    if rule == 0 {
+        return Rectangle { x1: whole.x0, ..whole };
+    }
+    let inside_of =
+        |all: u32| (0..16).filter(|sets| sets & all == all).fold(0, |rule, sets| rule | 1 << sets);
+    match (0..16).find(|all| inside_of(*all) == rule) {
+        Some(all) => {
+            let wanted = (0..4).filter(|number| all >> number & 1 != 0);
+            wanted.fold(whole, |inside, number| inside.and(rectangle(reg::SC_CLIPRECT_TL_0, number)))
+        }
+        None => {
+            state.unknown.note(format!("SC_CLIP_RULE {rule:#x}"));
             whole
         }
     }
