@@ -388,6 +388,21 @@ fn an_anisotropic_filter_is_named() {
     assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
 }
 
+/// END_TYPE 2 and 3 of GA_LINE_CNTL: a line of one pixel down a slope of 1 is a pixel wide along x, or at right angles.
+#[test]
+fn ends_of_lines_are_along_an_axis_or_at_right_angles() {
+    let drawn = |end_type: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x4234, &[end_type << 16 | 6]);
+        let [mut from, mut to, ..] = strip([0., 32.], [0.5, 32.5], 0.5);
+        (from[0], to[0], to[1]) = (0., 32., 32.5);
+        stream.draw(LINE, &[from, to]);
+        executed(&stream, &mut memory);
+        (8..24).map(|x| (0..40).filter(|y| pixel(&memory, x, *y)[3] != 0).count()).sum::<usize>()
+    };
+    assert_eq!([2, 3].map(drawn), [16, 32]);
+}
+
 /// SC_CLIP_RULE has a bit for each set of four rectangles. (REG)
 #[test]
 fn clip_rules_keep_what_is_inside_of_some_rectangles() {

@@ -260,6 +260,9 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
+    /// Whether the sides and ends of lines are at right angles. Otherwise lines have so many pixels along an axis, unless pixels have
+    /// several samples.
+    pub rectangular_lines: bool,
     /// The pattern of lines, if there is one.
     pub stipple: Option<Stipple>,
     /// What the fragment program reads.

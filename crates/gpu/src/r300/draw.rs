@@ -32,6 +32,9 @@ use crate::sampling::STENCIL_OPS;
 const STEPS: u16 = 12;
 /// Colour targets.
 pub(super) const TARGETS: usize = 4;
+/// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines: RV530 fails `line-aa-width`,
+/// whose lines have too many pixels then.
+const PERPENDICULAR: u32 = 3;
 /// The number of the colour that the depth unit stores in a clear, behind those of the targets.
 const CLEAR: usize = TARGETS;
 
@@ -129,6 +132,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         sides,
         points: points(state, layout),
         line_width: (state.word(reg::GA_LINE_CNTL) & 0xffff) as f32 / 6.,
+        rectangular_lines: state.word(reg::GA_LINE_CNTL) >> 16 & 3 == PERPENDICULAR,
         inputs,
         depth,
         tests,
