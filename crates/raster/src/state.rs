@@ -260,8 +260,8 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
-    /// Whether the sides and ends of lines are at right angles. Otherwise lines have so many pixels along an axis, unless pixels have
-    /// several samples.
+    /// Whether the sides and ends of lines are at right angles. Otherwise their width counts along an axis, unless pixels have several
+    /// samples.
     pub rectangular_lines: bool,
     /// The pattern of lines, if there is one.
     pub stipple: Option<Stipple>,
