@@ -201,6 +201,120 @@ fn a_draw_of_arrays_and_indices_gives_the_same_pixels() {
     drawn_over(&memory);
 }
 
+/// The sum of an index and its offset has 24 bits. Mesa's list of an RV530 does not have
+/// `arb_draw_elements_base_vertex-negative-index`, whose indices are below 0.
+#[test]
+fn negative_indices_wrap_before_they_are_clamped() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    for (number, corner) in strip([0., 250.], [0., 250.], 0.5).iter().enumerate() {
+        let words = corner.map(f32::to_bits);
+        put(&mut memory, VERTICES.start + 32 * number, &words);
+    }
+    stream.set(0x2134, &[3, 0]);
+    stream.set(0x208c, &[4]);
+    stream.packet(0x2f, &[1, 0x0808, 0]);
+    stream.relocation(2);
+    // -4 to -1, of 32 bits.
+    let indices = [-4i32, -3, -2, -1].map(i32::cast_unsigned);
+    stream.packet(0x36, &[&[4 << 16 | 1 << 11 | 1 << 4 | STRIP][..], &indices].concat());
+    executed(&stream, &mut memory);
+    drawn_over(&memory);
+}
+
+/// VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ are 1: nothing is drawn outside of the viewport. Mesa's list of an RV530 does not
+/// have `triangle-guardband-viewport`.
+#[test]
+fn primitives_are_cut_at_the_edges_of_the_viewport() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    with_a_vertex_program(&mut stream, &VERTEX);
+    let viewport = stream.0.iter().position(|word| *word == 125f32.to_bits()).unwrap();
+    // Columns 50 to 149, and rows 20 to 79. The strip is twice as large.
+    for (at, value) in [50f32, 100., 30., 50.].into_iter().enumerate() {
+        stream.0[viewport + at] = value.to_bits();
+    }
+    for word in &mut stream.0[viewport + 6..] {
+        *word = match f32::from_bits(*word) {
+            -1. => (-2f32).to_bits(),
+            _ => *word,
+        };
+    }
+    executed(&stream, &mut memory);
+    let drawn = |x: usize, y: usize| pixel(&memory, x, y)[3] != 0;
+    let all = (0..250).flat_map(|y| (0..250).map(move |x| (x, y))).filter(|(x, y)| drawn(*x, *y));
+    let all: Vec<_> = all.collect();
+    assert_eq!((all.first(), all.last(), all.len()), (Some(&(50, 20)), Some(&(149, 79)), 100 * 60));
+}
+
+/// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a pixel. The
+/// resolve stores their mean.
+#[test]
+fn samples_are_covered_at_their_places_and_resolved() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.set(0x4010, &[0x22a2_8844, 0x022a_2a2a]);
+    stream.set(0x4020, &[1 | 2 << 1]);
+    stream.set(0x43e8, &[0xff_ffff]);
+    stream.set(0x43e0, &[0, 15 << 13 | 15]);
+    stream.set(0x4e38, &[0x00c0_0010]);
+    stream.relocation(0);
+    // Half of column 8: the samples at 2 and 4. A third of the samples' rows below 10 of row 8: all but the third.
+    stream.draw(STRIP, &strip([0., 8.5], [0., 8. + 9. / 12.], 0.5));
+    // With a mask of samples 0 and 3, at the right.
+    stream.set(0x43e8, &[0x24_9249]);
+    stream.draw(STRIP, &strip([12., 14.], [0., 2.], 0.5));
+    stream.set(0x43e8, &[0xff_ffff]);
+    stream.set(0x4e80, &[0x400, 0x10, 5]);
+    stream.relocation(1);
+    stream.draw(STRIP, &strip([0., 16.], [0., 16.], 0.5));
+    executed(&stream, &mut memory);
+    let resolved = |x: usize, y: usize| memory[DEPTH.start + 0x400 + (16 * y + x) * 4 + 3];
+    let found = [(0, 0), (8, 0), (9, 0), (0, 8), (8, 8), (0, 9), (12, 1)].map(|(x, y)| resolved(x, y));
+    assert_eq!(found, [255, 128, 0, 191, 64, 0, 128]);
+}
+
+/// RB3D has no sign of a format: 5fh and 40h are 9fh, which is below 0 as a signed fraction.
+#[test]
+fn signed_fractions_blend_as_unsigned_ones() {
+    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+    stream.set(0x46a4, &[0x000f_3900]);
+    put(&mut memory, TARGET.start, &[0x4040_4040; 10]);
+    let corners = strip([0., 10.], [0., 1.], 0.5).map(|mut corner| {
+        (corner[4], corner[5]) = (0.75, 0.75);
+        corner
+    });
+    stream.draw(STRIP, &corners);
+    // Add, factors one.
+    stream.set(0x4e04, &[1 | 33 << 16 | 33 << 24]);
+    put(&mut memory, TARGET.start, &[0x4040_4040; 10]);
+    executed(&stream, &mut memory);
+    assert_eq!(pixel(&memory, 3, 0), [0x5f, 0x5f, 0x20, 0x7f]);
+    let (mut memory, mut blended) = (vec![0; MEMORY], Stream(stream.0.clone()));
+    blended.draw(STRIP, &corners);
+    executed(&blended, &mut memory);
+    assert_eq!(pixel(&memory, 3, 0), [0xbe, 0xbe, 0x40, 0xfe]);
+}
+
+/// The driver adds one step of 1/32 to every bias, and RV530 shows none of the next level then: it passes `compressedteximage`.
+#[test]
+fn a_level_of_detail_lags_behind_by_a_step_of_its_bias() {
+    let level = |bias: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        // Level 0 of 8 x 4 is black, level 1 white: its rows of 32 bytes follow those of level 0.
+        put(&mut memory, TEXTURE.start + 4 * 32, &[!0; 32]);
+        // Linear between levels.
+        textured(&mut stream, NEAREST | 2 << 13);
+        stream.0.truncate(stream.0.len() - 6);
+        stream.set(0x4440, &[0x8000_0000 | bias << 3]);
+        stream.set(0x4480, &[1 << 26 | 3 << 11 | 7]);
+        // Half as large: level 1.
+        stream.set(0x421c, &[(4 * 6) << 16 | (2 * 6)]);
+        let center = [12f32, 21., 0., 1.].map(f32::to_bits);
+        stream.packet(0x35, &[&[1 << 16 | 3 << 4 | POINT][..], &center].concat());
+        executed(&stream, &mut memory);
+        pixel(&memory, 11, 20)[0]
+    };
+    assert_eq!([level(1), level(0x3ff & -15i32 as u32)], [255, 128]);
+}
+
 /// A clear of a tiled target: a point as large as the upper half, while the depth unit stores the lower one.
 #[test]
 fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
@@ -274,17 +388,51 @@ fn an_anisotropic_filter_is_named() {
     assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
 }
 
-/// Lines are solid, and a stipple is named where lines are drawn.
+/// END_TYPE 2 and 3 of GA_LINE_CNTL: a line of one pixel down a slope of 1 is a pixel wide along x, or at right angles.
 #[test]
-fn a_line_stipple_is_named() {
-    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    let corners = strip([0., 250.], [0., 250.], 0.5);
-    stream.draw(LINE, &corners);
-    stream.set(0x4238, &[1f32.to_bits() | 1]);
-    stream.draw(STRIP, &corners);
-    stream.draw(LINE, &corners);
-    let named = submitted(&stream, &mut memory).unknown();
-    assert_eq!(named, [("GA_LINE_STIPPLE_CONFIG: line stipple".to_owned(), 1)]);
+fn ends_of_lines_are_along_an_axis_or_at_right_angles() {
+    let drawn = |end_type: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x4234, &[end_type << 16 | 6]);
+        let [mut from, mut to, ..] = strip([0., 32.], [0.5, 32.5], 0.5);
+        (from[0], to[0], to[1]) = (0., 32., 32.5);
+        stream.draw(LINE, &[from, to]);
+        executed(&stream, &mut memory);
+        (8..24).map(|x| (0..40).filter(|y| pixel(&memory, x, *y)[3] != 0).count()).sum::<usize>()
+    };
+    assert_eq!([2, 3].map(drawn), [16, 32]);
+}
+
+/// SC_CLIP_RULE has a bit for each set of four rectangles. (REG)
+#[test]
+fn clip_rules_keep_what_is_inside_of_some_rectangles() {
+    let drawn = |rule: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x43d0, &[rule]);
+        // Columns 2 to 9, rows 4 to 7, then everything.
+        stream.set(0x43b0, &[2, 249 << 13 | 9, 4 << 13, 7 << 13 | 249, 0, 249 << 13 | 249]);
+        stream.draw(STRIP, &strip([0., 16.], [0., 16.], 0.5));
+        let unknown = submitted(&stream, &mut memory).unknown().len();
+        let drawn = (0..16).flat_map(|y| (0..16).map(move |x| (x, y)));
+        (drawn.filter(|(x, y)| pixel(&memory, *x, *y)[3] != 0).count(), unknown)
+    };
+    let found = [0xffff, 0xaaaa, 0xcccc, 0x8888, 0x8080, 0, 0x5555].map(drawn);
+    assert_eq!(found, [(256, 0), (8 * 16, 0), (4 * 16, 0), (32, 0), (32, 0), (0, 0), (256, 1)]);
+}
+
+/// STIPPLE_SCALE counts bits of the pattern per pixel. Mesa writes 0 for the factor 1 of OpenGL: the first bit is everywhere.
+#[test]
+fn lines_are_stippled_by_a_scale() {
+    let drawn = |scale: f32, pattern: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        stream.set(0x4238, &[scale.to_bits() | 1]);
+        stream.set(0x4260, &[pattern]);
+        stream.draw(LINE, &strip([0., 16.], [0.5, 0.5], 0.5)[..2]);
+        executed(&stream, &mut memory);
+        (0..16).filter(|x| pixel(&memory, *x, 0)[3] != 0).fold(0, |all, x| all | 1 << x)
+    };
+    let found = [(0., 0x5555), (0., 0xaaaa), (1., 0x1234), (2., 0x5533), (0.5, 0x0035)];
+    assert_eq!(found.map(|(scale, pattern)| drawn(scale, pattern)), [0xffff, 0, 0x1234, 0xf5f5, 0x0f33]);
 }
 
 /// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.
@@ -322,6 +470,7 @@ fn depth_and_stencil_are_tested_and_counted() {
 fn with_a_vertex_program(stream: &mut Stream, code: &[u32]) {
     stream.set(0x2140, &[0]);
     stream.set(0x221c, &[0xc000]);
+    stream.set(0x2220, &[1f32.to_bits(); 4]);
     stream.set(0x20b0, &[0x43f]);
     stream.set(0x1d98, &[125f32, 125., 125., 125., 0.5, 0.5].map(f32::to_bits));
     stream.set(0x2150, &[0x2003]);

@@ -119,7 +119,8 @@ fn drawn(
     level: Option<Level>,
 ) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
-    let corner = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
+    let steps = i64::from(draw.multisample.steps.max(1));
+    let corner = |place: &[i8; 2]| place.map(|at| (i64::from(at) * PIXEL).div_euclid(steps));
     let by_sample: Vec<Corner> = match draw.multisample.by_sample {
         true => draw.multisample.places.iter().map(corner).collect(),
         false => Vec::new(),
@@ -472,7 +473,8 @@ impl<'scope> Pipeline<'_, 'scope> {
         let (dx, dy) = (b[0] - a[0], b[1] - a[1]);
         let half = (f64::from(self.draw.line_width) * PIXEL as f64 / 2.).max(PIXEL as f64 / 2.);
         let along_x = dx.abs() >= dy.abs();
-        let aside = match (self.draw.multisample.by_sample, along_x) {
+        let is_rectangle = self.draw.rectangular_lines || self.draw.multisample.by_sample;
+        let aside = match (is_rectangle, along_x) {
             // Of a line with samples the sides are at right angles. (OpenGL 3.0, 3.5.4)
             (true, _) => {
                 let length = libm::hypot(dx as f64, dy as f64).max(1.);

@@ -26,8 +26,10 @@ impl Lanes<'_> {
         let Lanes { shape, size, .. } = *self;
         let Batch { fragments, depths, .. } = batch;
         let (draw, multisample) = (self.draw, &self.draw.multisample);
+        let steps = i64::from(multisample.steps.max(1));
         let place = |sample: usize| {
-            multisample.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
+            let place = multisample.places.get(sample).copied().unwrap_or_default();
+            place.map(|at| (i64::from(at) * PIXEL).div_euclid(steps))
         };
         let all = (u32::MAX >> (32 - self.samples)) as u8;
         let at_sample = multisample.at_sample != 0 || multisample.position.1;

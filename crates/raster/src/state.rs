@@ -172,7 +172,7 @@ pub struct Points {
 /// Several samples a pixel. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
+    /// Where the samples of a pixel are, from its centre, in `steps`; none for surfaces of one sample.
     pub places: Vec<[i8; 2]>,
     /// Whether each sample is covered by itself; else all are where the centre is.
     pub by_sample: bool,
@@ -190,6 +190,8 @@ pub struct Multisample {
     pub position: (bool, bool),
     /// What becomes of samples that are covered, instead of tests and blending.
     pub copy: Option<Copy>,
+    /// Steps of a pixel that `places` count: sixteenths, unless a chip has others.
+    pub steps: i8,
 }
 
 impl Default for Multisample {
@@ -204,6 +206,7 @@ impl Default for Multisample {
             at_sample: 0,
             position: (false, false),
             copy: None,
+            steps: 16,
         }
     }
 }
@@ -260,6 +263,9 @@ pub struct Draw {
     pub points: Points,
     /// Width of lines, in pixels.
     pub line_width: f32,
+    /// Whether the sides and ends of lines are at right angles. Otherwise their width counts along an axis, unless pixels have several
+    /// samples.
+    pub rectangular_lines: bool,
     /// The pattern of lines, if there is one.
     pub stipple: Option<Stipple>,
     /// What the fragment program reads.

@@ -61,6 +61,7 @@ fn plain(topology: Topology) -> Draw {
         sides: [Side::default(); 2],
         points: Points { size: [1.; 2], from_vertex: false, range: [0., 64.] },
         line_width: 1.,
+        rectangular_lines: false,
         stipple: None,
         inputs: vec![Input::Attribute { index: 0, how: How::Flat }],
         depth: None,

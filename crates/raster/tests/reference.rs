@@ -267,6 +267,7 @@ fn state(random: &mut Random) -> Draw {
         sides,
         points: Points { size: [9.5, 7.], from_vertex: false, range: [0., 64.] },
         line_width: 2.5,
+        rectangular_lines: random.once_in(4),
         stipple: random.once_in(4).then_some(Stipple { pattern: 0xf0c5, factor: 2, restarts: true }),
         inputs,
         depth: tested.then(|| DepthTarget { surface: surface(random, 2), format: random.of(&DEPTHS) }),

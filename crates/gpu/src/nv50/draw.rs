@@ -281,6 +281,7 @@ pub(super) fn draw(
         sides: sides(state),
         points: Points { size: [state.float(m::POINT_SIZE, 0); 2], from_vertex: sized, range: POINT_SIZES },
         line_width: state.float(m::LINE_WIDTH, 0),
+        rectangular_lines: false,
         inputs: reads.inputs.clone(),
         depth: zeta((state, unknown, slices), layer),
         tests: tests(state),

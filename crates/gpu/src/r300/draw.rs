@@ -10,8 +10,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
-    Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
+    self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments,
+    LaneColumn, LaneWords, Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target,
+    Viewport, blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -27,12 +28,13 @@ use crate::Fault;
 use crate::capture::FragmentRecording;
 use crate::sampling::STENCIL_OPS;
 
-/// How often w x and y may be before a primitive is cut: window coordinates stay within 2^22 of a viewport of 4096.
-const BAND: f32 = 256.;
 /// Steps of a pixel that window coordinates are rounded to: the kernel clears SUBPIXEL of GB_TILE_CONFIG.
 const STEPS: u16 = 12;
 /// Colour targets.
 pub(super) const TARGETS: usize = 4;
+/// END_TYPE of GA_LINE_CNTL for ends at right angles to the line. The driver sets it for smooth lines: RV530 fails `line-aa-width`,
+/// whose lines have too many pixels then.
+const PERPENDICULAR: u32 = 3;
 /// The number of the colour that the depth unit stores in a clear, behind those of the targets.
 const CLEAR: usize = TARGETS;
 
@@ -77,11 +79,6 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    let samples = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
-    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
-    if samples.aa_enable || resolve.aaresolve_mode {
-        state.unknown.note("multisampling");
-    }
     // Without the vertex unit, VTE_CNTL may still be what it was after a reset.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
@@ -104,20 +101,28 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         far: true,
         distances: if clip.ucp_cull_only_ena { 0 } else { clip.ucp_ena },
         culls: if clip.ucp_cull_only_ena { clip.ucp_ena } else { 0 },
-        band: [BAND; 2],
+        band: band(state),
         linear: 0,
         discard: None,
         cut_edges: true,
     });
     let sides = sides(state, &cull);
-    name_stipple(state, topology, &sides);
+    let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
+    let multisample = multisample(state);
     // The chip has no number of rows: the scissor bounds them.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
-    let (depth, tests) = depth(state, rows)?;
-    let (mut targets, outputs) = targets(state, rows)?;
-    targets.extend(clear(state, rows)?);
+    let extent = Extent { rows, samples: multisample.places.len().max(1) };
+    let (depth, tests) = depth(state, extent)?;
+    let (mut targets, outputs) = targets(state, extent)?;
+    targets.extend(clear(state, extent)?);
+    if multisample.copy == Some(raster::Copy::Resolve) {
+        targets.truncate(1);
+        if let Some(target) = targets.first() {
+            targets.extend(resolved(state, target, rows)?);
+        }
+    }
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
     let draw = Draw {
         topology,
@@ -130,6 +135,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         sides,
         points: points(state, layout),
         line_width: (state.word(reg::GA_LINE_CNTL) & 0xffff) as f32 / 6.,
+        rectangular_lines: state.word(reg::GA_LINE_CNTL) >> 16 & 3 == PERPENDICULAR,
         inputs,
         depth,
         tests,
@@ -139,25 +145,101 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         targets,
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
         copies_depth: false,
-        stipple: None,
-        multisample: Multisample::default(),
+        stipple,
+        multisample,
     };
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
 }
 
-/// The pixels inside of the scissor and of the first clip rectangle, if that counts.
+/// The rows of surfaces that a draw may reach, and the samples of a pixel.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    rows: usize,
+    samples: usize,
+}
+
+/// Samples of pixels. All surfaces of a draw have them. (Mesa `r300_emit_fb_state_pipelined`)
+fn multisample(state: &mut State) -> Multisample {
+    let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
+    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
+    let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
+    let copy = resolve.aaresolve_mode.then_some(raster::Copy::Resolve);
+    if copy.is_some() && (resolve.aaresolve_gamma || !resolve.aaresolve_alpha || !config.aa_enable) {
+        state.unknown.note("RB3D_AARESOLVE_CTL other than the mean of all samples");
+    }
+    if !config.aa_enable {
+        if alpha.am_en {
+            state.unknown.note("FG_ALPHA_FUNC.AM_EN");
+        }
+        return Multisample { copy, ..Multisample::default() };
+    }
+    let count = [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)];
+    let place = |sample: usize| {
+        let pair = state.nth(reg::GB_MSPOS0, sample / 3) >> (8 * (sample % 3));
+        [pair, pair >> 4].map(|nibble| (nibble & 0xf) as i8 - 6)
+    };
+    // Six bits for each pixel of a quad.
+    let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
+    let mask = masks & 0x3f;
+    let found = Multisample {
+        places: (0..count).map(place).collect(),
+        by_sample: true,
+        mask: mask as u8,
+        alpha_to_coverage: alpha.am_en,
+        copy,
+        steps: STEPS as i8,
+        ..Multisample::default()
+    };
+    if masks != mask * 0x4_1041 {
+        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
+    }
+    found
+}
+
+/// The surface that the mean of all samples of a target is stored in.
+fn resolved(state: &mut State, target: &Target, rows: usize) -> Result<Option<Target>, Fault> {
+    let offset = (state.word(reg::RB3D_AARESOLVE_OFFSET) & !0x1f) as usize;
+    // As in RB3D_COLORPITCH0.
+    let pitch = (state.word(reg::RB3D_AARESOLVE_PITCH) & 0x3ffe) as usize;
+    let Some(buffer) = state.buffer(reg::RB3D_AARESOLVE_OFFSET, 0) else { return Ok(None) };
+    let extent = Extent { rows, samples: 1 };
+    let surface = surface("the resolve buffer", &buffer, offset, pitch, extent, target.format.bytes.into())?;
+    Ok(Some(Target { surface, mask: 0xf, ..target.clone() }))
+}
+
+/// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
+/// all four registers and sets no scissor at the viewport, so that the cut bounds what is drawn.
+fn band(state: &mut State) -> [f32; 2] {
+    let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
+    // A primitive that is dropped further outside than it is cut has no pixels.
+    if x_discards < x || y_discards < y {
+        state.unknown.note("VAP_GB_HORZ_DISC_ADJ or VAP_GB_VERT_DISC_ADJ inside of CLIP_ADJ");
+    }
+    [x, y]
+}
+
+/// The pixels inside of the scissor and of the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles that a pixel may be
+/// in; rules that are not "inside of all of these" are named.
 fn scissor(state: &mut State) -> Rectangle {
     let corner = |word: u32| ((word & 0x1fff) as i32, (word >> 13 & 0x1fff) as i32);
-    let rectangle = |address: u32| {
-        let ((x0, y0), (x1, y1)) = (corner(state.nth(address, 0)), corner(state.nth(address, 1)));
+    let rectangle = |address: u32, number: usize| {
+        let [(x0, y0), (x1, y1)] = [0, 1].map(|at| corner(state.nth(address, 2 * number + at)));
         Rectangle { x0, y0, x1: x1 + 1, y1: y1 + 1 }
     };
-    let whole = rectangle(reg::SC_SCISSORS_TL);
-    match state.word(reg::SC_CLIP_RULE) & 0xffff {
-        0xffff => whole,
-        0xaaaa => whole.and(rectangle(reg::SC_CLIPRECT_TL_0)),
-        other => {
-            state.unknown.note(format!("SC_CLIP_RULE {other:#x}"));
+    let whole = rectangle(reg::SC_SCISSORS_TL, 0);
+    let rule = state.word(reg::SC_CLIP_RULE) & 0xffff;
+    if rule == 0 {
+        return Rectangle { x1: whole.x0, ..whole };
+    }
+    let inside_of =
+        |all: u32| (0..16).filter(|sets| sets & all == all).fold(0, |rule, sets| rule | 1 << sets);
+    match (0..16).find(|all| inside_of(*all) == rule) {
+        Some(all) => {
+            let wanted = (0..4).filter(|number| all >> number & 1 != 0);
+            wanted.fold(whole, |inside, number| inside.and(rectangle(reg::SC_CLIPRECT_TL_0, number)))
+        }
+        None => {
+            state.unknown.note(format!("SC_CLIP_RULE {rule:#x}"));
             whole
         }
     }
@@ -194,14 +276,35 @@ fn sides(state: &mut State, cull: &CullMode) -> [Side; 2] {
     ]
 }
 
-/// Names a stipple of lines, which are drawn solid. So are those of an RV530: Mesa's list of what fails there has
-/// `linestipple`.
-fn name_stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) {
+/// The pattern of lines, if there is one.
+///
+/// STIPPLE_SCALE is taken for the bits of the pattern per pixel. Mesa writes the factor of OpenGL less one, so that a line of factor
+/// 1 has the first bit everywhere. RV530 passes the part of `linestipple` with a solid pattern, and fails with the other five.
+fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<Stipple> {
     let of_lines = matches!(topology, Topology::Lines | Topology::LineStrip | Topology::LineLoop);
-    let stipple = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
-    if (of_lines || sides.iter().any(|side| side.fill == Fill::Lines)) && stipple.line_reset != 0 {
-        state.unknown.note("GA_LINE_STIPPLE_CONFIG: line stipple");
+    let config = fields!(state, LineStippleConfig, state.word(reg::GA_LINE_STIPPLE_CONFIG));
+    let restarts = match config.line_reset {
+        1 => true,
+        2 => false,
+        _ => return None,
+    };
+    if !of_lines && sides.iter().all(|side| side.fill != Fill::Lines) {
+        return None;
     }
+    let pattern = state.word(reg::GA_LINE_STIPPLE_VALUE) as u16;
+    let scale = f32::from_bits(config.stipple_scale << 2);
+    let whole =
+        |number: f32| (libm::truncf(number) == number && (0. ..65_536.).contains(&number)).then_some(number);
+    if let Some(scale) = whole(scale) {
+        let bit = |at: u32| u16::from(pattern >> (at * scale as u32 % 16) & 1 != 0) << at;
+        let pattern = (0..16).map(bit).sum();
+        return Some(Stipple { pattern, factor: 1, restarts });
+    }
+    let factor = whole(1. / scale);
+    if factor.is_none() {
+        state.unknown.note(format!("GA_LINE_STIPPLE_CONFIG.STIPPLE_SCALE {scale}"));
+    }
+    factor.map(|factor| Stipple { pattern, factor: factor as u16, restarts })
 }
 
 fn points(state: &State, layout: &Layout) -> Points {
@@ -227,7 +330,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
 ];
 
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
-fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
+fn depth(state: &mut State, extent: Extent) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
         return Ok((None, Tests::default()));
@@ -257,11 +360,11 @@ fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests),
         depth_write: control.zwriteenable,
         stencil: control.stencil_enable.then_some([front, back]),
     };
-    Ok((depth_target(state, rows)?, tests))
+    Ok((depth_target(state, extent)?, tests))
 }
 
 /// The depth buffer.
-fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
+fn depth_target(state: &mut State, extent: Extent) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
     let Some(format) = format::depth(word.depthformat) else {
@@ -271,17 +374,17 @@ fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, F
     let offset = (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize;
     let Some(buffer) = state.buffer(reg::ZB_DEPTHOFFSET, 0) else { return Ok(None) };
     let pitch = usize::from(pitch.depthpitch) * 4;
-    let surface = surface("the depth buffer", &buffer, offset, pitch, rows, format.bytes())?;
+    let surface = surface("the depth buffer", &buffer, offset, pitch, extent, format.bytes())?;
     Ok(Some(DepthTarget { surface, format }))
 }
 
-/// From `offset` in a buffer so many rows, each of `pitch` pixels of `bytes` bytes.
+/// A surface at `offset` in a buffer, whose rows have `pitch` pixels of `bytes` bytes.
 fn surface(
     name: &str,
     buffer: &Range<usize>,
     offset: usize,
     pitch: usize,
-    rows: usize,
+    Extent { rows, samples }: Extent,
     bytes: usize,
 ) -> Result<Surface, Fault> {
     let needed = offset + rows * pitch * bytes;
@@ -292,16 +395,21 @@ fn surface(
              bytes"
         )));
     }
+    // The buffer of a surface with samples has nothing else: so the places of samples do not depend on the scissor.
+    let rows = match samples {
+        1 => rows,
+        _ => (buffer.len() - offset) / (pitch * bytes * samples).max(1),
+    };
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows })
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
-fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
+fn clear(state: &mut State, extent: Extent) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
         return Ok(None);
     }
-    let Some(DepthTarget { surface, format }) = depth_target(state, rows)? else { return Ok(None) };
+    let Some(DepthTarget { surface, format }) = depth_target(state, extent)? else { return Ok(None) };
     let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
     Ok(Some(Target {
         surface,
@@ -318,6 +426,8 @@ fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
 pub(super) struct Outputs {
     /// For each target the output, and the channels of it that C0 to C3 are.
     targets: [Option<(usize, [u8; 4])>; TARGETS],
+    /// For each target the bits of a component, if signed fractions are blended.
+    signed: [Option<u8>; TARGETS],
     /// The alpha test of output 0.
     alpha: Option<Alpha>,
     /// What the depth unit stores in a clear.
@@ -328,40 +438,97 @@ pub(super) struct Outputs {
 
 /// The alpha test.
 #[derive(Clone, Copy, Debug)]
-enum Alpha {
-    /// Of eight bits.
-    Byte(Compare, u8),
-    /// Of floats.
-    Float(Compare, f32),
+struct Alpha {
+    compare: Compare,
+    reference: Reference,
+    /// The channel of output 0 that is compared.
+    channel: u8,
+}
+
+/// The value that an alpha test compares with.
+#[derive(Clone, Copy, Debug)]
+enum Reference {
+    /// A half, for alpha as a half.
+    Float(f32),
+    /// Eight bits, for bits 31 to 24 of the first word of a pixel, as the fragment unit puts it out. If components have eight
+    /// bits, these are alpha: see [`upper_byte`].
+    Byte(u8, OutputFormat),
+}
+
+/// The format of a component as the fragment unit puts it out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum OutputFormat {
+    Fraction,
+    Signed,
+    Wide,
+    WideSigned,
+    Half,
+    Single,
+}
+
+impl OutputFormat {
+    /// Returns the format of US_OUT_FMT, and which of C0 to C3 has bits 31 to 24 of a pixel. With ten bits a component that is alpha.
+    fn of(out: u32) -> (OutputFormat, usize) {
+        let signed = out >> 16 & 0xf != 0;
+        match (out & 0x1f, signed) {
+            (3..=5, false) => (OutputFormat::Wide, 1),
+            (3..=5, true) => (OutputFormat::WideSigned, 1),
+            (16..=18, _) => (OutputFormat::Half, 1),
+            (19..=21, _) => (OutputFormat::Single, 0),
+            (_, false) => (OutputFormat::Fraction, 3),
+            (_, true) => (OutputFormat::Signed, 3),
+        }
+    }
+}
+
+/// The upper eight bits of a component.
+///
+/// The alpha test of eight bits has no other component for wider formats. The evidence is `fbo-alphatest-formats` on an RV530. It
+/// fails with all signed and floating-point formats, and with R, RG, RGB and RGBA of 16 bits. It passes with LA of 16 bits, whose second
+/// component is alpha.
+fn upper_byte(value: f32, format: OutputFormat) -> u8 {
+    let fraction = |least: f64, steps: f64| {
+        let value = if value.is_nan() { 0. } else { f64::from(value).clamp(least, 1.) };
+        libm::rint(value * steps) as i32
+    };
+    match format {
+        OutputFormat::Fraction => fraction(0., 255.) as u8,
+        OutputFormat::Signed => fraction(-1., 127.) as u8,
+        OutputFormat::Wide => (fraction(0., 65_535.) >> 8) as u8,
+        OutputFormat::WideSigned => (fraction(-1., 32_767.) >> 8) as u8,
+        OutputFormat::Half => (f16::from_f32(value).to_bits() >> 8) as u8,
+        OutputFormat::Single => (value.to_bits() >> 24) as u8,
+    }
 }
 
 impl Alpha {
-    fn passes(self, alpha: f32) -> bool {
-        match self {
-            Alpha::Byte(compare, reference) => {
-                let alpha = if alpha.is_nan() { 0. } else { f64::from(alpha).clamp(0., 1.) };
-                compare.passes(libm::rint(alpha * 255.) as u8, reference)
-            }
-            Alpha::Float(compare, reference) => compare.passes(alpha, reference),
+    fn passes(self, value: f32) -> bool {
+        match self.reference {
+            Reference::Byte(reference, format) => self.compare.passes(upper_byte(value, format), reference),
+            Reference::Float(reference) => self.compare.passes(f16::from_f32(value).to_f32(), reference),
         }
     }
 }
 
 /// The colour targets, and what they get.
-fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
+fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
-    if alpha.am_en {
-        state.unknown.note("FG_ALPHA_FUNC.AM_EN");
-    }
     let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
+    let first = state.word(reg::US_OUT_FMT_0);
+    let (format, place) = OutputFormat::of(first);
+    let test = match alpha.alpha_thresh_use_16bit {
+        true => Alpha { compare, reference: Reference::Float(half), channel: 3 },
+        false => {
+            let channel = if place == 3 { 3 } else { channel(first >> (8 + 2 * place) & 3) };
+            Alpha { compare, reference: Reference::Byte(alpha.af_val, format), channel }
+        }
+    };
     let mut outputs = Outputs {
         targets: [None; TARGETS],
-        alpha: alpha.af_en.then_some(match alpha.alpha_thresh_use_16bit {
-            true => Alpha::Float(compare, half),
-            false => Alpha::Byte(compare, alpha.af_val),
-        }),
+        signed: [None; TARGETS],
+        alpha: alpha.af_en.then_some(test),
         clear: (state.word(reg::ZB_BW_CNTL) >> 5 & 1 != 0).then(|| state.word(reg::ZB_DEPTHCLEARVALUE)),
         depth: state.word(reg::US_W_FMT) & 3 != 0 && state.word(reg::FG_DEPTH_SRC) & 1 != 0,
     };
@@ -373,7 +540,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
         let output = if shared { 0 } else { number };
         let out = state.nth(reg::US_OUT_FMT_0, output);
         let shift = if control.independent_color_channel_mask_enable { 4 * number } else { 0 };
-        let mask = (masks >> shift & 0xf) as u8;
+        let mask = masks >> shift & 0xf;
         // UNUSED.
         if out & 0x1f == 15 || mask == 0 {
             continue;
@@ -381,22 +548,26 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
         let pitch = fields!(state, ColorPitch, state.nth(reg::RB3D_COLORPITCH0, number));
         let offset = (state.nth(reg::RB3D_COLOROFFSET0, number) & !0x1f) as usize;
         let Some(buffer) = state.buffer(reg::RB3D_COLOROFFSET0, number) else { continue };
-        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, out >> 16 & 0xf != 0) else {
+        let blends = state.word(reg::RB3D_CBLEND) & 1 != 0;
+        let signed = out >> 16 & 0xf != 0;
+        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, signed && !blends) else {
             let (color, out) = (pitch.colorformat, out & 0x1f);
             state.unknown.note(format!("RB3D_COLORPITCH0.COLORFORMAT {color:#x} with US_OUT_FMT {out}"));
             continue;
         };
         let (name, pitch) = (format!("colour buffer {number}"), usize::from(pitch.colorpitch) * 2);
-        let surface = surface(&name, &buffer, offset, pitch, rows, color.format.bytes.into())?;
+        let surface = surface(&name, &buffer, offset, pitch, extent, color.format.bytes.into())?;
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
-        let range = blend_range(color.format.numbers[0]);
+        let is_fraction = color.format.numbers[0] == Number::Unorm;
+        outputs.signed[number] = (signed && blends && is_fraction).then_some(color.format.bits[0]);
+        let mask = (0..4).fold(0, |all, at| all | ((mask >> color.mask_bits[at] & 1) as u8) << at);
         found.push(Target {
             surface,
             format: color.format,
             places: color.places,
             mask,
-            blend: blend(state, range),
+            blend: blend(state, &color),
             color: number,
         });
     }
@@ -410,7 +581,9 @@ fn channel(code: u32) -> u8 {
 }
 
 /// Blending, if it is on. Colours are C0 to C3.
-fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
+fn blend(state: &mut State, target: &format::Color) -> Option<Blend> {
+    let range = blend_range(target.format.numbers[0]);
+    let is_byte = target.is_byte();
     let color = fields!(state, BlendControl, state.word(reg::RB3D_CBLEND));
     if !color.alpha_blend_enable {
         return None;
@@ -429,6 +602,8 @@ fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
         37 => Factor::OneMinusDestination,
         38 => Factor::SourceAlpha,
         39 => Factor::OneMinusSourceAlpha,
+        40 if is_byte => Factor::Destination,
+        41 if is_byte => Factor::OneMinusDestination,
         40 => Factor::DestinationAlpha,
         41 => Factor::OneMinusDestinationAlpha,
         42 => Factor::SourceAlphaSaturate,
@@ -458,8 +633,22 @@ fn blend(state: &mut State, range: Option<(f32, f32)>) -> Option<Blend> {
         Some(_) => (bits & 0xffff) as f32 / 1023.,
         None => f16::from_bits(bits as u16).to_f32(),
     };
-    let constant = [value(green), value(green >> 16), value(red), value(red >> 16)];
+    let [c0, c1, c2, c3] = [green, green >> 16, red, red >> 16].map(value);
+    let constant = if is_byte { [c1, c1, c1, c3] } else { [c0, c1, c2, c3] };
     Some(Blend { color, alpha, constant, range })
+}
+
+/// Returns the unsigned fraction that has the same `bits` bits as a signed one.
+///
+/// The fragment unit's format has the sign, and the colour buffer's has none: so blending takes all fractions for unsigned ones.
+/// RV530 fails `gl_rgba8_snorm-render-sanity`, whose blending leaves the range of a signed fraction, and `fbo-blending-formats` with
+/// all signed formats; it passes `fbo-colormask-formats`, which stores them.
+fn unsigned(word: u32, bits: u8) -> u32 {
+    let value = f32::from_bits(word);
+    let value = if value.is_nan() { 0. } else { f64::from(value).clamp(-1., 1.) };
+    let most = (1u32 << bits.clamp(2, 16)) - 1;
+    let code = libm::rint(value * f64::from(most >> 1)) as i32 as u32 & most;
+    ((f64::from(code) / f64::from(most)) as f32).to_bits()
 }
 
 /// Where a temporary of the fragment program comes from.
@@ -695,9 +884,10 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        let Outputs { targets, alpha, clear, depth } = self.outputs;
+        let Outputs { targets, signed, alpha, clear, depth } = self.outputs;
         // A captured draw runs its program.
-        let plain = !self.recording.is_on() && alpha.is_none() && clear.is_none() && !depth;
+        let is_signed = signed.iter().any(Option::is_some);
+        let plain = !self.recording.is_on() && !is_signed && alpha.is_none() && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
         if plain {
             self.shader.copied(*select, |temp, channel| self.routes.input(temp, channel))
@@ -722,7 +912,7 @@ impl FragmentProgram for PixelProgram<'_> {
             killed.resize(fragments.lanes, false);
         }
         if let Some(alpha) = self.outputs.alpha {
-            let values = left.color(0, 3);
+            let values = left.color(0, alpha.channel.into());
             for (lane, killed) in killed.iter_mut().enumerate() {
                 let value = values.map_or(0., |values| f32::from_bits(values[lane]));
                 *killed |= !alpha.passes(value);
@@ -744,7 +934,11 @@ impl FragmentProgram for PixelProgram<'_> {
                         false => left.color(output, channel).unwrap_or_default().to_vec(),
                     }
                 };
-                written.then(|| select.map(column))
+                let mut color = written.then(|| select.map(column))?;
+                if let Some(bits) = self.outputs.signed[number] {
+                    color.iter_mut().flatten().for_each(|word| *word = unsigned(*word, bits));
+                }
+                Some(color)
             }));
         }
         let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
@@ -780,6 +974,35 @@ mod tests {
         let set = |set| Input::Attribute { index: COLORS + set, how: How::Perspective };
         assert_eq!(inputs, [Input::Attribute { index: 0, how: How::Flat }, set(2), set(3)]);
         assert!(state.unknown.list().is_empty());
+    }
+
+    /// Formats with which an RV530 fails `fbo-alphatest-formats`, and those with which it passes. An alpha of 0.4 is 66h.
+    #[test]
+    fn the_alpha_test_of_eight_bits_reads_the_upper_byte_of_a_word() {
+        // RGBA8, RGB10_A2, RGBA8_SNORM, RG16, LA16, R16_SNORM, LA16F, LA32F.
+        let formats = [0x3900, 0x3901, 0xf_3900, 0x3904, 0x104, 0xf_3903, 0x111, 0x114];
+        let found = formats.map(|out| {
+            let (format, place) = OutputFormat::of(out);
+            // Red, green and blue are 1.
+            let channel = if place == 3 { 3 } else { channel(out >> (8 + 2 * place) & 3) };
+            upper_byte(if channel == 3 { 0.4 } else { 1. }, format)
+        });
+        assert_eq!(found, [0x66, 0x66, 0x33, 0xff, 0x66, 0x7f, 0x36, 0x3f]);
+    }
+
+    /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes `fbo-blending-formats` with
+    /// them.
+    #[test]
+    fn a_target_of_a_byte_blends_with_itself_as_alpha_and_the_second_constant() {
+        let mut state = State::default();
+        state.set(reg::RB3D_CBLEND, 1 | 43 << 16 | 40 << 24);
+        state.set(reg::RB3D_CONSTANT_COLOR_AR, 1023 << 16);
+        state.set(reg::RB3D_CONSTANT_COLOR_AR + 4, 1023 << 16);
+        let target = |color_format| format::color(color_format, 0, false).unwrap();
+        let byte = blend(&mut state, &target(0x9)).unwrap();
+        assert_eq!((byte.constant, byte.color.2), ([1.; 4], Factor::Destination));
+        let word = blend(&mut state, &target(0x6)).unwrap();
+        assert_eq!((word.constant, word.color.2), ([0., 1., 0., 1.], Factor::DestinationAlpha));
     }
 
     #[test]

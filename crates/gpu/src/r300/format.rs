@@ -12,6 +12,17 @@ use reconverge_raster::format::{Format, Number};
 pub(super) struct Color {
     pub(super) format: Format,
     pub(super) places: [Option<u8>; 4],
+    /// For each of C0 to C3 the bit of RB3D_COLOR_CHANNEL_MASK that guards it.
+    pub(super) mask_bits: [u8; 4],
+}
+
+impl Color {
+    /// Whether it is a single byte. Its blending reads the stored byte as alpha as well, and takes the constant of C1. Mesa sets that
+    /// constant for R8, L8, I8 and A8 (`r300_set_blend_color`); RV530 passes `fbo-blending-formats` with them, and fails with
+    /// R8_SNORM, for which it does not.
+    pub(super) fn is_byte(&self) -> bool {
+        self.format.bytes == 1
+    }
 }
 
 const ALL: [Option<u8>; 4] = [Some(0), Some(1), Some(2), Some(3)];
@@ -24,8 +35,16 @@ const FIRST_TWO: [Option<u8>; 4] = [Some(0), Some(1), None, None];
 /// many there are.
 pub(super) fn color(color_format: u8, out_fmt: u8, signed: bool) -> Option<Color> {
     let number = if signed { Number::Snorm } else { Number::Unorm };
-    let made =
-        |bits: [u8; 4], number: Number, places| Some(Color { format: Format::new(bits, number), places });
+    let made = |bits: [u8; 4], number: Number, places: [Option<u8>; 4]| {
+        // Mesa found by trial that red of two components of 16 and 32 bits has bits 1 and 2, and the other one bits 0 and 3
+        // (`grrg_cmask`, `arra_cmask`). The bits taken here are those of UV88, whose components are C2 and C0.
+        let mask_bits = match places {
+            [Some(0), Some(1), None, None] => [2, 0, 1, 3],
+            [Some(0), None, Some(1), None] => [2, 1, 0, 3],
+            _ => [0, 1, 2, 3],
+        };
+        Some(Color { format: Format::new(bits, number), places, mask_bits })
+    };
     match out_fmt {
         3 => return made([16, 0, 0, 0], number, FIRST),
         4 => return made([16, 16, 0, 0], number, FIRST_TWO),
@@ -86,8 +105,9 @@ impl Texel {
     }
 }
 
-/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known.
-pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
+/// The format of a texture: TXFORMAT, with its further bit as bit 5; `None` for one that is not known. The components that
+/// are `curved` are on the sRGB curve.
+pub(super) fn texture(format: u8, signed: u8, curved: [bool; 4]) -> Option<Texel> {
     let (bits, float) = match format {
         0x00 => ([8, 0, 0, 0], false),
         0x01 => ([16, 0, 0, 0], false),
@@ -124,7 +144,7 @@ pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
     let numbers = std::array::from_fn(|at| match signed >> at & 1 != 0 {
         _ if float => Number::Float,
         true => Number::Snorm,
-        false if srgb && at < 3 => Number::Srgb,
+        false if curved[at] => Number::Srgb,
         false => Number::Unorm,
     });
     Some(Texel::Plain(Format { numbers, ..Format::new(bits, Number::Uint) }))
@@ -133,6 +153,32 @@ pub(super) fn texture(format: u8, signed: u8, srgb: bool) -> Option<Texel> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Y8X8 is SLUMINANCE8_ALPHA8, whose second component is alpha: RV530 passes `fbo-generatemipmap-formats`.
+    #[test]
+    fn only_red_green_and_blue_are_on_the_srgb_curve() {
+        let numbers = |curved| match texture(0x03, 0, curved) {
+            Some(Texel::Plain(format)) => format.numbers,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(numbers([true, false, false, false])[..2], [Number::Srgb, Number::Unorm]);
+        assert_eq!(numbers([true, true, false, false])[..2], [Number::Srgb; 2]);
+    }
+
+    /// Mesa, `grrg_cmask` and `r300_translate_colormask_swizzle`; RV530 passes `fbo-colormask-formats` in all formats.
+    #[test]
+    fn components_have_the_mask_bits_that_the_driver_gives_them() {
+        let bits = |color_format, out_fmt| color(color_format, out_fmt, false).map(|color| color.mask_bits);
+        // Two of 16 bits, fractions and floats: red and green.
+        for out_fmt in [4, 17] {
+            assert_eq!(bits(0x6, out_fmt).map(|bits| [bits[0], bits[1]]), Some([2, 0]));
+        }
+        // Two singles are C0 and C2.
+        assert_eq!(bits(0xa, 20).map(|bits| [bits[0], bits[2]]), Some([2, 0]));
+        for (color_format, out_fmt) in [(0x6, 0), (0xd, 0), (0xd, 3), (0x9, 0), (0xa, 18)] {
+            assert_eq!(bits(color_format, out_fmt), Some([0, 1, 2, 3]));
+        }
+    }
 
     /// Mesa, `r300_translate_out_fmt`: I8 stores C2, UV88 C2 and then C0.
     #[test]

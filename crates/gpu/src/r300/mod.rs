@@ -247,9 +247,10 @@ impl R300 {
         let (low, high) =
             (self.state.word(reg::VAP_VF_MIN_VTX_INDX), self.state.word(reg::VAP_VF_MAX_VTX_INDX));
         let (low, high) = (low & 0xff_ffff, high & 0xff_ffff);
-        // 25 bits, the last the sign.
-        let bias = (self.state.word(reg::VAP_INDEX_OFFSET) << 7) as i32 >> 7;
-        let placed = |index: u32| index.clamp(low, high.max(low)).wrapping_add_signed(bias);
+        // The sum has 24 bits, and is clamped then: RV515 and RV530 pass `arb_draw_elements_base_vertex-negative-index`, whose
+        // indices are -1 and less with an offset that takes them back to 0 and more.
+        let bias = self.state.word(reg::VAP_INDEX_OFFSET);
+        let placed = |index: u32| (index.wrapping_add(bias) & 0xff_ffff).clamp(low, high.max(low));
         let indices: Vec<u32> = match control.index_size {
             true => words.iter().take(count).map(|word| placed(*word)).collect(),
             false => {

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_r500::texture::Texture;
-use reconverge_raster::block::SIDE;
+use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::{Format, Number};
 use reconverge_simt::texture::elements::Strides;
 use reconverge_simt::texture::{Filter, Image, Sampler, Shape};
@@ -24,6 +24,11 @@ const SLACK: usize = 1 << 20;
 
 /// The code of an anisotropic filter, which is read as a linear one.
 const ANISOTROPIC: u8 = 3;
+
+/// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. No document has it. Mesa adds
+/// one step to every bias, to correct glean's pointSprite (`r300_create_sampler_state`), and with that step the chip shows none
+/// of the next level at a whole number: RV530 and RV515 pass `compressedteximage` in all formats.
+const LOD_BEHIND: f32 = 1.;
 
 /// Images of the last textures, by the registers of the unit and the place of the texture.
 pub(super) type Images = crate::images::Images<([u32; 5], Range<usize>), Arc<Image>>;
@@ -184,7 +189,9 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     let format2 = fields!(state, TxFormat2, state.nth(reg::TX_FORMAT2_0, unit));
     let offset = fields!(state, TxOffset, state.nth(reg::TX_OFFSET_0, unit));
     let number = format1.txformat | u8::from(format2.txformat_msb) << 5;
-    let texel = format::texture(number, format1.signed, format1.gamma)
+    let curved = [format1.sel_red, format1.sel_green, format1.sel_blue];
+    let curved = [0, 1, 2, 3].map(|component| format1.gamma && curved.contains(&component));
+    let texel = format::texture(number, format1.signed, curved)
         .ok_or_else(|| format!("TX_FORMAT1_0.TXFORMAT {number:#x}"))?;
     let shape = match format1.tex_coord_type {
         0 => Shape::D2,
@@ -256,7 +263,13 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
             let depth = f64::from(word >> 8) / 16_777_215.;
             [(depth as f32).to_bits(), 0, 0, 0]
         }
-        Texel::Block(_) => {
+        // The component of four bits that would be y: Mesa, `r300_get_border_color`, which rounds to them.
+        Texel::Block(Block::One { .. }) => [packed([4; 4])[1], 0, 0, 0],
+        Texel::Block(Block::Two { signed }) => {
+            let number = if signed { Number::Snorm } else { Number::Unorm };
+            Format::new([8, 8, 0, 0], number).read(&word.to_le_bytes())
+        }
+        Texel::Block(Block::Color | Block::ExplicitAlpha | Block::InterpolatedAlpha) => {
             let [x, y, z, w] = packed([8; 4]);
             [z, y, x, w]
         }
@@ -273,7 +286,22 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         mip: sampling::mip_filter(filter0.mip_filter.into()),
         border,
         min_lod: f32::from(filter0.max_mip_level),
-        lod_bias: filter1.lod_bias as f32 / 32.,
+        lod_bias: (filter1.lod_bias as f32 - LOD_BEHIND) / 32.,
         ..Sampler::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
+    #[test]
+    fn border_colours_of_blocks_are_packed_by_their_kinds() {
+        let border = |word, block| border(word, Texel::Block(block)).map(f32::from_bits);
+        assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
+        assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
+        assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
+        assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
     }
 }

@@ -71,7 +71,7 @@ impl Stream {
         }
         let stream = Stream(elements);
         if !stream.is_known() {
-            state.unknown.note("VAP_PROG_STREAM_CNTL: packed triples");
+            state.unknown.note("VAP_PROG_STREAM_CNTL: data type 13 to 15");
         }
         stream
     }
@@ -83,7 +83,7 @@ impl Stream {
 
     /// Whether all of it is known.
     pub(super) fn is_known(&self) -> bool {
-        self.0.iter().all(|element| !matches!(element.kind, 8 | 9 | 14 | 15))
+        self.0.iter().all(|element| !matches!(element.kind, 13..=15))
     }
 
     /// The vectors of a vertex of these words; words that are not there read as 0.
@@ -129,6 +129,16 @@ impl Element {
                 let count = if self.kind == 6 { 2 } else { 4 };
                 (0..count).for_each(|at| values[at] = self.number(half(at).into(), 16));
                 count / 2
+            }
+            8 | 9 => {
+                // VECTOR_3_TTT and VECTOR_3_EET: T for ten bits, E for eleven, x lowest as in other formats.
+                let widths = if self.kind == 8 { [10; 3] } else { [11, 11, 10] };
+                let mut first = 0;
+                for (value, width) in values.iter_mut().zip(widths) {
+                    *value = self.number(word(0) >> first & ((1 << width) - 1), width);
+                    first += width;
+                }
+                1
             }
             10 => {
                 (0..4).for_each(|at| values[at] = word(at));
@@ -300,6 +310,19 @@ mod tests {
         let vectors = Stream::new(&mut state).vectors(&[7, 8, 9]);
         let one = 1f32.to_bits();
         assert_eq!((vectors[1], vectors[2]), ([7, 8, 0, one], [9, 0, 0, one]));
+    }
+
+    /// R300_DATA_TYPE_VECTOR_3_TTT and VECTOR_3_EET.
+    #[test]
+    fn three_components_share_a_word() {
+        let mut state = State::default();
+        state.set(reg::VAP_PROG_STREAM_CNTL_0, 0x6109_0008);
+        state.set(reg::VAP_PROG_STREAM_CNTL_EXT_0, 0xf688_f688);
+        let words = [1023 | 2 << 10 | 3 << 20, 0x7ff | 5 << 11 | 0x3ff << 22];
+        let vectors = Stream::new(&mut state).vectors(&words);
+        let floats = [vectors[0], vectors[1]].map(|vector| vector.map(f32::from_bits));
+        assert_eq!(floats, [[1023., 2., 3., 1.], [-1., 5., -1., 1.]]);
+        assert!(state.unknown.list().is_empty());
     }
 
     /// REG, VAP_PSC_SGN_NORM_CNTL: "no zero" is (2v + 1) / (2^n - 1).

@@ -345,6 +345,7 @@ pub(super) fn draw(state: &mut State, part: &Part, layout: &VertexLayout) -> Opt
         sides: sides(state, &mode),
         points: points(state, layout),
         line_width: (state.word(reg::PA_SU_LINE_CNTL) & 0xffff) as f32 / 8.,
+        rectangular_lines: false,
         stipple: sc.line_stipple_enable.then(|| stipple(state)),
         inputs,
         tests: tests(state),
