@@ -5,7 +5,7 @@
 //! | `fifo` | packets of commands |
 //! | `methods`, `state` | every method with its fields, and those that change nothing; what they have set |
 //! | `vertex`, `shader`, `texture` | what programs read, and their runs |
-//! | `draw` | from methods to a draw |
+//! | `draw`, `multisample` | from methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copying one |
 //! | `surface`, `format` | where the bytes of a surface are, and what they mean |
@@ -23,6 +23,7 @@ mod fifo;
 mod format;
 mod geometry;
 mod methods;
+mod multisample;
 mod query;
 mod shader;
 mod state;
@@ -565,15 +566,15 @@ impl Nv50 {
         let known = match known {
             Some(known) => known,
             None => {
-                let reads = Reads::new((state, &mut *unknown), topology);
-                let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer)
-                else {
+                if !state.flag(m::RASTERIZE_ENABLE) {
                     return Ok(());
-                };
+                }
                 let bound = (state, &self.bindings, &mut *unknown);
                 let watch = &mut self.watch;
                 let shader =
                     Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
+                let reads = Reads::new((state, &mut *unknown), topology, shader.centroids());
+                let draw = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, layer);
                 let results = FragmentResults::new((state, &mut *unknown));
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }

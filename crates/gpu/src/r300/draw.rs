@@ -11,7 +11,8 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
     Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Surface, Target, Viewport, blend_range,
+    Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Surface, Target, Viewport,
+    blend_range,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -288,7 +289,7 @@ fn surface(
              bytes"
         )));
     }
-    Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows })
+    Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.

@@ -12,7 +12,8 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, Tests};
 use reconverge_raster::draw::{
     CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
+    Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Stipple, Surface, Target, Viewport,
+    blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
@@ -449,7 +450,7 @@ fn surface(
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;
-    Some(Surface { start, end: place.end, pitch, rows: elements / pitch })
+    Some(Surface { start, end: place.end, pitch, rows: elements / pitch, order: SampleOrder::Planes })
 }
 
 fn targets(state: &mut State, control: &ColorControl, layer: u32, samples: usize) -> Vec<Target> {
