@@ -584,7 +584,9 @@ impl Reads {
 pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
+    /// Whether a register has a mask of samples, and whether it counts.
     sample_mask: bool,
+    masks_samples: bool,
     /// By colour: whether it is clamped to [0, 1].
     clamps: [bool; 8],
 }
@@ -602,10 +604,14 @@ impl FragmentResults {
             let float = format::color(code).is_some_and(|color| color.format.numbers[0] == Number::Float);
             clamp >> (4 * number) & 1 != 0 && float
         });
+        let program = fields!(unknown, FpMultisample, state.word(m::FP_MULTISAMPLE));
         FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
-            sample_mask: fields!(unknown, FpMultisample, state.word(m::FP_MULTISAMPLE)).export_sample_mask,
+            sample_mask: program.export_sample_mask,
+            // Inferred from OpenGL, where a mask of the program counts if multisampling is on: the driver does not change the program
+            // with the flag.
+            masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }
     }
@@ -678,7 +684,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
             }
         }
-        let FragmentResults { control, count, sample_mask, clamps } = self.results;
+        let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
         // Where every w is 1, the first word need not be given. A captured launch has all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
@@ -732,7 +738,7 @@ impl FragmentProgram for FragmentStage<'_> {
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
         // The mask of samples is before depth.
-        let mask = sample_mask.then(|| left.column(count.saturating_sub(others)));
+        let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {

@@ -36,7 +36,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use litemap::LiteMap;
-use reconverge_raster::draw::{Draw, Vertices};
+use reconverge_raster::draw::{Coordinates, Draw, Vertices, draw_with};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
@@ -63,6 +63,12 @@ use vertex::{ATTRIBUTES, Batch, Fetch};
 
 /// Instructions that a warp may issue before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
+
+/// Positions go to the nearest of the 256 steps a pixel that the driver advertises.
+///
+/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same ones upside down. Some pixels would differ if positions
+/// were truncated; RV770, which truncates them, fails.
+const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
 /// What elements the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 have where a set-up counts them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -587,7 +593,7 @@ impl Nv50 {
         let stage = FragmentStage::new(shader, reads, *results, recording);
         slices.take(memory);
         let vertices = Vertices { all: &self.shaded, runs };
-        let drawn = reconverge_raster::draw::draw(draw, vertices, memory, &stage);
+        let drawn = draw_with(draw, COORDINATES, vertices, memory, &stage);
         capture::add(captured, stage.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         let in_place = slices.is_empty();

@@ -133,6 +133,8 @@ struct Words {
     pitch: usize,
     size: [usize; 3],
     levels: std::ops::RangeInclusive<usize>,
+    /// See [`Texture::anisotropy`].
+    anisotropy: u8,
 }
 
 impl Words {
@@ -155,6 +157,8 @@ impl Words {
             pitch: field(3, 19, 0) as usize,
             size: [field(4, 29, 0), field(5, 15, 0), field(5, 27, 16)].map(|size| (size as usize).max(1)),
             levels: first as usize..=last.max(first) as usize,
+            // The driver resolves eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
+            anisotropy: if field(3, 29, 29) != 0 { 1 << field(6, 29, 27).min(4) } else { 0 },
         }
     }
 }
@@ -336,6 +340,7 @@ fn image(
             image: Arc::new(image),
             integer,
             compared: Compared { components, clamps },
+            anisotropy: words.anisotropy,
         })
     })?;
     Ok((texture, range))
