@@ -30,7 +30,7 @@ use crate::merge::Merge;
 use crate::setup::{Corner, Quad};
 use crate::shading::{Shading, Stopped};
 use crate::span::Strip;
-use crate::state::{Batch, Draw, Fragments, LaneColumn, LaneWords, Shaded, Surface};
+use crate::state::{Batch, Draw, Fragments, LaneColumn, LaneWords, Shaded, Surface, samples_of_alpha};
 use crate::vertex::has;
 
 /// Pieces for each thread that are not merged yet, at most.
@@ -335,10 +335,8 @@ impl Batches<'_> {
         if multisample.alpha_to_coverage {
             let alpha = shaded.colors.first().and_then(|color| Some(&color.as_ref()?[3]));
             let mask = |lane: usize| {
-                let alpha = alpha.and_then(|alpha| alpha.get(lane)).copied().map_or(0., f32::from_bits);
-                // So many samples as alpha says, the first ones: no source says which.
-                let count = libm::rintf(alpha.clamp(0., 1.) * self.samples as f32) as u32;
-                (1 << count) - 1
+                let alpha = alpha.and_then(|alpha| alpha.get(lane)).copied();
+                samples_of_alpha(alpha.map_or(0., f32::from_bits), self.samples)
             };
             let mut masks: LaneWords = (0..fragments.lanes).map(mask).collect();
             if let Some(others) = &shaded.mask {

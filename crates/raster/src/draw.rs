@@ -119,12 +119,7 @@ fn drawn(
     level: Option<Level>,
 ) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
-    let corner = |place: &[i8; 2]| place.map(|at| i64::from(at) * PIXEL / 16);
-    let by_sample: Vec<Corner> = match draw.multisample.by_sample {
-        true => draw.multisample.places.iter().map(corner).collect(),
-        false => Vec::new(),
-    };
-    let places = if draw.multisample.by_sample { &by_sample[..] } else { &[[0, 0]] };
+    let places = if draw.multisample.by_sample { &draw.multisample.places[..] } else { &[[0, 0]] };
     let multisample = &draw.multisample;
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;

@@ -11,7 +11,7 @@ use crate::depth::{Compare, DepthFormat, Tests};
 use crate::format::Format;
 use crate::interpolate::Input;
 use crate::primitive::Topology;
-use crate::setup::{Corner, PIXEL, Quad, Rectangle};
+use crate::setup::{Corner, Quad, Rectangle};
 
 /// Elements of a surface in memory, one row after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub enum SampleOrder {
     /// Each pixel is a rectangle of elements: log2 of their number in a row, and of rows. Pitch and rows of the surface count
     /// elements. Four samples are a square, row by row, and the next four are to the right of it.
     Rectangles([u8; 2]),
+    /// The elements of each pixel, so many, are contiguous. The pitch of the surface counts elements.
+    Together(u8),
 }
 
 impl SampleOrder {
@@ -45,6 +47,7 @@ impl SampleOrder {
         match self {
             SampleOrder::Planes => [1; 2],
             SampleOrder::Rectangles(size) => size.map(|log2| 1 << log2.min(4)),
+            SampleOrder::Together(samples) => [usize::from(samples).max(1), 1],
         }
     }
 
@@ -53,6 +56,7 @@ impl SampleOrder {
         match self {
             SampleOrder::Planes => [0; 2],
             SampleOrder::Rectangles(_) => [sample & 1 | sample >> 1 & 2, sample >> 1 & 1],
+            SampleOrder::Together(_) => [sample, 0],
         }
     }
 }
@@ -205,8 +209,8 @@ pub struct Points {
 /// Several samples a pixel. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Where the samples of a pixel are, from its centre, in sixteenths of a pixel; none for surfaces of one sample.
-    pub places: Vec<[i8; 2]>,
+    /// Where the samples of a pixel are, from its centre, fixed-point; none for surfaces of one sample.
+    pub places: Vec<Corner>,
     /// Whether each sample is covered by itself; else all are where the centre is.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
@@ -247,7 +251,7 @@ impl Default for Multisample {
 impl Multisample {
     /// The place of a sample from the centre of its pixel.
     pub(crate) fn place(&self, sample: usize) -> Corner {
-        self.places.get(sample).map_or([0, 0], |place| place.map(|at| i64::from(at) * PIXEL / 16))
+        self.places.get(sample).copied().unwrap_or_default()
     }
 
     /// The sample that stands for what is covered of a pixel, the first one that is. `None` for the centre, if all is covered or
@@ -256,6 +260,11 @@ impl Multisample {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
     }
+}
+
+/// The samples that alpha covers, bit n sample n. So many as it says, the first ones: no source says which.
+pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
+    (1 << libm::rintf(alpha.clamp(0., 1.) * samples as f32) as u32) - 1
 }
 
 /// A copy between surfaces, of pixels that a draw covers.

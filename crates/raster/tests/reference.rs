@@ -16,7 +16,7 @@ use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::reference;
-use reconverge_raster::setup::Rectangle;
+use reconverge_raster::setup::{Corner, PIXEL, Rectangle};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::vram::{Fills, RowFill, Vram};
 
@@ -171,19 +171,20 @@ fn surface(random: &mut Random, number: usize) -> Surface {
     Surface { start, end: start + SURFACE - 64, pitch, rows, order: SampleOrder::Planes }
 }
 
-/// The places of a number of samples, in sixteenths of a pixel.
-fn places(samples: usize) -> Vec<[i8; 2]> {
-    match samples {
+/// The places of a number of samples.
+fn places(samples: usize) -> Vec<Corner> {
+    let sixteenths = match samples {
         1 => Vec::new(),
         2 => vec![[-4, -4], [4, 4]],
         4 => vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
         _ => vec![[-7, -1], [-3, -5], [-5, 5], [-1, 3], [1, -3], [7, -7], [3, 7], [5, 1]],
-    }
+    };
+    sixteenths.into_iter().map(|place| place.map(|at: i64| at * PIXEL / 16)).collect()
 }
 
 fn state(random: &mut Random) -> Draw {
     let samples = if random.once_in(3) { random.of(&[2, 4, 8]) } else { 1 };
-    let rectangles = samples > 1 && random.once_in(2);
+    let order = samples > 1 && random.once_in(2);
     let topology = random.of(&TOPOLOGIES);
     let divides = random.once_in(2);
     let target = |random: &mut Random, number: usize| {
@@ -293,7 +294,13 @@ fn state(random: &mut Random) -> Draw {
             },
         },
     };
-    if rectangles {
+    if order && random.once_in(3) {
+        let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
+        for surface in surfaces.chain(draw.depth.as_mut().map(|depth| &mut depth.surface)) {
+            surface.order = SampleOrder::Together(samples as u8);
+            surface.pitch *= samples;
+        }
+    } else if order {
         let size = [samples.ilog2().div_ceil(2), samples.ilog2() / 2].map(|log2| log2 as u8);
         let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
         for surface in surfaces.chain(draw.depth.as_mut().map(|depth| &mut depth.surface)) {

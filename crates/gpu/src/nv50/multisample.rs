@@ -4,7 +4,7 @@
 //! whose pixels have one sample. Source: Mesa `nv50_miptree.c`, `nv50_tex.c`, `nv50_state_validate.c`.
 
 use reconverge_raster::draw::{Multisample, SampleOrder};
-use reconverge_raster::setup::Rectangle;
+use reconverge_raster::setup::{PIXEL, Rectangle};
 
 use super::methods::{FpMultisample, MultisampleCtrl, tesla as m};
 use super::state::{State, Unknown, fields};
@@ -55,7 +55,7 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
     let by_sample = state.flag(m::MULTISAMPLE_ENABLE);
     let shades_samples = by_sample && program.force_per_sample;
     Multisample {
-        places: places.to_vec(),
+        places: places.iter().map(|place| place.map(|at| i64::from(at) * PIXEL / 16)).collect(),
         by_sample,
         mask,
         alpha_to_coverage: control.alpha_to_coverage,

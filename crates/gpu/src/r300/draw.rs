@@ -10,9 +10,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
-    Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Surface, Target, Viewport,
-    blend_range,
+    Coordinates, CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn,
+    LaneWords, Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Surface, Target,
+    Viewport, blend_range, samples_of_alpha,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -20,6 +20,7 @@ use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 
 use super::format;
+use super::multisample;
 use super::registers::{self as reg, *};
 use super::shader::Shader;
 use super::state::{State, fields};
@@ -78,11 +79,6 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let vap = fields!(state, VapCntl, state.word(reg::VAP_CNTL));
     let cull = fields!(state, CullMode, state.word(reg::SU_CULL_MODE));
     let shading = fields!(state, ColorControl, state.word(reg::GA_COLOR_CONTROL));
-    let samples = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
-    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
-    if samples.aa_enable || resolve.aaresolve_mode {
-        state.unknown.note("multisampling");
-    }
     // Without the vertex unit, VTE_CNTL may still be what it was after a reset.
     let in_window = layout.bypasses() || vte.vtx_xy_fmt;
     let scale = |enabled: bool, number: usize, without: f32| match enabled && !layout.bypasses() {
@@ -118,7 +114,7 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let (mut targets, outputs) = targets(state, rows)?;
     targets.extend(clear(state, rows)?);
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
-    let draw = Draw {
+    let mut draw = Draw {
         topology,
         last_provokes: shading.provoking_vertex == 3,
         viewport,
@@ -139,6 +135,9 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         stipple: None,
         multisample: Multisample::default(),
     };
+    if multisample::prepare(state, &mut draw) {
+        resolve(state, rows, &mut draw)?;
+    }
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
 }
 
@@ -292,6 +291,29 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
+/// Makes a draw to pixels of several samples a resolve, if it is one: the mean of those of the first target goes to another
+/// buffer, whatever the program gives.
+fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
+    let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
+    if !control.aaresolve_mode {
+        return Ok(());
+    }
+    if control.aaresolve_gamma {
+        state.unknown.note("RB3D_AARESOLVE_CTL.AARESOLVE_GAMMA");
+    }
+    draw.multisample.copy = Some(Copy::Nothing);
+    draw.targets.truncate(1);
+    let buffer = state.buffer(reg::RB3D_AARESOLVE_OFFSET, 0);
+    let (Some(from), Some(buffer)) = (draw.targets.first(), buffer) else { return Ok(()) };
+    let offset = (state.word(reg::RB3D_AARESOLVE_OFFSET) & !0x1f) as usize;
+    let pitch = fields!(state, ColorPitch, state.word(reg::RB3D_AARESOLVE_PITCH));
+    let (pitch, bytes) = (usize::from(pitch.colorpitch) * 2, from.format.bytes.into());
+    let surface = surface("the resolved buffer", &buffer, offset, pitch, rows, bytes)?;
+    draw.targets.push(Target { surface, mask: 0xf, blend: None, ..from.clone() });
+    draw.multisample.copy = Some(Copy::Resolve);
+    Ok(())
+}
+
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
 fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
@@ -321,6 +343,8 @@ pub(super) struct Outputs {
     clear: Option<u32>,
     /// Whether depth is that of the program.
     depth: bool,
+    /// The number of samples of a pixel, if alpha of output 0 says how many are covered.
+    covers: Option<usize>,
 }
 
 /// The alpha test.
@@ -348,9 +372,6 @@ impl Alpha {
 fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
-    if alpha.am_en {
-        state.unknown.note("FG_ALPHA_FUNC.AM_EN");
-    }
     let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
     let mut outputs = Outputs {
@@ -361,6 +382,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
         }),
         clear: (state.word(reg::ZB_BW_CNTL) >> 5 & 1 != 0).then(|| state.word(reg::ZB_DEPTHCLEARVALUE)),
         depth: state.word(reg::US_W_FMT) & 3 != 0 && state.word(reg::FG_DEPTH_SRC) & 1 != 0,
+        covers: multisample::samples(state).filter(|_| alpha.am_en),
     };
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
@@ -692,7 +714,7 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        let Outputs { targets, alpha, clear, depth } = self.outputs;
+        let Outputs { targets, alpha, clear, depth, .. } = self.outputs;
         // A captured draw runs its program.
         let plain = !self.recording.is_on() && alpha.is_none() && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
@@ -725,6 +747,11 @@ impl FragmentProgram for PixelProgram<'_> {
                 *killed |= !alpha.passes(value);
             }
         }
+        let mask = self.outputs.covers.map(|samples| {
+            let values = left.color(0, 3);
+            let alpha = |lane: usize| values.map_or(0., |values| f32::from_bits(values[lane]));
+            (0..fragments.lanes).map(|lane| samples_of_alpha(alpha(lane), samples)).collect()
+        });
         let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::with_capacity(TARGETS + 1);
         for (number, target) in self.outputs.targets.iter().enumerate() {
             colors.push(target.and_then(|(output, select)| {
@@ -746,7 +773,7 @@ impl FragmentProgram for PixelProgram<'_> {
         }
         let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
         colors.push(self.outputs.clear.map(clear));
-        Ok(Shaded { colors, depth, stencil: None, killed, mask: None })
+        Ok(Shaded { colors, depth, stencil: None, killed, mask })
     }
 }
 

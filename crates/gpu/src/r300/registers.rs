@@ -35,6 +35,7 @@ addresses! {
     VAP_PVS_FLOW_CNTL_OPC = 0x22dc * 1;
     VAP_PVS_FLOW_CNTL_ADDRS_LW_0 = 0x2500 * 32;
     GB_ENABLE = 0x4008 * 1;
+    GB_MSPOS0 = 0x4010 * 2;
     GB_AA_CONFIG = 0x4020 * 1;
     RS_IP_0 = 0x4074 * 16;
     TX_ENABLE = 0x4104 * 1;
@@ -56,6 +57,7 @@ addresses! {
     SC_CLIPRECT_TL_0 = 0x43b0 * 8;
     SC_CLIP_RULE = 0x43d0 * 1;
     SC_SCISSORS_TL = 0x43e0 * 2;
+    SC_SCREENDOOR = 0x43e8 * 1;
     TX_FILTER0_0 = 0x4400 * 16;
     TX_FILTER1_0 = 0x4440 * 16;
     TX_FORMAT0_0 = 0x4480 * 16;
@@ -84,6 +86,8 @@ addresses! {
     RB3D_ROPCNTL = 0x4e18 * 1;
     RB3D_COLOROFFSET0 = 0x4e28 * 4 relocated;
     RB3D_COLORPITCH0 = 0x4e38 * 4 relocated;
+    RB3D_AARESOLVE_OFFSET = 0x4e80 * 1 relocated;
+    RB3D_AARESOLVE_PITCH = 0x4e84 * 1;
     RB3D_AARESOLVE_CTL = 0x4e88 * 1;
     RB3D_CONSTANT_COLOR_AR = 0x4ef8 * 2;
     ZB_CNTL = 0x4f00 * 1;
@@ -102,7 +106,6 @@ addresses! {
 const SPEED: &str = "speed only";
 const FIXED: &str = "always the same value, which asks for nothing";
 const META: &str = "metadata of compression, which is not used";
-const SAMPLES: &str = "multisampling, which is named where a draw uses it";
 const REDUNDANT: &str = "another register says the same";
 const STIPPLE: &str = "line stipple, which is named where a draw asks for it";
 
@@ -115,7 +118,6 @@ const IGNORED: &[Register] = &[
     ignored("VAP_VSM_VTX_ASSM", 0x2184, 1, REDUNDANT),
     ignored("VAP_TEX_TO_COLOR_CNTL", 0x2218, 1, FIXED),
     ignored("VAP_GB_VERT_CLIP_ADJ", 0x2220, 4, "where the guard band is does not show"),
-    ignored("GB_MSPOS0", 0x4010, 2, SAMPLES),
     ignored("GB_SELECT", 0x401c, 1, FIXED),
     ignored("GB_Z_PEQ_CONFIG", 0x4028, 1, SPEED),
     ignored("TX_INVALTAGS", 0x4100, 1, SPEED),
@@ -131,7 +133,6 @@ const IGNORED: &[Register] = &[
     ignored("SU_DEPTH_SCALE", 0x42c0, 2, "depth runs from 0 to the largest number of 24 bits"),
     ignored("SC_HYPERZ", 0x43a4, 1, META),
     ignored("SC_EDGERULE", 0x43a8, 1, "the rule of left and top edges"),
-    ignored("SC_SCREENDOOR", 0x43e8, 1, SAMPLES),
     ignored("US_FORMAT0_0", 0x4640, 16, REDUNDANT),
     ignored("FG_FOG_BLEND", 0x4bc0, 1, "fog is part of the fragment program"),
     ignored("FG_FOG_COLOR_R", 0x4bc8, 3, "fog is part of the fragment program"),
@@ -141,8 +142,6 @@ const IGNORED: &[Register] = &[
     ignored("RB3D_DSTCACHE_CTLSTAT", 0x4e4c, 1, SPEED),
     ignored("RB3D_DITHER_CTL", 0x4e50, 1, "no dithering"),
     ignored("RB3D_CMASK_OFFSET0", 0x4e54, 11, META),
-    ignored("RB3D_AARESOLVE_OFFSET", 0x4e80, 1, SAMPLES).relocated(),
-    ignored("RB3D_AARESOLVE_PITCH", 0x4e84, 1, SAMPLES),
     ignored("RB3D_DISCARD_SRC_PIXEL_LTE_THRESHOLD", 0x4ea0, 2, "blending is exact"),
     ignored("RB3D_COLOR_CLEAR_VALUE_AR", 0x46c0, 2, META),
     ignored("ZB_ZTOP", 0x4f14, 1, "the order of tests does not show where it is allowed"),

@@ -17,7 +17,7 @@ use reconverge_raster::draw::{
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
-use reconverge_raster::setup::Rectangle;
+use reconverge_raster::setup::{PIXEL, Rectangle};
 use reconverge_raster::vertex::Vertex;
 
 use super::format;
@@ -235,7 +235,7 @@ fn multisample(
     let words = if shared == [0; 2] { own } else { shared };
     let place = |sample: usize, axis: usize| {
         let nibble = words[sample / 4] >> (8 * (sample % 4) + 4 * axis) & 0xf;
-        (nibble << 4) as u8 as i8 >> 4
+        i64::from((nibble << 4) as u8 as i8 >> 4) * PIXEL / 16
     };
     found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
     found.by_sample = mode.msaa_enable;
