@@ -315,7 +315,7 @@ fn a_launch_of_tesla_that_is_written_is_read_as_the_same() {
     let share = tesla_texture::Component::Share;
     let components = [share, tesla_texture::Component::Zero, share, tesla_texture::Component::One];
     let compared = tesla_texture::Compared { components, clamps: true };
-    let texture = tesla_texture::Texture { image: image().into(), integer: true, compared };
+    let texture = tesla_texture::Texture { image: image().into(), integer: true, compared, anisotropy: 0 };
     setup.textures.textures.insert(5, texture);
     let compare = Some(Compare::Less);
     setup.textures.samplers.insert(2, tesla_texture::TextureSampler { sampler: sampler(), compare });

@@ -517,7 +517,7 @@ fn four_samples(stream: &mut Stream, program: &str, pixel: [usize; 2]) -> [[u8; 
     [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(x, y)| element(&memory, 2, [2 * pixel[0] + x, 2 * pixel[1] + y]))
 }
 
-/// An element of a multisampled surface with 2^x columns a pixel and one to the right of it.
+/// An element of a multisampled surface whose pixels have this number of columns.
 fn element(memory: &[u8], columns: usize, [x, y]: [usize; 2]) -> [u8; 4] {
     word(memory, TARGET + 4 * (y * columns * SIDE as usize + x)).to_le_bytes()
 }

@@ -318,9 +318,9 @@ impl Default for Weights {
 pub(crate) enum InputSet {
     None,
     All,
-    /// Those whose bit is set.
+    /// Inputs whose bit is set.
     With(u64),
-    /// Those whose bit is not set.
+    /// Inputs whose bit is not set.
     Without(u64),
 }
 

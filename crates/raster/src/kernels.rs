@@ -602,7 +602,7 @@ impl MergedRows<'_> {
         }
         let sample = self.kernels.sample;
         if let Some(masks @ [_, ..]) = self.merge.batch.fragments.samples.get(group.first..) {
-            // Of pixels with several samples, those where this one is covered.
+            // Pixels of several samples are live if this sample is covered.
             let mut covered = [0; LANES];
             let masks = masks.iter().take(4 * group.quads.len());
             covered.iter_mut().zip(masks).for_each(|(covered, mask)| {

@@ -31,13 +31,13 @@ pub struct Surface {
 /// Places of the samples of a pixel in a surface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SampleOrder {
-    /// The elements of one sample are contiguous. Those of the next one follow.
+    /// The elements of one sample are contiguous. The elements of the next sample follow.
     #[default]
     Planes,
     /// Each pixel is a rectangle of elements: log2 of their number in a row, and of rows. Pitch and rows of the surface count
     /// elements. Four samples are a square, row by row, and the next four are to the right of it.
     Rectangles([u8; 2]),
-    /// The elements of each pixel, so many, are contiguous. The pitch of the surface counts elements.
+    /// The elements of each pixel are contiguous: this number of them. The pitch of the surface counts elements.
     Together(u8),
 }
 
@@ -62,7 +62,7 @@ impl SampleOrder {
 }
 
 impl Surface {
-    /// The bytes of its elements, if each pixel has so many samples.
+    /// The bytes of its elements, if each pixel has `samples` samples.
     pub(crate) fn range(&self, bytes: usize, samples: usize) -> Range<usize> {
         let planes = if self.order == SampleOrder::Planes { samples } else { 1 };
         let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes).saturating_mul(planes);
@@ -254,15 +254,15 @@ impl Multisample {
         self.places.get(sample).copied().unwrap_or_default()
     }
 
-    /// The sample that stands for what is covered of a pixel, the first one that is. `None` for the centre, if all is covered or
-    /// nothing.
+    /// The sample at which the centroid of a pixel is taken: the first one that is covered. `None` for the centre, if all samples
+    /// are covered or none.
     pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
         let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
         is_part.then_some(mask.trailing_zeros() as usize)
     }
 }
 
-/// The samples that alpha covers, bit n sample n. So many as it says, the first ones: no source says which.
+/// The samples that alpha covers: bit n is sample n. Unknown: which samples a chip covers. Here they are the first ones.
 pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
     (1 << libm::rintf(alpha.clamp(0., 1.) * samples as f32) as u32) - 1
 }

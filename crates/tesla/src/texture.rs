@@ -286,12 +286,12 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     })
 }
 
-/// Reads up to `most` places along the longer side of a pixel, evenly apart, and returns their mean. `quad` has the coordinates of
-/// the lane that is the origin, of the one to its right and of the one below.
+/// Reads up to `most` places along the longer side of a pixel, at equal distances, and returns their mean. `quad` has the
+/// coordinates of three lanes: the origin, the one to its right and the one below.
 ///
-/// **Open**: how the chip chooses the places. As many as the longer side has times the length of the shorter one, rounded up, is
-/// what EXT_texture_filter_anisotropic suggests. The driver resolves eight samples of a pixel, four in a row, with two
-/// places, and NV92 passes all tests of such resolves.
+/// **Open**: how the chip chooses the places. Their number here is that of EXT_texture_filter_anisotropic, the length of the longer
+/// side by that of the shorter one, rounded up. The driver resolves eight samples of a pixel, four in a row, with two places, and NV92
+/// passes all tests of such resolves.
 fn sample_along(
     image: &Image,
     sampler: &Sampler,

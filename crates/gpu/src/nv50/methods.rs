@@ -287,7 +287,12 @@ const TESLA: &[Method] = &[
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
     ignored("TEX_MISC", 0x1664, 1, "whether cube maps are seamless"),
     ignored("LINE_STIPPLE", 0x1680, 1, "named where a draw uses it"),
-    ignored("SAMPLE_SHADING", 0x169c, 1, "FP_MULTISAMPLE has each sample shaded, which are at least so many"),
+    ignored(
+        "SAMPLE_SHADING",
+        0x169c,
+        1,
+        "with FP_MULTISAMPLE each sample is shaded, whatever the least number is",
+    ),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
     ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
@@ -447,7 +452,7 @@ word! {
         export_sample_mask: bool [0:0],
         force_per_sample: bool [1:1],
     }
-    /// What alpha becomes.
+    /// The uses of alpha in pixels of several samples.
     pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],

@@ -24,7 +24,7 @@ fn mode(state: &State) -> usize {
     }
 }
 
-/// Where the samples of pixels are in surfaces.
+/// The order of samples in surfaces.
 pub(super) fn order(state: &State) -> SampleOrder {
     SampleOrder::Rectangles([[0, 0], [1, 0], [1, 1], [2, 1]][mode(state)])
 }
@@ -61,7 +61,7 @@ pub(super) fn multisample(state: &State, unknown: &mut Unknown, centroids: u64) 
         alpha_to_coverage: control.alpha_to_coverage,
         alpha_to_one: control.alpha_to_one,
         shades_samples,
-        // What is covered of a sample is its place.
+        // The centroid of a sample is its place.
         at_centroid: centroids,
         at_sample: if shades_samples { centroids } else { 0 },
         position: (false, false),

@@ -291,8 +291,8 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Makes a draw to pixels of several samples a resolve, if it is one: the mean of those of the first target goes to another
-/// buffer, whatever the program gives.
+/// Turns a draw into a resolve, if RB3D_AARESOLVE_CTL says so. A resolve stores the mean of the samples of the first target in another
+/// buffer. The results of the program do not count.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
     if !control.aaresolve_mode {
@@ -343,7 +343,7 @@ pub(super) struct Outputs {
     clear: Option<u32>,
     /// Whether depth is that of the program.
     depth: bool,
-    /// The number of samples of a pixel, if alpha of output 0 says how many are covered.
+    /// The number of samples of a pixel, if alpha of output 0 is the share of them that is covered.
     covers: Option<usize>,
 }
 

@@ -15,7 +15,7 @@ pub(super) fn samples(state: &mut State) -> Option<usize> {
     config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
 }
 
-/// Where a sample of a pixel is, from its centre. The registers have twelfths from the upper left corner.
+/// The place of a sample, from the centre of its pixel. The registers have twelfths from the upper left corner.
 fn place(state: &State, sample: usize) -> Corner {
     let word = state.nth(reg::GB_MSPOS0, sample / 3);
     [0, 4].map(|axis| {
@@ -24,7 +24,7 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// Makes a draw one to surfaces of several samples, if they are on. Returns whether they are.
+/// Gives the surfaces of a draw several samples, if multisampling is on. Returns whether it is.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);

@@ -248,6 +248,11 @@ fn multisample(
         found.at_centroid |= u64::from(input.sel_centroid) << number;
         found.at_sample |= u64::from(input.sel_sample) << number;
     }
+    if inputs.baryc_sample_cntl == 0 {
+        // CENTROIDS_ONLY, which the driver leaves unless a program reads the position. RV770 fails `interpolation N non-centroid-deriv`, which
+        // finds differences between pixels that are covered in part.
+        found.at_centroid = !0;
+    }
     found.position = (inputs.position_centroid, inputs.position_sample);
     found
 }
