@@ -187,6 +187,35 @@ fn the_guard_band_cuts_and_drops() {
     assert_eq!(drawn([8., -2., 8., 8.]), [0, 0]);
 }
 
+/// RV770 fails `interpolation N non-centroid-deriv`: SPI_PS_IN_CONTROL_0.BARYC_SAMPLE_CNTL is 0, CENTROIDS_ONLY, unless a program reads
+/// the position. The strip is from 0.5 to 16.5, and the first sample of a pixel is 2/16 to the left of its centre.
+#[test]
+fn inputs_are_at_the_centroid_if_there_are_only_centroids() {
+    const SAMPLES: Range<usize> = 0x10_0000..0x20_0000;
+    let red = |control: u32, x: usize| {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+        memory.resize(SAMPLES.end, 0);
+        let mut buffers = BUFFERS.to_vec();
+        buffers.push(SAMPLES);
+        let mut stream = stream();
+        let draw = stream.0.split_off(stream.0.len() - 3);
+        stream.context(0x28040, &[0]);
+        stream.relocation(5);
+        stream.context(0x28c04, &[2 | 6 << 13]);
+        stream.context(0x28c1c, &[0xa66a_22ee, 0xa66a_22ee]);
+        stream.context(0x28c48, &[u32::MAX]);
+        stream.context(0x28a4c, &[0x0051_4001]);
+        stream.context(0x2843c, &[8., 8.5, 8., 8.5].map(f32::to_bits));
+        stream.context(0x286cc, &[0x1000_0001 | control << 26]);
+        stream.0.extend(&draw);
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+        assert_eq!(gpu.unknown(), []);
+        memory[SAMPLES.start + (5 * 256 + x) * 4]
+    };
+    assert_eq!([0, 1, 2].map(|control| red(control, 16)), [253, 255, 255]);
+    assert_eq!([0, 1, 2].map(|control| red(control, 8)), [128; 3]);
+}
+
 #[test]
 fn what_is_not_known_is_named_and_counted() {
     let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));

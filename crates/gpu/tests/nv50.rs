@@ -518,3 +518,165 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     }
     assert_eq!(gpu.unknown(), vec![]);
 }
+
+/// Pixels of a multisampled surface.
+const SIDE: u32 = 32;
+
+/// A surface of [`SIDE`] pixels a side, of 2^x by 2^y samples each, and a strip from 0.5 to 16.5 along both axes.
+fn multisampled(mode: u32, [x, y]: [u32; 2]) -> Stream {
+    let mut stream = prepared();
+    stream.call(TESLA, 0x0ff4, &[SIDE << 16; 2]);
+    stream.call(TESLA, 0x0c00, &[SIDE << 16; 2]);
+    stream.call(TESLA, 0x0e04, &[SIDE << 16; 2]);
+    stream.call(TESLA, 0x1240, &[SIDE << x, SIDE << y]);
+    stream.call(TESLA, 0x0a0c, &[8.5f32, 8.5, 0.5].map(f32::to_bits));
+    stream.call(TESLA, 0x0a00, &[8f32, 8., 0.5].map(f32::to_bits));
+    stream.call(TESLA, 0x15d0, &[mode]);
+    stream.call(TESLA, 0x1534, &[1]);
+    stream
+}
+
+/// Draws the strip with a fragment program, and returns the elements of a pixel, row by row.
+fn four_samples(stream: &mut Stream, program: &str, pixel: [usize; 2]) -> [[u8; 4]; 4] {
+    let (mut gpu, mut memory) = gpu();
+    let code = assemble(program, Chip::Gt215, Stage::Fragment).unwrap().words();
+    stream.upload(FP_CODE + 0x7_ffc0, &code);
+    strip(stream);
+    stream.push(&mut gpu, &mut memory).unwrap();
+    assert_eq!(gpu.unknown(), vec![]);
+    [(0, 0), (1, 0), (0, 1), (1, 1)].map(|(x, y)| element(&memory, 2, [2 * pixel[0] + x, 2 * pixel[1] + y]))
+}
+
+/// An element of a multisampled surface whose pixels have this number of columns.
+fn element(memory: &[u8], columns: usize, [x, y]: [usize; 2]) -> [u8; 4] {
+    word(memory, TARGET + 4 * (y * columns * SIDE as usize + x)).to_le_bytes()
+}
+
+/// A program whose colour is 0.2, 0.4, 0.6 and an alpha.
+fn constant(alpha: f32) -> String {
+    let values = [0.2, 0.4, 0.6, alpha].map(f32::to_bits);
+    let all = values.iter().enumerate().map(|(number, bits)| format!("mov b32 $r{number} {bits:#x}\n"));
+    format!("{}exit nop", all.collect::<String>())
+}
+
+/// Mesa `nv50_context.c`, nv50_get_sample_position, and `nv50_tex.c`, msaa_sample_xy_offsets: the samples left of and above the centre are
+/// in the first columns and rows.
+#[test]
+fn the_samples_of_a_pixel_are_elements_of_a_larger_surface() {
+    // Which of the samples in a pixel's first row are above its centre.
+    for (mode, log2, above) in [(1, [1, 0], 1), (2, [1, 1], 2), (3, [2, 1], 4)] {
+        let (mut gpu, mut memory) = gpu();
+        let mut stream = multisampled(mode, log2);
+        stream.call(TESLA, 0x1514, &[1]);
+        stream.call(TESLA, 0x1530, &[1]);
+        strip(&mut stream);
+        stream.call(TESLA, 0x1b00, &[0, RESULT as u32, 7, 0x0100_f002]);
+        stream.push(&mut gpu, &mut memory).unwrap();
+        assert_eq!(gpu.unknown(), vec![]);
+        let [columns, rows] = log2.map(|log2| 1usize << log2);
+        assert_eq!(word(&memory, RESULT + 4) as usize, 16 * 16 * columns * rows, "samples are counted");
+        let is_drawn = |x: usize, y: usize| element(&memory, columns, [x, y])[3] != 0;
+        for sample in 0..columns {
+            assert_eq!(is_drawn(16 * columns + sample, 5 * rows), sample < columns / 2, "{mode} {sample}");
+            assert_eq!(is_drawn(sample, 5 * rows), sample >= columns / 2, "{mode} {sample}");
+            let last = 16 * rows;
+            assert_eq!(is_drawn(5 * columns + sample, last), sample < above, "{mode} {sample}");
+            if rows > 1 {
+                assert!(!is_drawn(5 * columns + sample, last + 1), "{mode} {sample}");
+            }
+        }
+    }
+}
+
+/// Mesa `nv50_surface.c`, nv50_clear: the rectangle has pixels of the frame buffer.
+#[test]
+fn a_clear_of_pixels_clears_all_their_samples() {
+    let (mut gpu, mut memory) = gpu();
+    let mut stream = multisampled(3, [2, 1]);
+    stream.call(TESLA, 0x0c00, &[3 << 16 | 2, 1 << 16 | 4]);
+    stream.call(TESLA, 0x0d80, &[1f32; 4].map(f32::to_bits));
+    stream.call(TESLA, 0x19d0, &[0x3c]);
+    stream.push(&mut gpu, &mut memory).unwrap();
+    for (y, x) in (0..64).flat_map(|y| (0..128).map(move |x| (y, x))) {
+        let inside = (8..20).contains(&x) && (8..10).contains(&y);
+        assert_eq!(element(&memory, 4, [x, y]), if inside { [255; 4] } else { [0; 4] }, "{x} {y}");
+    }
+}
+
+#[test]
+fn a_mask_says_which_samples_are_drawn() {
+    let mut stream = multisampled(2, [1, 1]);
+    stream.call(TESLA, 0x0fbc, &[0x5; 4]);
+    let drawn = four_samples(&mut stream, &constant(1.), [5, 5]).map(|color| color[3] != 0);
+    assert_eq!(drawn, [true, false, true, false]);
+}
+
+/// OpenGL 3.3, 4.1.3: alpha becomes the mask before it becomes 1.
+#[test]
+fn alpha_is_the_share_of_samples_that_are_drawn_and_then_1() {
+    for (control, count, alpha) in [(0, 4, 128), (1, 2, 128), (0x10, 4, 255), (0x11, 2, 255)] {
+        let mut stream = multisampled(2, [1, 1]);
+        stream.call(TESLA, 0x153c, &[control]);
+        let colors = four_samples(&mut stream, &constant(0.5), [5, 5]);
+        let drawn: Vec<_> = colors.into_iter().filter(|color| color[1] != 0).collect();
+        assert_eq!(drawn, vec![[51, 102, 153, alpha]; count], "{control:#x}");
+    }
+}
+
+/// Mesa `nv50_shader_state.c`, NVA3_3D_FP_MULTISAMPLE, and `nv50_ir_emit_nv50.cpp`, SV_SAMPLE_INDEX.
+#[test]
+fn a_program_runs_for_each_sample_and_gives_a_mask() {
+    let program = "mov $r0 $sampleid
+        cvt rn f32 $r0 s32 $r0
+        mul f32 $r0 $r0 0x3b808081
+        mov b32 $r1 0x3f800000
+        mov b32 $r2 0x3f800000
+        mov b32 $r3 0x3f800000
+        mov b32 $r4 0xe
+        exit nop";
+    for (word, count, expected) in [
+        (2, 4, [Some(0), Some(1), Some(2), Some(3)]),
+        (3, 5, [None, Some(1), Some(2), Some(3)]),
+        // Without multisampling a mask counts for nothing, and pixels are shaded as a whole.
+        (0, 4, [Some(0); 4]),
+    ] {
+        let mut stream = multisampled(2, [1, 1]);
+        stream.call(TESLA, 0x1928, &[word]);
+        stream.call(TESLA, 0x1298, &[count]);
+        stream.call(TESLA, 0x198c, &[8]);
+        let colors = four_samples(&mut stream, program, [5, 5]);
+        assert_eq!(colors.map(|color| (color[3] != 0).then_some(color[0])), expected, "{word}");
+    }
+    let mut stream = multisampled(2, [1, 1]);
+    stream.call(TESLA, 0x1534, &[0]);
+    stream.call(TESLA, 0x1928, &[3]);
+    stream.call(TESLA, 0x1298, &[5]);
+    stream.call(TESLA, 0x198c, &[8]);
+    let colors = four_samples(&mut stream, program, [5, 5]);
+    assert_eq!(colors.map(|color| color[3]), [255; 4]);
+}
+
+/// At the right edge, at 16.5, the first sample that is covered is at 6/16; at the left one, at 0.5, it is at 14/16.
+#[test]
+fn interpolation_at_the_centroid_is_at_a_sample_that_is_covered() {
+    let program = |place: &str| format!("interp $r0 {place}v[0x4]\n{}", &constant(1.)[23..]);
+    let red = |place: &str, x: usize| {
+        let colors = four_samples(&mut multisampled(2, [1, 1]), &program(place), [x, 5]);
+        colors.iter().find(|color| color[3] != 0).unwrap()[0]
+    };
+    let [left, middle, right] = [0.375f32 / 16., 5. / 16., 15.875 / 16.].map(|s| (s * 255.).round() as u8);
+    assert_eq!([0, 5, 16].map(|x| red("cent ", x)), [left, middle, right]);
+    assert_eq!([0, 5, 16].map(|x| red("", x)), [0, middle, 255]);
+}
+
+/// NV92 passes `turn-on-off`, which compares triangles with the same ones upside down.
+#[test]
+fn positions_are_rounded_to_the_nearest_of_256_steps() {
+    let is_drawn = |x: f32| {
+        let mut stream = multisampled(0, [0, 0]);
+        stream.call(TESLA, 0x0a0c, &[x, 8.5].map(f32::to_bits));
+        four_samples(&mut stream, &constant(1.), [0, 2])[0][3] != 0
+    };
+    // The left edge is 8 to the left: up to half a step after a centre it is at the centre.
+    assert!(is_drawn(8.5 + 0.4 / 256.) && !is_drawn(8.5 + 0.6 / 256.));
+}

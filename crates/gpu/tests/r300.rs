@@ -9,6 +9,7 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
+use reconverge_r500::text::assemble;
 use reconverge_simt::loaded::loads;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
@@ -676,4 +677,65 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
     gpu.submit(Vram::new(&mut memory), &Submission { commands: &draw.0, buffers: &BUFFERS }).unwrap();
     assert!(before != memory[TEXTURE][..128]);
     assert!(is_current(&mut gpu, &mut memory));
+}
+
+/// Mesa `r300_emit.c`, r300_emit_aa_state, and `r300_blit.c`, r300_simple_msaa_resolve. Two samples are at 3 and 9 twelfths of a
+/// pixel along both axes.
+#[test]
+fn a_resolve_stores_the_mean_of_samples_that_are_covered_and_those_that_are_not() {
+    let mut memory = vec![0; MEMORY];
+    let mut stream = stream();
+    // Two samples fit twice in 128 pixels a row.
+    stream.set(0x4e38, &[0x00c3_0000 | PITCH as u32 / 2]);
+    stream.relocation(0);
+    stream.set(0x43e0, &[0, 99 << 13 | 99]);
+    stream.set(0x4010, &[0x6666_9933, 0x0666_6666]);
+    stream.set(0x4020, &[1]);
+    stream.set(0x43e8, &[0xff_ffff]);
+    // The right edge is in the middle of pixel 20, the lower one below the first sample of pixel 30.
+    stream.draw(STRIP, &strip([10., 20.5], [10., 30.5], 0.));
+    // The resolve, whose colours count for nothing.
+    stream.set(0x4e80, &[0]);
+    stream.relocation(1);
+    stream.set(0x4e84, &[PITCH as u32]);
+    stream.set(0x4e88, &[5]);
+    stream.draw(STRIP, &strip([0., 100.], [0., 100.], 0.));
+    let gpu = executed(&stream, &mut memory);
+    assert_eq!(gpu.draws(), 2);
+    let alpha = |x: usize, y: usize| memory[DEPTH.start + (y * PITCH + x) * 4 + 3];
+    let found = [[15, 20], [20, 20], [15, 30], [20, 30], [21, 20], [9, 20]].map(|[x, y]| alpha(x, y));
+    assert_eq!(found, [255, 128, 128, 128, 0, 0]);
+}
+
+/// Mesa `r300_state.c`, r300_set_sample_mask, and `r300_reg.h`, R300_FG_ALPHA_FUNC_MASK_ENABLE.
+#[test]
+fn a_mask_and_alpha_say_which_samples_are_drawn() {
+    let coverage = |config: u32, mask: u32, alpha: u32, program: &[u32]| {
+        let mut memory = vec![0; MEMORY];
+        let mut stream = stream();
+        stream.set(0x4e38, &[0x00c3_0000 | PITCH as u32 / 4]);
+        stream.relocation(0);
+        stream.set(0x43e0, &[0, 49 << 13 | 49]);
+        stream.set(0x4010, &[0x6666_6666, 0x0666_6666]);
+        stream.set(0x4020, &[config]);
+        stream.set(0x43e8, &[mask]);
+        stream.set(0x4bd4, &[alpha, 0]);
+        stream.program(program);
+        stream.draw(STRIP, &strip([0., 50.], [0., 50.], 0.));
+        let gpu = executed(&stream, &mut memory);
+        assert_eq!(gpu.draws(), 1);
+        // The samples of a pixel are contiguous.
+        let samples = [2, 3, 4, 6][config as usize >> 1];
+        let at = |sample: usize| TARGET.start + ((7 * (PITCH / 4) + 3) * samples + sample) * 4;
+        (0..samples).map(|sample| memory[at(sample)..at(sample) + 4] != [0; 4]).collect::<Vec<_>>()
+    };
+    assert_eq!(coverage(1, 0x04_1041, 0, &COLORS), [true, false]);
+    assert_eq!(coverage(7, 0xff_ffff, 0, &COLORS), [true; 6]);
+    // Alpha is one, and a quarter.
+    assert_eq!(coverage(5, 0xff_ffff, 0x1_0000, &COLORS), [true; 4]);
+    let quarter = "OUT out[A].rgb = MAD src0.111, src0.111, src0.000
+  + out[A].a = MAD src0.a, src0.1, src0.0 : src0=#0.25";
+    let quarter = assemble(quarter).unwrap().program.words;
+    assert_eq!(coverage(5, 0xff_ffff, 0x1_0000, &quarter), [true, false, false, false]);
+    assert_eq!(coverage(5, 0xff_ffff, 0, &quarter), [true; 4]);
 }

@@ -23,13 +23,15 @@ use reconverge_simt::level::Level;
 use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
-use crate::columns::{Append, Slopes, Weights};
+use crate::columns::{Append, InputSet, Slopes, Weights};
 use crate::kernels::Kernels;
+use crate::lanes::{Lanes, Work};
 use crate::merge::Merge;
-use crate::setup::Quad;
+use crate::setup::{Corner, Quad};
 use crate::shading::{Shading, Stopped};
 use crate::span::Strip;
-use crate::state::{Batch, Draw, Shaded, Surface};
+use crate::state::{Batch, Draw, Fragments, LaneColumn, LaneWords, Shaded, Surface, samples_of_alpha};
+use crate::vertex::has;
 
 /// Pieces for each thread that are not merged yet, at most.
 const EACH: usize = 4;
@@ -187,7 +189,17 @@ impl Batches<'_> {
         {
             // Hidden quads are left out.
             sight.start(draw);
-            level.run(Append { batch: sight, weights, slopes, quads, draw, reads: 4, inputs: false });
+            level.run(Append {
+                batch: sight,
+                weights,
+                slopes,
+                quads,
+                draw,
+                reads: 4,
+                inputs: InputSet::None,
+                place: [0; 2],
+                quads_too: true,
+            });
             if memory.has_fills() {
                 settle_rows(&depth.surface, depth.format.bytes(), quads, memory);
             }
@@ -197,7 +209,100 @@ impl Batches<'_> {
             quads = seen;
         }
         batch.starts.push(batch.fragments.lanes);
-        level.run(Append { batch, weights, slopes, quads, draw, reads, inputs });
+        let (reads, inputs) = if inputs { (reads, InputSet::All) } else { (reads & 4, InputSet::None) };
+        let place = [0; 2];
+        level.run(Append { batch, weights, slopes, quads, draw, reads, inputs, place, quads_too: true });
+    }
+
+    /// Adds quads of a primitive whose pixels have several samples. `tested`: whether the depths of samples are made.
+    pub(crate) fn append_samples(
+        &self,
+        level: Level,
+        slopes: &Slopes,
+        of: &Lanes<'_>,
+        work: &[Work],
+        tested: bool,
+        room: &mut BatchRoom,
+    ) {
+        let Batches { draw, samples, reads, .. } = *self;
+        let (multisample, shape) = (&draw.multisample, of.shape);
+        let BatchRoom { batch, weights, sight, quads, .. } = room;
+        let first = batch.fragments.lanes;
+        batch.starts.push(first);
+        // Pixels whose samples are shaded by themselves come sample by sample.
+        let at_sample = if multisample.shades_samples { multisample.at_sample } else { 0 };
+        let position_at_sample = multisample.shades_samples && multisample.position.1;
+        for run in work.chunk_by(|(.., one), (.., other)| one == other) {
+            let (_, _, sample) = run[0];
+            quads.clear();
+            quads.extend(run.iter().map(|(quad, masks, _)| {
+                let covered = (0..4).fold(0, |covered, lane| covered | u8::from(masks[lane] != 0) << lane);
+                Quad { covered, ..*quad }
+            }));
+            let there = multisample.place(sample);
+            let (centre, moved) = if position_at_sample { (0, reads) } else { (reads, 0) };
+            let mut add = |reads: u8, inputs: InputSet, place: Corner, quads_too: bool| {
+                let batch = &mut *batch;
+                let append = Append { batch, weights, slopes, quads, draw, reads, inputs, place, quads_too };
+                level.run(append);
+            };
+            add(centre, InputSet::Without(at_sample), [0; 2], true);
+            if moved != 0 || at_sample != 0 {
+                add(moved, InputSet::With(at_sample), there, false);
+            }
+            if multisample.shades_samples {
+                batch.fragments.sample.resize(batch.fragments.lanes, sample as u8);
+            }
+            batch.fragments.samples.extend(run.iter().flat_map(|(_, masks, _)| masks));
+            for (sample, depths) in batch.depths.iter_mut().enumerate().filter(|_| tested) {
+                sight.start(draw);
+                let (inputs, place) = (InputSet::None, multisample.place(sample));
+                let batch = &mut *sight;
+                level.run(Append {
+                    batch,
+                    weights,
+                    slopes,
+                    quads,
+                    draw,
+                    reads: 4,
+                    inputs,
+                    place,
+                    quads_too: false,
+                });
+                depths.extend_from_slice(&sight.fragments.positions[2]);
+            }
+        }
+        // Pixels that are covered in part.
+        let at_centroid = multisample.at_centroid & !multisample.at_sample;
+        let position_at_centroid = multisample.position.0 && !position_at_sample;
+        if at_centroid == 0 && !position_at_centroid {
+            return;
+        }
+        let all = &mut batch.fragments;
+        for (number, (quad, masks, _)) in work.iter().enumerate() {
+            for (lane, mask) in masks.iter().enumerate() {
+                let Some(sample) = multisample.centroid(*mask, samples) else { continue };
+                let (x, y) = quad.pixel(lane);
+                let place = multisample.place(sample);
+                let weights = shape.weights(x, y, place);
+                let lane = first + 4 * number + lane;
+                let set = |columns: &mut [LaneColumn; 4], words: [u32; 4]| {
+                    for (column, word) in columns.iter_mut().zip(words) {
+                        if let Some(value) = Arc::make_mut(column).get_mut(lane) {
+                            *value = word;
+                        }
+                    }
+                };
+                if position_at_centroid {
+                    set(&mut all.positions, of.position((x, y), place, &weights));
+                }
+                for (number, (input, columns)) in draw.inputs.iter().zip(&mut all.inputs).enumerate() {
+                    if has(at_centroid, number) {
+                        set(columns, shape.value(input, &weights, of.size));
+                    }
+                }
+            }
+        }
     }
 
     /// Adds the quads of strips to a batch.
@@ -217,10 +322,35 @@ impl Batches<'_> {
 
     /// Shades and merges a batch on this thread, while no other piece is outstanding. Returns how many samples passed the tests.
     pub(crate) fn run(&self, batch: &Batch) -> Result<u64, Stopped> {
-        let shaded = self.program.run(&batch.fragments)?;
+        let shaded = self.shade(&batch.fragments)?;
         let passed = self.merge(batch, &shaded, false);
         self.program.merged(shaded);
         Ok(passed)
+    }
+
+    /// Shades fragments. Alpha as coverage is part of the mask of samples.
+    pub(crate) fn shade(&self, fragments: &Fragments) -> Result<Shaded, Stopped> {
+        let mut shaded = self.program.run(fragments)?;
+        let multisample = &self.draw.multisample;
+        if multisample.alpha_to_coverage {
+            let alpha = shaded.colors.first().and_then(|color| Some(&color.as_ref()?[3]));
+            let mask = |lane: usize| {
+                let alpha = alpha.and_then(|alpha| alpha.get(lane)).copied();
+                samples_of_alpha(alpha.map_or(0., f32::from_bits), self.samples)
+            };
+            let mut masks: LaneWords = (0..fragments.lanes).map(mask).collect();
+            if let Some(others) = &shaded.mask {
+                masks.iter_mut().zip(others).for_each(|(mask, other)| *mask &= other);
+            }
+            shaded.mask = Some(masks);
+        }
+        if multisample.alpha_to_one {
+            for color in shaded.colors.iter_mut().flatten() {
+                color[3].clear();
+                color[3].resize(fragments.lanes, 1f32.to_bits());
+            }
+        }
+        Ok(shaded)
     }
 
     /// Merges a batch; `uniform`: with the results of one row for all lanes. Returns how many samples passed the tests.
@@ -247,8 +377,8 @@ impl Batches<'_> {
         let targets = targets.map(|target| (&target.surface, usize::from(target.format.bytes)));
         for (surface, bytes) in depth.chain(targets) {
             match samples {
-                1 => settle_rows(surface, bytes, quads, memory),
-                _ => memory.settle(surface.start..surface.end),
+                1 if surface.order.scale() == [1, 1] => settle_rows(surface, bytes, quads, memory),
+                _ => memory.settle(surface.range(bytes, samples)),
             }
         }
     }
@@ -363,7 +493,7 @@ impl Batches<'_> {
             }
         };
         let batch = own.as_mut().unwrap_or(batch);
-        let shaded = pool::on_one_thread(|| self.program.run(&batch.fragments));
+        let shaded = pool::on_one_thread(|| self.shade(&batch.fragments));
         let mut line = match shaded {
             Ok(shaded) => {
                 drop(self.note(self.line(), number, Progress::Shaded));

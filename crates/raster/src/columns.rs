@@ -10,8 +10,9 @@ use reconverge_simt::wide::Wide;
 
 use crate::interpolate::{How, Input, Kind, Shape, Window};
 use crate::primitive::Topology;
-use crate::setup::{PIXEL, Quad};
+use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw, Fragments, LaneColumn, ReadColumns};
+use crate::vertex::has;
 
 /// Quads whose weights are kept at a time, and their pixels.
 const QUADS: usize = 128;
@@ -312,6 +313,29 @@ impl Default for Weights {
     }
 }
 
+/// Inputs of a program, by bits of their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputSet {
+    None,
+    All,
+    /// Inputs whose bit is set.
+    With(u64),
+    /// Inputs whose bit is not set.
+    Without(u64),
+}
+
+impl InputSet {
+    #[inline(always)]
+    fn has(self, input: usize) -> bool {
+        match self {
+            InputSet::None => false,
+            InputSet::All => true,
+            InputSet::With(bits) => has(bits, input),
+            InputSet::Without(bits) => !has(bits, input),
+        }
+    }
+}
+
 /// Adds the lanes of a primitive's quads to a batch.
 pub(crate) struct Append<'a> {
     pub(crate) batch: &'a mut Batch,
@@ -319,10 +343,14 @@ pub(crate) struct Append<'a> {
     pub(crate) slopes: &'a Slopes,
     pub(crate) quads: &'a [Quad],
     pub(crate) draw: &'a Draw,
-    /// Components of the position that are read, by the program or (depth) by the tests.
+    /// Components of the position that are made.
     pub(crate) reads: u8,
-    /// Whether the program's inputs are made.
-    pub(crate) inputs: bool,
+    /// The program's inputs that are made.
+    pub(crate) inputs: InputSet,
+    /// The place of each pixel that they are made for, from its centre.
+    pub(crate) place: Corner,
+    /// Whether the quads are added with the columns. Further columns of the same quads are added without them.
+    pub(crate) quads_too: bool,
 }
 
 /// A depth in the range of the viewport.
@@ -377,13 +405,15 @@ impl Task for Append<'_> {
 
     #[inline(always)]
     fn run<W: Wide>(self, wide: W) {
-        let Append { batch, weights, slopes, quads, draw, reads, inputs } = self;
+        let Append { batch, weights, slopes, quads, draw, reads, inputs, place, quads_too } = self;
         let all = &mut batch.fragments;
-        all.lanes += 4 * quads.len();
-        all.quads.extend_from_slice(quads);
-        all.fronts.resize(all.quads.len(), slopes.front);
+        if quads_too {
+            all.lanes += 4 * quads.len();
+            all.quads.extend_from_slice(quads);
+            all.fronts.resize(all.quads.len(), slopes.front);
+        }
         for quads in quads.chunks(QUADS) {
-            slopes.add(wide, all, weights, quads, (draw, reads), inputs);
+            slopes.add(wide, all, weights, quads, (draw, reads), (inputs, place));
         }
     }
 }
@@ -398,25 +428,28 @@ impl Slopes {
         weights: &mut Weights,
         quads: &[Quad],
         (draw, reads): (&Draw, u8),
-        inputs: bool,
+        (inputs, place): (InputSet, Corner),
     ) {
         let Slopes { first, second: b, third: c, divisor, z, reciprocals: r, .. } = *self;
         let lanes = 4 * quads.len();
-        let (has_w, has_depth) = (inputs && reads & 8 != 0, reads & 4 != 0);
+        let (has_w, has_depth) = (reads & 8 != 0, reads & 4 != 0);
+        let centre = place.map(|place| (PIXEL / 2 + place) as f64);
+        let has_inputs = inputs != InputSet::None;
         let depth = self.depth.filter(|_| has_depth).map(|depth| (2, clamped(draw, depth)));
         let w = self.w.filter(|_| has_w).map(|w| (3, w as f32));
         for (axis, value) in depth.into_iter().chain(w) {
             add(&mut all.positions[axis], repeat_n(value.to_bits(), lanes));
         }
         let (has_w, has_depth) = (has_w && w.is_none(), has_depth && depth.is_none());
-        let has_space = inputs && self.divides || has_w;
+        let has_space = has_inputs && self.divides || has_w;
         let Weights { linear, space, first: of_first, sums } = weights;
         let [second, third] = linear.each_mut().map(|weights| &mut weights[..lanes]);
         let (of_first, sums) = (&mut of_first[..lanes], &mut sums[..lanes]);
-        if has_depth || has_space || inputs && self.is_weighted() {
+        if has_depth || has_space || has_inputs && self.is_weighted() {
             // From the first corner.
             let places = |quad: &Quad| {
-                let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64 + (PIXEL / 2) as f64);
+                let at = [quad.x, quad.y].map(|at| f64::from(at) * PIXEL as f64);
+                let at = [at[0] + centre[0], at[1] + centre[1]];
                 let x = [0., PIXEL as f64, 0., PIXEL as f64].map(|along| at[0] + along - first[0]);
                 let y = [0., 0., PIXEL as f64, PIXEL as f64].map(|along| at[1] + along - first[1]);
                 (x, y)
@@ -455,14 +488,15 @@ impl Slopes {
             };
             add(&mut all.positions[2], weights.map(depth));
         }
-        if !inputs {
-            return;
-        }
         for axis in (0..2).filter(|axis| reads >> axis & 1 != 0) {
+            let centre = centre[axis] as f32 / PIXEL as f32;
             add_quads(&mut all.positions[axis], quads, |quad| {
                 let at = [quad.x, quad.y][axis];
-                [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + 0.5).map(f32::to_bits)
+                [0, 1, 2, 3].map(|lane| (at + (lane >> axis & 1)) as f32 + centre).map(f32::to_bits)
             });
+        }
+        if !has_inputs && !has_w {
+            return;
         }
         if has_space && self.is_line {
             for lane in 0..lanes {
@@ -481,7 +515,7 @@ impl Slopes {
         if has_w {
             add(&mut all.positions[3], sums.iter().map(|sum| ((1. / sum) as f32).to_bits()));
         }
-        for Filled { input, chan, change } in &self.filled {
+        for Filled { input, chan, change } in self.filled.iter().filter(|filled| inputs.has(filled.input)) {
             let column = &mut all.inputs[*input][*chan];
             match *change {
                 Slope::Constant(word) | Slope::Alike(word) => add(column, repeat_n(word, lanes)),
@@ -489,7 +523,7 @@ impl Slopes {
                 Slope::Perspective(values) => add_sums(column, space, lanes, self.is_line, values),
                 Slope::Along(along) => add_quads(column, quads, |quad| {
                     let first = [quad.x, quad.y][along.axis];
-                    let place = |at: i32| (i64::from(at) * PIXEL + PIXEL / 2) as f64;
+                    let place = |at: i32| f64::from(at) * PIXEL as f64 + centre[along.axis];
                     [0, 1, 2, 3].map(|lane| along.at(place(first + (lane >> along.axis & 1))))
                 }),
             }

@@ -17,13 +17,13 @@ use reconverge_simt::pool;
 use reconverge_simt::vram::Vram;
 
 use crate::batches::{BatchRoom, Batches, Piece, Queue};
-use crate::columns::{Append, Slopes};
+use crate::columns::{Append, InputSet, Slopes};
 use crate::copy::ByteRows;
 use crate::fills;
 use crate::format::Number;
 use crate::interpolate::{Kind, Shape, Window};
 use crate::kernels::{Kernels, LANES as ROW};
-use crate::lanes::Lanes;
+use crate::lanes::{Lanes, Work};
 use crate::primitive::{Primitive, Topology, assemble_into};
 use crate::setup::{Corner, PIXEL, Quad, Rectangle, area, bounded, fill_samples, snap};
 use crate::shading::{Shading, Stopped};
@@ -119,13 +119,7 @@ fn drawn(
     level: Option<Level>,
 ) -> Result<Counts, Stopped> {
     let samples = draw.multisample.places.len().max(1);
-    let steps = i64::from(draw.multisample.steps.max(1));
-    let corner = |place: &[i8; 2]| place.map(|at| (i64::from(at) * PIXEL).div_euclid(steps));
-    let by_sample: Vec<Corner> = match draw.multisample.by_sample {
-        true => draw.multisample.places.iter().map(corner).collect(),
-        false => Vec::new(),
-    };
-    let places = if draw.multisample.by_sample { &by_sample[..] } else { &[[0, 0]] };
+    let places = if draw.multisample.by_sample { &draw.multisample.places[..] } else { &[[0, 0]] };
     let multisample = &draw.multisample;
     let one_sample =
         samples == 1 && !multisample.by_sample && !multisample.shades_samples && multisample.mask & 1 != 0;
@@ -168,7 +162,7 @@ fn drawn(
             samples,
             places,
             stippled: 0,
-            by_spans: level.is_some(),
+            level,
             by_columns: level.filter(|_| one_sample),
             copied,
         };
@@ -311,8 +305,8 @@ struct Pipeline<'a, 'scope> {
     places: &'a [Corner],
     /// How many pixels of the stipple pattern are behind.
     stippled: i64,
-    /// Whether coverage is found by rows, and not pixel by pixel.
-    by_spans: bool,
+    /// The level of coverage by rows, and of columns. Without one, all goes pixel by pixel.
+    level: Option<Level>,
     /// The level of primitives by columns, if pixels have one sample.
     by_columns: Option<Level>,
     /// The copy of rows of bytes, as long as the draw does nothing else.
@@ -560,12 +554,11 @@ impl<'scope> Pipeline<'_, 'scope> {
         }
         let mut quads = Vec::new();
         let push = |quad, masks| quads.push((quad, masks));
-        match self.by_spans {
-            true => span::samples(corners, self.draw.scissor, self.places, push),
-            false => fill_samples(corners, self.draw.scissor, self.places, push),
+        match self.level {
+            Some(_) => span::samples(corners, self.draw.scissor, self.places, push),
+            None => fill_samples(corners, self.draw.scissor, self.places, push),
         }
-        let mut work = Vec::with_capacity(quads.len());
-        for (quad, mut masks) in quads {
+        for (quad, masks) in &mut quads {
             for (lane, mask) in masks.iter_mut().enumerate() {
                 if *mask != 0 && !self.draw.multisample.by_sample {
                     *mask = !0;
@@ -575,22 +568,43 @@ impl<'scope> Pipeline<'_, 'scope> {
                     *mask = 0;
                 }
             }
-            if self.draw.multisample.shades_samples {
-                let each =
-                    (0..self.samples).map(|sample| (quad, masks.map(|mask| mask & 1 << sample), sample));
-                work.extend(each.filter(|(_, masks, _)| *masks != [0; 4]));
-            } else if masks != [0; 4] {
-                work.push((quad, masks, 0));
-            }
+        }
+        let of_sample = |sample: Option<usize>| {
+            let bit = sample.map_or(!0, |sample| 1 << sample);
+            let quads = quads.iter().map(move |(quad, masks)| (*quad, masks.map(|mask| mask & bit)));
+            let covered = quads.filter(|(_, masks)| *masks != [0; 4]);
+            covered.map(move |(quad, masks)| (quad, masks, sample.unwrap_or(0)))
+        };
+        let work: Vec<Work> = match self.draw.multisample.shades_samples {
+            true => (0..self.samples).flat_map(|sample| of_sample(Some(sample))).collect(),
+            false => of_sample(None).collect(),
+        };
+        if work.is_empty() {
+            return Ok(());
         }
         let lanes = Lanes { draw: self.draw, samples: self.samples, shape, size };
+        // Pixels of one sample have lanes in other lists.
+        let level = self.level.filter(|_| self.samples > 1);
+        let mut slopes = self.room.slopes.take().unwrap_or_default();
+        if level.is_some() {
+            slopes.set(shape, size, self.draw, &self.reads);
+        }
+        let tested = self.batches.reads & 4 != 0;
         for part in work.chunks(BATCH / 4) {
-            self.batch_room.batch.starts.push(self.batch_room.batch.fragments.lanes);
-            part.iter().for_each(|quad| lanes.quad(&mut self.batch_room.batch, quad));
+            match level {
+                Some(level) => {
+                    self.batches.append_samples(level, &slopes, &lanes, part, tested, &mut self.batch_room)
+                }
+                None => {
+                    self.batch_room.batch.starts.push(self.batch_room.batch.fragments.lanes);
+                    part.iter().for_each(|quad| lanes.quad(&mut self.batch_room.batch, quad));
+                }
+            }
             if self.batch_room.batch.fragments.lanes >= BATCH {
                 self.flush()?;
             }
         }
+        self.room.slopes = Some(slopes);
         Ok(())
     }
 
@@ -712,7 +726,9 @@ impl<'scope> Pipeline<'_, 'scope> {
                 quads,
                 draw,
                 reads: 0,
-                inputs: true,
+                inputs: InputSet::All,
+                place: [0; 2],
+                quads_too: true,
             });
             ends.fragments.inputs
         };
@@ -741,7 +757,7 @@ impl<'scope> Pipeline<'_, 'scope> {
         let quads = [const { Quad { x: 0, y: 0, covered: 0xf } }; ROW / 4];
         let beside = (first..).step_by(2).zip(quads).map(|(x, quad)| Quad { x, y, ..quad });
         self.append(level, slopes, &beside.collect::<Vec<_>>(), true);
-        let shaded = self.batches.program.run(&self.batch_room.batch.fragments);
+        let shaded = self.batches.shade(&self.batch_room.batch.fragments);
         self.batch_room.batch.clear();
         let shaded = shaded?;
         let row = |column: &LaneWords| column.first().map_or(Vec::new(), |word| vec![*word; ROW]);

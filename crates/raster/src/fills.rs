@@ -22,7 +22,7 @@ pub(crate) struct Constant {
 impl Constant {
     /// Returns whether the surface has all pixels of a rectangle in memory.
     fn has(&self, pixels: Rectangle, memory: Vram<'_>) -> bool {
-        let Surface { start, end, pitch, rows } = self.surface;
+        let Surface { start, end, pitch, rows, .. } = self.surface;
         let (Ok(right), Ok(below)) = (usize::try_from(pixels.x1), usize::try_from(pixels.y1)) else {
             return false;
         };

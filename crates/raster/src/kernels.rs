@@ -67,6 +67,9 @@ pub(crate) struct Kernels<'a> {
     colors: Vec<Color<'a>>,
     /// Whether the draw copies depth instead.
     copies: bool,
+    /// The sample of each pixel that the steps are for, and the steps of the others. Pixels of one sample have none.
+    sample: usize,
+    others: Vec<Kernels<'a>>,
 }
 
 /// By the covered lanes of a quad, the words of all four: all ones for each that is covered. A small draw takes 1.5 % less
@@ -126,18 +129,27 @@ impl Live {
 impl<'a> Kernels<'a> {
     /// The steps of a draw; `None` if all its lanes are to be merged one by one.
     pub(crate) fn choose(draw: &Draw, samples: usize, memory: Vram<'a>, level: Level) -> Option<Kernels<'a>> {
-        let multisample = &draw.multisample;
-        let copies_depth = match multisample.copy {
+        let copies_depth = match draw.multisample.copy {
             None => draw.copies_depth,
             Some(state::Copy::Depth(0)) => true,
             Some(_) => return None,
         };
-        if samples > 1 || multisample.alpha_to_coverage || !are_apart(draw) {
+        let surfaces = draw.targets.iter().map(|target| &target.surface);
+        let mut surfaces = surfaces.chain(draw.depth.as_ref().map(|depth| &depth.surface));
+        let has_gaps = samples == 1 && surfaces.any(|surface| surface.order.scale() != [1, 1]);
+        if has_gaps || samples > 1 && copies_depth || !are_apart(draw, samples) {
             return None;
         }
         if copies_depth {
-            return Some(Kernels { level, depth: Depth::None, colors: Vec::new(), copies: true });
+            let (depth, colors, others) = (Depth::None, Vec::new(), Vec::new());
+            return Some(Kernels { level, depth, colors, copies: true, sample: 0, others });
         }
+        let others = (1..samples).map(|sample| Kernels::of_sample(draw, sample, memory, level)).collect();
+        Some(Kernels { others, ..Kernels::of_sample(draw, 0, memory, level) })
+    }
+
+    /// The steps for one sample of each pixel.
+    fn of_sample(draw: &Draw, sample: usize, memory: Vram<'a>, level: Level) -> Kernels<'a> {
         let depth = draw.depth.as_ref().map_or(Depth::None, |target| {
             let (format, tests) = (target.format, &draw.tests);
             let stencil = tests.stencil.filter(|_| format.has_stencil());
@@ -147,7 +159,8 @@ impl<'a> Kernels<'a> {
             if stencil.is_none() && tests.depth.is_none() {
                 return Depth::Inside(target.surface.clone(), format.bytes());
             }
-            match Cells::new(&target.surface, format.bytes(), memory).filter(|_| format.bytes() <= 4) {
+            let cells = Cells::new(&target.surface, sample, format.bytes(), memory);
+            match cells.filter(|_| format.bytes() <= 4) {
                 Some(cells) => Depth::Test { cells, format, tests: Tests { stencil, ..*tests } },
                 None => Depth::Lanes,
             }
@@ -160,7 +173,7 @@ impl<'a> Kernels<'a> {
                 && draw.logic == LogicOp::COPY;
             if let Some(chan) = chan.filter(|chan| plain && target.mask >> chan & 1 != 0)
                 && target.places.iter().flatten().count() == 1
-                && let Some(cells) = Cells::new(&target.surface, 4, memory)
+                && let Some(cells) = Cells::new(&target.surface, sample, 4, memory)
             {
                 return Color::Word(cells, chan);
             }
@@ -168,16 +181,15 @@ impl<'a> Kernels<'a> {
                 && target.format.bytes == 4
                 && target.format.numbers == [Number::Unorm; 4]
                 && draw.logic == LogicOp::COPY;
-            let Some(cells) = Cells::new(&target.surface, target.format.bytes.into(), memory) else {
-                return Color::Lanes;
-            };
+            let cells = Cells::new(&target.surface, sample, target.format.bytes.into(), memory);
+            let Some(cells) = cells else { return Color::Lanes };
             if bytes {
                 return Color::Bytes(cells);
             }
             Elements::new(target, cells).map_or(Color::Lanes, |elements| Color::Elements(elements.into()))
         };
         let colors = draw.targets.iter().map(color).collect();
-        Some(Kernels { level, depth, colors, copies: false })
+        Kernels { level, depth, colors, copies: false, sample, others: Vec::new() }
     }
 
     /// The copy that the draw is, if its program copies texels.
@@ -284,14 +296,16 @@ impl<'a> Kernels<'a> {
         if self.copies {
             return if merge.copy_rows(memory) { 0 } else { merge.lanes(memory) };
         }
-        self.level.run(MergedRows { kernels: self, merge, memory })
+        let passed = self.level.run(MergedRows { kernels: self, merge, memory });
+        passed + self.others.iter().map(|sample| sample.run(merge, memory)).sum::<u64>()
     }
 }
 
 /// Whether no two surfaces of a draw share memory.
-fn are_apart(draw: &Draw) -> bool {
-    let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes()));
-    let targets = draw.targets.iter().map(|target| target.surface.range(target.format.bytes.into()));
+fn are_apart(draw: &Draw, samples: usize) -> bool {
+    let depth = draw.depth.iter().map(|target| target.surface.range(target.format.bytes(), samples));
+    let targets = draw.targets.iter();
+    let targets = targets.map(|target| target.surface.range(target.format.bytes.into(), samples));
     let all = depth.chain(targets).filter(|range| !range.is_empty());
     let apart = |one: &Range<usize>, other: Range<usize>| one.end <= other.start || other.end <= one.start;
     let mut numbered = all.clone().enumerate();
@@ -589,6 +603,16 @@ impl MergedRows<'_> {
                 *live = COVERED[usize::from(quad.covered & 0xf)];
             }
         }
+        let sample = self.kernels.sample;
+        if let Some(masks @ [_, ..]) = self.merge.batch.fragments.samples.get(group.first..) {
+            // Pixels of several samples are live if this sample is covered.
+            let mut covered = [0; LANES];
+            let masks = masks.iter().take(4 * group.quads.len());
+            covered.iter_mut().zip(masks).for_each(|(covered, mask)| {
+                *covered = u32::from(mask >> sample & 1).wrapping_neg();
+            });
+            live.keep(&covered);
+        }
         if !shaded.killed.is_empty() {
             let mut alive = [0; LANES];
             let killed = &shaded.killed[group.shaded..][..4 * group.quads.len()];
@@ -608,7 +632,7 @@ impl MergedRows<'_> {
         }
         if let Some(masks) = &shaded.mask {
             let masks = row(masks, group.shaded, group, &mut room);
-            live.keep(&holds(masks, &[0; LANES], |mask, _| mask & 1 != 0));
+            live.keep(&holds(masks, &[0; LANES], |mask, _| mask >> sample & 1 != 0));
         }
         if live.count() == 0 {
             return 0;
@@ -629,14 +653,16 @@ impl MergedRows<'_> {
         let Merge { batch, shaded, .. } = *self.merge;
         let (depths, first) = match &shaded.depth {
             Some(depths) => (depths, group.shaded),
-            None => (&*batch.fragments.positions[2], group.first),
+            None => (batch.depths(self.kernels.sample), group.first),
         };
         match &self.kernels.depth {
             Depth::None => {}
             Depth::Inside(surface, bytes) => {
                 let end = surface.end.min(self.memory.len());
-                let is_inside =
-                    |x: i32, y: i32| surface.place(x, y, 0, *bytes).is_some_and(|place| place + bytes <= end);
+                let is_inside = |x: i32, y: i32| {
+                    let place = surface.place(x, y, self.kernels.sample, *bytes);
+                    place.is_some_and(|place| place + bytes <= end)
+                };
                 if group.ends.iter().all(|(x, y)| is_inside(*x, *y)) {
                     return;
                 }
@@ -691,7 +717,8 @@ impl MergedRows<'_> {
                 for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)).collect::<Vec<_>>() {
                     let (x, y) = batch.fragments.pixel(group.first + lane);
                     let depth = depths.get(first + lane).map_or(0., |depth| f32::from_bits(*depth));
-                    if !self.merge.test(self.memory, (x, y, 0), depth, group.first + lane) {
+                    let at = (x, y, self.kernels.sample);
+                    if !self.merge.test(self.memory, at, depth, group.first + lane) {
                         live.fail(lane);
                     }
                 }
@@ -755,7 +782,7 @@ impl MergedRows<'_> {
         let Color::Bytes(cells) = color else {
             for lane in (0..4 * group.quads.len()).filter(|lane| live.has(*lane)) {
                 let (x, y) = batch.fragments.pixel(group.first + lane);
-                self.merge.store(self.memory, target, (x, y, 0), group.first + lane);
+                self.merge.store(self.memory, target, (x, y, self.kernels.sample), group.first + lane);
             }
             return;
         };

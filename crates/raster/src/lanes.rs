@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::interpolate::Shape;
-use crate::setup::{PIXEL, Quad};
+use crate::interpolate::{Shape, Weights};
+use crate::setup::{Corner, PIXEL, Quad};
 use crate::state::{Batch, Draw};
 use crate::vertex::has;
 
@@ -20,18 +20,28 @@ pub(crate) struct Lanes<'a> {
 }
 
 impl Lanes<'_> {
+    /// A depth in the range of the viewport.
+    fn clamped(&self, depth: f64) -> f32 {
+        match self.draw.viewport.depth {
+            Some((low, high)) => (depth as f32).max(low).min(high),
+            None => depth as f32,
+        }
+    }
+
+    /// The position at a place of a pixel, which has these weights.
+    pub(crate) fn position(&self, (x, y): (i32, i32), from: Corner, weights: &Weights) -> [u32; 4] {
+        let [x, y] =
+            [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
+        [x, y, self.clamped(self.shape.depth(weights)), weights.w as f32].map(f32::to_bits)
+    }
+
     /// Adds four lanes to a batch.
     pub(crate) fn quad(&self, batch: &mut Batch, (quad, masks, sample): &Work) {
         let (masks, sample) = (*masks, *sample);
         let Lanes { shape, size, .. } = *self;
         let Batch { fragments, depths, .. } = batch;
         let (draw, multisample) = (self.draw, &self.draw.multisample);
-        let steps = i64::from(multisample.steps.max(1));
-        let place = |sample: usize| {
-            let place = multisample.places.get(sample).copied().unwrap_or_default();
-            place.map(|at| (i64::from(at) * PIXEL).div_euclid(steps))
-        };
-        let all = (u32::MAX >> (32 - self.samples)) as u8;
+        let place = |sample: usize| multisample.place(sample);
         let at_sample = multisample.at_sample != 0 || multisample.position.1;
         let at_centroid = multisample.at_centroid != 0 || multisample.position.0;
         // The columns of the quad.
@@ -41,10 +51,8 @@ impl Lanes<'_> {
             let centre = shape.weights(x, y, [0, 0]);
             let by_sample = multisample.shades_samples && at_sample;
             let by_sample = if by_sample { shape.weights(x, y, place(sample)) } else { centre };
-            // The centre where all of the pixel is covered, else the first sample that is.
-            let partly = at_centroid && multisample.by_sample && mask != all && mask != 0;
-            let inside =
-                if partly { shape.weights(x, y, place(mask.trailing_zeros() as usize)) } else { centre };
+            let centroid = multisample.centroid(mask, self.samples).filter(|_| at_centroid);
+            let inside = centroid.map_or(centre, |sample| shape.weights(x, y, place(sample)));
             for (number, (input, values)) in draw.inputs.iter().zip(&mut values).enumerate() {
                 let weights = match (has(multisample.at_sample, number), has(multisample.at_centroid, number))
                 {
@@ -55,30 +63,22 @@ impl Lanes<'_> {
                 let value = shape.value(input, weights, size);
                 values.iter_mut().zip(value).for_each(|(column, word)| column[lane] = word);
             }
-            let clamp = |depth: f32| match draw.viewport.depth {
-                Some((low, high)) => depth.max(low).min(high),
-                None => depth,
-            };
             let (weights, from) = match multisample.position {
                 (_, true) if multisample.shades_samples => (&by_sample, place(sample)),
-                (true, _) if partly => (&inside, place(mask.trailing_zeros() as usize)),
+                (true, _) => (&inside, centroid.map_or([0, 0], place)),
                 _ => (&centre, [0, 0]),
             };
-            let depth = clamp(shape.depth(weights) as f32);
-            let [px, py] =
-                [(x, from[0]), (y, from[1])].map(|(at, from)| at as f32 + 0.5 + from as f32 / PIXEL as f32);
-            let position = [px, py, depth, weights.w as f32].map(f32::to_bits);
+            let position = self.position((x, y), from, weights);
             positions.iter_mut().zip(position).for_each(|(column, word)| column[lane] = word);
             if multisample.shades_samples {
                 fragments.sample.push(sample as u8);
             }
             if self.samples > 1 {
                 fragments.samples.push(mask);
-                let depth = |sample: usize| match multisample.by_sample {
-                    true => clamp(shape.depth(&shape.weights(x, y, place(sample))) as f32),
-                    false => depth,
-                };
-                depths.extend((0..self.samples).map(depth));
+            }
+            for (sample, depths) in depths.iter_mut().enumerate() {
+                let depth = shape.depth(&shape.weights(x, y, place(sample)));
+                depths.push(self.clamped(depth).to_bits());
             }
         }
         let columns = fragments.inputs.iter_mut().flatten().chain(&mut fragments.positions);

@@ -53,11 +53,6 @@ impl Merge<'_> {
         if draw.alpha_test.is_some_and(|(compare, reference)| !compare.passes(alpha(), reference)) {
             return 0;
         }
-        if draw.multisample.alpha_to_coverage {
-            // So many samples as alpha says, the first ones: no source says which.
-            let count = libm::rintf(alpha().clamp(0., 1.) * samples as f32) as u32;
-            mask &= ((1u32 << count) - 1) as u8;
-        }
         if let Some(masks) = &shaded.mask {
             mask &= masks[lane] as u8;
         }
@@ -65,8 +60,7 @@ impl Merge<'_> {
         for sample in (0..samples).filter(|sample| mask >> sample & 1 != 0) {
             let depth = match &shaded.depth {
                 Some(depth) => f32::from_bits(depth[lane]),
-                None if samples > 1 => batch.depths[lane * samples + sample],
-                None => batch.fragments.positions[2].get(lane).map_or(0., |depth| f32::from_bits(*depth)),
+                None => batch.depths(sample).get(lane).map_or(0., |depth| f32::from_bits(*depth)),
             };
             passed += u64::from(self.sample(memory, (x, y, sample), depth, lane));
         }
@@ -162,7 +156,7 @@ impl Merge<'_> {
     pub(crate) fn copy_rows(&self, memory: Vram<'_>) -> bool {
         let (Some(from), Some(to)) = (&self.draw.depth, self.draw.targets.first()) else { return false };
         let (source, target, bytes) = (&from.surface, &to.surface, from.format.bytes());
-        let ranges = [source.range(bytes), target.range(bytes)];
+        let ranges = [source.range(bytes, 1), target.range(bytes, 1)];
         let apart = ranges[0].end <= ranges[1].start || ranges[1].end <= ranges[0].start;
         let kills = self.shaded.killed.contains(&true);
         if self.uniform && kills {

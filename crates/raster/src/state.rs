@@ -12,7 +12,7 @@ use crate::format::Format;
 use crate::interpolate::Input;
 use crate::mask::PixelMask;
 use crate::primitive::Topology;
-use crate::setup::{Quad, Rectangle};
+use crate::setup::{Corner, Quad, Rectangle};
 
 /// Elements of a surface in memory, one row after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,20 +25,58 @@ pub struct Surface {
     pub pitch: usize,
     /// Rows; below them nothing is drawn.
     pub rows: usize,
+    /// The order of the samples of a pixel.
+    pub order: SampleOrder,
+}
+
+/// Places of the samples of a pixel in a surface.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SampleOrder {
+    /// The elements of one sample are contiguous. The elements of the next sample follow.
+    #[default]
+    Planes,
+    /// Each pixel is a rectangle of elements: log2 of their number in a row, and of rows. Pitch and rows of the surface count
+    /// elements. Four samples are a square, row by row, and the next four are to the right of it.
+    Rectangles([u8; 2]),
+    /// The elements of each pixel are contiguous: this number of them. The pitch of the surface counts elements.
+    Together(u8),
+}
+
+impl SampleOrder {
+    /// The number of elements of a pixel along each axis.
+    pub(crate) fn scale(self) -> [usize; 2] {
+        match self {
+            SampleOrder::Planes => [1; 2],
+            SampleOrder::Rectangles(size) => size.map(|log2| 1 << log2.min(4)),
+            SampleOrder::Together(samples) => [usize::from(samples).max(1), 1],
+        }
+    }
+
+    /// Column and row of a sample in the rectangle of its pixel.
+    pub(crate) fn offset(self, sample: usize) -> [usize; 2] {
+        match self {
+            SampleOrder::Planes => [0; 2],
+            SampleOrder::Rectangles(_) => [sample & 1 | sample >> 1 & 2, sample >> 1 & 1],
+            SampleOrder::Together(_) => [sample, 0],
+        }
+    }
 }
 
 impl Surface {
-    /// The bytes of its elements, if each pixel has one sample.
-    pub(crate) fn range(&self, bytes: usize) -> Range<usize> {
-        let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes);
+    /// The bytes of its elements, if each pixel has `samples` samples.
+    pub(crate) fn range(&self, bytes: usize, samples: usize) -> Range<usize> {
+        let planes = if self.order == SampleOrder::Planes { samples } else { 1 };
+        let length = self.rows.saturating_mul(self.pitch).saturating_mul(bytes).saturating_mul(planes);
         self.start..self.start.saturating_add(length).min(self.end)
     }
 
-    /// The place of a sample of an element; `None` outside. The elements of one sample lie together, those of the next
-    /// behind them.
+    /// The place of a sample of a pixel; `None` outside.
     pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
-        let place = self.start + ((sample * self.rows + y) * self.pitch + x) * bytes;
+        let (scale, offset) = (self.order.scale(), self.order.offset(sample));
+        let (x, y) = (x * scale[0] + offset[0], y * scale[1] + offset[1]);
+        let plane = if self.order == SampleOrder::Planes { sample } else { 0 };
+        let place = self.start + ((plane * self.rows + y) * self.pitch + x) * bytes;
         (x < self.pitch && y < self.rows && place + bytes <= self.end).then_some(place)
     }
 }
@@ -172,14 +210,16 @@ pub struct Points {
 /// Several samples a pixel. (OpenGL 3.0, 3.3.1)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Multisample {
-    /// Where the samples of a pixel are, from its centre, in `steps`; none for surfaces of one sample.
-    pub places: Vec<[i8; 2]>,
+    /// Where the samples of a pixel are, from its centre, fixed-point; none for surfaces of one sample.
+    pub places: Vec<Corner>,
     /// Whether each sample is covered by itself; else all are where the centre is.
     pub by_sample: bool,
     /// Bit n: sample n may be covered.
     pub mask: u8,
     /// Whether alpha of colour 0 says how many samples are covered.
     pub alpha_to_coverage: bool,
+    /// Whether alpha of all colours is 1 after that.
+    pub alpha_to_one: bool,
     /// Whether each sample is shaded by itself.
     pub shades_samples: bool,
     /// Bit n: input n is taken where the primitive covers the pixel, if it does not cover the centre.
@@ -190,8 +230,6 @@ pub struct Multisample {
     pub position: (bool, bool),
     /// What becomes of samples that are covered, instead of tests and blending.
     pub copy: Option<Copy>,
-    /// Steps of a pixel that `places` count: sixteenths, unless a chip has others.
-    pub steps: i8,
 }
 
 impl Default for Multisample {
@@ -201,14 +239,33 @@ impl Default for Multisample {
             by_sample: false,
             mask: !0,
             alpha_to_coverage: false,
+            alpha_to_one: false,
             shades_samples: false,
             at_centroid: 0,
             at_sample: 0,
             position: (false, false),
             copy: None,
-            steps: 16,
         }
     }
+}
+
+impl Multisample {
+    /// The place of a sample from the centre of its pixel.
+    pub(crate) fn place(&self, sample: usize) -> Corner {
+        self.places.get(sample).copied().unwrap_or_default()
+    }
+
+    /// The sample at which the centroid of a pixel is taken: the first one that is covered. `None` for the centre, if all samples
+    /// are covered or none.
+    pub(crate) fn centroid(&self, mask: u8, samples: usize) -> Option<usize> {
+        let is_part = self.by_sample && mask != 0 && mask != (u32::MAX >> (32 - samples)) as u8;
+        is_part.then_some(mask.trailing_zeros() as usize)
+    }
+}
+
+/// The samples that alpha covers: bit n is sample n. Unknown: which samples a chip covers. Here they are the first ones.
+pub fn samples_of_alpha(alpha: f32, samples: usize) -> u32 {
+    (1 << libm::rintf(alpha.clamp(0., 1.) * samples as f32) as u32) - 1
 }
 
 /// A copy between surfaces, of pixels that a draw covers.
@@ -476,8 +533,8 @@ pub struct Counts {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     pub(crate) fragments: Fragments,
-    /// Depths of all samples of each lane, if there are several.
-    pub(crate) depths: Vec<f32>,
+    /// For each sample the depths of all lanes, if they are not those of the position.
+    pub(crate) depths: Vec<LaneWords>,
     /// The lane with which each primitive begins. No pixel is twice among the lanes of one.
     pub(crate) starts: Vec<usize>,
     /// Number of lanes that are not here because they are hidden.
@@ -495,6 +552,13 @@ impl Batch {
     pub(crate) fn start(&mut self, draw: &Draw) {
         self.clear();
         self.fragments.inputs.resize_with(draw.inputs.len(), Default::default);
+        let multisample = &draw.multisample;
+        self.depths.resize_with(if multisample.by_sample { multisample.places.len() } else { 0 }, Vec::new);
+    }
+
+    /// The depths of all lanes in a sample.
+    pub(crate) fn depths(&self, sample: usize) -> &LaneWords {
+        self.depths.get(sample).unwrap_or(&self.fragments.positions[2])
     }
 
     /// Removes all lanes, and keeps the memory of the columns, unless a program has kept it.
@@ -511,7 +575,7 @@ impl Batch {
         fronts.clear();
         [samples, sample].into_iter().for_each(Vec::clear);
         quads.clear();
-        self.depths.clear();
+        self.depths.iter_mut().for_each(Vec::clear);
         self.starts.clear();
         self.skipped = 0;
     }

@@ -8,8 +8,8 @@ use rayon::ThreadPoolBuilder;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp};
 use reconverge_raster::depth::{Compare, DepthFormat, Tests};
 use reconverge_raster::draw::{
-    CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Points, Shaded, Side,
-    Stipple, Surface, Target, Vertices, Viewport, draw,
+    CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Points, SampleOrder,
+    Shaded, Side, Stipple, Surface, Target, Vertices, Viewport, draw,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -41,7 +41,7 @@ const BYTES: usize = 4 * WIDTH * HEIGHT;
 
 /// Window coordinates, one target of four bytes, one flat input.
 fn plain(topology: Topology) -> Draw {
-    let surface = Surface { start: 0, end: BYTES, pitch: WIDTH, rows: HEIGHT };
+    let surface = Surface { start: 0, end: BYTES, pitch: WIDTH, rows: HEIGHT, order: SampleOrder::Planes };
     let target = Target {
         surface,
         format: Format::new([8; 4], Number::Unorm),
@@ -228,7 +228,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     let blend = Blend { color: over, alpha: over, constant: [0.; 4], range: Some((0., 1.)) };
     let mut state = plain(Topology::Triangles);
     state.targets[0].blend = Some(blend);
-    let surface = Surface { start: BYTES, end: 2 * BYTES, pitch: WIDTH, rows: HEIGHT };
+    let surface =
+        Surface { start: BYTES, end: 2 * BYTES, pitch: WIDTH, rows: HEIGHT, order: SampleOrder::Planes };
     state.depth = Some(DepthTarget { surface, format: DepthFormat::Unorm24 });
     state.tests = Tests { depth: Some(Compare::GreaterEqual), depth_write: true, stencil: None };
     let mut vertices = Vec::new();

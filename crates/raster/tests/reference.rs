@@ -9,15 +9,15 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
     self, Coordinates, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Vertices, Viewport,
-    blend_range, draw_with,
+    Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Stipple, Surface, Target, Vertices,
+    Viewport, blend_range, draw_with,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::mask::{PixelMask, WindowRectangles};
 use reconverge_raster::primitive::Topology;
 use reconverge_raster::reference;
-use reconverge_raster::setup::Rectangle;
+use reconverge_raster::setup::{Corner, PIXEL, Rectangle};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::vram::{Fills, RowFill, Vram};
 
@@ -169,7 +169,18 @@ fn surface(random: &mut Random, number: usize) -> Surface {
         if random.once_in(30) { 0 } else { number * SURFACE } + if random.once_in(30) { 2 } else { 0 };
     let rows = if random.once_in(10) { HEIGHT - 13 } else { HEIGHT };
     let pitch = if random.once_in(10) { WIDTH - 17 } else { WIDTH };
-    Surface { start, end: start + SURFACE - 64, pitch, rows }
+    Surface { start, end: start + SURFACE - 64, pitch, rows, order: SampleOrder::Planes }
+}
+
+/// The places of a number of samples.
+fn places(samples: usize) -> Vec<Corner> {
+    let sixteenths = match samples {
+        1 => Vec::new(),
+        2 => vec![[-4, -4], [4, 4]],
+        4 => vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
+        _ => vec![[-7, -1], [-3, -5], [-5, 5], [-1, 3], [1, -3], [7, -7], [3, 7], [5, 1]],
+    };
+    sixteenths.into_iter().map(|place| place.map(|at: i64| at * PIXEL / 16)).collect()
 }
 
 fn mask(random: &mut Random) -> PixelMask {
@@ -185,7 +196,8 @@ fn mask(random: &mut Random) -> PixelMask {
 }
 
 fn state(random: &mut Random) -> Draw {
-    let samples = if random.once_in(6) { 4 } else { 1 };
+    let samples = if random.once_in(3) { random.of(&[2, 4, 8]) } else { 1 };
+    let order = samples > 1 && random.once_in(2);
     let topology = random.of(&TOPOLOGIES);
     let divides = random.once_in(2);
     let target = |random: &mut Random, number: usize| {
@@ -237,7 +249,7 @@ fn state(random: &mut Random) -> Draw {
     });
     let compare = random.of(&Compare::ALL);
     let tested = random.once_in(2);
-    Draw {
+    let mut draw = Draw {
         topology,
         last_provokes: random.once_in(2),
         viewport: Viewport {
@@ -287,15 +299,34 @@ fn state(random: &mut Random) -> Draw {
                 ..Multisample::default()
             },
             _ => Multisample {
-                places: vec![[-2, -6], [6, -2], [-6, 2], [2, 6]],
-                by_sample: random.once_in(2),
-                mask: 0xd,
+                places: places(samples),
+                by_sample: !random.once_in(3),
+                mask: random.of(&[0xd, 0xff]),
                 alpha_to_coverage: random.once_in(4),
+                alpha_to_one: random.once_in(8),
                 shades_samples: random.once_in(4),
-                ..Multisample::default()
+                at_centroid: random.below(8) as u64,
+                at_sample: random.below(8) as u64,
+                position: (random.once_in(3), random.once_in(3)),
+                copy: None,
             },
         },
+    };
+    if order && random.once_in(3) {
+        let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
+        for surface in surfaces.chain(draw.depth.as_mut().map(|depth| &mut depth.surface)) {
+            surface.order = SampleOrder::Together(samples as u8);
+            surface.pitch *= samples;
+        }
+    } else if order {
+        let size = [samples.ilog2().div_ceil(2), samples.ilog2() / 2].map(|log2| log2 as u8);
+        let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
+        for surface in surfaces.chain(draw.depth.as_mut().map(|depth| &mut depth.surface)) {
+            surface.order = SampleOrder::Rectangles(size);
+            (surface.pitch, surface.rows) = (surface.pitch << size[0], surface.rows << size[1]);
+        }
     }
+    draw
 }
 
 fn vertices(random: &mut Random, draw: &Draw) -> Vec<Vertex> {

@@ -237,6 +237,10 @@ impl Compute {
     }
 }
 
+/// The word of v\[\] with the numbers of samples that `$sampleid` reads, if fragments are single samples. No instruction of
+/// a program that a driver makes reads it as an interpolant.
+pub const SAMPLE_ID: u16 = 0xfe;
+
 /// One interpolant word of a fragment program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Varying {

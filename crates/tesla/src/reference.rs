@@ -18,6 +18,7 @@ use crate::inst::{
 use crate::lane::atomic::{Atomic, atomic32, atomic64};
 use crate::lane::interpolate::{self, Position};
 use crate::lane::{Flags, quad};
+use crate::launch::SAMPLE_ID;
 use crate::meaning::{self, Operands};
 use crate::state::{REGISTER_A, REGISTER_C, REGISTER_O, Warp};
 use crate::texture::{self, Read, Request};
@@ -537,7 +538,11 @@ impl<'a, G: Store, O: Observer> Step<'a, G, O> {
             Special::Physid => u32::from(lane.0) | (self.warp.number & 0xff) << 8,
             Special::Clock => self.common.statistics.instructions as u32,
             Special::Vstride => 0x20,
-            Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => 0,
+            Special::Sampleid => {
+                let input = self.warp.inputs.get(usize::from(SAMPLE_ID)).and_then(Option::as_ref);
+                input.map_or(0, |input| input.at(Position::Centre).0[lane.index()])
+            }
+            Special::Sr2 | Special::Pm(_) | Special::Unknown(_) => 0,
         }
     }
 

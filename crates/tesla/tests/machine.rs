@@ -11,8 +11,8 @@ use reconverge_simt::texture::{Image, Level, MipFilter, Sampler, Shape};
 use reconverge_simt::{Event, GroupId, GroupTrap, Lane, Mode, Options, Recorder, Silent, Step, Watch};
 use reconverge_tesla::inst::{Chip, Stage};
 use reconverge_tesla::launch::{
-    Compute, Fragment, Geometry, LaneResult, LaneResults, Launch, LaunchError, Outcome, RunError, Setup,
-    Varying, Vertex,
+    Compute, Fragment, Geometry, LaneResult, LaneResults, Launch, LaunchError, Outcome, RunError, SAMPLE_ID,
+    Setup, Varying, Vertex,
 };
 use reconverge_tesla::run::{Loaded, Run, run_watched};
 use reconverge_tesla::state::Emitted;
@@ -585,6 +585,15 @@ fn interpolation_is_at_the_centre_the_centroid_or_flat() {
     let (mut launch, program) = fragment("interp $r0 flat v[0x8]\nexit nop", 4);
     launch.varyings.insert(2, plane);
     assert_eq!(registers(launch, &program, 0), [7; 4]);
+}
+
+/// Mesa `nv50_ir_emit_nv50.cpp`, getSRegEncoding: 8 is SV_SAMPLE_INDEX.
+#[test]
+fn the_number_of_a_sample_is_that_of_the_launch_and_otherwise_zero() {
+    let (mut launch, program) = fragment("mov $r0 $sampleid\nadd b32 $r0 $r0 $r0\nexit nop", 4);
+    assert_eq!(registers(launch.clone(), &program, 0), [0; 4]);
+    launch.varyings.insert(SAMPLE_ID, Varying::Lanes(vec![0, 3, 1, 2].into()));
+    assert_eq!(registers(launch, &program, 0), [0, 6, 2, 4]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ use reconverge_simt::vram::{RowFill, Vram};
 
 use super::draw::{clear_rectangle, color_surface, zeta};
 use super::methods::{ClearBuffers, tesla as m};
+use super::multisample::elements;
 use super::state::{State, Unknown, fields};
 use super::surface::Slices;
 
@@ -37,7 +38,13 @@ fn clear_color(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
     }
     let (bits, written) = color.format.write(values, mask);
     slices.take(memory);
-    fill(&surface, color.format.bytes.into(), clear_rectangle(state), memory, (bits, written));
+    fill(
+        &surface,
+        color.format.bytes.into(),
+        elements(state, clear_rectangle(state)),
+        memory,
+        (bits, written),
+    );
     slices.put(memory);
 }
 
@@ -58,7 +65,13 @@ fn clear_depth(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
     let stencil = if what.s { element(0, mask) } else { 0 };
     let depths = if what.z { element(u32::MAX, 0) } else { 0 };
     let bits = element(if what.z { code } else { 0 }, value);
-    fill(&target.surface, format.bytes(), clear_rectangle(state), memory, (bits, depths | stencil));
+    fill(
+        &target.surface,
+        format.bytes(),
+        elements(state, clear_rectangle(state)),
+        memory,
+        (bits, depths | stencil),
+    );
     slices.put(memory);
 }
 

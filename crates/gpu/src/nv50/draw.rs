@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use reconverge_isa::sets::SortedSet;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, StencilOp, Tests};
 use reconverge_raster::draw::{
-    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, ReadColumns, Shaded,
-    Side, Stipple, Surface, Target, Viewport, blend_range,
+    DepthTarget, Draw, Fill, FragmentProgram, Fragments, Multisample, Offset, Points, ReadColumns,
+    SampleOrder, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
 };
 use reconverge_raster::format::Number;
 use reconverge_raster::interpolate::{How, Input};
@@ -15,11 +16,14 @@ use reconverge_raster::mask::{PixelMask, WindowRectangles};
 use reconverge_raster::primitive::{Topology, list_of};
 use reconverge_raster::setup::Rectangle;
 use reconverge_raster::vertex::Vertex;
-use reconverge_tesla::launch::{Fragment, LaneResults, Launch, Varying};
+use reconverge_tesla::launch::{Fragment, LaneResults, Launch, SAMPLE_ID, Varying};
 
 use super::Slots;
 use super::format;
-use super::methods::{ArrayMode, FpControl, Interpolants, RtControl, SemanticColor, tesla as m};
+use super::methods::{
+    ArrayMode, FpControl, FpMultisample, Interpolants, RtControl, SemanticColor, tesla as m,
+};
+use super::multisample::{multisample, order};
 use super::shader::{FACING, Shader};
 use super::state::{State, Unknown, fields};
 use super::surface::{Layout, Slices, TileMode};
@@ -138,6 +142,7 @@ fn rows(
     layout: Layout,
     (rows, bytes, layer): (usize, usize, usize),
     (stride, mode): (usize, ArrayMode),
+    order: SampleOrder,
 ) -> Option<Surface> {
     let (start, z) = match mode.has_depth {
         false => (start.saturating_add(layer.saturating_mul(stride)), 0),
@@ -154,7 +159,8 @@ fn rows(
         }
     };
     let pitch = layout.pitch() / bytes;
-    Some(Surface { start, end: start.saturating_add(layout.pitch().saturating_mul(rows)), pitch, rows })
+    let end = start.saturating_add(layout.pitch().saturating_mul(rows));
+    Some(Surface { start, end, pitch, rows, order })
 }
 
 /// A colour target's surface and format.
@@ -180,7 +186,14 @@ pub(super) fn color_surface(
     };
     let mode = fields!(unknown, ArrayMode, state.word(m::RT_ARRAY_MODE));
     let stride = (state.word(at + 16) as usize) << 2;
-    let surface = rows((unknown, slices), state.address(at), layout, (vert, bytes, layer), (stride, mode))?;
+    let surface = rows(
+        (unknown, slices),
+        state.address(at),
+        layout,
+        (vert, bytes, layer),
+        (stride, mode),
+        order(state),
+    )?;
     Some((surface, color))
 }
 
@@ -203,7 +216,14 @@ pub(super) fn zeta(
     let array = fields!(unknown, ArrayMode, state.nth(m::ZETA_HORIZ, 2));
     let stride = (state.nth(m::ZETA_ADDRESS_HIGH, 4) as usize) << 2;
     let start = state.address(m::ZETA_ADDRESS_HIGH);
-    let surface = rows((unknown, slices), start, layout, (height, format.bytes(), layer), (stride, array))?;
+    let surface = rows(
+        (unknown, slices),
+        start,
+        layout,
+        (height, format.bytes(), layer),
+        (stride, array),
+        order(state),
+    )?;
     Some(DepthTarget { surface, format })
 }
 
@@ -216,19 +236,13 @@ pub(super) struct Window {
     pub(super) viewport: usize,
 }
 
-/// All that a draw depends on; `None` where nothing is drawn.
+/// All that a draw depends on.
 pub(super) fn draw(
     (state, unknown, slices): (&State, &mut Unknown, &mut Slices),
     topology: Topology,
     reads: &Reads,
     Window { layer, viewport: number }: Window,
-) -> Option<Draw> {
-    if !state.flag(m::RASTERIZE_ENABLE) {
-        return None;
-    }
-    if state.word(m::MULTISAMPLE_MODE) != 0 {
-        unknown.note("multisampling");
-    }
+) -> Draw {
     let transforms = state.flag(m::VIEWPORT_TRANSFORM_EN);
     let three = |first: usize, without: f32| {
         std::array::from_fn(|at| {
@@ -270,7 +284,7 @@ pub(super) fn draw(
         false => LogicOp::COPY,
     };
     let sized = state.flag(m::SEMANTIC_PTSZ);
-    Some(Draw {
+    Draw {
         topology,
         last_provokes: state.flag(m::PROVOKING_VERTEX_LAST),
         viewport,
@@ -293,8 +307,8 @@ pub(super) fn draw(
         logic,
         copies_depth: false,
         stipple: stipple(state, topology),
-        multisample: Multisample::default(),
-    })
+        multisample: Multisample { position: reads.position, ..multisample(state, unknown, reads.centroids) },
+    }
 }
 
 fn sides(state: &State) -> [Side; 2] {
@@ -472,10 +486,19 @@ pub(super) struct Reads {
     slots: Vec<([usize; 4], bool)>,
     words: Vec<Word>,
     umask: u8,
+    /// Bit n: input n is taken at the centroid of what is covered.
+    centroids: u64,
+    /// Whether the position is taken at the centroid, and at the sample.
+    position: (bool, bool),
 }
 
 impl Reads {
-    pub(super) fn new((state, unknown): (&State, &mut Unknown), topology: Topology) -> Reads {
+    /// `centroids`: the words of v[] that the program takes at the centroid.
+    pub(super) fn new(
+        (state, unknown): (&State, &mut Unknown),
+        topology: Topology,
+        centroids: &SortedSet<u16>,
+    ) -> Reads {
         let control = fields!(unknown, Interpolants, state.word(m::FP_INTERPOLANT_CTRL));
         let colors = fields!(unknown, SemanticColor, state.word(m::SEMANTIC_COLOR));
         let flat_colors = state.word(m::SHADE_MODEL) == 0x1d00;
@@ -485,8 +508,20 @@ impl Reads {
         // A polygon may be drawn as points on one side of it.
         let may_be_points = points || list_of(topology) == Topology::Triangles && modes.contains(&POINTS);
         let sprites = may_be_points && state.flag(m::POINT_SPRITE_ENABLE);
-        let mut reads =
-            Reads { inputs: Vec::new(), slots: Vec::new(), words: Vec::new(), umask: control.umask };
+        let several = state.word(m::MULTISAMPLE_MODE) != 0;
+        let at_centroid =
+            |word: usize| several && u16::try_from(word).is_ok_and(|word| centroids.contains(&word));
+        // The words of the position come first.
+        let first_word = control.umask.count_ones() as usize;
+        let position = (0..first_word).any(at_centroid);
+        let mut reads = Reads {
+            inputs: Vec::new(),
+            slots: Vec::new(),
+            words: Vec::new(),
+            umask: control.umask,
+            centroids: 0,
+            position: (position, position),
+        };
         for number in 0..usize::from(control.count) {
             let slot = usize::from(control.offset) + number;
             let first = usize::from(colors.ffc0);
@@ -502,6 +537,12 @@ impl Reads {
             // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
             // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
             let divided = how == How::Flat && !by_program && !linear;
+            // At the centroid, the plane of the value divided by w: the program multiplies by w of another place, the centre.
+            let centroid = how != How::Flat && at_centroid(first_word + number);
+            let (how, divided) = match how {
+                How::Perspective if centroid => (How::Linear, true),
+                how => (how, divided),
+            };
             let replaced = if sprites {
                 state.nth(m::POINT_COORD_REPLACE_MAP, (slot / 8).min(7)) >> (4 * (slot % 8)) & 0xf
             } else {
@@ -509,14 +550,14 @@ impl Reads {
             };
             let (input, chan) = match replaced {
                 1..=4 => (reads.sprite(state, (!points).then_some((slot, divided))), replaced as usize - 1),
-                _ => (reads.input(slot / 4, how, divided), slot % 4),
+                _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
             // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
             // tests of such a gl_Back*Color with a smooth model, and none with a flat one.
             let two_sided = two_sided && (!by_program || flat_colors);
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
                 let slot = usize::from(colors.bfc0) + place;
-                (reads.input(slot / 4, how, divided), slot % 4)
+                (reads.input(slot / 4, how, divided, centroid), slot % 4)
             });
             let divides = how == How::Perspective;
             reads.words.push(Word { input, chan, back, divides });
@@ -524,15 +565,19 @@ impl Reads {
         reads
     }
 
-    fn input(&mut self, quad: usize, how: How, divided: bool) -> usize {
+    fn input(&mut self, quad: usize, how: How, divided: bool, centroid: bool) -> usize {
+        let bit = |index: usize| 1u64.checked_shl(index as u32).unwrap_or(0);
         let of_quad = ([0, 1, 2, 3].map(|at| 4 * quad + at), divided);
-        let known = self.inputs.iter().zip(&self.slots).position(|(input, slots)| {
-            *slots == of_quad && matches!(input, Input::Attribute { how: known, .. } if *known == how)
+        let known = self.inputs.iter().zip(&self.slots).enumerate().position(|(index, (input, slots))| {
+            *slots == of_quad
+                && matches!(input, Input::Attribute { how: known, .. } if *known == how)
+                && (self.centroids & bit(index) != 0) == centroid
         });
         known.unwrap_or_else(|| {
             let index = self.inputs.len();
             self.inputs.push(Input::Attribute { index, how });
             self.slots.push(of_quad);
+            self.centroids |= if centroid { bit(index) } else { 0 };
             index
         })
     }
@@ -596,7 +641,9 @@ impl Reads {
 pub(super) struct FragmentResults {
     control: FpControl,
     count: usize,
+    /// Whether a register has a mask of samples, and whether it counts.
     sample_mask: bool,
+    masks_samples: bool,
     /// By colour: whether it is clamped to [0, 1].
     clamps: [bool; 8],
 }
@@ -616,10 +663,14 @@ impl FragmentResults {
                 .is_some_and(|color| matches!(color.format.numbers[0], Number::Float | Number::Snorm));
             clamp >> (4 * number) & 1 != 0 && clamps
         });
+        let program = fields!(unknown, FpMultisample, state.word(m::FP_MULTISAMPLE));
         FragmentResults {
             control: fields!(unknown, FpControl, state.word(m::FP_CONTROL)),
             count: state.word(m::FP_RESULT_COUNT).min(128) as usize,
-            sample_mask: state.flag(m::FP_MULTISAMPLE),
+            sample_mask: program.export_sample_mask,
+            // Inferred from OpenGL, where a mask of the program counts if multisampling is on: the driver does not change the program
+            // with the flag.
+            masks_samples: program.export_sample_mask && state.flag(m::MULTISAMPLE_ENABLE),
             clamps,
         }
     }
@@ -692,7 +743,7 @@ impl FragmentProgram for FragmentStage<'_> {
                 *lanes = [0, 1, 2, 3].map(|lane| quad.covered >> lane & 1 != 0);
             }
         }
-        let FragmentResults { control, count, sample_mask, clamps } = self.results;
+        let FragmentResults { control, count, sample_mask, masks_samples, clamps } = self.results;
         launch.kept = Some(count);
         // Where every w is 1, the first word need not be given. A captured launch has all inputs.
         let ones = self.reads.umask == 8 && reciprocals.is_none() && !self.recording.is_on();
@@ -735,12 +786,18 @@ impl FragmentProgram for FragmentStage<'_> {
             }
             launch.varyings.insert(FACING, Varying::Lanes(facing.into()));
         }
+        if self.shader.reads_sample() && !fragments.sample.is_empty() {
+            let samples: Vec<u32> = fragments.sample.iter().map(|sample| u32::from(*sample)).collect();
+            launch.varyings.insert(SAMPLE_ID, Varying::Lanes(samples.into()));
+        }
         let launch = Launch::Fragment(launch);
         let mut left = self.shader.run(launch, self.recording.lock().as_deref_mut(), Some(fragments))?;
         let others = usize::from(control.exports_z) + usize::from(sample_mask);
         let colors = count.saturating_sub(others).div_ceil(4).min(8);
         let last = count.saturating_sub(1);
         let depth = control.exports_z.then(|| left.column(last));
+        // The mask of samples is before depth.
+        let mask = masks_samples.then(|| left.column(count.saturating_sub(others)));
         let killed = left.dead();
         let color = |number: usize| {
             Some([0, 1, 2, 3].map(|chan| {
@@ -752,10 +809,17 @@ impl FragmentProgram for FragmentStage<'_> {
                 column
             }))
         };
-        Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask: None })
+        Ok(Shaded { colors: (0..colors).map(color).collect(), depth, stencil: None, killed, mask })
     }
 
     fn merged(&self, shaded: Shaded) {
-        shaded.colors.into_iter().flatten().flatten().chain(shaded.depth).for_each(LaneResults::give_back);
+        shaded
+            .colors
+            .into_iter()
+            .flatten()
+            .flatten()
+            .chain(shaded.depth)
+            .chain(shaded.mask)
+            .for_each(LaneResults::give_back);
     }
 }

@@ -59,6 +59,7 @@ methods! {
         COLOR_MASK_COMMON = 0x0f90 * 1;
         DEPTH_BOUNDS = 0x0f9c * 2;
         FP_ADDRESS_HIGH = 0x0fa4 * 2;
+        MSAA_MASK = 0x0fbc * 4;
         SEMANTIC_VIEWPORT = 0x0fd4 * 1;
         ZETA_ADDRESS_HIGH = 0x0fe0 * 5;
         SCREEN_SCISSOR_HORIZ = 0x0ff4 * 2;
@@ -111,7 +112,9 @@ methods! {
         POINT_SIZE = 0x1518 * 1;
         POINT_SPRITE_ENABLE = 0x1520 * 1;
         COUNTER_RESET = 0x1530 * 1;
+        MULTISAMPLE_ENABLE = 0x1534 * 1;
         ZETA_ENABLE = 0x1538 * 1;
+        MULTISAMPLE_CTRL = 0x153c * 1;
         NOPERSPECTIVE_BITMAP = 0x1540 * 4;
         COND_ADDRESS_HIGH = 0x1550 * 2;
         COND_MODE = 0x1558 * 1;
@@ -250,7 +253,6 @@ pub(super) fn acts(method: u32) -> bool {
 const SPEED: &str = "speed only";
 const SPACES: &str = "addresses of all objects are those of one memory";
 const FIXED: &str = "always the same value, which asks for nothing";
-const SAMPLES: &str = "multisampling, which is named where a draw uses it";
 const COMPRESSION: &str = "compression, which is not used";
 
 /// Methods that all objects have.
@@ -270,7 +272,6 @@ const TESLA: &[Method] = &[
     ignored("WATCHDOG_TIMER", 0x0de4, 1, "the watchdog counts instructions"),
     ignored("PRIM_RESTART_WITH_DRAW_ARRAYS", 0x0de8, 1, FIXED),
     ignored("WINDOW_OFFSET_X", 0x0df8, 2, FIXED),
-    ignored("MSAA_MASK", 0x0fbc, 4, SAMPLES),
     ignored("UNK0FDC", 0x0fdc, 1, "unknown; always 1"),
     ignored("LINKED_TSC", 0x1234, 1, FIXED),
     ignored("LOCAL_ADDRESS_HIGH", 0x12d8, 2, "local memory is a lane's own"),
@@ -291,7 +292,12 @@ const TESLA: &[Method] = &[
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
     ignored("TEX_MISC", 0x1664, 1, "whether cube maps are seamless"),
-    ignored("SAMPLE_SHADING", 0x169c, 1, SAMPLES),
+    ignored(
+        "SAMPLE_SHADING",
+        0x169c,
+        1,
+        "with FP_MULTISAMPLE each sample is shaded, whatever the least number is",
+    ),
     ignored("PIXEL_CENTER_INTEGER", 0x1924, 1, FIXED),
     ignored("ZCULL", 0x1958, 5, SPEED),
     ignored("UNK196C", 0x196c, 1, "unknown; 11h where a program gives depth"),
@@ -300,8 +306,6 @@ const TESLA: &[Method] = &[
     ignored("UNK19C0", 0x19c0, 1, "unknown; always 1"),
     ignored("ZETA_COMP_ENABLE", 0x19cc, 1, COMPRESSION),
     ignored("RT_COMP_ENABLE", 0x19e0, 8, COMPRESSION),
-    ignored("MULTISAMPLE_ENABLE", 0x1534, 1, SAMPLES),
-    ignored("MULTISAMPLE_CTRL", 0x153c, 1, SAMPLES),
     ignored("VP_REG_ALLOC_RESULT", 0x16b8, 1, "results show in the program"),
     ignored("GP_REG_ALLOC_RESULT", 0x17a8, 1, "results show in the program"),
 ];
@@ -321,6 +325,10 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::VIEWPORT_TRANSFORM_EN, 1),
     (tesla::LINE_WIDTH, 1f32.to_bits()),
     (tesla::POINT_SIZE, 1f32.to_bits()),
+    (tesla::MSAA_MASK, 0xffff),
+    (tesla::MSAA_MASK + 4, 0xffff),
+    (tesla::MSAA_MASK + 8, 0xffff),
+    (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
 /// The same of the 2D object: pixels are copied.
@@ -437,6 +445,16 @@ word! {
         multiple_results: bool [0:0],
         exports_z: bool [8:8],
         uses_kil: bool [20:20],
+    }
+    /// Samples of fragments. GT215 and later have it.
+    pub(super) struct FpMultisample(u32) = "FP_MULTISAMPLE" {
+        export_sample_mask: bool [0:0],
+        force_per_sample: bool [1:1],
+    }
+    /// The uses of alpha in pixels of several samples.
+    pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
+        alpha_to_coverage: bool [0:0],
+        alpha_to_one: bool [4:4],
     }
     /// Where a query's result comes from.
     pub(super) struct QueryGet(u32) = "QUERY_GET" {

@@ -5,7 +5,7 @@
 //! | `fifo` | packets of commands |
 //! | `methods`, `state` | every method with its fields, and those that change nothing; what they have set |
 //! | `vertex`, `shader`, `texture` | what programs read, and their runs |
-//! | `draw` | from methods to a draw |
+//! | `draw`, `multisample` | from methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copying one |
 //! | `surface`, `format` | where the bytes of a surface are, and what they mean |
@@ -23,6 +23,7 @@ mod fifo;
 mod format;
 mod geometry;
 mod methods;
+mod multisample;
 mod query;
 mod shader;
 mod state;
@@ -37,7 +38,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use litemap::LiteMap;
-use reconverge_raster::draw::{Draw, Vertices};
+use reconverge_raster::draw::{Coordinates, Draw, Vertices, draw_with};
 use reconverge_raster::primitive::{Topology, assemble, count, list, list_of};
 use reconverge_raster::vertex::Vertex;
 use reconverge_simt::limits::LANES;
@@ -64,6 +65,12 @@ use vertex::{ATTRIBUTES, Batch, Fetch};
 
 /// Instructions that a warp may issue before it counts as hung.
 const WATCHDOG: u64 = 1 << 24;
+
+/// Positions go to the nearest of the 256 steps a pixel that the driver advertises.
+///
+/// Inferred: NV92 passes `turn-on-off`, which compares triangles with the same ones upside down. Some pixels would differ if positions
+/// were truncated; RV770, which truncates them, fails.
+const COORDINATES: Coordinates = Coordinates { in_window: false, steps: Some(256) };
 
 /// What elements the words of VB_ELEMENT_U16 and VB_ELEMENT_U8 have where a set-up counts them.
 #[derive(Clone, Copy, Debug, Default)]
@@ -574,15 +581,15 @@ impl Nv50 {
         let known = match known {
             Some(known) => known,
             None => {
-                let reads = Reads::new((state, &mut *unknown), topology);
-                let Some(draw) = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, window)
-                else {
+                if !state.flag(m::RASTERIZE_ENABLE) {
                     return Ok(());
-                };
+                }
                 let bound = (state, &self.bindings, &mut *unknown);
                 let watch = &mut self.watch;
                 let shader =
                     Shader::new(FRAGMENT, self.chip, bound, &mut self.cache, memory, self.options, watch)?;
+                let reads = Reads::new((state, &mut *unknown), topology, shader.centroids());
+                let draw = draw::draw((state, &mut *unknown, &mut slices), topology, &reads, window);
                 let results = FragmentResults::new((state, &mut *unknown));
                 Box::new(FragmentParts { made_from, reads, draw, results, shader })
             }
@@ -595,7 +602,7 @@ impl Nv50 {
         let stage = FragmentStage::new(shader, reads, *results, recording);
         slices.take(memory);
         let vertices = Vertices { all: &self.shaded, runs };
-        let drawn = reconverge_raster::draw::draw(draw, vertices, memory, &stage);
+        let drawn = draw_with(draw, COORDINATES, vertices, memory, &stage);
         capture::add(captured, stage.recording.end());
         self.watch.surfaces(self.draws, draw, memory);
         let in_place = slices.is_empty();

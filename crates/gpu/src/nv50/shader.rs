@@ -13,8 +13,9 @@ use reconverge_simt::vram::Vram;
 use reconverge_tesla::code::Code;
 use reconverge_tesla::decode::{decode, length};
 use reconverge_tesla::inst::{
-    Base, Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Stage, TexOp,
+    Base, Chip, Control, End, Group, Guard, Inst, Memory, Op, Operand, Space, Special, Stage, TexOp,
 };
+use reconverge_tesla::lane::interpolate::Position;
 use reconverge_tesla::launch::{
     Environment, Fragment, LaneResult, LaneResults, Launch, LaunchError, RunError, Setup, Varying, Vertex,
 };
@@ -88,6 +89,8 @@ pub(super) struct Shader {
     is_plain: bool,
     sees_coverage: bool,
     reads_facing: bool,
+    reads_sample: bool,
+    centroids: SortedSet<u16>,
 }
 
 /// Programs of draws before.
@@ -119,6 +122,10 @@ pub(super) struct KeptProgram {
     sees_coverage: bool,
     /// Whether it may read [`FACING`].
     reads_facing: bool,
+    /// Whether it reads the number of its sample.
+    reads_sample: bool,
+    /// The words of v[] that it takes at the centroid of what is covered.
+    centroids: SortedSet<u16>,
     /// Lowered for set-ups, which have no constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
@@ -148,7 +155,8 @@ impl Shader {
         let make = |found: Found| {
             let words: Arc<[u32]> = found.words.as_slice().into();
             let code = Code::of(&words, start, (stage, chip), &found.insts);
-            let Found { reads, constants, local_bytes, is_special, sees_coverage, reads_facing, .. } = found;
+            let Found { reads, constants, local_bytes, is_special, sees_coverage, .. } = found;
+            let Found { reads_facing, reads_sample, centroids, .. } = found;
             let program = KeptProgram {
                 words: words.clone(),
                 code: Arc::new(code),
@@ -158,6 +166,8 @@ impl Shader {
                 is_special,
                 sees_coverage,
                 reads_facing,
+                reads_sample,
+                centroids,
                 lowered: Kept::default(),
             };
             Ok::<_, Infallible>((Key { stage, start, words, options }, program))
@@ -211,7 +221,8 @@ impl Shader {
             }
         }
         let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
-        let KeptProgram { is_special, sees_coverage, reads_facing, .. } = *program;
+        let KeptProgram { is_special, sees_coverage, reads_facing, reads_sample, .. } = *program;
+        let centroids = program.centroids.clone();
         let (words, place, is_plain) = (program.words.clone(), place(start), !is_special);
         let shader = Shader {
             unit,
@@ -224,6 +235,8 @@ impl Shader {
             is_plain,
             sees_coverage,
             reads_facing,
+            reads_sample,
+            centroids,
         };
         Ok(shader)
     }
@@ -268,6 +281,16 @@ impl Shader {
     /// Returns whether it may read [`FACING`].
     pub(super) fn reads_facing(&self) -> bool {
         self.reads_facing
+    }
+
+    /// Returns whether it reads the number of its sample.
+    pub(super) fn reads_sample(&self) -> bool {
+        self.reads_sample
+    }
+
+    /// Returns the words of v[] that it takes at the centroid of what is covered.
+    pub(super) fn centroids(&self) -> &SortedSet<u16> {
+        &self.centroids
     }
 
     /// Returns the setup that all launches of the shader share.
@@ -401,6 +424,10 @@ struct Found {
     sees_coverage: bool,
     /// Whether it may read [`FACING`].
     reads_facing: bool,
+    /// Whether it reads the number of its sample.
+    reads_sample: bool,
+    /// The words of v[] that it takes at the centroid of what is covered.
+    centroids: SortedSet<u16>,
 }
 
 /// The l[] of a program that uses any.
@@ -436,6 +463,8 @@ impl Found {
             }
             found.is_special |= !is_plain(&inst);
             found.sees_coverage |= sees_coverage(&inst);
+            found.reads_sample |= inst.src.contains(&Operand::Special(Special::Sampleid));
+            let at_centroid = matches!(inst.op, Op::Memory(Memory::Interp { position: Position::Centroid }));
             for (place, _) in accesses(&inst, stage).memory {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
@@ -444,6 +473,12 @@ impl Found {
                     Space::Varying => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
                         found.reads_facing |= !fixed || end > 4 * u32::from(FACING);
+                        // From an address register on, which may be any.
+                        let first = place.offset as u32 / 4;
+                        let last = if fixed { first } else { u32::from(FACING) - 1 };
+                        for word in (first..=last).filter(|_| at_centroid) {
+                            found.centroids.insert(word as u16);
+                        }
                     }
                     Space::Local => found.local_bytes = found.local_bytes.max(LOCAL),
                     Space::Const(bank) => {

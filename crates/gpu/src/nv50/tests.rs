@@ -1,5 +1,6 @@
 //! Rules of state: from the words of methods and entries to what they mean.
 
+use reconverge_isa::sets::SortedSet;
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::draw::{Draw, Stipple};
 use reconverge_raster::format::{Format, Number};
@@ -19,8 +20,8 @@ fn state(methods: &[(u32, u32)]) -> State {
 
 fn drawn(state: &State, topology: Topology, window: Window) -> Draw {
     let mut unknown = Unknown::default();
-    let reads = Reads::new((state, &mut unknown), topology);
-    draw((state, &mut unknown, &mut Slices::new(0)), topology, &reads, window).expect("rasterised")
+    let reads = Reads::new((state, &mut unknown), topology, &SortedSet::default());
+    draw((state, &mut unknown, &mut Slices::new(0)), topology, &reads, window)
 }
 
 /// Mesa `nv50_validate_viewport`, `nv50_validate_scissor`: each viewport has eight words of the transform and four of the others.
@@ -143,7 +144,7 @@ fn a_polygon_that_is_drawn_as_points_has_their_coordinates() {
         ])
     };
     let sprites = |mode: u32, topology: Topology| {
-        let reads = Reads::new((&methods(mode), &mut Unknown::default()), topology);
+        let reads = Reads::new((&methods(mode), &mut Unknown::default()), topology, &SortedSet::default());
         let is_sprite = |input: &Input| matches!(input, Input::Sprite { otherwise: Some(_), .. });
         reads.inputs.iter().filter(|input| is_sprite(input)).count()
     };

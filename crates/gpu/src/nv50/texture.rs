@@ -153,6 +153,8 @@ struct Words {
     pitch: usize,
     size: [usize; 3],
     levels: std::ops::RangeInclusive<usize>,
+    /// See [`Texture::anisotropy`].
+    anisotropy: u8,
 }
 
 impl Words {
@@ -175,6 +177,8 @@ impl Words {
             pitch: field(3, 19, 0) as usize,
             size: [field(4, 29, 0), field(5, 15, 0), field(5, 27, 16)].map(|size| (size as usize).max(1)),
             levels: first as usize..=last.max(first) as usize,
+            // The driver resolves eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
+            anisotropy: if field(3, 29, 29) != 0 { 1 << field(6, 29, 27).min(4) } else { 0 },
         }
     }
 }
@@ -368,6 +372,7 @@ fn image(
         let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
         let mut texture = Texture::new(Arc::new(image), integer);
         texture.compared = Compared { components, clamps };
+        texture.anisotropy = words.anisotropy;
         Ok::<_, String>(texture)
     })?;
     Ok((texture, range))

@@ -10,9 +10,9 @@ use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, DepthFormat, Stencil, Tests};
 use reconverge_raster::draw::{
-    self as raster, Coordinates, CopiedTexels, DepthTarget, Draw, Fill, FragmentProgram, Fragments,
-    LaneColumn, LaneWords, Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target,
-    Viewport, blend_range,
+    Coordinates, CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn,
+    LaneWords, Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Stipple, Surface, Target,
+    Viewport, blend_range, samples_of_alpha,
 };
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::{How, Input};
@@ -20,6 +20,7 @@ use reconverge_raster::primitive::Topology;
 use reconverge_raster::setup::Rectangle;
 
 use super::format;
+use super::multisample;
 use super::registers::{self as reg, *};
 use super::shader::Shader;
 use super::state::{State, fields};
@@ -110,21 +111,13 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
     let stipple = stipple(state, topology, &sides);
     let (routes, inputs) = Routes::new(state, layout, &shading);
     let scissor = scissor(state);
-    let multisample = multisample(state);
     // The chip has no number of rows: the scissor bounds them.
     let rows = usize::try_from(scissor.y1).unwrap_or(0);
-    let extent = Extent { rows, samples: multisample.places.len().max(1) };
-    let (depth, tests) = depth(state, extent)?;
-    let (mut targets, outputs) = targets(state, extent)?;
-    targets.extend(clear(state, extent)?);
-    if multisample.copy == Some(raster::Copy::Resolve) {
-        targets.truncate(1);
-        if let Some(target) = targets.first() {
-            targets.extend(resolved(state, target, rows)?);
-        }
-    }
+    let (depth, tests) = depth(state, rows)?;
+    let (mut targets, outputs) = targets(state, rows)?;
+    targets.extend(clear(state, rows)?);
     let rop = fields!(state, RopCntl, state.word(reg::RB3D_ROPCNTL));
-    let draw = Draw {
+    let mut draw = Draw {
         topology,
         last_provokes: shading.provoking_vertex == 3,
         viewport,
@@ -146,65 +139,12 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         logic: if rop.rop_enable { LogicOp(rop.rop) } else { LogicOp::COPY },
         copies_depth: false,
         stipple,
-        multisample,
+        multisample: Multisample::default(),
     };
+    if multisample::prepare(state, &mut draw) {
+        resolve(state, rows, &mut draw)?;
+    }
     Ok(Prepared { draw, coordinates: Coordinates { in_window, steps: Some(STEPS) }, routes, outputs })
-}
-
-/// The rows of surfaces that a draw may reach, and the samples of a pixel.
-#[derive(Clone, Copy, Debug)]
-struct Extent {
-    rows: usize,
-    samples: usize,
-}
-
-/// Samples of pixels. All surfaces of a draw have them. (Mesa `r300_emit_fb_state_pipelined`)
-fn multisample(state: &mut State) -> Multisample {
-    let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
-    let resolve = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
-    let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
-    let copy = resolve.aaresolve_mode.then_some(raster::Copy::Resolve);
-    if copy.is_some() && (resolve.aaresolve_gamma || !resolve.aaresolve_alpha || !config.aa_enable) {
-        state.unknown.note("RB3D_AARESOLVE_CTL other than the mean of all samples");
-    }
-    if !config.aa_enable {
-        if alpha.am_en {
-            state.unknown.note("FG_ALPHA_FUNC.AM_EN");
-        }
-        return Multisample { copy, ..Multisample::default() };
-    }
-    let count = [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)];
-    let place = |sample: usize| {
-        let pair = state.nth(reg::GB_MSPOS0, sample / 3) >> (8 * (sample % 3));
-        [pair, pair >> 4].map(|nibble| (nibble & 0xf) as i8 - 6)
-    };
-    // Six bits for each pixel of a quad.
-    let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
-    let mask = masks & 0x3f;
-    let found = Multisample {
-        places: (0..count).map(place).collect(),
-        by_sample: true,
-        mask: mask as u8,
-        alpha_to_coverage: alpha.am_en,
-        copy,
-        steps: STEPS as i8,
-        ..Multisample::default()
-    };
-    if masks != mask * 0x4_1041 {
-        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
-    }
-    found
-}
-
-/// The surface that the mean of all samples of a target is stored in.
-fn resolved(state: &mut State, target: &Target, rows: usize) -> Result<Option<Target>, Fault> {
-    let offset = (state.word(reg::RB3D_AARESOLVE_OFFSET) & !0x1f) as usize;
-    // As in RB3D_COLORPITCH0.
-    let pitch = (state.word(reg::RB3D_AARESOLVE_PITCH) & 0x3ffe) as usize;
-    let Some(buffer) = state.buffer(reg::RB3D_AARESOLVE_OFFSET, 0) else { return Ok(None) };
-    let extent = Extent { rows, samples: 1 };
-    let surface = surface("the resolve buffer", &buffer, offset, pitch, extent, target.format.bytes.into())?;
-    Ok(Some(Target { surface, mask: 0xf, ..target.clone() }))
 }
 
 /// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
@@ -330,7 +270,7 @@ const DEPTH_COMPARES: [Compare; 8] = [
 ];
 
 /// The depth buffer and its tests; no buffer where neither depth nor stencil is tested.
-fn depth(state: &mut State, extent: Extent) -> Result<(Option<DepthTarget>, Tests), Fault> {
+fn depth(state: &mut State, rows: usize) -> Result<(Option<DepthTarget>, Tests), Fault> {
     let control = fields!(state, ZbCntl, state.word(reg::ZB_CNTL));
     if !control.stencil_enable && !control.z_enable {
         return Ok((None, Tests::default()));
@@ -360,11 +300,11 @@ fn depth(state: &mut State, extent: Extent) -> Result<(Option<DepthTarget>, Test
         depth_write: control.zwriteenable,
         stencil: control.stencil_enable.then_some([front, back]),
     };
-    Ok((depth_target(state, extent)?, tests))
+    Ok((depth_target(state, rows)?, tests))
 }
 
 /// The depth buffer.
-fn depth_target(state: &mut State, extent: Extent) -> Result<Option<DepthTarget>, Fault> {
+fn depth_target(state: &mut State, rows: usize) -> Result<Option<DepthTarget>, Fault> {
     let word = fields!(state, ZbFormat, state.word(reg::ZB_FORMAT));
     let pitch = fields!(state, DepthPitch, state.word(reg::ZB_DEPTHPITCH));
     let Some(format) = format::depth(word.depthformat) else {
@@ -374,7 +314,7 @@ fn depth_target(state: &mut State, extent: Extent) -> Result<Option<DepthTarget>
     let offset = (state.word(reg::ZB_DEPTHOFFSET) & !0x1f) as usize;
     let Some(buffer) = state.buffer(reg::ZB_DEPTHOFFSET, 0) else { return Ok(None) };
     let pitch = usize::from(pitch.depthpitch) * 4;
-    let surface = surface("the depth buffer", &buffer, offset, pitch, extent, format.bytes())?;
+    let surface = surface("the depth buffer", &buffer, offset, pitch, rows, format.bytes())?;
     Ok(Some(DepthTarget { surface, format }))
 }
 
@@ -384,7 +324,7 @@ fn surface(
     buffer: &Range<usize>,
     offset: usize,
     pitch: usize,
-    Extent { rows, samples }: Extent,
+    rows: usize,
     bytes: usize,
 ) -> Result<Surface, Fault> {
     let needed = offset + rows * pitch * bytes;
@@ -395,21 +335,39 @@ fn surface(
              bytes"
         )));
     }
-    // The buffer of a surface with samples has nothing else: so the places of samples do not depend on the scissor.
-    let rows = match samples {
-        1 => rows,
-        _ => (buffer.len() - offset) / (pitch * bytes * samples).max(1),
-    };
-    Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows })
+    Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
+}
+
+/// Turns a draw into a resolve, if RB3D_AARESOLVE_CTL says so. A resolve stores the mean of the samples of the first target in another
+/// buffer. The results of the program do not count.
+fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
+    let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));
+    if !control.aaresolve_mode {
+        return Ok(());
+    }
+    if control.aaresolve_gamma || !control.aaresolve_alpha {
+        state.unknown.note("RB3D_AARESOLVE_CTL other than the mean of all samples");
+    }
+    draw.multisample.copy = Some(Copy::Nothing);
+    draw.targets.truncate(1);
+    let buffer = state.buffer(reg::RB3D_AARESOLVE_OFFSET, 0);
+    let (Some(from), Some(buffer)) = (draw.targets.first(), buffer) else { return Ok(()) };
+    let offset = (state.word(reg::RB3D_AARESOLVE_OFFSET) & !0x1f) as usize;
+    let pitch = fields!(state, ColorPitch, state.word(reg::RB3D_AARESOLVE_PITCH));
+    let (pitch, bytes) = (usize::from(pitch.colorpitch) * 2, from.format.bytes.into());
+    let surface = surface("the resolved buffer", &buffer, offset, pitch, rows, bytes)?;
+    draw.targets.push(Target { surface, mask: 0xf, blend: None, ..from.clone() });
+    draw.multisample.copy = Some(Copy::Resolve);
+    Ok(())
 }
 
 /// While ZB_CB_CLEAR is set, the depth unit stores its clear value at each pixel: half of a cleared colour target.
-fn clear(state: &mut State, extent: Extent) -> Result<Option<Target>, Fault> {
+fn clear(state: &mut State, rows: usize) -> Result<Option<Target>, Fault> {
     let control = fields!(state, BwCntl, state.word(reg::ZB_BW_CNTL));
     if !control.zb_cb_clear {
         return Ok(None);
     }
-    let Some(DepthTarget { surface, format }) = depth_target(state, extent)? else { return Ok(None) };
+    let Some(DepthTarget { surface, format }) = depth_target(state, rows)? else { return Ok(None) };
     let bits = if format == DepthFormat::Unorm16 { 16 } else { 32 };
     Ok(Some(Target {
         surface,
@@ -434,6 +392,8 @@ pub(super) struct Outputs {
     clear: Option<u32>,
     /// Whether depth is that of the program.
     depth: bool,
+    /// The number of samples of a pixel, if alpha of output 0 is the share of them that is covered.
+    covers: Option<usize>,
 }
 
 /// The alpha test.
@@ -511,7 +471,7 @@ impl Alpha {
 }
 
 /// The colour targets, and what they get.
-fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), Fault> {
+fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fault> {
     let control = fields!(state, Cctl, state.word(reg::RB3D_CCTL));
     let alpha = fields!(state, AlphaFunc, state.word(reg::FG_ALPHA_FUNC));
     let compare = Compare::ALL[usize::from(alpha.af_func)];
@@ -531,6 +491,7 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
         alpha: alpha.af_en.then_some(test),
         clear: (state.word(reg::ZB_BW_CNTL) >> 5 & 1 != 0).then(|| state.word(reg::ZB_DEPTHCLEARVALUE)),
         depth: state.word(reg::US_W_FMT) & 3 != 0 && state.word(reg::FG_DEPTH_SRC) & 1 != 0,
+        covers: multisample::samples(state).filter(|_| alpha.am_en),
     };
     let masks = state.word(reg::RB3D_COLOR_CHANNEL_MASK);
     let mut found = Vec::new();
@@ -556,7 +517,7 @@ fn targets(state: &mut State, extent: Extent) -> Result<(Vec<Target>, Outputs), 
             continue;
         };
         let (name, pitch) = (format!("colour buffer {number}"), usize::from(pitch.colorpitch) * 2);
-        let surface = surface(&name, &buffer, offset, pitch, extent, color.format.bytes.into())?;
+        let surface = surface(&name, &buffer, offset, pitch, rows, color.format.bytes.into())?;
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
         let is_fraction = color.format.numbers[0] == Number::Unorm;
@@ -884,10 +845,11 @@ impl FragmentProgram for PixelProgram<'_> {
     }
 
     fn copied(&self) -> Option<CopiedTexels> {
-        let Outputs { targets, signed, alpha, clear, depth } = self.outputs;
+        let Outputs { targets, signed, alpha, clear, depth, covers } = self.outputs;
         // A captured draw runs its program.
         let is_signed = signed.iter().any(Option::is_some);
-        let plain = !self.recording.is_on() && !is_signed && alpha.is_none() && clear.is_none() && !depth;
+        let uses_alpha = alpha.is_some() || covers.is_some();
+        let plain = !self.recording.is_on() && !is_signed && !uses_alpha && clear.is_none() && !depth;
         let [Some((0, select)), None, None, None] = targets else { return None };
         if plain {
             self.shader.copied(*select, |temp, channel| self.routes.input(temp, channel))
@@ -918,6 +880,11 @@ impl FragmentProgram for PixelProgram<'_> {
                 *killed |= !alpha.passes(value);
             }
         }
+        let mask = self.outputs.covers.map(|samples| {
+            let values = left.color(0, 3);
+            let alpha = |lane: usize| values.map_or(0., |values| f32::from_bits(values[lane]));
+            (0..fragments.lanes).map(|lane| samples_of_alpha(alpha(lane), samples)).collect()
+        });
         let mut colors: Vec<Option<[LaneWords; 4]>> = Vec::with_capacity(TARGETS + 1);
         for (number, target) in self.outputs.targets.iter().enumerate() {
             colors.push(target.and_then(|(output, select)| {
@@ -943,7 +910,7 @@ impl FragmentProgram for PixelProgram<'_> {
         }
         let clear = |value| [vec![value; fragments.lanes], Vec::new(), Vec::new(), Vec::new()];
         colors.push(self.outputs.clear.map(clear));
-        Ok(Shaded { colors, depth, stencil: None, killed, mask: None })
+        Ok(Shaded { colors, depth, stencil: None, killed, mask })
     }
 }
 

@@ -7,7 +7,7 @@
 //! | `state` | the registers, and the memories of the two program units |
 //! | `vertex` | from arrays to vectors, from vectors to vertices |
 //! | `program` | vertex programs |
-//! | `draw` | from registers to a draw, from what is interpolated to temporaries |
+//! | `draw`, `multisample` | from registers to a draw, from what is interpolated to temporaries |
 //! | `shader`, `texture`, `format` | fragment programs, and what they read |
 //!
 //! Sources: Mesa's driver of these chips (`src/gallium/drivers/r300`, `r300_reg.h` above all), AMD's R5xx 3D register reference,
@@ -18,6 +18,7 @@
 mod copied;
 mod draw;
 mod format;
+mod multisample;
 mod packet;
 mod program;
 mod programs;

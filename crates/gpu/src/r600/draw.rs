@@ -12,11 +12,12 @@ use reconverge_raster::clip::Clip;
 use reconverge_raster::depth::{Compare, Stencil, Tests};
 use reconverge_raster::draw::{
     CopiedTexels, Copy, DepthTarget, Draw, Fill, FragmentProgram, Fragments, LaneColumn, LaneWords,
-    Multisample, Offset, Points, ReadColumns, Shaded, Side, Stipple, Surface, Target, Viewport, blend_range,
+    Multisample, Offset, Points, ReadColumns, SampleOrder, Shaded, Side, Stipple, Surface, Target, Viewport,
+    blend_range,
 };
 use reconverge_raster::interpolate::{How, Input};
 use reconverge_raster::primitive::{self, Topology, assemble};
-use reconverge_raster::setup::Rectangle;
+use reconverge_raster::setup::{PIXEL, Rectangle};
 use reconverge_raster::vertex::Vertex;
 
 use super::format;
@@ -237,7 +238,7 @@ fn multisample(
     let words = if shared == [0; 2] { own } else { shared };
     let place = |sample: usize, axis: usize| {
         let nibble = words[sample / 4] >> (8 * (sample % 4) + 4 * axis) & 0xf;
-        (nibble << 4) as u8 as i8 >> 4
+        i64::from((nibble << 4) as u8 as i8 >> 4) * PIXEL / 16
     };
     found.places = (0..count).map(|sample| [0, 1].map(|axis| place(sample, axis))).collect();
     found.by_sample = mode.msaa_enable;
@@ -249,6 +250,11 @@ fn multisample(
         let input = fields!(state, PsInputCntl, state.nth(reg::SPI_PS_INPUT_CNTL_0, number));
         found.at_centroid |= u64::from(input.sel_centroid) << number;
         found.at_sample |= u64::from(input.sel_sample) << number;
+    }
+    if inputs.baryc_sample_cntl == 0 {
+        // CENTROIDS_ONLY, which the driver leaves unless a program reads the position. RV770 fails `interpolation N non-centroid-deriv`, which
+        // finds differences between pixels that are covered in part.
+        found.at_centroid = !0;
     }
     found.position = (inputs.position_centroid, inputs.position_sample);
     found
@@ -458,7 +464,7 @@ fn surface(
     let slice =
         (u32::from(view.slice_start).saturating_add(layer)).min(view.slice_max.max(view.slice_start).into());
     let start = place.start + slice as usize * elements * bytes;
-    Some(Surface { start, end: place.end, pitch, rows: elements / pitch })
+    Some(Surface { start, end: place.end, pitch, rows: elements / pitch, order: SampleOrder::Planes })
 }
 
 fn targets(state: &mut State, control: &ColorControl, layer: u32, samples: usize) -> Vec<Target> {

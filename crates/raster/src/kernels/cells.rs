@@ -6,7 +6,7 @@ use reconverge_simt::vram::{self, Vram};
 
 use super::{Group, LANES, Live, Words};
 use crate::setup::Quad;
-use crate::state::Surface;
+use crate::state::{SampleOrder, Surface};
 
 /// A surface whose rows begin with a word.
 #[derive(Debug)]
@@ -18,6 +18,9 @@ pub(super) struct Cells<'a> {
     pitch: usize,
     count: usize,
     rows: usize,
+    /// The element of pixel (0, 0), and elements from one pixel to the next, along each axis.
+    first: [usize; 2],
+    scale: [usize; 2],
 }
 
 /// The places of a group's lanes in a surface. It lives on the stack for one step.
@@ -33,20 +36,25 @@ pub(super) enum Places {
 }
 
 impl<'a> Cells<'a> {
-    /// Returns the elements of a surface in memory, or `None` if its rows do not begin with words.
-    pub(super) fn new(surface: &Surface, bytes: usize, memory: Vram<'a>) -> Option<Cells<'a>> {
-        let Surface { pitch, rows, .. } = *surface;
+    /// Returns the elements of a sample of a surface in memory, or `None` if its rows do not begin with words.
+    pub(super) fn new(surface: &Surface, sample: usize, bytes: usize, memory: Vram<'a>) -> Option<Cells<'a>> {
+        let Surface { pitch, rows, order, .. } = *surface;
+        let plane = if order == SampleOrder::Planes { sample } else { 0 };
+        let start = plane.checked_mul(rows)?.checked_mul(pitch)?.checked_mul(bytes)?;
+        let start = surface.start.checked_add(start)?;
         let by_words = matches!(bytes, 1 | 2 | 4 | 8 | 16) && pitch.checked_mul(bytes)?.is_multiple_of(4);
-        let length = surface.end.min(memory.len()).checked_sub(surface.start).filter(|_| by_words)?;
+        let length = surface.end.min(memory.len()).checked_sub(start).filter(|_| by_words)?;
         // Rows are settled before they are read or written: see `Batches::merge`.
-        let words = memory.as_stored().units(surface.start, length / 4 * 4)?;
-        Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows })
+        let words = memory.as_stored().units(start, length / 4 * 4)?;
+        let (first, scale) = (order.offset(sample), order.scale());
+        Some(Cells { words, bytes, pitch, count: length / 4 * 4 / bytes, rows, first, scale })
     }
 
     /// The place of a pixel, if the surface has it.
     #[inline(always)]
     fn place(&self, x: i32, y: i32) -> Option<usize> {
         let (Ok(x), Ok(y)) = (usize::try_from(x), usize::try_from(y)) else { return None };
+        let (x, y) = (x * self.scale[0] + self.first[0], y * self.scale[1] + self.first[1]);
         let place = y * self.pitch + x;
         (x < self.pitch && y < self.rows && place < self.count).then_some(place)
     }
@@ -59,7 +67,7 @@ impl<'a> Cells<'a> {
         live: &'l Live,
         room: &'l mut Option<Live>,
     ) -> (Places, &'l Live) {
-        if let [Some(upper), Some(_)] = group.ends.map(|(x, y)| self.place(x, y)) {
+        if let ([1, 1], [Some(upper), Some(_)]) = (self.scale, group.ends.map(|(x, y)| self.place(x, y))) {
             if group.is_row && (upper * self.bytes).is_multiple_of(4) {
                 return (Places::Rows(upper, upper + self.pitch), live);
             }

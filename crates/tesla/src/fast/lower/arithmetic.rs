@@ -9,6 +9,7 @@ use super::{Lower, Lowering, Template, Uniform};
 use crate::inst::{Arith, Base, Dst, Inst, Mem, Operand, Space, Special};
 use crate::lane::Width;
 use crate::lane::integer::Addition;
+use crate::launch::SAMPLE_ID;
 use crate::meaning::Modes;
 use crate::spaces::aligned;
 use reconverge_simt::Mode;
@@ -92,9 +93,8 @@ impl Lower<'_> {
             Operand::Special(special) => match special {
                 Special::Physid | Special::Clock => return None,
                 Special::Vstride => (self.constant(0x20)?, self.zero()),
-                Special::Sr2 | Special::Pm(_) | Special::Sampleid | Special::Unknown(_) => {
-                    (self.zero(), self.zero())
-                }
+                Special::Sampleid => (self.input_word(SAMPLE_ID, number), self.zero()),
+                Special::Sr2 | Special::Pm(_) | Special::Unknown(_) => (self.zero(), self.zero()),
             },
             Operand::Mem(mem) => (self.uniform(&mem, number)?, self.zero()),
         };

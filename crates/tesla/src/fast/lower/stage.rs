@@ -32,20 +32,27 @@ impl Lower<'_> {
     /// The row of such an operand.
     pub(super) fn stage_word(&mut self, mem: &Mem, number: usize) -> Option<Place> {
         let word = place_of(mem) / 4;
-        let mut fetch = self.operation(self.temporary(number), ACTIVE);
-        fetch.number = word;
         match mem.space {
             Space::Primitive => {
                 let value = self.context.vertices.get(word as usize).copied().unwrap_or(0);
-                return self.constant(value);
+                self.constant(value)
             }
-            Space::Output => self.push(handler::<FromOutput>(self.level), fetch),
-            _ => {
-                fetch.c = code(Position::Centre);
-                self.push_as(handler::<FromInput>(self.level), fetch, Template::FromInput);
+            Space::Output => {
+                let mut fetch = self.operation(self.temporary(number), ACTIVE);
+                fetch.number = word;
+                self.push(handler::<FromOutput>(self.level), fetch);
+                Some(fetch.dst)
             }
+            _ => Some(self.input_word(u16::try_from(word).ok()?, number)),
         }
-        Some(fetch.dst)
+    }
+
+    /// The row of an input word that the launch gives, at the centre.
+    pub(super) fn input_word(&mut self, word: u16, number: usize) -> Place {
+        let mut fetch = self.operation(self.temporary(number), ACTIVE);
+        (fetch.number, fetch.c) = (word.into(), code(Position::Centre));
+        self.push_as(handler::<FromInput>(self.level), fetch, Template::FromInput);
+        fetch.dst
     }
 
     /// The write of what is in a row to a word of o[], for a set of lanes. (4: the low half goes to both)

@@ -1,0 +1,48 @@
+//! Pixels of several samples.
+//!
+//! A multisampled surface is never a texture, so that the order of its samples is free: those of a pixel are contiguous here. The
+//! driver allocates the memory of all. Source: Mesa `r300_emit.c`, `r300_blit.c`, `r300_reg.h`.
+
+use reconverge_raster::draw::{Draw, Multisample, SampleOrder};
+use reconverge_raster::setup::{Corner, PIXEL};
+
+use super::registers::{self as reg, AaConfig};
+use super::state::{State, fields};
+
+/// The number of samples of a pixel, if there are several.
+pub(super) fn samples(state: &mut State) -> Option<usize> {
+    let config = fields!(state, AaConfig, state.word(reg::GB_AA_CONFIG));
+    config.aa_enable.then(|| [2, 3, 4, 6][usize::from(config.num_aa_subsamples & 3)])
+}
+
+/// The place of a sample, from the centre of its pixel. The registers have twelfths from the upper left corner.
+fn place(state: &State, sample: usize) -> Corner {
+    let word = state.nth(reg::GB_MSPOS0, sample / 3);
+    [0, 4].map(|axis| {
+        let twelfths = word >> (8 * (sample % 3) + axis) & 0xf;
+        (i64::from(twelfths) - 6) * PIXEL / 12
+    })
+}
+
+/// Gives the surfaces of a draw several samples, if multisampling is on. Returns whether it is.
+pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
+    let Some(samples) = samples(state) else { return false };
+    let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
+    for surface in surfaces.chain(draw.depth.as_mut().map(|depth| &mut depth.surface)) {
+        surface.order = SampleOrder::Together(samples as u8);
+        surface.pitch *= samples;
+    }
+    let masks = state.word(reg::SC_SCREENDOOR) & 0xff_ffff;
+    let mask = masks & 0x3f;
+    if masks != mask * 0x4_1041 {
+        state.unknown.note("SC_SCREENDOOR with other samples in each pixel of a quad");
+    }
+    draw.multisample = Multisample {
+        places: (0..samples).map(|sample| place(state, sample)).collect(),
+        by_sample: true,
+        // Six bits for each pixel of a quad.
+        mask: mask as u8,
+        ..Multisample::default()
+    };
+    true
+}
