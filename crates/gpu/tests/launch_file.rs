@@ -128,6 +128,7 @@ fn everything() -> Launch {
         max_lod: 15.,
         lod_bias: -0.015_625,
         unnormalised: true,
+        seamless: true,
     };
     all.samplers.insert(4, TextureSampler { sampler, compare: Compare::NotEqual });
     all.samplers.insert(17, TextureSampler::default());
@@ -264,6 +265,7 @@ fn sampler() -> Sampler {
         max_lod: 15.,
         lod_bias: -0.015_625,
         unnormalised: true,
+        seamless: true,
     }
 }
 
