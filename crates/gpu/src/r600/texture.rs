@@ -260,8 +260,9 @@ impl Place {
 
 /// A sampler; `border` is what its registers hold.
 ///
-/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0 and CLAMP_X and CLAMP_Y are SQ_TEX_WRAP: the bit alone
-/// does not override the modes. (Mesa, "r600: Pre-EG - Set wrap texture modes to repeat when seemless cube is used", 2023)
+/// Filters of cubes cross the edges of faces if TA_CNTL_AUX.DISABLE_CUBE_WRAP is 0, whatever CLAMP_X and CLAMP_Y are: inferred from
+/// `arb_seamless_cubemap`, which passes on RV770 with SQ_TEX_CLAMP_LAST_TEXEL. Mesa sets SQ_TEX_WRAP since 2023, because the modes
+/// counted on another chip of the families.
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
@@ -286,7 +287,7 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             max_lod: fixed(field(1, 19, 10)),
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
-            seamless: cube_wrap && field(0, 5, 0) == 0,
+            seamless: cube_wrap,
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],
     }
@@ -324,11 +325,10 @@ mod tests {
         assert!(!found.sampler.seamless);
     }
 
+    /// Captured of `arb_seamless_cubemap`: SQ_TEX_CLAMP_LAST_TEXEL along all axes.
     #[test]
-    fn filters_cross_faces_of_cubes_only_where_coordinates_wrap() {
-        let seamless = |clamp: u32, wrap| sampler([clamp, 0, 0], [0; 4], wrap).sampler.seamless;
-        // SQ_TEX_WRAP, and SQ_TEX_CLAMP_LAST_TEXEL along x or y.
-        assert_eq!([0, 2, 2 << 3].map(|clamp| seamless(clamp, true)), [true, false, false]);
-        assert!(!seamless(0, false));
+    fn filters_cross_faces_of_cubes_whatever_the_clamp_modes_are() {
+        let seamless = |clamp: u32, cube_wrap| sampler([clamp, 0, 0], [0; 4], cube_wrap).sampler.seamless;
+        assert!(seamless(0, true) && seamless(0o222, true) && !seamless(0o222, false));
     }
 }
