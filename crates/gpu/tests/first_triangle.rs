@@ -9,6 +9,7 @@ use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r700::chip::Chip;
 use reconverge_simt::Engine;
 use reconverge_simt::loaded::loads;
+use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 use strip::{BUFFERS, PIXEL, Stream, TARGET, VERTEX, memory, put, stream};
@@ -246,7 +247,9 @@ fn each_shader_of_a_quad_is_decoded_and_lowered_once() {
     stream.context(0x2843c, &[320., 320., 240., 240.].map(f32::to_bits));
     stream.0.extend(draw);
     let before = loads();
-    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+    let submission = Submission { commands: &stream.0, buffers: &buffers };
+    // Counts are those of this thread.
+    on_one_thread(|| gpu.submit(Vram::new(&mut memory), &submission)).unwrap();
     assert!(memory[WIDE].as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (128, 255)));
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((gpu.draws(), decoded, lowered), (1, 2, 2));

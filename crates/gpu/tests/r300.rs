@@ -686,7 +686,7 @@ fn a_resolve_stores_the_mean_of_samples_that_are_covered_and_those_that_are_not(
     let mut memory = vec![0; MEMORY];
     let mut stream = stream();
     // Two samples fit twice in 128 pixels a row.
-    stream.set(0x4e38, &[0x00c3_0000 | PITCH as u32 / 2]);
+    stream.set(0x4e38, &[0x00c3_0000 | (PITCH as u32 / 2)]);
     stream.relocation(0);
     stream.set(0x43e0, &[0, 99 << 13 | 99]);
     stream.set(0x4010, &[0x6666_9933, 0x0666_6666]);
@@ -713,7 +713,7 @@ fn a_mask_and_alpha_say_which_samples_are_drawn() {
     let coverage = |config: u32, mask: u32, alpha: u32, program: &[u32]| {
         let mut memory = vec![0; MEMORY];
         let mut stream = stream();
-        stream.set(0x4e38, &[0x00c3_0000 | PITCH as u32 / 4]);
+        stream.set(0x4e38, &[0x00c3_0000 | (PITCH as u32 / 4)]);
         stream.relocation(0);
         stream.set(0x43e0, &[0, 49 << 13 | 49]);
         stream.set(0x4010, &[0x6666_6666, 0x0666_6666]);
