@@ -1,9 +1,12 @@
 //! `reconverge piglit`
 //!
 //! Runs piglit's shader tests on Mesa's driver and an emulated chip, and again with nothing executed: a test that passes
-//! then does not depend on the chip. Start at [`runner`], the command. [`groups`] divides the tests among processes, and
-//! [`process`] runs one.
+//! then does not depend on the chip. With a profile of piglit it runs whole profiles. Start at [`runner`], the command.
+//! [`choice`] and [`profile`] have the tests. [`groups`] divides them among processes, and [`process`] runs one. [`against`]
+//! compares the results with the list of a real chip.
 
+#[cfg(target_os = "linux")]
+mod against;
 #[cfg(target_os = "linux")]
 mod choice;
 #[cfg(target_os = "linux")]
@@ -13,9 +16,13 @@ mod groups;
 #[cfg(target_os = "linux")]
 mod lists;
 #[cfg(target_os = "linux")]
+mod literal;
+#[cfg(target_os = "linux")]
 mod outcome;
 #[cfg(target_os = "linux")]
 mod process;
+#[cfg(target_os = "linux")]
+mod profile;
 #[cfg(target_os = "linux")]
 mod runner;
 
@@ -26,12 +33,13 @@ use regex_lite::Regex;
 
 use crate::args::Answer;
 use crate::drm::Shaders;
+use crate::part::Part;
 use crate::timeout::Seconds;
 
-/// Run piglit's GLSL 1.10 to 1.30 execution tests on Mesa's driver and an emulated chip
+/// Run piglit's GLSL 1.10 to 1.30 execution tests, or its profiles, on Mesa's driver and an emulated chip
 ///
-/// Every test runs twice: executed, and as a control with nothing executed. Names and lists are those of deqp-runner. Of
-/// Debian's package `piglit` only the files are needed.
+/// Every test runs twice: executed, and as a control with nothing executed. With --profile, tests run once. Names and lists are
+/// those of deqp-runner. Of Debian's package `piglit` only the files are needed.
 #[derive(clap::Args)]
 pub(crate) struct Piglit {
     /// The chip, a board's name or its PCI id, for instance rv770
@@ -39,6 +47,15 @@ pub(crate) struct Piglit {
     chip: String,
     #[command(flatten)]
     shaders: Shaders,
+    /// Run all tests of a profile of piglit, for instance quick_gl, quick_shader or all, without a control
+    #[arg(long, value_name = "NAME", conflicts_with = "compare")]
+    profile: Option<String>,
+    /// Compare with the tests that fail on a real chip: lines NAME,STATUS or NAME, as in Mesa's *-fails.txt
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    against: Option<PathBuf>,
+    /// Run the tests of the profile again as a control, with nothing executed
+    #[arg(long, requires = "profile")]
+    control: bool,
     /// Only tests whose name matches, for instance `glsl-1.20@.*clip`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
@@ -48,6 +65,9 @@ pub(crate) struct Piglit {
     /// What --sample chooses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
+    /// Run only the K-th of N parts of the tests, from 1
+    #[arg(long, value_name = "K/N")]
+    shard: Option<Part>,
     /// What is known to fail: lines NAME,STATUS. It does not count again; what is in it and passes does
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
@@ -70,7 +90,8 @@ pub(crate) struct Piglit {
     /// Where piglit is; without it the folder of Debian's package
     #[arg(long, value_name = "DIR")]
     piglit: Option<PathBuf>,
-    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, the first two as tests end
+    /// Write results.csv, control.csv, failures.csv and junit.xml into this folder, the first two as tests end. Without a control
+    /// there is no control.csv
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Do not run again what results.csv and control.csv of the folder already have

@@ -72,7 +72,12 @@ pub(crate) struct Setup {
     driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
+    /// The window system that piglit's tests use, if it is not the usual one.
+    platform: Option<String>,
 }
+
+/// The device node that a program finds.
+const NODE: &str = "/dev/dri/renderD128";
 
 impl Setup {
     /// Finds what is needed.
@@ -86,7 +91,7 @@ impl Setup {
             let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
-        Ok(Setup { board, execute, library, driver, engine: None, programs: None })
+        Ok(Setup { board, execute, library, driver, engine: None, programs: None, platform: None })
     }
 
     /// With what the arguments say of shaders.
@@ -105,6 +110,11 @@ impl Setup {
     /// Chooses the engine that runs shaders; `None` leaves it to the library.
     pub(crate) fn with_engine(self, engine: Option<Engine>) -> Setup {
         Setup { engine, ..self }
+    }
+
+    /// Chooses the window system that piglit's tests use, by its name in `PIGLIT_PLATFORM`.
+    pub(crate) fn with_platform(self, platform: &str) -> Setup {
+        Setup { platform: Some(platform.to_owned()), ..self }
     }
 
     /// `LD_LIBRARY_PATH`: these folders, the driver's, and those that are there already.
@@ -150,6 +160,16 @@ impl Setup {
         for (name, value) in [("EGL_PLATFORM", "surfaceless"), ("PIGLIT_PLATFORM", "surfaceless_egl")] {
             if env::var_os(name).is_none() {
                 command.env(name, value);
+            }
+        }
+        if let Some(platform) = &self.platform {
+            command.env("PIGLIT_PLATFORM", platform);
+            if platform == "gbm" {
+                // EGL takes the platform of the display that waffle hands over. Waffle would look for the node with udev.
+                command.env_remove("EGL_PLATFORM");
+                if env::var_os("WAFFLE_GBM_DEVICE").is_none() {
+                    command.env("WAFFLE_GBM_DEVICE", NODE);
+                }
             }
         }
         // Where nothing is executed, nothing writes the fences that Mesa's nouveau waits for.

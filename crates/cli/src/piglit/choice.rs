@@ -1,5 +1,7 @@
 //! The tests: where they are, and which of them run.
 
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use reconverge_simt::random::Random;
 use walkdir::WalkDir;
 
-use super::Piglit;
+use super::{Piglit, profile};
 
 /// The folder of Debian's package, below the folder of libraries of the architecture.
 const FOLDER: &str = "piglit";
@@ -19,11 +21,43 @@ const INSTALL: &str = "apt-get install piglit";
 const VERSIONS: [&str; 3] =
     ["spec/glsl-1.10/execution", "spec/glsl-1.20/execution", "spec/glsl-1.30/execution"];
 
-/// A test: its name and its file.
-#[derive(Clone, Debug)]
+/// Options of a test that shows a window.
+pub(super) const AUTO: &[&str] = &["-auto"];
+/// Options of a test that shows no window.
+pub(super) const AUTO_FBO: &[&str] = &["-auto", "-fbo"];
+
+/// A test: its name in deqp-runner's lists, and its command.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Test {
     pub(super) name: String,
-    pub(super) file: PathBuf,
+    /// The program, a file in piglit's `bin`.
+    pub(super) program: String,
+    pub(super) arguments: Vec<OsString>,
+    /// The options after the arguments.
+    pub(super) options: &'static [&'static str],
+    /// Variables that the test needs.
+    pub(super) environment: Vec<(String, String)>,
+    /// For a test that can share a process, its needs.
+    pub(super) shared: Option<Shared>,
+    /// The reason for which it cannot run.
+    pub(super) skipped: Option<String>,
+}
+
+/// A test of `shader_runner`, which can run several in a process.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    /// The name of the test in the output of a process with several.
+    pub(super) stem: String,
+    /// Tests with equal needs may share a process.
+    pub(super) needs: String,
+}
+
+/// The tests that the arguments ask for.
+pub(super) struct Chosen {
+    /// The tests to run, in the order of their names.
+    pub(super) tests: Vec<Test>,
+    /// The names of all tests, also those that are not to run.
+    pub(super) all: HashSet<String>,
 }
 
 /// The folder of piglit's files.
@@ -44,8 +78,37 @@ pub(super) fn root(given: Option<&Path>) -> Result<PathBuf> {
     }
 }
 
-/// The tests that the arguments ask for, in the order of their names.
-pub(super) fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
+/// The tests that the arguments ask for. `platform` is the window system of tests of a profile.
+pub(super) fn chosen(args: &Piglit, root: &Path, platform: &str) -> Result<Chosen> {
+    let mut tests = match &args.profile {
+        Some(profile) => profile::tests(root, profile, platform)?,
+        None => execution_tests(root),
+    };
+    tests.sort_by(|one, other| one.name.cmp(&other.name));
+    let all: HashSet<String> = tests.iter().map(|test| test.name.clone()).collect();
+    if let Some(wanted) = &args.tests {
+        tests.retain(|test| wanted.is_match(&test.name));
+    }
+    if let Some(count) = args.sample {
+        let mut random = Random::new(args.seed);
+        for place in 0..count.min(tests.len()) {
+            let left = (tests.len() - place) as u32;
+            tests.swap(place, place + random.below(left) as usize);
+        }
+        tests.truncate(count);
+        tests.sort_by(|one, other| one.name.cmp(&other.name));
+    }
+    if let Some(part) = args.shard {
+        tests = part.of(tests);
+    }
+    if tests.is_empty() {
+        bail!("no test is left of the {} in {}", all.len(), crate::shown::path(&root));
+    }
+    Ok(Chosen { tests, all })
+}
+
+/// The GLSL 1.10 to 1.30 execution tests.
+fn execution_tests(root: &Path) -> Vec<Test> {
     let mut tests = Vec::new();
     for folder in ["tests", "generated_tests"] {
         let base = root.join(folder);
@@ -59,26 +122,17 @@ pub(super) fn chosen(args: &Piglit, root: &Path) -> Result<Vec<Test>> {
                     continue;
                 };
                 let name = name.to_string_lossy().replace('/', "@").to_lowercase();
-                tests.push(Test { name, file });
+                let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                tests.push(Test {
+                    name,
+                    program: "shader_runner".to_owned(),
+                    arguments: vec![file.into()],
+                    options: AUTO_FBO,
+                    shared: Some(Shared { stem, needs: String::new() }),
+                    ..Test::default()
+                });
             }
         }
     }
-    tests.sort_by(|one, other| one.name.cmp(&other.name));
-    let all = tests.len();
-    if let Some(wanted) = &args.tests {
-        tests.retain(|test| wanted.is_match(&test.name));
-    }
-    if let Some(count) = args.sample {
-        let mut random = Random::new(args.seed);
-        for place in 0..count.min(tests.len()) {
-            let left = (tests.len() - place) as u32;
-            tests.swap(place, place + random.below(left) as usize);
-        }
-        tests.truncate(count);
-        tests.sort_by(|one, other| one.name.cmp(&other.name));
-    }
-    if tests.is_empty() {
-        bail!("no test is left of the {all} in {}", crate::shown::path(&root));
-    }
-    Ok(tests)
+    tests
 }

@@ -116,7 +116,7 @@ struct Paired {
 pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let board = board(&args.chip)?;
     let root = root(args.piglit.as_deref())?;
-    let tests = chosen(args, &root)?;
+    let tests = chosen(args, &root, "")?.tests;
     let (mut setups, mut versions) = (Vec::new(), Vec::new());
     for folder in drivers {
         let setup = Setup::new(board, true, Build::new(folder)?)?;

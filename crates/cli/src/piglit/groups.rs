@@ -5,7 +5,7 @@
 //! with another verdict, or without one, runs again alone. The tests of the baseline, which are expected to have another
 //! verdict, run alone from the start.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
@@ -48,17 +48,32 @@ struct RunState {
 }
 
 impl Groups<'_> {
-    /// Runs all tests, until Ctrl-C; those that the list has from an earlier run are taken from it. Returns an outcome for
-    /// each test that ended, and the counts in the reports.
-    pub(super) fn run(&self, list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
-        let outcomes: Vec<_> = self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
+    /// Runs all tests, until Ctrl-C; those that the list has from an earlier run are taken from it. A test that cannot run
+    /// is skipped. Returns an outcome for each test that ended, and the counts in the reports.
+    pub(super) fn run(&self, mut list: List) -> Result<(Vec<Option<Outcome>>, Reported)> {
+        let mut outcomes: Vec<_> =
+            self.tests.iter().map(|test| list.before.get(&test.name).cloned()).collect();
+        for (test, outcome) in self.tests.iter().zip(&mut outcomes) {
+            if test.skipped.is_some() && outcome.is_none() {
+                list.add(&test.name, outcome.insert(Outcome::plain(Status::Skip, 0.)))?;
+            }
+        }
         let left = (0..self.tests.len()).filter(|place| outcomes[*place].is_none());
-        let runs_alone =
-            |place: &usize| self.runner.args.isolate || self.baseline.contains(&self.tests[*place].name);
-        let (alone, together): (Vec<usize>, Vec<usize>) = left.partition(runs_alone);
-        self.progress.inc((self.tests.len() - alone.len() - together.len()) as u64);
+        let mut alone = Vec::new();
+        let mut together: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for place in left {
+            let test = &self.tests[place];
+            let is_alone = self.runner.args.isolate || self.baseline.contains(&test.name);
+            match &test.shared {
+                Some(shared) if !is_alone => together.entry(&shared.needs).or_default().push(place),
+                _ => alone.push(place),
+            }
+        }
+        let count = alone.len() + together.values().map(Vec::len).sum::<usize>();
+        self.progress.inc((self.tests.len() - count) as u64);
         let jobs = self.runner.jobs();
-        let left = alone.into_iter().map(|place| vec![place]).chain(dealt(&together, jobs)).collect();
+        let groups = together.values().flat_map(|tests| dealt(tests, jobs));
+        let left = alone.into_iter().map(|place| vec![place]).chain(groups).collect();
         let shared =
             Mutex::new(RunState { left, outcomes, list, reported: Reported::default(), failed: None });
         let job = Job { groups: self, shared: &shared };
@@ -72,9 +87,15 @@ impl Groups<'_> {
 
     /// Returns whether the verdict on a test with this output counts although other tests are in its process.
     ///
+    /// A test of a profile that skips decides about OpenGL's versions and extensions, which no earlier test changes. Piglit's
+    /// own groups take such a verdict, too. Without a profile, it runs again alone.
+    ///
     /// If the chip executes, `Pass` counts. If it does not, a test reads what its memory holds from before. Alone, that is
     /// zeros. In a group it can be data of an earlier test, so `Fail` counts only if the test observed zeros.
     fn decides(&self, verdict: Status, text: &str) -> bool {
+        if verdict == Status::Skip && self.runner.is_profile() {
+            return true;
+        }
         match self.executes {
             true => verdict == Status::Pass,
             false => verdict == Status::Fail && observed_zeros(text),
@@ -160,6 +181,9 @@ impl Job<'_> {
                         ran.again.push(*place);
                         break;
                     }
+                }
+                if process.stopped() {
+                    break;
                 }
             }
             // A process that crashed may have reported a part of its counts.

@@ -26,6 +26,8 @@ impl Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Done,
+    /// A status with which no test of a profile ends.
+    Status(i32),
     Signal(i32),
     /// The test exceeded the timeout, and the process was killed.
     Timeout,
@@ -38,9 +40,44 @@ pub(super) struct Outcome {
     pub(super) seconds: f64,
     /// The reason of a failure; empty for other statuses.
     pub(super) why: String,
+    /// The statuses of the parts of the test by name, as it reported them.
+    pub(super) subtests: Vec<(String, Status)>,
 }
 
 impl Outcome {
+    /// Returns an outcome without a reason and without subtests.
+    pub(super) const fn plain(status: Status, seconds: f64) -> Outcome {
+        Outcome { status, seconds, why: String::new(), subtests: Vec::new() }
+    }
+
+    /// Returns the outcome of a command of a profile, by the rules of deqp-runner.
+    ///
+    /// The first result counts if the process then ends with status 0 or 1. Subtests count up to the result. They do not
+    /// decide about the command, which reports a result of its own. A name that is reported twice fails.
+    pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
+        let mut subtests: Vec<(String, Status)> = Vec::new();
+        let mut result = None;
+        for line in text.lines() {
+            if let Some(word) = result_of(line) {
+                result = Some(status(word));
+                break;
+            }
+            let Some((name, word)) = subtest_of(line) else { continue };
+            let name = name.replace(',', "-");
+            match subtests.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, known)) => *known = Status::Fail,
+                None => subtests.push((name, status(word))),
+            }
+        }
+        let status = match (end, result) {
+            (Exit::Timeout, _) => Status::Timeout,
+            (Exit::Done, Some(result)) => result,
+            _ => Status::Crash,
+        };
+        let why = if status.fails() { why(text, end) } else { String::new() };
+        Outcome { status, seconds, why, subtests }
+    }
+
     /// Returns the outcome of the only test in a process.
     pub(super) fn of(text: &str, end: Exit, seconds: f64) -> Outcome {
         let status = match (end, verdict(text)) {
@@ -52,7 +89,7 @@ impl Outcome {
             Status::Pass | Status::Skip | Status::Warn => String::new(),
             _ => why(text, end),
         };
-        Outcome { status, seconds, why }
+        Outcome { status, seconds, why, subtests: Vec::new() }
     }
 }
 
@@ -90,6 +127,27 @@ pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
     Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
+/// Returns whether the last `PIGLIT:` line reports that the process skips.
+pub(super) fn ends_with_skip(text: &str) -> bool {
+    text.lines().rev().find(|line| line.contains("PIGLIT:")).and_then(result_of) == Some("skip")
+}
+
+/// Returns the word for the result in a line such as `PIGLIT: {"result": "pass" }`.
+fn result_of(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("PIGLIT: {\"result\": \"")?;
+    Some(rest.rsplit_once("\" }")?.0)
+}
+
+/// Returns the name and the word of a subtest in a line such as `PIGLIT: {"subtest": {"2D" : "pass"}}`. The name is not
+/// escaped there.
+fn subtest_of(line: &str) -> Option<(&str, &str)> {
+    let (_, rest) = line.split_once("PIGLIT: {\"subtest\":")?;
+    let (pair, _) = rest.trim_start().strip_prefix("{\"")?.rsplit_once("\"}}")?;
+    let (name, word) = pair.rsplit_once('"')?;
+    let name = name.trim_end().strip_suffix(':')?.trim_end().strip_suffix('"')?;
+    Some((name, word))
+}
+
 /// Returns whether every value that a failed probe observed is zero, as in memory that nothing has written.
 pub(super) fn observed_zeros(text: &str) -> bool {
     let mut observed = text.lines().filter_map(|line| line.trim_start().strip_prefix("Observed:")).peekable();
@@ -109,6 +167,7 @@ fn status(word: &str) -> Status {
         "warn" => Status::Warn,
         "skip" => Status::Skip,
         "fail" => Status::Fail,
+        "timeout" => Status::Timeout,
         _ => Status::Crash,
     }
 }
@@ -120,6 +179,9 @@ fn why(text: &str, end: Exit) -> String {
     }
     if let Exit::Signal(signal) = end {
         return format!("ended by signal {signal}");
+    }
+    if let Exit::Status(status) = end {
+        return format!("ended with status {status}");
     }
     let said = text.lines().filter(|line| !line.starts_with("PIGLIT:") && !line.trim().is_empty());
     said.take(3).map(str::trim).collect::<Vec<_>>().join("; ")
@@ -149,6 +211,45 @@ mod unit {
         assert_eq!(verdict(text), Some(Status::Fail));
         assert_eq!(why(text, Exit::Done), "Probe color at (1,1)");
         assert_eq!(verdict("nothing"), None);
+    }
+
+    #[test]
+    fn a_command_has_its_first_result_and_the_subtests_before_it() {
+        let text = "PIGLIT: {\"subtest\": {\"2D, depth\" : \"fail\"}}\nPIGLIT: {\"subtest\":{\"a\"b\": \"skip\"}}\n\
+                    noise PIGLIT: {\"subtest\": {\"new\" : \"notrun\"}}\nPIGLIT: {\"result\": \"pass\" }\n\
+                    PIGLIT: {\"subtest\": {\"late\" : \"fail\"}}\nPIGLIT: {\"result\": \"fail\" }\n";
+        let outcome = Outcome::of_command(text, Exit::Done, 0.);
+        let found: Vec<_> = outcome.subtests.iter().map(|(name, status)| (&**name, *status)).collect();
+        let expected = [("2D- depth", Status::Fail), ("a\"b", Status::Skip), ("new", Status::Crash)];
+        assert_eq!((outcome.status, &*found), (Status::Pass, &expected[..]));
+        assert_eq!(outcome.why, "");
+    }
+
+    #[test]
+    fn a_command_crashes_without_a_result_or_by_its_end() {
+        let pass = "PIGLIT: {\"subtest\": {\"2D\" : \"pass\"}}\nPIGLIT: {\"result\": \"pass\" }\n";
+        let status = |text, end| Outcome::of_command(text, end, 0.).status;
+        assert_eq!(status("PIGLIT: {\"subtest\": {\"2D\" : \"pass\"}}", Exit::Done), Status::Crash);
+        assert_eq!(status(pass, Exit::Signal(11)), Status::Crash);
+        assert_eq!(status(pass, Exit::Timeout), Status::Timeout);
+        let crashed = Outcome::of_command(pass, Exit::Status(3), 0.);
+        assert_eq!((crashed.status, &*crashed.why), (Status::Crash, "ended with status 3"));
+        assert_eq!(crashed.subtests, [("2D".to_owned(), Status::Pass)], "subtests keep their statuses");
+    }
+
+    #[test]
+    fn a_subtest_that_is_reported_twice_fails() {
+        let line = "PIGLIT: {\"subtest\": {\"2D\" : \"pass\"}}\n";
+        let text = line.repeat(2) + "PIGLIT: {\"result\": \"pass\" }";
+        assert_eq!(Outcome::of_command(&text, Exit::Done, 0.).subtests, [("2D".to_owned(), Status::Fail)]);
+    }
+
+    #[test]
+    fn a_process_that_skips_says_so_last() {
+        let skip = "PIGLIT TEST: 1 - a\nPIGLIT: {\"result\": \"skip\" }\nMesa: bye\n";
+        assert!(ends_with_skip(skip));
+        assert!(!ends_with_skip(&format!("{skip}PIGLIT TEST: 2 - b\n")), "the next test had begun");
+        assert!(!ends_with_skip("PIGLIT: {\"subtest\": {\"a\" : \"skip\"}}"));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A process of piglit's `shader_runner` with one test or several, in a new folder.
+//! A process of one of piglit's programs with a test, or of `shader_runner` with several, in a new folder.
 //!
 //! With several tests and `-report-subtests` shader_runner runs them in the order of its arguments. It writes, unbuffered,
 //! `PIGLIT TEST: 1 - NAME` to standard error when a test begins. When the test has ended, it writes the same line again and
@@ -9,18 +9,21 @@ use std::env;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use reconverge_output::random_name;
 
 use super::Piglit;
 use super::choice::Test;
-use super::outcome::{Exit, Outcome, Reported, verdict_of};
+use super::outcome::{Exit, Outcome, Reported, Status, ends_with_skip, verdict_of};
 use crate::drm::setup::Setup;
 use crate::interrupt;
 
@@ -36,6 +39,11 @@ pub(super) struct Runner<'a> {
 }
 
 impl Runner<'_> {
+    /// Whether the tests are those of a profile.
+    pub(super) const fn is_profile(&self) -> bool {
+        self.args.profile.is_some()
+    }
+
     /// Processes at once.
     pub(super) fn jobs(&self) -> usize {
         let processors = thread::available_parallelism().map_or(1, usize::from);
@@ -62,11 +70,16 @@ impl Runner<'_> {
         let start = Instant::now();
         let mut process = self.start(setup, &[test], folder, variables)?;
         let end = process.end()?;
-        let outcome = Outcome::of(&process.text(), end, start.elapsed().as_secs_f64());
+        let (text, seconds) = (process.text(), start.elapsed().as_secs_f64());
+        let outcome = match self.is_profile() {
+            true => Outcome::of_command(&text, end, seconds),
+            false => Outcome::of(&text, end, seconds),
+        };
         Ok((outcome, process.reported()))
     }
 
-    /// Starts a process with these tests in this folder, with these variables in its environment.
+    /// Starts a process with these tests in this folder, with these variables in its environment. Several tests have equal
+    /// needs.
     pub(super) fn start(
         &self,
         setup: &Setup,
@@ -74,7 +87,8 @@ impl Runner<'_> {
         folder: &Path,
         variables: &[(&str, &OsStr)],
     ) -> Result<Process> {
-        let runner = self.root.join("bin/shader_runner");
+        let first = tests.first().context("a process needs a test")?;
+        let runner = self.root.join("bin").join(&first.program);
         let place = || crate::shown::path(&runner);
         let (output, report) = (folder.join("output"), folder.join("report"));
         let shown = || crate::shown::path(&output);
@@ -85,9 +99,18 @@ impl Runner<'_> {
         command.env("RECONVERGE_DRM_REPORT", &report).envs(variables.iter().copied());
         // As many processes as processors run at once.
         command.env("RAYON_NUM_THREADS", "1");
-        command.args(tests.iter().map(|test| &test.file)).args(["-auto", "-fbo"]);
+        command.envs(first.environment.iter().map(|(name, value)| (name, value)));
+        command.args(tests.iter().flat_map(|test| &test.arguments)).args(first.options);
         if tests.len() > 1 {
             command.arg("-report-subtests");
+        }
+        if self.is_profile() {
+            // deqp-runner starts programs in piglit's folder, so that some paths are relative to it.
+            for name in ["tests", "generated_tests"] {
+                symlink(self.root.join(name), folder.join(name)).with_context(place)?;
+            }
+            // Programs that the test starts end with it.
+            command.process_group(0);
         }
         command.current_dir(folder).stdin(Stdio::null());
         command.stdout(write.try_clone().with_context(shown)?).stderr(write);
@@ -96,6 +119,8 @@ impl Runner<'_> {
             output: File::open(&output).with_context(shown)?,
             report,
             timeout: self.args.timeout.0,
+            is_profile: self.is_profile(),
+            stopped: false,
             left: tests.len(),
             text: Vec::new(),
             next: 0,
@@ -111,6 +136,10 @@ pub(super) struct Process {
     output: File,
     report: PathBuf,
     timeout: Duration,
+    /// Whether the tests are those of a profile.
+    is_profile: bool,
+    /// Whether the test with the last verdict skipped by the end of the process.
+    stopped: bool,
     /// Number of tests without a verdict, in a process with several.
     left: usize,
     /// The output so far.
@@ -124,21 +153,21 @@ pub(super) struct Process {
 
 impl Process {
     /// Waits for the verdict on this test, the next one in a process with several. Returns its outcome and its output, or
-    /// `None` if the process ended before, or took too long. For the last test, the process must also end well.
+    /// `None` if the process ended before, or took too long. For the last test, the process must also end well. A test of a
+    /// profile may skip by the end of the process.
     pub(super) fn verdict(&mut self, test: &Test) -> Result<Option<(Outcome, String)>> {
-        let name = test.file.file_stem().unwrap_or_default().to_string_lossy();
+        let name = test.shared.as_ref().map_or("", |shared| &shared.stem);
         let (first, mut began) = (self.next, false);
         loop {
             let over = self.look()?;
             while let Some(line) = self.line() {
-                if let Some(status) = verdict_of(&name, &line) {
+                if let Some(status) = verdict_of(name, &line) {
                     let seconds = self.since.elapsed().as_secs_f64();
                     let text = String::from_utf8_lossy(&self.text[first..self.next]).into_owned();
                     self.since = Instant::now();
                     self.left -= 1;
                     let crashed = self.left == 0 && self.end()? != Exit::Done;
-                    let outcome = Outcome { status, seconds, why: String::new() };
-                    return Ok((!crashed).then_some((outcome, text)));
+                    return Ok((!crashed).then_some((Outcome::plain(status, seconds), text)));
                 }
                 // The second of the two lines has the time of the verdict.
                 if line.starts_with("PIGLIT TEST:") && !began {
@@ -146,10 +175,18 @@ impl Process {
                 }
             }
             if over {
-                return Ok(None);
+                let text = String::from_utf8_lossy(&self.text[first..]).into_owned();
+                self.stopped = self.is_profile && self.end == Some(Exit::Done) && ends_with_skip(&text);
+                let skip = Outcome::plain(Status::Skip, self.since.elapsed().as_secs_f64());
+                return Ok(self.stopped.then_some((skip, text)));
             }
             thread::sleep(POLL);
         }
+    }
+
+    /// Returns whether the test with the last verdict skipped by the end of the process, so that no other has one.
+    pub(super) const fn stopped(&self) -> bool {
+        self.stopped
     }
 
     /// Waits for the end of the process.
@@ -166,8 +203,13 @@ impl Process {
     /// Ctrl-C was pressed.
     fn look(&mut self) -> Result<bool> {
         if self.end.is_none() {
-            self.end = match self.child.try_wait().context("shader_runner")? {
-                Some(status) => Some(status.signal().map_or(Exit::Done, Exit::Signal)),
+            self.end = match self.child.try_wait().context("a test program")? {
+                Some(status) => Some(match (status.signal(), status.code()) {
+                    (Some(signal), _) => Exit::Signal(signal),
+                    // Test programs end with 0, or with 1 if the test fails.
+                    (None, Some(code)) if self.is_profile && !(0..=1).contains(&code) => Exit::Status(code),
+                    _ => Exit::Done,
+                }),
                 None if interrupt::asked() => bail!("interrupted"),
                 None if self.since.elapsed() >= self.timeout => {
                     self.kill();
@@ -176,7 +218,7 @@ impl Process {
                 None => None,
             };
         }
-        self.output.read_to_end(&mut self.text).context("the output of shader_runner")?;
+        self.output.read_to_end(&mut self.text).context("the output of a test program")?;
         Ok(self.end.is_some())
     }
 
@@ -199,6 +241,11 @@ impl Process {
     }
 
     fn kill(&mut self) {
+        if self.is_profile
+            && let Ok(group) = i32::try_from(self.child.id())
+        {
+            let _ = killpg(Pid::from_raw(group), Signal::SIGKILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,7 @@
 //! `reconverge piglit` without `--compare`: both runs, and what is reported of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::env;
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,8 @@ use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use super::Piglit;
-use super::choice::{Test, chosen, root};
+use super::against::{Agreement, Compared, Disagreement, FailsList};
+use super::choice::{Chosen, Test, chosen, root};
 use super::groups::Groups;
 use super::lists::List;
 use super::outcome::{Outcome, Reported, Status};
@@ -26,6 +28,18 @@ use crate::{check, files, interrupt};
 /// How many failures are shown.
 const SHOWN: usize = 20;
 
+/// How many differences from the list of a real chip are shown for commands, and for subtests.
+const SHOWN_DIFFERENT: usize = 500;
+
+/// Seconds from which on a test is slow.
+const SLOW: f64 = 5.;
+
+/// How many slow tests are shown.
+const SHOWN_SLOW: usize = 10;
+
+/// The window system of a profile's tests, unless PIGLIT_PLATFORM names one. Mesa's CI has the same one.
+const PLATFORM: &str = "gbm";
+
 /// How many tests ended in each way.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 struct Counts {
@@ -39,10 +53,10 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(outcomes: &[Outcome]) -> Counts {
-        let count = |status| outcomes.iter().filter(|outcome| outcome.status == status).count();
+    fn of(statuses: impl Iterator<Item = Status> + Clone) -> Counts {
+        let count = |status| statuses.clone().filter(|other| *other == status).count();
         let [pass, warn, skip, fail, crash, timeout] = Status::ALL.map(count);
-        Counts { total: outcomes.len(), pass, fail, crash, timeout, skip, warn }
+        Counts { total: statuses.clone().count(), pass, fail, crash, timeout, skip, warn }
     }
 
     fn text(&self) -> String {
@@ -59,7 +73,8 @@ struct Answered<'a> {
     chip: &'a str,
     #[serde(flatten)]
     counts: Counts,
-    control: Counts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    control: Option<Counts>,
     /// Tests that pass although nothing is drawn.
     undrawn: Vec<&'a str>,
     failures: Vec<Failure<'a>>,
@@ -71,6 +86,47 @@ struct Answered<'a> {
     /// Ctrl-C ended the run: so many tests have not run, at least not as a control.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
+    seconds: f64,
+    #[serde(flatten)]
+    profile: Option<ProfileAnswer<'a>>,
+}
+
+/// The further answers for a profile.
+#[derive(Serialize)]
+struct ProfileAnswer<'a> {
+    profile: &'a str,
+    /// The window system.
+    platform: &'a str,
+    /// Numbers of skipped tests that were not started, by reason.
+    skipped: BTreeMap<&'a str, usize>,
+    subtests: SubtestsAnswer,
+    /// Slow tests, the slowest first.
+    slow: Vec<SlowTest<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    against: Option<Compared>,
+}
+
+/// The results of subtests.
+#[derive(Serialize)]
+struct SubtestsAnswer {
+    #[serde(flatten)]
+    counts: Counts,
+    failures: Vec<SubtestFailure>,
+    /// Number of failures that the baseline does not have.
+    unexpected: usize,
+    /// Subtests of the baseline that pass.
+    fixed: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct SubtestFailure {
+    test: String,
+    status: &'static str,
+}
+
+#[derive(Serialize)]
+struct SlowTest<'a> {
+    test: &'a str,
     seconds: f64,
 }
 
@@ -84,32 +140,43 @@ struct Failure<'a> {
 pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let board = board(&args.chip)?;
     let root = root(args.piglit.as_deref())?;
-    let tests = chosen(args, &root)?;
+    let platform = env::var("PIGLIT_PLATFORM").unwrap_or_else(|_| PLATFORM.to_owned());
+    let Chosen { tests, all: names } = chosen(args, &root, &platform)?;
+    let against = args.against.as_deref().map(FailsList::read).transpose()?;
     let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
     let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
     let executed = Setup::new(board, true, driver.clone())?.with(&args.shaders)?;
     executed.check_renderer()?;
     let control = Setup::new(board, false, driver)?;
+    let [executed, control] = [executed, control].map(|setup| match &args.profile {
+        Some(_) => setup.with_platform(&platform),
+        None => setup,
+    });
+    let has_control = args.profile.is_none() || args.control;
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).with_context(|| crate::shown::path(&folder))?;
     }
 
     interrupt::watch();
     let start = Instant::now();
-    let progress = progress(2 * tests.len() as u64);
+    let progress = progress((1 + u64::from(has_control)) * tests.len() as u64);
     let all = |setup: &Setup, executes: bool, list: &str| {
         let list = match &args.output {
-            Some(folder) => List::open(&folder.join(list), args.resume)?,
+            Some(folder) => List::open(&folder.join(list), args.resume, &names)?,
             None => List::default(),
         };
         let (runner, tests) = (Runner { args, root: &root }, &*tests);
         Groups { runner, setup, tests, baseline: &baseline, executes, progress: &progress }.run(list)
     };
     let (outcomes, Reported { unknown, lost }) = all(&executed, true, "results.csv")?;
-    let (undrawn, _) = all(&control, false, "control.csv")?;
+    let undrawn = match has_control {
+        true => all(&control, false, "control.csv")?.0,
+        false => vec![None; tests.len()],
+    };
     progress.finish_and_clear();
     // After Ctrl-C some tests have not run, and more of them not as a control.
-    let not_run = undrawn.iter().filter(|control| control.is_none()).count();
+    let last = if has_control { &undrawn } else { &outcomes };
+    let not_run = last.iter().filter(|outcome| outcome.is_none()).count();
     let ran = tests.into_iter().zip(outcomes).zip(undrawn);
     let ran = ran.filter_map(|((test, outcome), control)| Some((test, (outcome?, control))));
     let (tests, outcomes): (Vec<Test>, Vec<(Outcome, Option<Outcome>)>) = ran.unzip();
@@ -121,10 +188,34 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let unexpected = failing.iter().filter(|(test, _)| !baseline.contains(&test.name)).count();
     let passes =
         |(test, outcome): &(&Test, &Outcome)| outcome.status == Status::Pass && baseline.contains(&test.name);
+    let subtests = || {
+        both().flat_map(|(test, outcome)| {
+            outcome.subtests.iter().map(|(name, status)| (format!("{}@{name}", test.name), *status))
+        })
+    };
+    let profile = args.profile.as_deref().map(|profile| ProfileAnswer {
+        profile,
+        platform: &platform,
+        skipped: both().filter_map(|(test, _)| test.skipped.as_deref()).fold(
+            BTreeMap::new(),
+            |mut counts, reason| {
+                *counts.entry(reason).or_default() += 1;
+                counts
+            },
+        ),
+        subtests: subtests_answer(subtests(), &baseline),
+        slow: slow(both()),
+        against: against.zip(args.against.as_ref()).map(|(list, file)| {
+            let results = both().map(|(test, outcome)| (&*test.name, outcome));
+            list.compare(crate::shown::path(file), results, &names)
+        }),
+    });
+    let unexpected_subtests = profile.as_ref().map_or(0, |profile| profile.subtests.unexpected);
+    let fixed_subtests = profile.as_ref().is_some_and(|profile| !profile.subtests.fixed.is_empty());
     let answered = Answered {
         chip: board.chip,
-        counts: Counts::of(&outcomes),
-        control: Counts::of(&controls),
+        counts: Counts::of(outcomes.iter().map(|outcome| outcome.status)),
+        control: has_control.then(|| Counts::of(controls.iter().map(|outcome| outcome.status))),
         undrawn: both()
             .zip(&undrawn)
             .filter(|((_, outcome), control)| {
@@ -146,12 +237,16 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
         unknown,
         interrupted: (not_run > 0).then_some(not_run),
         seconds: start.elapsed().as_secs_f64(),
+        profile,
     };
     if let Some(folder) = args.output.as_ref().filter(|_| not_run == 0) {
-        let list = |(test, outcome): &(&Test, &Outcome)| {
-            format!("{},{}\n", listed(&test.name), outcome.status.name())
-        };
-        files::write(&folder.join("failures.csv"), failing.iter().map(list).collect::<String>().as_bytes())?;
+        let line = |name: &str, status: Status| format!("{},{}\n", listed(name), status.name());
+        let mut list: String =
+            failing.iter().map(|(test, outcome)| line(&test.name, outcome.status)).collect();
+        list.extend(
+            subtests().filter(|(_, status)| status.fails()).map(|(name, status)| line(&name, status)),
+        );
+        files::write(&folder.join("failures.csv"), list.as_bytes())?;
         files::write(&folder.join("junit.xml"), junit(board.chip, &tests, &outcomes)?.as_bytes())?;
     }
     answer_as(args.json, &answered, |answered| show(answered, args.baseline.is_some()));
@@ -164,7 +259,36 @@ pub(super) fn run(args: &Piglit) -> Result<Answer> {
     if !lost.is_empty() {
         bail!("not completely written: {}", named_counts(&lost));
     }
-    Ok(if unexpected == 0 && answered.fixed.is_empty() { Answer::Yes } else { Answer::No })
+    let is_expected = unexpected + unexpected_subtests == 0 && answered.fixed.is_empty() && !fixed_subtests;
+    Ok(if is_expected { Answer::Yes } else { Answer::No })
+}
+
+/// The results of subtests by name.
+fn subtests_answer(
+    subtests: impl Iterator<Item = (String, Status)> + Clone,
+    baseline: &HashSet<String>,
+) -> SubtestsAnswer {
+    let failing = subtests.clone().filter(|(_, status)| status.fails());
+    let failures: Vec<_> =
+        failing.map(|(test, status)| SubtestFailure { test, status: status.name() }).collect();
+    SubtestsAnswer {
+        counts: Counts::of(subtests.clone().map(|(_, status)| status)),
+        unexpected: failures.iter().filter(|failure| !baseline.contains(&failure.test)).count(),
+        failures,
+        fixed: subtests
+            .filter(|(name, status)| *status == Status::Pass && baseline.contains(name))
+            .map(|(name, _)| name)
+            .collect(),
+    }
+}
+
+/// The slow tests, the slowest first.
+fn slow<'a>(results: impl Iterator<Item = (&'a Test, &'a Outcome)>) -> Vec<SlowTest<'a>> {
+    let slow = results.filter(|(_, outcome)| outcome.seconds >= SLOW);
+    let mut slow: Vec<_> =
+        slow.map(|(test, outcome)| SlowTest { test: &test.name, seconds: outcome.seconds }).collect();
+    slow.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    slow
 }
 
 fn show(answered: &Answered<'_>, has_baseline: bool) {
@@ -182,7 +306,9 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
         say!("{count:6} x not known to the chip: {name}");
     }
     say!("{}: {}", counted(answered.counts.total as u64, "test"), answered.counts.text());
-    say!("control, nothing executed: {}", answered.control.text());
+    if let Some(control) = &answered.control {
+        say!("control, nothing executed: {}", control.text());
+    }
     if !answered.undrawn.is_empty() {
         say!("{} of those that pass also pass with nothing executed:", answered.undrawn.len());
         for test in &answered.undrawn {
@@ -196,6 +322,66 @@ fn show(answered: &Answered<'_>, has_baseline: bool) {
             answered.fixed.len()
         );
     }
+    if let Some(profile) = &answered.profile {
+        show_profile(profile, has_baseline);
+    }
+}
+
+fn show_profile(answered: &ProfileAnswer<'_>, has_baseline: bool) {
+    let ProfileAnswer { skipped, subtests, slow, against, .. } = answered;
+    for (reason, count) in skipped {
+        say!("{} skipped without a start: {reason}", counted(*count as u64, "test"));
+    }
+    say!("{}: {}", counted(subtests.counts.total as u64, "subtest"), subtests.counts.text());
+    for test in &subtests.fixed {
+        say!("PASSES   {test}: the baseline says that it fails: take it out");
+    }
+    if has_baseline {
+        let (unexpected, fixed) = (subtests.unexpected, subtests.fixed.len());
+        say!("{unexpected} of the failing subtests are not in the baseline; {fixed} of it now pass");
+    }
+    if !slow.is_empty() {
+        say!("{} took {SLOW} s or more:", counted(slow.len() as u64, "test"));
+    }
+    for SlowTest { test, seconds } in slow.iter().take(SHOWN_SLOW) {
+        say!("{seconds:6.1} s {test}");
+    }
+    if slow.len() > SHOWN_SLOW {
+        say!("… {} (--json has them)", counted((slow.len() - SHOWN_SLOW) as u64, "more test"));
+    }
+    let Some(Compared { file, commands, subtests, not_run, unknown, .. }) = against else { return };
+    show_agreement(file, "command", commands);
+    show_agreement(file, "subtest", subtests);
+    say!(
+        "{} in {file} were not run, and {unknown} are not in the profile (--json names them)",
+        counted_entries(*not_run)
+    );
+}
+
+/// `1 entry` or `2 entries`.
+fn counted_entries(count: usize) -> String {
+    if count == 1 { "1 entry".to_owned() } else { format!("{count} entries") }
+}
+
+/// Shows how far commands or subtests agree with the list of a real chip.
+fn show_agreement(file: &str, what: &str, agreement: &Agreement) {
+    let Agreement { agree, executed, percent, fails_here, fails_there } = agreement;
+    for (differences, where_to) in [(fails_here, "fails here only"), (fails_there, "fails there only")] {
+        for Disagreement { test, here, .. } in differences.iter().take(SHOWN_DIFFERENT) {
+            say!("{where_to:17} {here:8} {test}");
+        }
+        if differences.len() > SHOWN_DIFFERENT {
+            let more = (differences.len() - SHOWN_DIFFERENT) as u64;
+            say!("… {} that {where_to} (--json has them)", counted(more, &format!("more {what}")));
+        }
+    }
+    let percent = percent.map(|percent| format!(", {percent:.2} %")).unwrap_or_default();
+    say!(
+        "{agree} of {} agree with {file}{percent}: {} fail here only, {} there only",
+        counted(*executed as u64, &format!("executed {what}")),
+        fails_here.len(),
+        fails_there.len()
+    );
 }
 
 /// A bar on a terminal; nothing elsewhere.
@@ -209,22 +395,30 @@ pub(super) fn progress(tests: u64) -> ProgressBar {
     bar
 }
 
+/// The status of a test case in the JUnit report.
+fn judged(status: Status) -> TestCaseStatus {
+    match status {
+        Status::Pass | Status::Warn => TestCaseStatus::success(),
+        Status::Skip => TestCaseStatus::skipped(),
+        Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        Status::Crash | Status::Timeout => TestCaseStatus::non_success(NonSuccessKind::Error),
+    }
+}
+
 fn junit(chip: &str, tests: &[Test], outcomes: &[Outcome]) -> Result<String> {
     let mut report = Report::new("reconverge piglit");
     let mut suite = TestSuite::new(chip);
     for (test, outcome) in tests.iter().zip(outcomes) {
-        let mut status = match outcome.status {
-            Status::Pass | Status::Warn => TestCaseStatus::success(),
-            Status::Skip => TestCaseStatus::skipped(),
-            Status::Fail => TestCaseStatus::non_success(NonSuccessKind::Failure),
-            Status::Crash | Status::Timeout => TestCaseStatus::non_success(NonSuccessKind::Error),
-        };
+        let mut status = judged(outcome.status);
         if outcome.status.fails() {
             status.set_message(format!("{} {}", outcome.status.name(), outcome.why));
         }
         let mut case = TestCase::new(listed(&test.name), status);
         case.set_time(Duration::from_secs_f64(outcome.seconds));
         suite.add_test_case(case);
+        for (name, status) in &outcome.subtests {
+            suite.add_test_case(TestCase::new(listed(&format!("{}@{name}", test.name)), judged(*status)));
+        }
     }
     report.add_test_suite(suite);
     report.to_string().context("the JUnit report")

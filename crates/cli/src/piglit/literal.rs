@@ -1,0 +1,93 @@
+//! Python literals, which the attributes of piglit's profiles hold: a string, and a list, tuple or set of strings.
+
+/// Returns the string of a literal such as `'ARBvp1.0'`, or `None` if the text is something else.
+pub(super) fn string(text: &str) -> Option<String> {
+    let (string, rest) = quoted(text.trim())?;
+    rest.trim().is_empty().then_some(string)
+}
+
+/// Returns the strings of a literal such as `['glslparsertest', "a'b"]`, or `None` if the text is something else. `None` in
+/// Python has no strings.
+pub(super) fn strings(text: &str) -> Option<Vec<String>> {
+    let text = text.trim();
+    if text == "None" {
+        return Some(Vec::new());
+    }
+    let (open, close) =
+        [('[', ']'), ('(', ')'), ('{', '}')].into_iter().find(|(open, _)| text.starts_with(*open))?;
+    let mut rest = text.strip_prefix(open)?.strip_suffix(close)?.trim_start();
+    let mut strings = Vec::new();
+    while !rest.is_empty() {
+        let (string, after) = quoted(rest)?;
+        strings.push(string);
+        let after = after.trim_start();
+        rest = match after.strip_prefix(',') {
+            Some(next) => next.trim_start(),
+            None if after.is_empty() => after,
+            None => return None,
+        };
+    }
+    Some(strings)
+}
+
+/// Returns the string at the start of a text, and the text after it.
+fn quoted(text: &str) -> Option<(String, &str)> {
+    let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
+    let mut characters = text[1..].chars();
+    let mut string = String::new();
+    loop {
+        match characters.next()? {
+            '\\' => escaped(&mut characters, &mut string)?,
+            end if end == quote => return Some((string, characters.as_str())),
+            other => string.push(other),
+        }
+    }
+}
+
+/// Adds the character of an escape, whose backslash has been read. Python keeps the backslash of an unknown escape.
+fn escaped(characters: &mut std::str::Chars<'_>, string: &mut String) -> Option<()> {
+    match characters.next()? {
+        known @ ('\\' | '\'' | '"') => string.push(known),
+        'n' => string.push('\n'),
+        'r' => string.push('\r'),
+        't' => string.push('\t'),
+        'x' => string.push(numbered(characters, 2)?),
+        'u' => string.push(numbered(characters, 4)?),
+        other => string.extend(['\\', other]),
+    }
+    Some(())
+}
+
+/// Reads the digits of an escape, and returns the character with this number.
+fn numbered(characters: &mut std::str::Chars<'_>, digits: usize) -> Option<char> {
+    let rest = characters.as_str();
+    let number = u32::from_str_radix(rest.get(..digits)?, 16).ok()?;
+    *characters = rest[digits..].chars();
+    char::from_u32(number)
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    #[test]
+    fn lists_have_their_strings() {
+        let list = |text| strings(text).unwrap();
+        assert_eq!(list("['shader_runner', 'a b.shader_test']"), ["shader_runner", "a b.shader_test"]);
+        assert_eq!(list(r#"["it's", 'a, b', "\"", 'é\x41\u0042\d']"#), ["it's", "a, b", "\"", "éAB\\d"]);
+        assert_eq!(list("('glx',)"), ["glx"]);
+        assert_eq!(list("{'GL_A', 'GL_B'}"), ["GL_A", "GL_B"]);
+        assert!(list("[]").is_empty() && list(" None ").is_empty());
+        assert_eq!(string("'ARBvp1.0'").unwrap(), "ARBvp1.0");
+    }
+
+    #[test]
+    fn other_texts_are_refused() {
+        for text in
+            ["", "a", "['a'", "['a' 'b']", "['a', 1]", "['a\\", "['\\x4']", "['\\xé1']", "['a']]", "[\"]"]
+        {
+            assert_eq!(strings(text), None, "{text}");
+        }
+        assert_eq!((string("'a' b"), string("a")), (None, None));
+    }
+}
