@@ -200,7 +200,8 @@ fn rectangles_and_a_pattern_leave_pixels_out() {
 /// EXT_depth_bounds_test: the stored depth is compared, not that of the fragment.
 #[test]
 fn depth_bounds_are_those_of_the_stored_depth() {
-    let surface = Surface { start: BYTES, end: 2 * BYTES, pitch: WIDTH, rows: HEIGHT };
+    let surface =
+        Surface { start: BYTES, end: 2 * BYTES, pitch: WIDTH, rows: HEIGHT, order: SampleOrder::Planes };
     let with = |bounds: [f32; 2]| Draw {
         depth: Some(DepthTarget { surface: surface.clone(), format: DepthFormat::Unorm24 }),
         depth_bounds: Some(bounds),

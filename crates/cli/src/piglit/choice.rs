@@ -90,12 +90,7 @@ pub(super) fn chosen(args: &Piglit, root: &Path, platform: &str) -> Result<Chose
         tests.retain(|test| wanted.is_match(&test.name));
     }
     if let Some(count) = args.sample {
-        let mut random = Random::new(args.seed);
-        for place in 0..count.min(tests.len()) {
-            let left = (tests.len() - place) as u32;
-            tests.swap(place, place + random.below(left) as usize);
-        }
-        tests.truncate(count);
+        Random::new(args.seed).choose(&mut tests, count);
         tests.sort_by(|one, other| one.name.cmp(&other.name));
     }
     if let Some(part) = args.shard {
