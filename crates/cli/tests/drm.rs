@@ -1067,7 +1067,7 @@ fn with_profiles(name: &str, elements: &[String], shaders: &[(&str, &str)]) -> P
         .iter()
         .map(|(name, _)| {
             let command = format!("['shader_runner', 'tests/spec/glsl-1.10/execution/{name}.shader_test']");
-            // Of the needs only the version.
+            // The version is the only need.
             let version = if name.ends_with("-core") { "1.5" } else { "1.1" };
             let options = [("command", &*command), ("run_concurrent", "True"), ("shader_version", version)];
             element("shader", &format!("Shaders@{name}"), &options)
