@@ -1033,6 +1033,262 @@ fn files_that_tests_could_not_write_are_an_error() {
     }
 }
 
+/// A program whose first argument is a script. It adds its arguments to the file `arguments`.
+const PROGRAM: &str = r#"#!/bin/sh
+result() { echo "PIGLIT: {\"result\": \"$1\" }"; }
+subtest() { echo "PIGLIT: {\"subtest\": {\"$1\" : \"$2\"}}"; }
+echo "$@" >> "$PIGLIT_SOURCE_DIR/arguments"
+eval "$1"
+"#;
+
+/// An element of a profile.
+fn element(kind: &str, name: &str, options: &[(&str, &str)]) -> String {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('"', "&quot;").replace('>', "&gt;");
+    let options = options.iter().map(|(name, value)| {
+        let value = escaped(value);
+        format!("<option name=\"{name}\" value=\"{value}\" />")
+    });
+    format!("<Test type=\"{kind}\" name=\"{name}\">{}</Test>", options.collect::<String>())
+}
+
+/// The element of a test with [`PROGRAM`]. Scripts have no `'`.
+fn gl(name: &str, script: &str, further: &[(&str, &str)]) -> String {
+    let command = format!("['program', '{}']", script.replace('\\', "\\\\"));
+    element("gl", name, &[&[("command", &*command), ("run_concurrent", "True")], further].concat())
+}
+
+/// A piglit whose profile `mine` names `gl`, with these elements, and `shaders`, with these shader tests.
+fn with_profiles(name: &str, elements: &[String], shaders: &[(&str, &str)]) -> Piglit {
+    let piglit = Piglit::new(name, shaders);
+    let program = piglit.0.join("bin/program");
+    std::fs::copy(piglit.0.join("bin/shader_runner"), &program).unwrap();
+    std::fs::write(&program, PROGRAM).unwrap();
+    let tests = piglit.0.join("tests");
+    std::fs::create_dir_all(&tests).unwrap();
+    let list = |elements: &[String]| format!("<PiglitTestList>{}</PiglitTestList>", elements.concat());
+    let packed = std::fs::File::create(tests.join("gl.xml.gz")).unwrap();
+    let mut packed = flate2::write::GzEncoder::new(packed, flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, list(elements).as_bytes()).unwrap();
+    packed.finish().unwrap();
+    let shaders: Vec<String> = shaders
+        .iter()
+        .map(|(name, _)| {
+            let command = format!("['shader_runner', 'tests/spec/glsl-1.10/execution/{name}.shader_test']");
+            // The version is the only need.
+            let version = if name.ends_with("-core") { "1.5" } else { "1.1" };
+            let options = [("command", &*command), ("run_concurrent", "True"), ("shader_version", version)];
+            element("shader", &format!("Shaders@{name}"), &options)
+        })
+        .collect();
+    std::fs::write(tests.join("shaders.xml"), list(&shaders)).unwrap();
+    let profiles = "<PiglitMetaProfile><Profile>gl</Profile><Profile>shaders</Profile></PiglitMetaProfile>";
+    std::fs::write(tests.join("mine.meta.xml"), profiles).unwrap();
+    piglit
+}
+
+#[test]
+fn profiles_and_lists_that_cannot_be_read_are_refused() {
+    let piglit = with_profiles("piglit-no-profile", &[], &[("a", PASS)]);
+    refuses(
+        &piglit.run(&["--profile", "mime"]),
+        &["--profile mime: no such profile; did you mean `mine`? this piglit has gl, mine, shaders"],
+    );
+    refuses(&piglit.run(&["--profile", "../tests/mine"]), &["no such profile"]);
+    refuses(&piglit.run(&["--profile", "gl"]), &["no test is left of the 0"]);
+    refuses(&piglit.run(&["--against", "list"]), &["--profile"]);
+    refuses(&piglit.run(&["--profile", "mine", "--shard", "3/2"]), &["K/N with K from 1 to N"]);
+    let against = |text: &str| {
+        let list = piglit.0.join("list");
+        std::fs::write(&list, text).unwrap();
+        piglit.run(&["--profile", "mine", "--against", list.to_str().unwrap()])
+    };
+    refuses(&against("# nothing\n\n"), &["list: no entry; expected lines NAME,STATUS or NAME"]);
+    std::fs::write(piglit.0.join("tests/mine.meta.xml"), "<P><Profile>mine</Profile></P>").unwrap();
+    refuses(&piglit.run(&["--profile", "mine"]), &["--profile mine: the profile contains itself"]);
+    std::fs::write(piglit.0.join("tests/mine.meta.xml"), "<P><Test/>").unwrap();
+    refuses(&piglit.run(&["--profile", "mine"]), &["tests/mine.meta.xml: "]);
+    std::fs::write(piglit.0.join("tests/gl.xml.gz"), "plain").unwrap();
+    refuses(&piglit.run(&["--profile", "gl"]), &["tests/gl.xml.gz: "]);
+}
+
+/// The rules are those of deqp-runner, its lists and names too.
+#[test]
+fn commands_of_a_profile_end_in_every_way_and_have_subtests() {
+    if !has_driver() {
+        return;
+    }
+    let parts = "subtest 2D pass; subtest \"3D, depth\" fail; subtest rect skip; result pass";
+    let piglit = with_profiles(
+        "piglit-profile",
+        &[
+            gl("Spec@Passes, at once", "result pass", &[]),
+            gl("window", "result pass", &[("exclude_platforms", "['glx']")]).replace("\"True\"", "\"False\""),
+            gl("parts", parts, &[]),
+            gl("gbm", "[ $PIGLIT_PLATFORM$EGL_PLATFORM = gbm ] && result pass", &[]),
+            gl("node", "[ $WAFFLE_GBM_DEVICE = /dev/dri/renderD128 ] && result pass", &[]),
+            gl("relative", "[ -e tests/gl.xml.gz ] && touch file && result pass", &[]),
+            gl("says-nothing", "true", &[]),
+            gl("crashes", "result pass; kill -11 $$", &[]),
+            gl("status", "result pass; exit 3", &[]),
+            gl("fails", "result fail; exit 1", &[]),
+            gl("hangs", "sleep 60; result pass", &[]),
+            gl("skips", "result skip", &[]),
+            gl("glx", "result pass", &[("require_platforms", "['glx']")]),
+            gl("not-gbm", "result pass", &[("exclude_platforms", "['gbm']")]),
+            gl("gone", "result pass", &[]).replace("'program'", "'no-program'"),
+            element("cl", "cl", &[("command", "['program']")]),
+        ],
+        &[("a", PASS), ("b", FAIL)],
+    );
+    let output = piglit.0.join("output");
+    let list = output.to_str().unwrap();
+    let against = piglit.0.join("against");
+    std::fs::write(&against, "# chip\nfails,Fail\ngbm,Fail\nskips\nparts@2D,Fail\nold,Crash\n").unwrap();
+    let options =
+        ["--profile", "mine", "--timeout", "2", "--output", list, "--against", against.to_str().unwrap()];
+    let found = piglit.json(&options);
+    let counts = |value: &serde_json::Value| {
+        ["total", "pass", "fail", "crash", "timeout", "skip", "warn"]
+            .map(|name| value[name].as_u64().unwrap())
+    };
+    assert_eq!(counts(&found), [18, 7, 2, 3, 1, 5, 0], "{found}");
+    assert_eq!(counts(&found["subtests"]), [3, 1, 1, 0, 0, 1, 0]);
+    assert_eq!(
+        found["subtests"]["failures"],
+        serde_json::json!([{"test": "parts@3D- depth", "status": "Fail"}])
+    );
+    assert_eq!((&found["profile"], &found["platform"]), (&"mine".into(), &"gbm".into()));
+    assert!(found.get("control").is_none() && !output.join("control.csv").exists());
+    let reasons = serde_json::json!({
+        "only for the platform glx": 1, "not for the platform gbm": 1,
+        "piglit has no such program": 1, "tests of the type cl do not use OpenGL": 1,
+    });
+    assert_eq!(found["skipped"], reasons);
+    let arguments = std::fs::read_to_string(piglit.0.join("arguments")).unwrap();
+    assert!(arguments.contains("result pass -auto\n") && arguments.contains("result pass -auto -fbo\n"));
+
+    let found = &found["against"];
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(
+        (&found["agree"], &found["executed"], &found["percent"]),
+        (&7.into(), &13.into(), &json("53.84"))
+    );
+    assert_eq!(found["fails_there"], json(r#"[{"test": "gbm", "here": "Pass", "there": "Fail"}]"#));
+    let here = found["fails_here"].as_array().unwrap().iter().map(|entry| entry["test"].as_str().unwrap());
+    assert_eq!(here.collect::<Vec<_>>(), ["crashes", "hangs", "says-nothing", "shaders@b", "status"]);
+    assert_eq!(
+        (&found["not_run_tests"], &found["unknown_tests"]),
+        (&json(r#"["skips"]"#), &json(r#"["old"]"#))
+    );
+    assert_eq!(found["subtests"]["fails_there"][0]["test"], "parts@2D");
+    assert_eq!((&found["subtests"]["agree"], &found["subtests"]["executed"]), (&0.into(), &2.into()));
+
+    // The lists, in the order of deqp-runner: subtests first.
+    let results = std::fs::read_to_string(output.join("results.csv")).unwrap();
+    let statuses = results.lines().map(|line| line.rsplit_once(',').unwrap().0);
+    let statuses = statuses.collect::<Vec<_>>().join("\n");
+    let lines = "parts@2D,Pass\nparts@3D- depth,Fail\nparts@rect,Skip\nparts,Pass";
+    assert!(statuses.contains(lines) && statuses.contains("spec@passes- at once,Pass"), "{results}");
+    let failures = std::fs::read_to_string(output.join("failures.csv")).unwrap();
+    assert!(failures.ends_with("status,Crash\nparts@3D- depth,Fail\n"), "{failures}");
+    assert!(std::fs::read_to_string(output.join("junit.xml")).unwrap().contains("name=\"parts@3D- depth\""));
+
+    // Nothing of it runs again, and its failures are a baseline.
+    std::fs::remove_file(piglit.0.join("arguments")).unwrap();
+    let baseline = piglit.0.join("baseline");
+    std::fs::write(&baseline, failures + "parts@2D,Fail\n").unwrap();
+    let again = [&options[..], &["--resume", "--baseline", baseline.to_str().unwrap()]].concat();
+    let output = piglit.run(&again);
+    let said = text(&output.stdout);
+    assert!(!piglit.0.join("arguments").exists());
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for line in [
+        "18 tests: 7 passed, 2 failed, 3 crashed, 1 timed out, 5 skipped, 0 warned",
+        "1 test skipped without a start: only for the platform glx",
+        "3 subtests: 1 passed, 1 failed, 0 crashed, 0 timed out, 1 skipped, 0 warned",
+        "PASSES   parts@2D: the baseline says that it fails",
+        "0 of the failing subtests are not in the baseline; 1 of it now pass",
+        "fails here only   Timeout  hangs",
+        "fails there only  Pass     gbm",
+        "fails there only  Pass     parts@2D",
+        "against, 53.84 %: 5 fail here only, 1 there only",
+        "1 entry in",
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+}
+
+#[test]
+fn shader_tests_of_a_profile_share_processes_with_their_like() {
+    if !has_driver() {
+        return;
+    }
+    let skips = "echo 'PIGLIT: {\"result\": \"skip\" }'; exit";
+    let all = [
+        ("a", DRAWS),
+        ("b-skips", skips),
+        ("c", DRAWS),
+        ("d-core", DRAWS),
+        ("e-fails", FAIL),
+        ("f-core", "result skip"),
+        ("g", DRAWS),
+    ];
+    let piglit = with_profiles("piglit-profile-groups", &[], &all);
+    let found = piglit.json(&["--profile", "shaders", "--jobs", "1"]);
+    assert_eq!((&found["pass"], &found["fail"], &found["skip"]), (&4.into(), &1.into(), &2.into()));
+    // Five tests of one version, of which the second skips by the end of the process. The failure runs again alone.
+    assert_eq!(piglit.processes(), [5, 3, 1, 2]);
+    piglit.forget_processes();
+    let found = piglit.json(&["--profile", "shaders", "--jobs", "1", "--isolate", "--control"]);
+    assert_eq!(piglit.processes(), [1; 14]);
+    assert_eq!((&found["control"]["fail"], &found["control"]["skip"]), (&5.into(), &2.into()));
+}
+
+#[test]
+fn shards_of_a_profile_are_disjoint_and_complete() {
+    if !has_driver() {
+        return;
+    }
+    let elements: Vec<String> = (0..7).map(|number| gl(&format!("t{number}"), "result pass", &[])).collect();
+    let piglit = with_profiles("piglit-shards", &elements, &[("a", PASS), ("b", PASS)]);
+    let output = piglit.0.join("output");
+    let run = |shard: &str, further: &[&str]| -> Vec<String> {
+        let options = ["--profile", "mine", "--shard", shard, "--output", output.to_str().unwrap()];
+        let run = piglit.run(&[&options[..], further].concat());
+        assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+        let results = std::fs::read_to_string(output.join("results.csv")).unwrap();
+        let mut names: Vec<_> =
+            results.lines().map(|line| line.split_once(',').unwrap().0.to_owned()).collect();
+        names.sort();
+        names
+    };
+    let shards = ["1/3", "2/3", "3/3"].map(|shard| run(shard, &[]));
+    assert_eq!(shards.each_ref().map(Vec::len), [3; 3]);
+    assert_eq!(run("2/3", &[]), shards[1]);
+    let mut together = shards.concat();
+    together.sort();
+    let all = run("1/1", &[]);
+    assert_eq!((&together, all.len()), (&all, 9));
+    // Shards may fill one folder.
+    let of_two: Vec<_> = ["1/2", "2/2"].into_iter().zip([&[][..], &["--resume"]]).collect();
+    let filled: Vec<_> = of_two.into_iter().map(|(shard, further)| run(shard, further)).collect();
+    assert_eq!((filled[0].len(), &filled[1]), (5, &all));
+}
+
+#[test]
+fn slow_tests_of_a_profile_are_named() {
+    if !has_driver() {
+        return;
+    }
+    let piglit = with_profiles("piglit-profile-slow", &[gl("waits", "sleep 5.2; result pass", &[])], &[]);
+    let output = piglit.0.join("output");
+    let options = ["--profile", "gl", "--output", output.to_str().unwrap()];
+    let said = text(&piglit.run(&options).stdout);
+    assert!(said.contains("1 test took 5 s or more:\n   5."), "{said}");
+    let found = piglit.json(&[&options[..], &["--resume"]].concat());
+    assert_eq!((&found["slow"][0]["test"], found["slow"].as_array().unwrap().len()), (&"waits".into(), 1));
+}
+
 /// Every other run of it leaves other bytes in the second pixel.
 const TURNS: &str = r#"turn=$PIGLIT_SOURCE_DIR/turn
 if [ -e "$turn" ]; then rm "$turn"; found=b; else : > "$turn"; found=a; fi

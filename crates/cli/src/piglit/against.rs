@@ -13,14 +13,14 @@ use super::outcome::{Outcome, Status};
 use crate::files;
 use crate::shown::unlisted;
 
-/// What fails on a real chip.
+/// List of the tests that fail on a real chip.
 #[derive(Debug)]
 pub(super) struct FailsList {
     /// Status by name, if the list has it.
     fails: HashMap<String, Option<&'static str>>,
 }
 
-/// How far commands or subtests agree.
+/// Agreement of commands, or of subtests.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Agreement {
     pub(super) agree: usize,

@@ -127,9 +127,9 @@ pub(super) fn verdict_of(name: &str, line: &str) -> Option<Status> {
     Some(status(piglit(line)?["subtest"][name].as_str()?))
 }
 
-/// Returns whether the last `PIGLIT:` line reports that the process skips.
+/// Returns whether the last line of piglit's reports that the process skips. A line `PIGLIT TEST:` begins another test.
 pub(super) fn ends_with_skip(text: &str) -> bool {
-    text.lines().rev().find(|line| line.contains("PIGLIT:")).and_then(result_of) == Some("skip")
+    text.lines().rev().find(|line| line.contains("PIGLIT")).and_then(result_of) == Some("skip")
 }
 
 /// Returns the word for the result in a line such as `PIGLIT: {"result": "pass" }`.

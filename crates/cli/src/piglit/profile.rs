@@ -74,17 +74,22 @@ impl Reading<'_> {
             let meant = meant.map(|meant| format!("did you mean `{meant}`? ")).unwrap_or_default();
             bail!("--profile {name}: no such profile; {meant}this piglit has {}", known.join(", "));
         };
-        let place = || format!("tests/{file}");
-        let document = Document::parse(&text).with_context(place)?;
         self.open.push(name.to_owned());
+        self.document(&text).with_context(|| format!("tests/{file}"))?;
+        self.open.pop();
+        Ok(())
+    }
+
+    /// Adds the tests of the text of a profile.
+    fn document(&mut self, text: &str) -> Result<()> {
+        let document = Document::parse(text)?;
         for node in document.descendants().filter(|node| node.has_tag_name("Profile")) {
             self.profile(node.text().unwrap_or_default().trim())?;
         }
         for node in document.descendants().filter(|node| node.has_tag_name("Test")) {
             let test = node.attribute("name").unwrap_or_default();
-            self.test(&node).with_context(|| format!("tests/{file}: test `{test}`"))?;
+            self.test(&node).with_context(|| format!("test `{test}`"))?;
         }
-        self.open.pop();
         Ok(())
     }
 
@@ -246,4 +251,113 @@ fn list(node: &Node<'_, '_>, name: &str) -> Result<Vec<String>> {
 /// The strings of an option, none if it is missing.
 fn list_or_none(node: &Node<'_, '_>, name: &str) -> Result<Vec<String>> {
     if option(node, name).is_some() { list(node, name) } else { Ok(Vec::new()) }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    /// The tests of a text, in a folder without files.
+    fn read(text: &str) -> Result<Vec<Test>> {
+        let (root, open) = (Path::new("/no-piglit"), Vec::new());
+        let mut reading = Reading { root, platform: "gbm", tests: Vec::new(), names: HashSet::new(), open };
+        reading.document(&format!("<PiglitTestList>{text}</PiglitTestList>"))?;
+        Ok(reading.tests)
+    }
+
+    /// The command of the only test.
+    fn command(kind: &str, options: &[(&str, &str)]) -> String {
+        let options =
+            options.iter().map(|(name, value)| format!("<option name=\"{name}\" value=\"{value}\" />"));
+        let text = format!("<Test type=\"{kind}\" name=\"t\">{}</Test>", options.collect::<String>());
+        let test = read(&text).unwrap().remove(0);
+        let arguments = test.arguments.iter().map(|argument| argument.to_str().unwrap());
+        let words = std::iter::once(&*test.program).chain(arguments).chain(test.options.iter().copied());
+        words.collect::<Vec<_>>().join("|")
+    }
+
+    /// deqp-runner, `parse_piglit.rs`: which options follow, and which arguments are files in piglit's folder.
+    #[test]
+    fn each_type_of_test_makes_its_command() {
+        let gl = |value, concurrent| command("gl", &[("command", value), ("run_concurrent", concurrent)]);
+        assert_eq!(gl("['fcc', 'blit rb', '-auto']", "True"), "fcc|blit rb|-auto|-fbo");
+        assert_eq!(gl("['glx-tfp']", "False"), "glx-tfp|-auto");
+        assert_eq!(
+            command("gl_builtin", &[("command", "['built-in', 'spec/m.txt']"), ("run_concurrent", "True")]),
+            "built-in|/no-piglit/tests/spec/m.txt|-auto|-fbo"
+        );
+        assert_eq!(
+            command("shader", &[("command", "['shader_runner', 'tests/a.shader_test']")]),
+            "shader_runner|/no-piglit/tests/a.shader_test|-auto|-fbo"
+        );
+        assert_eq!(
+            command(
+                "glsl_parser",
+                &[("command", "['glslparsertest', 'tests/a.vert', 'fail', '1.10', '!GL_A']")]
+            ),
+            "glslparsertest|/no-piglit/tests/a.vert|fail|1.10|!GL_A"
+        );
+        assert_eq!(
+            command("asm_parser", &[("type_", "'ARBvp1.0'"), ("filename", "'tests/xpd.txt'")]),
+            "asmparsertest|ARBvp1.0|/no-piglit/tests/xpd.txt"
+        );
+    }
+
+    #[test]
+    fn tests_of_other_platforms_and_missing_programs_have_a_reason() {
+        let skipped = |options: &str| {
+            let command = "<option name=\"command\" value=\"['a']\" />";
+            let text = format!("<Test type=\"gl\" name=\"t\">{command}{options}</Test>");
+            read(&text).unwrap()[0].skipped.clone().unwrap()
+        };
+        let option = |name: &str, value: &str| format!("<option name=\"{name}\" value=\"{value}\" />");
+        let needed = skipped(&option("require_platforms", "['glx', 'mixed_glx_egl']"));
+        assert_eq!(needed, "only for the platform glx or mixed_glx_egl");
+        assert_eq!(skipped(&option("exclude_platforms", "['gbm']")), "not for the platform gbm");
+        for (name, value) in [("require_platforms", "['gbm']"), ("exclude_platforms", "['glx']")] {
+            assert_eq!(skipped(&option(name, value)), NO_PROGRAM, "{name} lets the test run");
+        }
+        let other = read("<Test type=\"cl\" name=\"t\"></Test>").unwrap();
+        assert_eq!(other[0].skipped.as_deref(), Some("tests of the type cl do not use OpenGL"));
+    }
+
+    #[test]
+    fn shader_tests_with_equal_needs_may_share_a_process() {
+        let text = "<Test type=\"shader\" name=\"Spec@A, b\"><option name=\"api\" value=\"'core'\" />\
+            <option name=\"shader_version\" value=\"1.5\" />\
+            <option name=\"command\" value=\"['shader_runner', 'tests/A b.shader_test']\" /></Test>\
+            <Test type=\"multi_shader\" name=\"spec@a\"><option name=\"prog\" value=\"'shader_runner'\" />\
+            <option name=\"files\" value=\"['tests/one.shader_test', 'tests/Two.shader_test']\" />\
+            <option name=\"subtests\" value=\"['one', 'two']\" /><Skips>\
+            <Skip><option name=\"shader_version\" value=\"1.5\" /><option name=\"api\" value=\"'core'\" /></Skip>\
+            <Skip><option name=\"shader_version\" value=\"1.2\" /><option name=\"api\" value=\"'compat'\" /></Skip>\
+            </Skips></Test>";
+        let tests = read(text).unwrap();
+        let shared = tests.iter().map(|test| {
+            let Shared { stem, needs } = test.shared.as_ref().unwrap();
+            (&*test.name, &**stem, &**needs)
+        });
+        let core = "shader_runner 'core'  1.5";
+        let expected = [
+            ("spec@a- b", "A b", core),
+            ("spec@a@one", "one", core),
+            ("spec@a@two", "Two", "shader_runner 'compat'  1.2"),
+        ];
+        assert_eq!(shared.collect::<Vec<_>>(), expected);
+        assert!(tests.iter().all(|test| test.skipped.as_deref() == Some(NO_FILE)));
+    }
+
+    #[test]
+    fn elements_that_cannot_be_read_are_named() {
+        let message = |text: &str| format!("{:#}", read(text).unwrap_err());
+        let gl = |value: &str| {
+            let text = format!("<option name=\"command\" value=\"{value}\" />");
+            message(&format!("<Test type=\"gl\" name=\"t\">{text}</Test>"))
+        };
+        assert_eq!(gl("a"), "test `t`: command: expected a Python list of strings, found `a`");
+        assert_eq!(gl("[]"), "test `t`: `command` is empty");
+        assert_eq!(message("<Test type=\"gl\" name=\"t\"/>"), "test `t`: missing `command`");
+        let cl = "<Test type=\"cl\" name=\"T,\"/><Test type=\"cl\" name=\"t-\"/>";
+        assert_eq!(message(cl), "test `t-`: another test has the name `t-`");
+    }
 }

@@ -28,13 +28,13 @@ use crate::{check, files, interrupt};
 /// How many failures are shown.
 const SHOWN: usize = 20;
 
-/// How many differences from the list of a real chip are shown for commands, and for subtests.
+/// Number of differences from the list of a real chip that are shown, in each direction.
 const SHOWN_DIFFERENT: usize = 500;
 
-/// Seconds from which on a test is slow.
+/// Seconds that make a test slow.
 const SLOW: f64 = 5.;
 
-/// How many slow tests are shown.
+/// Number of slow tests that are shown.
 const SHOWN_SLOW: usize = 10;
 
 /// The window system of a profile's tests, unless PIGLIT_PLATFORM names one. Mesa's CI has the same one.
