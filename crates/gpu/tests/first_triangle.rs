@@ -182,8 +182,8 @@ fn the_guard_band_cuts_and_drops() {
         [row(125), (0..250).filter(|y| row(*y) != 0).count()]
     };
     // y, then x: cut at half of w along x, and along y.
-    assert_eq!(drawn([8., 8., 0.5, 8.]), [62, 126]);
-    assert_eq!(drawn([0.5, 8., 8., 8.]), [126, 62]);
+    assert_eq!(drawn([8., 8., 0.5, 8.]), [62, 125]);
+    assert_eq!(drawn([0.5, 8., 8., 8.]), [125, 62]);
     // All vertices lie at w or -w; a side at -2 w drops all.
     assert_eq!(drawn([8., -2., 8., 8.]), [0, 0]);
 }
