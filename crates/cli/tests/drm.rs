@@ -27,13 +27,13 @@ static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
 
 /// `reconverge drm` in surroundings without the variables that it reads.
 fn drm(arguments: &[&str]) -> Command {
-    let mut command = reconverge("drm");
+    let mut command = on_driver("drm");
     command.args(arguments);
     command
 }
 
 /// A command of `reconverge` in such surroundings.
-fn reconverge(name: &str) -> Command {
+fn on_driver(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     for name in ["RECONVERGE_DRM_REPORT", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "EGL_PLATFORM"] {
         command.env_remove(name);
@@ -1361,7 +1361,7 @@ fn webgl(name: &str, files: &[(&str, &str)], arguments: &[&str]) -> Output {
     for (file, content) in files {
         std::fs::write(suite.join(file), content).unwrap();
     }
-    let mut command = reconverge("webgl");
+    let mut command = on_driver("webgl");
     command.args(["--chip", "rv770", "--suite"]).arg(&suite).args(arguments).output().unwrap()
 }
 
