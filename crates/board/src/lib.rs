@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod ids;
 pub mod patch;
 
 use reconverge_isa::Isa;
@@ -105,15 +106,56 @@ pub const BOARDS: &[Board] = &[
     board("g84",   0x0400, Driver::Nv50, "GeForce 8600 GTS"),
     board("gt200", 0x05e1, Driver::Nv50, "GeForce GTX 280"),
     board("gt215", 0x0ca3, Driver::Nv50, "GeForce GT 240"),
+    board("g86",   0x0421, Driver::Nv50, "GeForce 8500 GT"),
+    board("g92",   0x0611, Driver::Nv50, "GeForce 8800 GT"),
+    board("g94",   0x0622, Driver::Nv50, "GeForce 9600 GT"),
+    board("g96",   0x0640, Driver::Nv50, "GeForce 9500 GT"),
+    board("g98",   0x06e4, Driver::Nv50, "GeForce 8400 GS"),
+    board("gt216", 0x0a20, Driver::Nv50, "GeForce GT 220"),
+    board("gt218", 0x0a65, Driver::Nv50, "GeForce 210"),
+    board("mcp77", 0x0849, Driver::Nv50, "GeForce 8200"),
+    board("mcp79", 0x0861, Driver::Nv50, "GeForce 9400"),
+    board("mcp89", 0x08a0, Driver::Nv50, "GeForce 320M"),
 ];
 
 /// The number by which NVIDIA's chips name themselves. (envytools, `chipsets`)
-const CHIPSETS: &[(&str, u16)] = &[("g80", 0x50), ("g84", 0x84), ("gt200", 0xa0), ("gt215", 0xa3)];
+#[rustfmt::skip]
+const CHIPSETS: &[(&str, u16)] = &[
+    ("g80", 0x50), ("g84", 0x84), ("g86", 0x86), ("g92", 0x92), ("g94", 0x94), ("g96", 0x96), ("g98", 0x98), ("gt200", 0xa0),
+    ("gt215", 0xa3), ("gt216", 0xa5), ("gt218", 0xa8), ("mcp77", 0xaa), ("mcp79", 0xac), ("mcp89", 0xaf),
+];
 
 impl Board {
     /// The number by which its chip names itself, where its vendor numbers chips.
     pub fn chipset(&self) -> Option<u16> {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
+    }
+
+    /// The PCI ids of all boards with its chip; of NVIDIA's chips, the id of this board alone.
+    pub fn ids(&self) -> &[u16] {
+        let found = ids::IDS.iter().find(|(chip, _)| *chip == self.chip);
+        found.map_or(std::slice::from_ref(&self.pci), |(_, ids)| ids)
+    }
+
+    /// The board with the chip of a PCI id.
+    ///
+    /// ```
+    /// use reconverge_board::Board;
+    /// assert_eq!(Board::of_id(0x9460).map(|board| board.chip), Some("rv770"));
+    /// assert_eq!(Board::of_id(0x68f9), None);
+    /// ```
+    pub fn of_id(id: u16) -> Option<&'static Board> {
+        BOARDS.iter().find(|board| board.ids().contains(&id))
+    }
+
+    /// The board with the chip of this number.
+    ///
+    /// ```
+    /// use reconverge_board::Board;
+    /// assert_eq!(Board::of_chipset(0xac).map(|board| board.chip), Some("mcp79"));
+    /// ```
+    pub fn of_chipset(number: u16) -> Option<&'static Board> {
+        BOARDS.iter().find(|board| board.chipset() == Some(number))
     }
 
     /// How the text begins by which Mesa's driver of this board names its renderer.
@@ -134,6 +176,7 @@ impl Board {
     /// use reconverge_board::Board;
     /// assert_eq!(Board::named("RV770").map(|board| board.pci), Some(0x9440));
     /// assert_eq!(Board::named("0x9440"), Board::named("Radeon HD 4870"));
+    /// assert_eq!(Board::named("9442"), Board::named("Radeon HD 4870"));
     /// assert_eq!(Board::named("NVA3").map(|board| board.chip), Some("gt215"));
     /// assert_eq!(Board::named("R300"), None);
     /// ```
@@ -145,7 +188,7 @@ impl Board {
         BOARDS.iter().find(|board| {
             board.chip.eq_ignore_ascii_case(name)
                 || board.name.eq_ignore_ascii_case(name)
-                || Some(board.pci) == id
+                || id.is_some_and(|id| board.ids().contains(&id))
                 || number.is_some() && board.chipset() == number
         })
     }
@@ -166,8 +209,25 @@ mod tests {
     }
 
     #[test]
+    fn an_id_is_of_one_chip() {
+        let mut all: Vec<u16> = BOARDS.iter().flat_map(|board| board.ids()).copied().collect();
+        let count = all.len();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!((all.len(), count), (241, all.len()));
+        assert!(BOARDS.iter().all(|board| board.ids().contains(&board.pci)));
+    }
+
+    #[test]
     fn chips_with_numbers_are_found_by_them() {
-        for (number, chip) in [("50", "g80"), ("NV84", "g84"), ("0xa0", "gt200"), ("nva3", "gt215")] {
+        for (number, chip) in [
+            ("50", "g80"),
+            ("NV84", "g84"),
+            ("0xa0", "gt200"),
+            ("nva3", "gt215"),
+            ("NV96", "g96"),
+            ("af", "mcp89"),
+        ] {
             assert_eq!(Board::named(number).map(|board| board.chip), Some(chip), "{number}");
         }
     }

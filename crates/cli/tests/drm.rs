@@ -74,8 +74,8 @@ fn has_driver() -> bool {
 fn chips_that_are_not_emulated_are_refused_by_name() {
     let refused = |chip: &str| drm(&["--chip", chip, "--", "true"]).output().unwrap();
     refuses(&refused("rv7700"), &["--chip rv7700: no such chip", "did you mean `rv770`?", "rs880"]);
-    refuses(&refused("9441"), &["--chip 9441: no such chip"]);
-    refuses(&refused("G92"), &["--chip G92: not yet", "tesla"]);
+    refuses(&refused("68f9"), &["--chip 68f9: no such chip"]);
+    refuses(&refused("GT212"), &["--chip GT212: not yet", "tesla"]);
 }
 
 #[test]
@@ -1414,4 +1414,35 @@ fn webgl_files_that_fail_only_on_the_chip_are_named() {
     assert_eq!(answer["only_on_chip"], only);
     assert_eq!((&answer["files"], &answer["on_chip"]["assertions"]), (&3.into(), &5.into()));
     assert_eq!((&answer["on_chip"]["failures"], &answer["control"]["failures"]), (&3.into(), &2.into()));
+}
+
+/// Mesa's `src/amd/drm-shim/README.md`: a preloaded library and a variable are enough.
+#[test]
+fn the_variables_of_mesas_drm_shim_choose_a_chip_without_the_command() {
+    if !has_driver() {
+        return;
+    }
+    let probe = |name: &str, value: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
+        ["RECONVERGE_DRM_REPORT", "RECONVERGE_DRM_CHIP", "LIBGL_DRIVERS_PATH"]
+            .map(|name| command.env_remove(name));
+        command
+            .env("LD_PRELOAD", &*LIBRARY)
+            .env("EGL_PLATFORM", "surfaceless")
+            .env("RECONVERGE_DRM_PROBE", "1");
+        let output = command.env(name, value).arg("--version").stdin(Stdio::null()).output().unwrap();
+        text(&output.stdout) + &text(&output.stderr)
+    };
+    for (name, value, renderer) in [
+        ("RADEON_GPU_ID", "0x71c5", "ATI RV530"),
+        ("RADEON_GPU_ID", "9442", "AMD RV770"),
+        ("NOUVEAU_CHIPSET", "96", "NV96"),
+        ("NOUVEAU_CHIPSET", "a8", "NVA8"),
+        ("NOUVEAU_CHIPSET", "0xac", "NVAC"),
+    ] {
+        let said = probe(name, value);
+        assert!(said.contains(renderer), "{name}={value}: {said}");
+    }
+    let said = probe("NOUVEAU_CHIPSET", "e4");
+    assert!(said.contains("NOUVEAU_CHIPSET: e4: one of 50, 84,"), "{said}");
 }

@@ -2,7 +2,8 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits; without it this library does nothing |
+//! | `RECONVERGE_DRM_CHIP` | a chip's name or a PCI id in hexadecimal digits |
+//! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | without it, a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; without these this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it [the compiled one](ENGINE) |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
@@ -19,8 +20,8 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use reconverge_board::Board;
 use reconverge_board::patch::PatchError;
+use reconverge_board::{BOARDS, Board, Driver};
 use reconverge_gpu::Gpu;
 use reconverge_simt::Engine;
 
@@ -32,6 +33,8 @@ use crate::watch::Watch;
 pub(crate) struct Device {
     /// The board.
     pub(crate) board: &'static Board,
+    /// The PCI id: of the board, or of another one with the same chip.
+    pub(crate) pci: u16,
     /// Whether submissions are executed, rather than only counted.
     pub(crate) execute: bool,
     /// What runs shaders.
@@ -54,30 +57,31 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     }
     let read = || {
         let variable = |name: &str| std::env::var_os(name);
-        let chip = variable("RECONVERGE_DRM_CHIP")?;
+        let (name, chip) = CHIP_VARIABLES.iter().find_map(|name| Some((*name, variable(name)?)))?;
         let path = |name: &str| variable(name).filter(|path| !path.is_empty()).map(PathBuf::from);
         let execute = variable("RECONVERGE_DRM_EXECUTE");
-        let found = device(&chip, execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
-            let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
-            let patch = patch.map(|patch| {
-                let patch = patch.to_string_lossy().parse();
-                patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
+        let found =
+            device((name, &chip), execute.as_deref(), path("RECONVERGE_DRM_REPORT")).and_then(|device| {
+                let patch = variable("RECONVERGE_DRM_PATCH").filter(|patch| !patch.is_empty());
+                let patch = patch.map(|patch| {
+                    let patch = patch.to_string_lossy().parse();
+                    patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
+                });
+                let whole = variable("RECONVERGE_DRM_SURFACES_OF").map(|number| {
+                    let number = number.to_str().and_then(|number| number.parse().ok());
+                    number.ok_or("RECONVERGE_DRM_SURFACES_OF is the number of a draw")
+                });
+                let whole = whole.transpose()?;
+                let watch = Watch {
+                    capture: path("RECONVERGE_DRM_CAPTURE"),
+                    patch: patch.transpose()?,
+                    surfaces: path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole)),
+                    programs: path("RECONVERGE_DRM_PROGRAMS"),
+                    ..Watch::default()
+                };
+                let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
+                Ok(Device { engine, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
             });
-            let whole = variable("RECONVERGE_DRM_SURFACES_OF").map(|number| {
-                let number = number.to_str().and_then(|number| number.parse().ok());
-                number.ok_or("RECONVERGE_DRM_SURFACES_OF is the number of a draw")
-            });
-            let whole = whole.transpose()?;
-            let watch = Watch {
-                capture: path("RECONVERGE_DRM_CAPTURE"),
-                patch: patch.transpose()?,
-                surfaces: path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole)),
-                programs: path("RECONVERGE_DRM_PROGRAMS"),
-                ..Watch::default()
-            };
-            let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
-            Ok(Device { engine, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
-        });
         found.inspect_err(|why| say_once(why)).ok()
     };
     let made = Box::into_raw(Box::new(read()));
@@ -90,16 +94,51 @@ pub(crate) fn chosen() -> Option<&'static Device> {
     unsafe { (*chosen).as_ref() }
 }
 
-/// The device that the variables' values ask for.
-fn device(chip: &OsStr, execute: Option<&OsStr>, report: Option<PathBuf>) -> Result<Device, String> {
-    let unknown = || format!("RECONVERGE_DRM_CHIP: no such chip: {}", chip.display());
-    let board = chip.to_str().and_then(Board::named).ok_or_else(unknown)?;
+/// The variables that name a chip. The first one counts that is set.
+const CHIP_VARIABLES: [&str; 3] = ["RECONVERGE_DRM_CHIP", RADEON, NOUVEAU];
+
+/// A variable of Mesa's drm-shim for Radeons: a PCI id. (Mesa `src/amd/drm-shim/radeon_noop_drm_shim.c`)
+const RADEON: &str = "RADEON_GPU_ID";
+
+/// A variable of Mesa's drm-shim for NVIDIA's chips: the number of a chip. (Mesa `src/nouveau/drm-shim/nouveau_noop.c`)
+const NOUVEAU: &str = "NOUVEAU_CHIPSET";
+
+/// The board that a variable names by this value, and its PCI id.
+fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
+    let text = value.to_str()?;
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    let number = u16::from_str_radix(digits, 16).ok();
+    let board = match variable {
+        RADEON => Board::of_id(number?).filter(|board| board.driver != Driver::Nv50),
+        NOUVEAU => Board::of_chipset(number?),
+        _ => Board::named(text),
+    }?;
+    let id = number.filter(|number| board.ids().contains(number));
+    Some((board, id.unwrap_or(board.pci)))
+}
+
+/// The device that the variables' values ask for: one that names a chip, and others.
+fn device(
+    (variable, chip): (&str, &OsStr),
+    execute: Option<&OsStr>,
+    report: Option<PathBuf>,
+) -> Result<Device, String> {
+    let unknown = || match variable {
+        RADEON => format!("{RADEON}: {}: no PCI id of an R500, R600 or R700 chip", chip.display()),
+        NOUVEAU => {
+            let numbers = BOARDS.iter().filter_map(Board::chipset).map(|number| format!("{number:x}"));
+            let numbers = numbers.collect::<Vec<_>>().join(", ");
+            format!("{NOUVEAU}: {}: one of {numbers} fits here", chip.display())
+        }
+        _ => format!("{variable}: no such chip: {}", chip.display()),
+    };
+    let (board, pci) = board(variable, chip).ok_or_else(unknown)?;
     let execute = match execute.map(|value| value.to_str()) {
         None | Some(Some("yes")) => true,
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, execute, engine: ENGINE, report, screen: None, watch: Watch::default() })
+    Ok(Device { board, pci, execute, engine: ENGINE, report, screen: None, watch: Watch::default() })
 }
 
 /// The engine that runs shaders unless a variable names another: loops are host code, the fast engine runs the rest. A shader with a
@@ -127,7 +166,6 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_board::{BOARDS, Driver};
     use reconverge_r500::chip::CHIPS as R500_CHIPS;
     use reconverge_r700::chip::CHIPS;
 
@@ -152,14 +190,28 @@ mod tests {
         assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");
     }
 
+    /// Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.
+    #[test]
+    fn variables_of_drm_shim_name_a_chip() {
+        let found = |variable: &str, value: &str| {
+            device((variable, OsStr::new(value)), None, None).map(|device| (device.board.chip, device.pci))
+        };
+        assert_eq!(found(RADEON, "0x7142"), Ok(("rv515", 0x7142)));
+        assert_eq!(found(RADEON, "9440"), Ok(("rv770", 0x9440)));
+        assert_eq!(found(NOUVEAU, "a3"), Ok(("gt215", 0x0ca3)));
+        assert_eq!(found(NOUVEAU, "0xAC"), Ok(("mcp79", 0x0861)));
+        assert!(found(RADEON, "0x0ca3").unwrap_err().contains("RADEON_GPU_ID: 0x0ca3"));
+        assert!(found(NOUVEAU, "e4").unwrap_err().contains("NOUVEAU_CHIPSET: e4: one of 50, 84,"));
+    }
+
     #[test]
     fn values_that_mean_nothing_are_refused_by_name() {
         let refused = |chip: &str, execute: Option<&str>| {
-            device(OsStr::new(chip), execute.map(OsStr::new), None).unwrap_err()
+            device((CHIP_VARIABLES[0], OsStr::new(chip)), execute.map(OsStr::new), None).unwrap_err()
         };
         assert!(refused("rv71", None).contains("RECONVERGE_DRM_CHIP: no such chip: rv71"));
         assert!(refused("rv710", Some("no")).contains("RECONVERGE_DRM_EXECUTE"));
-        let device = device(OsStr::new("9440"), Some(OsStr::new("none")), None).unwrap();
+        let device = device((CHIP_VARIABLES[0], OsStr::new("9440")), Some(OsStr::new("none")), None).unwrap();
         assert_eq!((device.board.chip, device.execute), ("rv770", false));
     }
 }

@@ -81,7 +81,7 @@ fn description(device: &device::Device) -> *mut Device {
     }
     description.bus.bus = 1;
     description.ids.vendor = device.board.driver.vendor();
-    description.ids.device = device.board.pci;
+    description.ids.device = device.pci;
     description.device = Device {
         nodes: description.nodes.as_mut_ptr(),
         available_nodes: 1 << PRIMARY | 1 << RENDER,
@@ -326,6 +326,7 @@ mod tests {
         let watch = crate::watch::Watch::default();
         let mut made = description(&device::Device {
             board,
+            pci: board.pci,
             execute: false,
             engine: Default::default(),
             report: None,

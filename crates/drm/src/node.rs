@@ -462,7 +462,8 @@ mod tests {
             assert!(!fork::has_copies());
             let board = Board::named("rv730").unwrap();
             let (engine, watch) = (Engine::Fast, Watch::default());
-            let device = Device { board, execute: true, engine, report: None, screen: None, watch };
+            let device =
+                Device { board, pci: board.pci, execute: true, engine, report: None, screen: None, watch };
             let (chip, device) = (Keeping::default(), Box::leak(Box::new(device)));
             let seen = chip.seen.clone();
             let node = Box::leak(Box::new(Node::new(device, Some(Box::new(chip))).unwrap()));

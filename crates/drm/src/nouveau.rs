@@ -94,7 +94,7 @@ fn parameter(node: &Client<'_>, question: u64) -> Option<u64> {
     let board = node.device().board;
     Some(match question {
         3 => board.driver.vendor().into(), // PCI_VENDOR
-        4 => board.pci.into(),             // PCI_DEVICE
+        4 => node.device().pci.into(),     // PCI_DEVICE
         5 => 2,                            // BUS_TYPE: PCI Express
         8 => VRAM,                         // FB_SIZE
         9 => GART,                         // AGP_SIZE
@@ -251,8 +251,15 @@ mod tests {
     fn node() -> Client<'static> {
         let board = Board::named("gt215").unwrap();
         let (engine, watch) = (Engine::Fast, Watch::default());
-        let device =
-            Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
+        let device = Box::leak(Box::new(Device {
+            board,
+            pci: board.pci,
+            execute: true,
+            engine,
+            report: None,
+            screen: None,
+            watch,
+        }));
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 

@@ -141,17 +141,17 @@ fn inform(node: &Client<'_>, info: &mut Info) -> Result<(), Errno> {
 fn information(node: &Client<'_>, question: u32) -> Option<Answer> {
     use Answer::{Long, Word};
     Some(match question {
-        0x00 => Word(u32::from(node.device().board.pci)), // DEVICE_ID
-        0x01 => Word(1),                                  // NUM_GB_PIPES
-        0x02 => Word(1),                                  // NUM_Z_PIPES
-        0x03 | 0x05 => Word(1),                           // ACCEL_WORKING, ACCEL_WORKING2
-        0x06 => Word(0),                                  // TILING_CONFIG
-        0x07 | 0x08 => Word(0),                           // WANT_HYPERZ, WANT_CMASK
-        0x09 => Word(27_000),                             // CLOCK_CRYSTAL_FREQ, in kHz
-        0x0a => Word(BACKENDS),                           // NUM_BACKENDS
-        0x0b => Word(8),                                  // NUM_TILE_PIPES
-        0x0d => Word(0),                                  // BACKEND_MAP
-        0x10 => Word(8),                                  // MAX_PIPES
+        0x00 => Word(u32::from(node.device().pci)), // DEVICE_ID
+        0x01 => Word(1),                            // NUM_GB_PIPES
+        0x02 => Word(1),                            // NUM_Z_PIPES
+        0x03 | 0x05 => Word(1),                     // ACCEL_WORKING, ACCEL_WORKING2
+        0x06 => Word(0),                            // TILING_CONFIG
+        0x07 | 0x08 => Word(0),                     // WANT_HYPERZ, WANT_CMASK
+        0x09 => Word(27_000),                       // CLOCK_CRYSTAL_FREQ, in kHz
+        0x0a => Word(BACKENDS),                     // NUM_BACKENDS
+        0x0b => Word(8),                            // NUM_TILE_PIPES
+        0x0d => Word(0),                            // BACKEND_MAP
+        0x10 => Word(8),                            // MAX_PIPES
         // TIMESTAMP. The same in every run: results do not depend on the host's clock.
         0x11 => Long(0),
         0x12 => Word(1),                                     // MAX_SE
@@ -206,8 +206,15 @@ mod tests {
     fn node() -> Client<'static> {
         let board = Board::named("rv730").unwrap();
         let (engine, watch) = (Default::default(), Watch::default());
-        let device =
-            Box::leak(Box::new(Device { board, execute: true, engine, report: None, screen: None, watch }));
+        let device = Box::leak(Box::new(Device {
+            board,
+            pci: board.pci,
+            execute: true,
+            engine,
+            report: None,
+            screen: None,
+            watch,
+        }));
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 

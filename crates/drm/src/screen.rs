@@ -491,6 +491,7 @@ mod tests {
         let (engine, watch) = (Default::default(), Watch::default());
         let device = Box::leak(Box::new(Device {
             board,
+            pci: board.pci,
             execute: false,
             engine,
             report: None,

@@ -189,7 +189,9 @@ impl Setup {
 
     /// Lets OpenGL draw with this software renderer of Mesa instead of the chip, in a command with these surroundings.
     pub(crate) fn draw_in_software(command: &mut Command, renderer: &str) {
-        command.env_remove("RECONVERGE_DRM_CHIP");
+        for name in ["RECONVERGE_DRM_CHIP", "RADEON_GPU_ID", "NOUVEAU_CHIPSET"] {
+            command.env_remove(name);
+        }
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
