@@ -41,16 +41,16 @@ pub(crate) struct Webgl {
     /// Only files whose name matches, for instance `^conformance/textures/`
     #[arg(long, value_name = "REGEX")]
     tests: Option<Regex>,
-    /// Only so many of them, chosen by the seed
+    /// Run a sample of N files, chosen by the seed
     #[arg(long, value_name = "N")]
     sample: Option<usize>,
-    /// What --sample chooses
+    /// The seed of --sample
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// The browser: Chromium, or a command with its options
     #[arg(long, value_name = "PROGRAM", default_value = "chromium")]
     browser: PathBuf,
-    /// Stop a file after so many seconds
+    /// Bound the time of each file
     #[arg(long, value_name = "SECONDS", default_value = "60")]
     timeout: Seconds,
     /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation

@@ -47,7 +47,7 @@ impl Random {
         choices[self.next() as usize % choices.len()]
     }
 
-    /// Keeps so many of the items, chosen at random and in a random order.
+    /// Keeps `count` items, chosen at random and in a random order; all of them if there are not more.
     pub fn choose<T>(&mut self, items: &mut Vec<T>, count: usize) {
         for place in 0..count.min(items.len()) {
             let left = (items.len() - place) as u32;

@@ -18,10 +18,10 @@ use crate::drm::setup::Setup;
 /// The time between two looks at the browser.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a browser may take from its start to the first file.
+/// The longest time from the start of a browser to the first file.
 const START: Duration = Duration::from_secs(60);
 
-/// How long after the timeout of a file the browser is killed, because the page itself does not run.
+/// The time after the timeout of a file until the browser is killed: the script of a file can keep the page from ending it.
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Options of Chromium: OpenGL by EGL, below ANGLE, in the process that has the window, and no bound on its time.
@@ -42,13 +42,13 @@ const OPTIONS: &[&str] = &[
     "--js-flags=--expose-gc",
 ];
 
-/// What the files are drawn with.
+/// The renderer of the files.
 pub(super) struct Drawn<'a> {
     /// The surroundings.
     pub(super) setup: &'a Setup,
     /// Whether it is llvmpipe instead of the chip.
     pub(super) is_control: bool,
-    /// How the name of the renderer begins.
+    /// The beginning of its name.
     pub(super) renderer: &'a str,
     /// Further options of the browser.
     pub(super) options: &'a [&'a str],

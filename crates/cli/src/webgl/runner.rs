@@ -23,7 +23,7 @@ use crate::drm::setup::{Build, Setup};
 use crate::messages::{answer_as, bar, counted};
 use crate::{files, interrupt};
 
-/// How many failures of a file are shown.
+/// The largest number of failures of a file that are shown.
 const SHOWN: usize = 5;
 
 /// Options of the browser on the R500 chips, which have no texture units for vertices. Chromium paints pages with

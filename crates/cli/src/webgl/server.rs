@@ -26,7 +26,7 @@ const MESSAGE: u64 = 256 << 20;
 /// The files to run, and what has come of them.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// What WebGL draws with; an empty text if there is no context.
+    /// The name of the renderer of WebGL; an empty text if there is no context.
     pub(super) renderer: Option<String>,
     files: Arc<[String]>,
     /// The next file.
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// What the page sends when a file has ended.
+/// The message of the page at the end of a file.
 #[derive(Deserialize)]
 struct Sent {
     file: String,
@@ -120,7 +120,7 @@ impl Drop for Server {
     }
 }
 
-/// What the threads answer from.
+/// The data of the answers.
 struct Answers {
     root: PathBuf,
     version: u8,
@@ -129,7 +129,7 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers a request. A browser that no longer waits for the answer is no error.
+    /// Answers a request. The browser may have given up waiting.
     fn answer(&self, mut request: Request) {
         let url = request.url().to_owned();
         let path = url.split(['?', '#']).next().unwrap_or_default();
@@ -169,7 +169,7 @@ impl Answers {
         };
     }
 
-    /// Answers with a file of the suite, or the bytes of it that are asked for.
+    /// Answers with a file of the suite, or with the part of it that the request names.
     fn file(&self, request: Request, path: &str) -> std::io::Result<()> {
         let path = PathBuf::from(decoded(path));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));

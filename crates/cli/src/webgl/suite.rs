@@ -32,7 +32,7 @@ const fn tested(major: u8) -> Version {
 /// The folder of the suite's list.
 ///
 /// # Errors
-/// There is none.
+/// The folder has no list.
 pub(super) fn root(given: &Path) -> Result<PathBuf> {
     let folders = [given.to_path_buf(), given.join("sdk/tests")];
     match folders.iter().find(|folder| folder.join(LIST).is_file()) {
@@ -44,7 +44,7 @@ pub(super) fn root(given: &Path) -> Result<PathBuf> {
     }
 }
 
-/// The files that the arguments ask for, in the order of the lists; of a sample, in the order of their names.
+/// Returns the files to run in the order of the lists. A sample is in the order of names.
 ///
 /// # Errors
 /// A list cannot be read or understood, or no file is left.

@@ -5,19 +5,19 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 reconverge_isa::choices! {
-    /// How a file ended.
+    /// The end of a file.
     #[derive(PartialOrd, Ord)]
     pub(super) enum End {
-        /// It said that it is done.
+        /// The file said that it is done.
         Done = "done",
-        /// It took too long.
+        /// The file exceeded the timeout.
         Timeout = "timeout",
         /// The browser ended.
         Crash = "crash",
     }
 }
 
-/// What a file asserts, as the page sends it.
+/// An assertion of a file, as the page sends it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
@@ -33,7 +33,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// The failures: of an assertion its text, and one more if the file did not end by itself.
+    /// Returns the texts of the assertions that do not hold, and one more text if the file did not end by itself.
     pub(super) fn failures(&self) -> impl Iterator<Item = &str> {
         let end = (self.end != End::Done).then(|| self.end.name());
         self.assertions
@@ -48,7 +48,7 @@ impl Verdict {
         self.assertions.len() + usize::from(self.end != End::Done)
     }
 
-    /// The failures that the control does not have; of equal texts, those that are there more often.
+    /// Returns the failures that the control does not have. If a text is there more often than in the control, the rest of them counts.
     pub(super) fn beyond<'a>(&'a self, control: &Verdict) -> Vec<&'a str> {
         let mut there: HashMap<&str, usize> = HashMap::new();
         control.failures().for_each(|text| *there.entry(text).or_default() += 1);
