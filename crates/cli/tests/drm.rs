@@ -1424,8 +1424,9 @@ fn the_variables_of_mesas_drm_shim_choose_a_chip_without_the_command() {
     }
     let probe = |name: &str, value: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
-        ["RECONVERGE_DRM_REPORT", "RECONVERGE_DRM_CHIP", "LIBGL_DRIVERS_PATH"]
-            .map(|name| command.env_remove(name));
+        for name in ["RECONVERGE_DRM_REPORT", "RECONVERGE_DRM_CHIP", "LIBGL_DRIVERS_PATH"] {
+            command.env_remove(name);
+        }
         command
             .env("LD_PRELOAD", &*LIBRARY)
             .env("EGL_PLATFORM", "surfaceless")
