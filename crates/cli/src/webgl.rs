@@ -47,7 +47,7 @@ pub(crate) struct Webgl {
     /// The seed of --sample
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// The browser: Chromium, or a command with its options
+    /// The program of Chromium
     #[arg(long, value_name = "PROGRAM", default_value = "chromium")]
     browser: PathBuf,
     /// Bound the time of each file
