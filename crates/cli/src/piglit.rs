@@ -25,6 +25,8 @@ mod process;
 mod profile;
 #[cfg(target_os = "linux")]
 mod runner;
+#[cfg(target_os = "linux")]
+mod test;
 
 use std::path::PathBuf;
 

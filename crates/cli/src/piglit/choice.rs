@@ -1,7 +1,6 @@
 //! The tests: where they are, and which of them run.
 
 use std::collections::HashSet;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use reconverge_simt::random::Random;
 use walkdir::WalkDir;
 
+use super::test::{AUTO_FBO, Sharing, Test};
 use super::{Piglit, profile};
 
 /// The folder of Debian's package, below the folder of libraries of the architecture.
@@ -20,37 +20,6 @@ const INSTALL: &str = "apt-get install piglit";
 /// The folders of tests, below both `tests` and `generated_tests`.
 const VERSIONS: [&str; 3] =
     ["spec/glsl-1.10/execution", "spec/glsl-1.20/execution", "spec/glsl-1.30/execution"];
-
-/// Options of a test that shows a window.
-pub(super) const AUTO: &[&str] = &["-auto"];
-/// Options of a test that shows no window.
-pub(super) const AUTO_FBO: &[&str] = &["-auto", "-fbo"];
-
-/// A test: its name in deqp-runner's lists, and its command.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Test {
-    pub(super) name: String,
-    /// The program, a file in piglit's `bin`.
-    pub(super) program: String,
-    pub(super) arguments: Vec<OsString>,
-    /// The options after the arguments.
-    pub(super) options: &'static [&'static str],
-    /// Variables that the test needs.
-    pub(super) environment: Vec<(String, String)>,
-    /// For a test that can share a process, its needs.
-    pub(super) shared: Option<Shared>,
-    /// The reason for which it cannot run.
-    pub(super) skipped: Option<String>,
-}
-
-/// A test of `shader_runner`, which can run several in a process.
-#[derive(Clone, Debug)]
-pub(super) struct Shared {
-    /// The name of the test in the output of a process with several.
-    pub(super) stem: String,
-    /// Tests with equal needs may share a process.
-    pub(super) needs: String,
-}
 
 /// The tests that the arguments ask for.
 pub(super) struct Chosen {
@@ -123,7 +92,7 @@ fn execution_tests(root: &Path) -> Vec<Test> {
                     program: "shader_runner".to_owned(),
                     arguments: vec![file.into()],
                     options: AUTO_FBO,
-                    shared: Some(Shared { stem, needs: String::new() }),
+                    shared: Some(Sharing { stem, needs: String::new() }),
                     ..Test::default()
                 });
             }

@@ -14,11 +14,12 @@ use reconverge_simt::pool;
 use serde::{Deserialize, Serialize};
 
 use super::Piglit;
-use super::choice::{Test, chosen, root};
+use super::choice::{chosen, root};
 use super::lists::text_of;
 use super::outcome::Outcome;
 use super::process::Runner;
 use super::runner::progress;
+use super::test::Test;
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};

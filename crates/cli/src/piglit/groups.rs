@@ -12,10 +12,10 @@ use std::thread;
 use anyhow::Result;
 use indicatif::ProgressBar;
 
-use super::choice::Test;
 use super::lists::List;
 use super::outcome::{Exit, Outcome, Reported, Status, observed_zeros};
 use super::process::Runner;
+use super::test::Test;
 use crate::drm::setup::Setup;
 use crate::interrupt;
 

@@ -22,8 +22,8 @@ use nix::unistd::Pid;
 use reconverge_output::random_name;
 
 use super::Piglit;
-use super::choice::Test;
 use super::outcome::{Exit, Outcome, Reported, Status, ends_with_skip, verdict_of};
+use super::test::Test;
 use crate::drm::setup::Setup;
 use crate::interrupt;
 

@@ -18,8 +18,8 @@ use flate2::read::GzDecoder;
 use reconverge_isa::source::closest;
 use roxmltree::{Document, Node};
 
-use super::choice::{AUTO, AUTO_FBO, Shared, Test};
 use super::literal::{string, strings};
+use super::test::{AUTO, AUTO_FBO, Sharing, Test};
 
 /// The largest profile that is read, in bytes. Debian's largest has 12 MB.
 const LARGEST: u64 = 1 << 28;
@@ -149,7 +149,7 @@ impl Reading<'_> {
                 self.command(node, &mut test, Some(""))?;
                 if let [file] = &*test.arguments {
                     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                    test.shared = Some(Shared { stem, needs: needs(&test.program, node) });
+                    test.shared = Some(Sharing { stem, needs: needs(&test.program, node) });
                 }
             }
             "multi_shader" => return self.shaders(name, node, &test),
@@ -201,7 +201,7 @@ impl Reading<'_> {
             self.file(&mut test, "", file);
             let needs = skips.next().map_or_else(|| program.clone(), |skip| needs(&program, &skip));
             let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            test.shared = Some(Shared { stem, needs });
+            test.shared = Some(Sharing { stem, needs });
             self.add(&format!("{name}@{subtest}"), test)?;
         }
         Ok(())
@@ -334,7 +334,7 @@ mod unit {
             </Skips></Test>";
         let tests = read(text).unwrap();
         let shared = tests.iter().map(|test| {
-            let Shared { stem, needs } = test.shared.as_ref().unwrap();
+            let Sharing { stem, needs } = test.shared.as_ref().unwrap();
             (&*test.name, &**stem, &**needs)
         });
         let core = "shader_runner 'core'  1.5";

@@ -12,11 +12,12 @@ use serde::Serialize;
 
 use super::Piglit;
 use super::against::{Agreement, Compared, Disagreement, FailsList};
-use super::choice::{Chosen, Test, chosen, root};
+use super::choice::{Chosen, chosen, root};
 use super::groups::Groups;
 use super::lists::List;
 use super::outcome::{Outcome, Reported, Status};
 use super::process::Runner;
+use super::test::Test;
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::named_counts;

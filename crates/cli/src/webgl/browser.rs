@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, Uid};
 
 use super::Webgl;
-use super::server::{Server, Work};
-use super::verdict::End;
+use super::server::{Queue, Server};
+use super::verdict::FileEnd;
 use crate::drm::setup::Setup;
 
 /// The time between two looks at the browser.
@@ -68,18 +68,18 @@ impl Drawn<'_> {
         goes_on: &dyn Fn() -> bool,
     ) -> Result<()> {
         let mut number = 0;
-        while !server.with(|work| work.is_done()) {
+        while !server.with(|queue| queue.is_done()) {
             number += 1;
             let mut browser = self.start(args, server.port, &folder.join(number.to_string()))?;
             let started = Instant::now();
-            let before = server.with(|work| done(work));
+            let before = server.with(|queue| done(queue));
             loop {
                 thread::sleep(POLL);
                 if !goes_on() {
                     return Ok(());
                 }
                 let (running, renderer, is_done) =
-                    server.with(|work| (work.running, work.renderer.clone(), work.is_done()));
+                    server.with(|queue| (queue.running, queue.renderer.clone(), queue.is_done()));
                 self.check(renderer.as_deref(), args)?;
                 if is_done {
                     return Ok(());
@@ -90,9 +90,9 @@ impl Drawn<'_> {
                     None => renderer.is_none() && started.elapsed() > START,
                 };
                 if ended.is_some() || hangs {
-                    let end = if hangs { End::Timeout } else { End::Crash };
-                    server.with(|work| work.cut_off(end));
-                    if server.with(|work| done(work)) == before {
+                    let end = if hangs { FileEnd::Timeout } else { FileEnd::Crash };
+                    server.with(|queue| queue.cut_off(end));
+                    if server.with(|queue| done(queue)) == before {
                         bail!("{}: ran no file{}", crate::shown::path(&args.browser), browser.said());
                     }
                     break;
@@ -140,8 +140,8 @@ impl Drawn<'_> {
 }
 
 /// Number of files that have a verdict.
-fn done(work: &Work) -> usize {
-    work.verdicts.iter().flatten().count()
+fn done(queue: &Queue) -> usize {
+    queue.verdicts.iter().flatten().count()
 }
 
 /// A running browser, which ends with the value.

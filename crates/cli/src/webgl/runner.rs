@@ -16,7 +16,7 @@ use super::Webgl;
 use super::browser::Drawn;
 use super::server::Server;
 use super::suite::{chosen, root};
-use super::verdict::Verdict;
+use super::verdict::FileVerdict;
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
@@ -32,15 +32,15 @@ const WITHOUT_PAINTING: &[&str] = &["--disable-gpu-compositing"];
 
 /// The answer of `--json`.
 #[derive(Serialize)]
-struct Answered<'a> {
+struct WebglAnswer<'a> {
     chip: &'a str,
     version: u8,
     files: usize,
     /// Files without a verdict, after Ctrl-C.
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted: Option<usize>,
-    on_chip: Counts,
-    control: Counts,
+    on_chip: Tally,
+    control: Tally,
     /// Failures that only the chip has.
     only_on_chip: Vec<Only<'a>>,
     /// Number of failures that only the control has.
@@ -49,16 +49,16 @@ struct Answered<'a> {
 
 /// The assertions of all files.
 #[derive(Serialize)]
-struct Counts {
+struct Tally {
     assertions: usize,
     failures: usize,
     seconds: f64,
 }
 
-impl Counts {
-    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict> + Clone) -> Counts {
-        Counts {
-            assertions: verdicts.clone().map(Verdict::total).sum(),
+impl Tally {
+    fn of<'a>(verdicts: impl Iterator<Item = &'a FileVerdict> + Clone) -> Tally {
+        Tally {
+            assertions: verdicts.clone().map(FileVerdict::total).sum(),
             failures: verdicts.clone().map(|verdict| verdict.failures().count()).sum(),
             seconds: verdicts.map(|verdict| verdict.seconds).sum(),
         }
@@ -104,13 +104,13 @@ pub(super) fn run(args: &Webgl) -> Result<Answer> {
     };
     let not_run = files.len() - ran().count();
     let only = ran().map(|(file, chip, control)| Only { file, assertions: chip.beyond(control) });
-    let answered = Answered {
+    let answered = WebglAnswer {
         chip: board.chip,
         version: args.version,
         files: files.len() - not_run,
         interrupted: (not_run > 0).then_some(not_run),
-        on_chip: Counts::of(ran().map(|(_, chip, _)| chip)),
-        control: Counts::of(ran().map(|(_, _, control)| control)),
+        on_chip: Tally::of(ran().map(|(_, chip, _)| chip)),
+        control: Tally::of(ran().map(|(_, _, control)| control)),
         only_on_chip: only.filter(|only| !only.assertions.is_empty()).collect(),
         only_in_control: ran().map(|(_, chip, control)| control.beyond(chip).len()).sum(),
     };
@@ -129,14 +129,14 @@ fn run_both(
     files: &Arc<[String]>,
     drawn: [&Drawn<'_>; 2],
     folder: &Path,
-) -> Result<[Vec<Option<Verdict>>; 2]> {
+) -> Result<[Vec<Option<FileVerdict>>; 2]> {
     let progress = bar(Some(2 * files.len() as u64), "{bar:40} {pos}/{len} files {elapsed}, {eta} left");
     let servers = [(); 2].map(|()| Server::start(root, files, args.version, args.timeout.0));
     let [one, other] = servers;
     let servers = [one?, other?];
     let failed = AtomicBool::new(false);
     let goes_on = || {
-        let count = |server: &Server| server.with(|work| work.verdicts.iter().flatten().count() as u64);
+        let count = |server: &Server| server.with(|queue| queue.verdicts.iter().flatten().count() as u64);
         progress.set_position(servers.iter().map(count).sum());
         !interrupt::asked() && !failed.load(Ordering::Relaxed)
     };
@@ -156,20 +156,20 @@ fn run_both(
     for end in ends {
         end?;
     }
-    Ok(servers.map(|server| server.with(|work| std::mem::take(&mut work.verdicts))))
+    Ok(servers.map(|server| server.with(|queue| std::mem::take(&mut queue.verdicts))))
 }
 
 /// A line for each file that ran.
-fn lines(files: &[String], verdicts: &[Option<Verdict>]) -> String {
+fn lines(files: &[String], verdicts: &[Option<FileVerdict>]) -> String {
     let ran = files.iter().zip(verdicts).filter_map(|(file, verdict)| Some((file, verdict.as_ref()?)));
-    let line = |(file, Verdict { end, assertions, seconds }): (&String, &Verdict)| {
+    let line = |(file, FileVerdict { end, assertions, seconds }): (&String, &FileVerdict)| {
         let object = json!({ "file": file, "end": end.name(), "seconds": seconds, "assertions": assertions });
         format!("{object}\n")
     };
     ran.map(line).collect()
 }
 
-fn show(answered: &Answered<'_>) {
+fn show(answered: &WebglAnswer<'_>) {
     for Only { file, assertions } in &answered.only_on_chip {
         say!("{file}: {} only on the chip", counted(assertions.len() as u64, "failure"));
         for text in assertions.iter().take(SHOWN) {
@@ -179,7 +179,7 @@ fn show(answered: &Answered<'_>) {
             say!("  … {} more (--json has them)", assertions.len() - SHOWN);
         }
     }
-    let Answered { on_chip, control, .. } = answered;
+    let WebglAnswer { on_chip, control, .. } = answered;
     say!("{}", counted(answered.files as u64, "file"));
     say!(
         "chip: {}, {}",

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tiny_http::{Header, Method, Request, Response};
 
-use super::verdict::{Assertion, End, Verdict};
+use super::verdict::{Assertion, FileEnd, FileVerdict};
 
 /// The page that runs the files.
 const PAGE: &str = include_str!("../../assets/webgl.html");
@@ -25,7 +25,7 @@ const MESSAGE: u64 = 256 << 20;
 
 /// The files to run, and what has come of them.
 #[derive(Debug)]
-pub(super) struct Work {
+pub(super) struct Queue {
     /// The name of the renderer of WebGL; an empty text if there is no context.
     pub(super) renderer: Option<String>,
     files: Arc<[String]>,
@@ -34,17 +34,17 @@ pub(super) struct Work {
     /// The running file, by its place in the list, and since when.
     pub(super) running: Option<(usize, Instant)>,
     /// The verdicts, in the order of the files.
-    pub(super) verdicts: Vec<Option<Verdict>>,
+    pub(super) verdicts: Vec<Option<FileVerdict>>,
 }
 
-impl Work {
+impl Queue {
     /// Whether every file has a verdict.
     pub(super) fn is_done(&self) -> bool {
         self.verdicts.iter().all(Option::is_some)
     }
 
     /// Ends the running file without the page; does nothing if none runs.
-    pub(super) fn cut_off(&mut self, end: End) {
+    pub(super) fn cut_off(&mut self, end: FileEnd) {
         self.finish(end, Vec::new());
     }
 
@@ -55,10 +55,10 @@ impl Work {
         Some(file)
     }
 
-    fn finish(&mut self, end: End, assertions: Vec<Assertion>) {
+    fn finish(&mut self, end: FileEnd, assertions: Vec<Assertion>) {
         if let Some((place, since)) = self.running.take() {
             let seconds = since.elapsed().as_secs_f64();
-            self.verdicts[place] = Some(Verdict { end, assertions, seconds });
+            self.verdicts[place] = Some(FileVerdict { end, assertions, seconds });
         }
     }
 }
@@ -75,7 +75,7 @@ struct Sent {
 pub(super) struct Server {
     server: Arc<tiny_http::Server>,
     pub(super) port: u16,
-    work: Arc<Mutex<Work>>,
+    queue: Arc<Mutex<Queue>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -94,21 +94,21 @@ impl Server {
         let port = server.server_addr().to_ip().map_or(0, |address| address.port());
         let server = Arc::new(server);
         let verdicts = vec![None; files.len()];
-        let work = Work { renderer: None, files: Arc::clone(files), next: 0, running: None, verdicts };
-        let work = Arc::new(Mutex::new(work));
-        let answers = Answers { root: root.to_path_buf(), version, timeout, work: Arc::clone(&work) };
+        let queue = Queue { renderer: None, files: Arc::clone(files), next: 0, running: None, verdicts };
+        let queue = Arc::new(Mutex::new(queue));
+        let answers = Answers { root: root.to_path_buf(), version, timeout, queue: Arc::clone(&queue) };
         let answers = Arc::new(answers);
         let threads = (0..THREADS).map(|_| {
             let (server, answers) = (Arc::clone(&server), Arc::clone(&answers));
             thread::spawn(move || server.incoming_requests().for_each(|request| answers.answer(request)))
         });
         let threads = threads.collect();
-        Ok(Server { server, port, work, threads })
+        Ok(Server { server, port, queue, threads })
     }
 
-    /// Does something with the work.
-    pub(super) fn with<T>(&self, work: impl FnOnce(&mut Work) -> T) -> T {
-        work(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Does something with the queue.
+    pub(super) fn with<T>(&self, queue: impl FnOnce(&mut Queue) -> T) -> T {
+        queue(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -125,7 +125,7 @@ struct Answers {
     root: PathBuf,
     version: u8,
     timeout: Duration,
-    work: Arc<Mutex<Work>>,
+    queue: Arc<Mutex<Queue>>,
 }
 
 impl Answers {
@@ -133,30 +133,30 @@ impl Answers {
     fn answer(&self, mut request: Request) {
         let url = request.url().to_owned();
         let path = url.split(['?', '#']).next().unwrap_or_default();
-        let work = || self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let queue = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = match (request.method().clone(), path) {
             (Method::Get, "/") => request.respond(typed(PAGE.as_bytes().to_vec(), "text/html")),
             (Method::Get, "/version") => respond(request, &json!({ "version": self.version })),
             (Method::Post, "/next") => {
                 let timeout = self.timeout.as_millis() as u64;
-                let next = work()
+                let next = queue()
                     .start()
                     .map(|file| json!({ "file": file, "version": self.version, "timeout": timeout }));
                 respond(request, &json!(next))
             }
             (Method::Post, "/renderer") => {
-                work().renderer = Some(sent::<String>(&mut request).unwrap_or_default());
+                queue().renderer = Some(sent::<String>(&mut request).unwrap_or_default());
                 respond(request, &json!(null))
             }
             (Method::Post, "/verdict") => {
                 if let Some(Sent { file, end, assertions }) = sent(&mut request) {
-                    let mut work = work();
+                    let mut queue = queue();
                     // The verdict on a file that was cut off comes too late.
                     let is_running =
-                        work.running.is_some_and(|(place, _)| work.files.get(place) == Some(&file));
-                    let end = End::ALL.into_iter().find(|known| known.name() == end);
+                        queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
+                    let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
                     if let Some(end) = end.filter(|_| is_running) {
-                        work.finish(end, assertions);
+                        queue.finish(end, assertions);
                     }
                 }
                 respond(request, &json!(null))
@@ -281,15 +281,15 @@ mod unit {
     #[test]
     fn late_verdicts_do_not_count() {
         let files: Arc<[String]> = ["a".to_owned(), "b".to_owned()].into();
-        let mut work = Work { renderer: None, files, next: 0, running: None, verdicts: vec![None; 2] };
-        assert_eq!(work.start(), Some("a"));
-        work.cut_off(End::Timeout);
-        work.cut_off(End::Crash);
-        assert_eq!(work.start(), Some("b"));
-        work.finish(End::Done, vec![]);
-        assert_eq!(work.start(), None);
-        let ends: Vec<End> = work.verdicts.iter().flatten().map(|verdict| verdict.end).collect();
-        assert_eq!(ends, [End::Timeout, End::Done]);
-        assert!(work.is_done());
+        let mut queue = Queue { renderer: None, files, next: 0, running: None, verdicts: vec![None; 2] };
+        assert_eq!(queue.start(), Some("a"));
+        queue.cut_off(FileEnd::Timeout);
+        queue.cut_off(FileEnd::Crash);
+        assert_eq!(queue.start(), Some("b"));
+        queue.finish(FileEnd::Done, vec![]);
+        assert_eq!(queue.start(), None);
+        let ends: Vec<FileEnd> = queue.verdicts.iter().flatten().map(|verdict| verdict.end).collect();
+        assert_eq!(ends, [FileEnd::Timeout, FileEnd::Done]);
+        assert!(queue.is_done());
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 reconverge_isa::choices! {
     /// The end of a file.
     #[derive(PartialOrd, Ord)]
-    pub(super) enum End {
+    pub(super) enum FileEnd {
         /// The file said that it is done.
         Done = "done",
         /// The file exceeded the timeout.
@@ -26,16 +26,16 @@ pub(super) struct Assertion {
 
 /// A file that ran.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Verdict {
-    pub(super) end: End,
+pub(super) struct FileVerdict {
+    pub(super) end: FileEnd,
     pub(super) assertions: Vec<Assertion>,
     pub(super) seconds: f64,
 }
 
-impl Verdict {
+impl FileVerdict {
     /// Returns the texts of the assertions that do not hold, and one more text if the file did not end by itself.
     pub(super) fn failures(&self) -> impl Iterator<Item = &str> {
-        let end = (self.end != End::Done).then(|| self.end.name());
+        let end = (self.end != FileEnd::Done).then(|| self.end.name());
         self.assertions
             .iter()
             .filter(|assertion| !assertion.holds)
@@ -45,11 +45,11 @@ impl Verdict {
 
     /// Number of assertions, and of the end where it is a failure.
     pub(super) fn total(&self) -> usize {
-        self.assertions.len() + usize::from(self.end != End::Done)
+        self.assertions.len() + usize::from(self.end != FileEnd::Done)
     }
 
     /// Returns the failures that the control does not have. If a text is there more often than in the control, the rest of them counts.
-    pub(super) fn beyond<'a>(&'a self, control: &Verdict) -> Vec<&'a str> {
+    pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<&'a str> {
         let mut there: HashMap<&str, usize> = HashMap::new();
         control.failures().for_each(|text| *there.entry(text).or_default() += 1);
         self.failures()
@@ -68,16 +68,16 @@ impl Verdict {
 mod unit {
     use super::*;
 
-    fn verdict(end: End, failures: &[&str]) -> Verdict {
+    fn verdict(end: FileEnd, failures: &[&str]) -> FileVerdict {
         let assertion = |text: &&str| Assertion { text: (*text).to_owned(), holds: false };
-        Verdict { end, assertions: failures.iter().map(assertion).collect(), seconds: 0.0 }
+        FileVerdict { end, assertions: failures.iter().map(assertion).collect(), seconds: 0.0 }
     }
 
     #[test]
     fn failures_of_the_control_do_not_count() {
-        let chip = verdict(End::Timeout, &["a", "a", "b"]);
-        assert_eq!(chip.beyond(&verdict(End::Done, &["a"])), ["a", "b", "timeout"]);
-        assert_eq!(chip.beyond(&verdict(End::Timeout, &["b", "a", "a", "c"])), [""; 0]);
+        let chip = verdict(FileEnd::Timeout, &["a", "a", "b"]);
+        assert_eq!(chip.beyond(&verdict(FileEnd::Done, &["a"])), ["a", "b", "timeout"]);
+        assert_eq!(chip.beyond(&verdict(FileEnd::Timeout, &["b", "a", "a", "c"])), [""; 0]);
         assert_eq!(chip.total(), 4);
     }
 }
