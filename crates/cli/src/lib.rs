@@ -51,6 +51,7 @@
 //! * `campaign` (off): the command `campaign`, with `parquet`.
 //! * `parquet` (off): traces as tables of Parquet.
 //! * `terminal` (off): the debugger's screen, and history and completion on its command line.
+//! * `webgl` (off): the command `webgl`.
 //! * `full` (off): all of these.
 
 #![forbid(unsafe_code)]
