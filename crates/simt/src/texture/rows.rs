@@ -182,7 +182,10 @@ impl Plan {
         lanes: u64,
         values: &mut [Words<N>; 4],
     ) {
-        let by_rows = !self.grids.is_empty() && at.offset.iter().all(|offset| offset.abs() <= OFFSET);
+        // An offset may lead over the edge of a face of a seamless cube from anywhere.
+        let within_faces = !self.sampler.seamless || at.offset == [0; 3];
+        let near = at.offset.iter().all(|offset| offset.abs() <= OFFSET);
+        let by_rows = !self.grids.is_empty() && within_faces && near;
         let mut slow = lanes;
         if by_rows {
             let rows = ReadRows {
