@@ -131,7 +131,7 @@ impl Board {
         CHIPSETS.iter().find(|(chip, _)| *chip == self.chip).map(|(_, number)| *number)
     }
 
-    /// The PCI ids of all boards with its chip; of NVIDIA's chips, the id of this board alone.
+    /// Returns the PCI ids of all boards with this chip. For NVIDIA's chips, returns the id of this board alone.
     pub fn ids(&self) -> &[u16] {
         let found = ids::IDS.iter().find(|(chip, _)| *chip == self.chip);
         found.map_or(std::slice::from_ref(&self.pci), |(_, ids)| ids)

@@ -41,7 +41,7 @@ use crate::timeout::Seconds;
 /// Run piglit's GLSL 1.10 to 1.30 execution tests, or its profiles, on Mesa's driver and an emulated chip
 ///
 /// Every test runs twice: executed, and as a control with nothing executed. With --profile, tests run once. Names and lists are
-/// those of deqp-runner. Of Debian's package `piglit` only the files are needed.
+/// those of deqp-runner. The files of Debian's package `piglit` are enough.
 #[derive(clap::Args)]
 pub(crate) struct Piglit {
     /// The chip, a board's name or its PCI id, for instance rv770
@@ -67,7 +67,7 @@ pub(crate) struct Piglit {
     /// What --sample chooses
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Run only the K-th of N parts of the tests, from 1
+    /// Run part K of N parts of the tests. The first part is 1
     #[arg(long, value_name = "K/N")]
     shard: Option<Part>,
     /// What is known to fail: lines NAME,STATUS. It does not count again; what is in it and passes does

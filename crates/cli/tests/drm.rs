@@ -1,4 +1,4 @@
-//! `reconverge drm`, `piglit` and `webgl`: what they refuse, what they say, and that Mesa's driver takes the emulated device.
+//! Tests of the commands that run programs on Mesa's drivers: `drm`, `piglit` and `webgl`.
 //!
 //! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
 //! installed, the tests that start a program say so and pass.

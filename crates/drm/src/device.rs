@@ -33,7 +33,7 @@ use crate::watch::Watch;
 pub(crate) struct Device {
     /// The board.
     pub(crate) board: &'static Board,
-    /// The PCI id: of the board, or of another one with the same chip.
+    /// The PCI id of the board, or of another board with the same chip.
     pub(crate) pci: u16,
     /// Whether submissions are executed, rather than only counted.
     pub(crate) execute: bool,
@@ -45,6 +45,21 @@ pub(crate) struct Device {
     pub(crate) screen: Option<PathBuf>,
     /// What looks at the chip.
     pub(crate) watch: Watch,
+}
+
+impl Device {
+    /// A device with the values of a board, and without files.
+    pub(crate) fn new(board: &'static Board) -> Device {
+        Device {
+            board,
+            pci: board.pci,
+            execute: true,
+            engine: ENGINE,
+            report: None,
+            screen: None,
+            watch: Watch::default(),
+        }
+    }
 }
 
 /// What the environment asks for; nothing where it does not, or where it cannot be read, which is said.
@@ -117,7 +132,7 @@ fn board(variable: &str, value: &OsStr) -> Option<(&'static Board, u16)> {
     Some((board, id.unwrap_or(board.pci)))
 }
 
-/// The device that the variables' values ask for: one that names a chip, and others.
+/// Returns the device of these values. The first is a variable that names a chip, with its value.
 fn device(
     (variable, chip): (&str, &OsStr),
     execute: Option<&OsStr>,
@@ -138,7 +153,7 @@ fn device(
         Some(Some("none")) => false,
         _ => return Err("RECONVERGE_DRM_EXECUTE is yes or none".to_owned()),
     };
-    Ok(Device { board, pci, execute, engine: ENGINE, report, screen: None, watch: Watch::default() })
+    Ok(Device { pci, execute, report, ..Device::new(board) })
 }
 
 /// The engine that runs shaders unless a variable names another: loops are host code, the fast engine runs the rest. A shader with a

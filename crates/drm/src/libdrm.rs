@@ -323,16 +323,7 @@ mod tests {
     #[test]
     fn a_description_names_the_board_and_is_freed_once() {
         let board = Board::named("rv730").unwrap();
-        let watch = crate::watch::Watch::default();
-        let mut made = description(&device::Device {
-            board,
-            pci: board.pci,
-            execute: false,
-            engine: Default::default(),
-            report: None,
-            screen: None,
-            watch,
-        });
+        let mut made = description(&device::Device::new(board));
         // SAFETY: `description` gave a valid address, which is used until it is freed.
         unsafe {
             let device = &*made;

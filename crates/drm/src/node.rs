@@ -394,7 +394,6 @@ mod tests {
     use super::*;
     use crate::files::{mremap, munmap};
     use crate::submit::executed;
-    use crate::watch::Watch;
 
     const DOMAIN: u32 = 4;
     const SIZE: u64 = 1 << 17;
@@ -461,9 +460,7 @@ mod tests {
             fork::begin();
             assert!(!fork::has_copies());
             let board = Board::named("rv730").unwrap();
-            let (engine, watch) = (Engine::Fast, Watch::default());
-            let device =
-                Device { board, pci: board.pci, execute: true, engine, report: None, screen: None, watch };
+            let device = Device { engine: Engine::Fast, ..Device::new(board) };
             let (chip, device) = (Keeping::default(), Box::leak(Box::new(device)));
             let seen = chip.seen.clone();
             let node = Box::leak(Box::new(Node::new(device, Some(Box::new(chip))).unwrap()));

@@ -220,7 +220,6 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::node::Node;
-    use crate::watch::Watch;
 
     /// A chip that stores the words of all segments, one behind the other, at the start of memory; a word of 1 traps.
     struct Storing;
@@ -250,16 +249,7 @@ mod tests {
 
     fn node() -> Client<'static> {
         let board = Board::named("gt215").unwrap();
-        let (engine, watch) = (Engine::Fast, Watch::default());
-        let device = Box::leak(Box::new(Device {
-            board,
-            pci: board.pci,
-            execute: true,
-            engine,
-            report: None,
-            screen: None,
-            watch,
-        }));
+        let device = Box::leak(Box::new(Device { engine: Engine::Fast, ..Device::new(board) }));
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 

@@ -178,7 +178,6 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::node::Node;
-    use crate::watch::Watch;
 
     /// A chip whose first command says what it does: 0 stores the second at the start of the first buffer.
     struct Storing;
@@ -205,16 +204,7 @@ mod tests {
 
     fn node() -> Client<'static> {
         let board = Board::named("rv730").unwrap();
-        let (engine, watch) = (Default::default(), Watch::default());
-        let device = Box::leak(Box::new(Device {
-            board,
-            pci: board.pci,
-            execute: true,
-            engine,
-            report: None,
-            screen: None,
-            watch,
-        }));
+        let device = Box::leak(Box::new(Device { engine: Engine::Fast, ..Device::new(board) }));
         Client::new(Box::leak(Box::new(Node::new(device, Some(Box::new(Storing))).unwrap())), 1)
     }
 

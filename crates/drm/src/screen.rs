@@ -484,20 +484,10 @@ mod tests {
     use super::*;
     use crate::device::Device;
     use crate::node::Node;
-    use crate::watch::Watch;
 
     fn node(folder: Option<PathBuf>) -> Client<'static> {
         let board = Board::named("rv770").unwrap();
-        let (engine, watch) = (Default::default(), Watch::default());
-        let device = Box::leak(Box::new(Device {
-            board,
-            pci: board.pci,
-            execute: false,
-            engine,
-            report: None,
-            screen: folder,
-            watch,
-        }));
+        let device = Box::leak(Box::new(Device { execute: false, screen: folder, ..Device::new(board) }));
         Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
     }
 

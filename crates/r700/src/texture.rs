@@ -25,9 +25,7 @@ impl Texture {
         Arc::ptr_eq(image, &other.image)
             && (*integer, *fractions, *select) == (other.integer, other.fractions, other.select)
     }
-}
 
-impl Texture {
     /// The border colour as texels hold it, so that DST_SEL moves its components back to their places.
     ///
     /// Inferred from `texwrap bordercolor` in the list of what fails on RV770. The colour is right for the orders ZYXW, XXX1, XXXY

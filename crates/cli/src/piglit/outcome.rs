@@ -52,8 +52,8 @@ impl Outcome {
 
     /// Returns the outcome of a command of a profile, by the rules of deqp-runner.
     ///
-    /// The first result counts if the process then ends with status 0 or 1. Subtests count up to the result. They do not
-    /// decide about the command, which reports a result of its own. A name that is reported twice fails.
+    /// The first result counts if the process then ends with status 0 or 1. Subtests count up to the result. The status
+    /// of the command does not depend on them. A name that is reported twice fails.
     pub(super) fn of_command(text: &str, end: Exit, seconds: f64) -> Outcome {
         let mut subtests: Vec<(String, Status)> = Vec::new();
         let mut result = None;

@@ -18,7 +18,7 @@ pub(super) struct Test {
     pub(super) options: &'static [&'static str],
     /// Variables that the test needs.
     pub(super) environment: Vec<(String, String)>,
-    /// For a test that can share a process, its needs.
+    /// The needs of a test that can share a process.
     pub(super) shared: Option<Sharing>,
     /// The reason for which it cannot run.
     pub(super) skipped: Option<String>,

@@ -338,7 +338,7 @@ fn surface(
     Ok(Surface { start: buffer.start + offset, end: buffer.end, pitch, rows, order: SampleOrder::Planes })
 }
 
-/// Turns a draw into a resolve, if RB3D_AARESOLVE_CTL says so. A resolve stores the mean of the samples of the first target in another
+/// Turns a draw into a resolve if RB3D_AARESOLVE_CTL.AARESOLVE_MODE is set. A resolve stores the mean of the samples of the first target in another
 /// buffer. The results of the program do not count.
 fn resolve(state: &mut State, rows: usize, draw: &mut Draw) -> Result<(), Fault> {
     let control = fields!(state, AaResolveCtl, state.word(reg::RB3D_AARESOLVE_CTL));

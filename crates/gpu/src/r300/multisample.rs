@@ -24,7 +24,7 @@ fn place(state: &State, sample: usize) -> Corner {
     })
 }
 
-/// Gives the surfaces of a draw several samples, if multisampling is on. Returns whether it is.
+/// Sets the samples of the surfaces of a draw if multisampling is on. Returns whether it is on.
 pub(super) fn prepare(state: &mut State, draw: &mut Draw) -> bool {
     let Some(samples) = samples(state) else { return false };
     let surfaces = draw.targets.iter_mut().map(|target| &mut target.surface);
