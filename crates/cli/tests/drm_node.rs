@@ -5,24 +5,12 @@
 
 #![cfg(target_os = "linux")]
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::LazyLock;
+mod driver;
 
-/// The library: the one that RECONVERGE_DRM_LIBRARY names, or one built in the profile of the command.
-static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
-    if let Some(built) = std::env::var_os("RECONVERGE_DRM_LIBRARY") {
-        return built.into();
-    }
-    let folder = Path::new(env!("CARGO_BIN_EXE_reconverge")).parent().unwrap();
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--quiet", "-p", "reconverge-drm", "--target-dir"]).arg(folder.parent().unwrap());
-    if folder.ends_with("release") {
-        cargo.arg("--release");
-    }
-    assert!(cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().unwrap().success());
-    folder.join("libreconverge_drm.so")
-});
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use driver::LIBRARY;
 
 /// Runs a program of `tests/node` on a chip, in a new folder. The program prints the first condition that does not hold.
 #[track_caller]
