@@ -24,7 +24,7 @@ int extension(const char *name) {
     return 0;
 }
 
-int driver_r300(void) { return !strncmp((const char *)glGetString(GL_RENDERER), "ATI R", 5); }
+int driver(const char *renderer) { return !strncmp((const char *)glGetString(GL_RENDERER), renderer, strlen(renderer)); }
 
 int part(const char *name, int has) {
     static const char *printed[16];

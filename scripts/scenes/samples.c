@@ -54,7 +54,7 @@ void samples(int frame) {
     bars(2, 0x802040ff, 0x30e0c0ff, 40, 100, 0);
     // Without multisampling the centre decides for all samples. The driver r300 leaves multisampling on.
     fill(3, 0x406020ff, box_at(76, 100, 48, 24));
-    if (part("GL_MULTISAMPLE off", !driver_r300())) {
+    if (part("GL_MULTISAMPLE off", !driver("ATI R"))) {
         glDisable(GL_MULTISAMPLE);
         fill(3, 0xf04020ff, box_at(80.25f, 100, 9.5f, 24));
         fill(3, 0x20a0f0ff, box_at(96.75f, 100, 9.5f, 24));

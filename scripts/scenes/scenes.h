@@ -28,8 +28,8 @@ void fail(const char *what);
 int part(const char *name, int has);
 // Whether the driver has an extension.
 int extension(const char *name);
-// Whether the driver is r300, which does not have everything that its version of OpenGL asks for.
-int driver_r300(void);
+// Whether GL_RENDERER begins so: "ATI R" is r300, "AMD R" r600, "NV" nouveau. A driver may lack what its version of OpenGL asks for.
+int driver(const char *renderer);
 
 // Programs. Attributes: position, normal, texture coordinate, colour.
 
