@@ -62,11 +62,11 @@ void depths(int frame) {
         bind(slant), surface(base + 1);
         place(times(moved(0.1f, 0.1f, -2.9f), times(turned(0.1f, 0.6f), scaled(0.9f))), perspective(1, 8));
         draw(slant, 0, 6);
-        // Two depths that differ by half a step of 16 bits: they are one there, and the second wins if it may be the same.
-        float nearer = 0.5f / 65535 * 2, depth = (2 * 20000.4f / 65535) - 1;
+        // Depths that differ by a third of a step of 16 bits: there they are one, and the second sheet is drawn as well.
+        float step = 2.f / 65535, depth = 20000.1f * step - 1;
         glDepthFunc(GL_LEQUAL);
         fill(base + 2, 0xf03030ff, times(moved(0, 0, depth), box_at(4, 4, 52, 28)));
-        fill(base + 3, 0x30f030ff, times(moved(0, 0, depth + nearer * 0.8f), box_at(12, 8, 36, 20)));
+        fill(base + 3, 0x30f030ff, times(moved(0, 0, depth + 0.3f * step), box_at(12, 8, 36, 20)));
         // A range of depth: the window's depth of this sheet is 0.25 + 0.5 * 0.5.
         glDepthRange(0.25, 0.75);
         fill(base + 4, 0x3060f0ff, box_at(64, 4, 28, 28));

@@ -71,12 +71,13 @@ void modes(int frame) {
     if (part("edge flags", driver("AMD R") || driver("llvmpipe"))) {
         glUseProgram(0);
         for (int points = 0; points < 2; points++) {
-            fixed_place(box_at(4 + 42.3f * points, 84, 36, 40), flat());
+            fixed_place(box_at(4 + 42.3f * points, 84 + 0.2f * points, 36, 40), flat());
             glPolygonMode(GL_FRONT_AND_BACK, points ? GL_POINT : GL_LINE);
             glColor3f(points ? 0.3f : 0.9f, 0.8f, points ? 0.9f : 0.3f), fixed_surface(1 + points);
             static const float corners[6][2] = {{-0.5f, -0.8f}, {0.5f, -0.8f}, {0.9f, 0}, {0.5f, 0.8f}, {-0.5f, 0.8f}, {-0.9f, 0}};
             glBegin(GL_POLYGON);
-            for (int corner = 0; corner < 6; corner++) glEdgeFlag(points ? corner % 3 != 0 : corner % 2 == 0), glVertex2fv(corners[corner]);
+            for (int corner = 0; corner < 6; corner++)
+                glEdgeFlag(points ? corner % 3 != 0 : corner % 2 == 0), glVertex2fv(corners[corner]);
             glEnd();
             glEdgeFlag(GL_TRUE);
         }
@@ -117,13 +118,13 @@ void modes(int frame) {
         draw(turned_sheet, 0, 6);
         glPolygonMode(GL_FRONT_AND_BACK, GL_FILL), glDisable(offsets[number]);
     }
-    // Units: a sheet a hundred of them behind is brought before the first by 150, and not by 60. A unit is that of 24 bits or twice it.
+    // Units: a sheet lies a hundred steps of 24 bits behind another. A unit is two of them: 70 units bring it before the other, 35 do not.
     glDepthFunc(GL_LEQUAL);
     for (int number = 0; number < 2; number++) {
         float behind = 100.f / (1 << 23);
         bind(sheet), surface(12 + 2 * number), place(times(moved(0, 0, 0.5f), box_at(4 + 62 * number, 4, 56, 32)), flat());
         draw(sheet, 0, 6);
-        glEnable(GL_POLYGON_OFFSET_FILL), glPolygonOffset(0, number ? -60 : -150);
+        glEnable(GL_POLYGON_OFFSET_FILL), glPolygonOffset(0, number ? -35 : -70);
         bind(turned_sheet), surface(13 + 2 * number), place(times(moved(0, 0, 0.5f + behind), box_at(12 + 62 * number, 10, 40, 20)), flat());
         draw(turned_sheet, 0, 6);
         glDisable(GL_POLYGON_OFFSET_FILL);

@@ -1,9 +1,6 @@
 // The scenes of textures: which level is read, what lies outside, and how colours are encoded.
 #include "scenes.h"
 
-static const char *const scaled_source =
-    "#version 120\nuniform sampler2D image; uniform vec4 color; varying vec2 t; void main() { gl_FragColor = texture2D(image, t) * color; }\n";
-
 // Levels of one colour each, which differ by `contrast` at least: the colour of a pixel is the number of its level.
 static void level_color(unsigned char *texel, int level, int contrast) {
     texel[0] = 250 - contrast * level, texel[1] = 20 + contrast * (level * 3 % 7), texel[2] = 20 + contrast * (level * 5 % 7), texel[3] = 255;
@@ -108,7 +105,7 @@ void levels(int frame) {
     }
 }
 
-// A texture of 9x6 texels in a format, without levels, that ends in a border of some colour.
+// A texture in a format, without levels, that ends in a border of one colour.
 static GLuint bordered(GLenum kind, GLenum format, int wide, int high, int deep, GLenum wrap) {
     GLuint made;
     glGenTextures(1, &made);
@@ -175,10 +172,13 @@ void borders(int frame) {
     static Shape sheet;
     if (!sheet.count) {
         for (int number = 0; number < 3; number++) programs[number] = program(sources[number]);
+        // r300 scales coordinates twice when it copies a texture of three dimensions whose sides are no powers of two.
+        int whole = !part("sides of 3D textures that are no powers of two", !driver("ATI R"));
         for (int number = 0; number < COUNT; number++) {
             GLenum kind = textures[number].kind;
-            images[number] =
-                bordered(kind, textures[number].format, textures[number].wide, textures[number].high, textures[number].deep, textures[number].wrap);
+            int sides[3] = {textures[number].wide, textures[number].high, textures[number].deep};
+            if (whole && kind == GL_TEXTURE_3D) sides[0] = 16, sides[1] = 16, sides[2] = 8;
+            images[number] = bordered(kind, textures[number].format, sides[0], sides[1], sides[2], textures[number].wrap);
             static const GLint orders[][4] = {
                 {GL_RED, GL_GREEN, GL_BLUE, GL_ALPHA}, {GL_BLUE, GL_ONE, GL_RED, GL_GREEN}, {GL_GREEN, GL_RED, GL_ZERO, GL_RED},
             };
