@@ -1,7 +1,7 @@
 // The scene of depths and stencils in several formats.
 #include "scenes.h"
 
-// A target of its own depth format, or the target itself.
+// A framebuffer with a depth format.
 static GLuint deep(GLenum depth, GLenum point) {
     GLuint made, buffers[2];
     glGenFramebuffers(1, &made);
@@ -36,8 +36,8 @@ static void bounded_fill(int number, unsigned color, float least, float most, Ma
     glDisable(GL_STENCIL_TEST), glEnable(GL_DEPTH_TEST);
 }
 
-// Depths of 16 and 24 bits, with a stencil and without, ranges of depth, bounds, and both sides of a stencil. (Fails if a depth has more or
-// fewer bits than its format, if bounds are ignored, as on the GT215, or if a depth beyond the range is not clamped.)
+// Depths of 16 and 24 bits, with a stencil and without, ranges of depth, bounds and clamping. The scene fails if a depth
+// has other bits than its format, if bounds are ignored (once on the GT215), or if a depth outside the range is not clamped.
 void depths(int frame) {
     static GLuint inner[4], plain;
     static Shape ball, slant;
@@ -55,7 +55,7 @@ void depths(int frame) {
         clear(0.1f + 0.1f * number, 0.2f, 0.3f);
         int base = 1 + 7 * number;
         use(plain);
-        // A sheet that runs from before to behind the ball.
+        // A sheet cuts the ball.
         bind(ball), surface(base);
         place(times(moved(-0.3f, 0.2f, -3 + 0.01f * (frame % 10)), scaled(0.8f)), perspective(1, 8));
         draw(ball, 0, ball.count);

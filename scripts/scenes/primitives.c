@@ -1,15 +1,15 @@
-// The scenes of primitives: what is cut off, how polygons are filled, which vertices a draw takes, and where it goes.
+// Scenes of primitives: clipping, polygon modes, stipples, base vertices, layers and viewports.
 #include "scenes.h"
 
-// Viewports smaller than the target, triangles far larger than a viewport, and planes that cut. (Fails if nothing is clipped in x and y, as
-// on the R500 chips before they did; if the guard band ends at the viewport; or if a plane of the user is left out.)
+// Viewports smaller than the target, triangles far larger than a viewport, and planes that cut. The scene fails if x and y
+// are not clipped (the R500 chips once did not), if the guard band is wrong, or if a user's plane is ignored.
 void clipped(int frame) {
     static GLuint plain;
     static Shape sheet, ball, far;
     if (!plain) {
         plain = program(plain_source);
         sheet = square(1, 240, 160, 40, 255), ball = sphere(24, 32);
-        // Corners at many times the size of the viewport, and in perspective behind the eye.
+        // One triangle is many times as large as the viewport. The other one extends past the eye.
         static const float corners[6][3] = {{-9, -6, 0}, {12, -7, 0}, {1, 15, 0}, {-400, -1, 380}, {500, -1.2f, 350}, {10, -0.9f, -900}};
         Vertex vertices[6];
         memset(vertices, 0, sizeof vertices);
@@ -33,7 +33,7 @@ void clipped(int frame) {
     glViewport(52 * unit, 70 * unit, width = 70 * unit, 52 * unit);
     place(flat(), flat());
     glDrawElements(GL_TRIANGLES, 3, GL_UNSIGNED_SHORT, 0);
-    // The plane runs through the eye's plane to far behind it.
+    // The near plane cuts this triangle.
     surface(3);
     glViewport(6 * unit, 6 * unit, width = 58 * unit, 58 * unit);
     place(moved(0, 0.01f * (frame % 20), 0), perspective(0.5f, 2000));
@@ -53,9 +53,9 @@ void clipped(int frame) {
     for (int plane = 0; plane < 3; plane++) glDisable(GL_CLIP_PLANE0 + plane);
 }
 
-// Polygons filled, as lines and as points, with edge flags and offsets. Lines and points are wide, so that they have an inside. (Fails if
-// edges without a flag are drawn, as on the R600 chips; if points of polygons have no sprite coordinates, as on the GT215; or if units of an
-// offset count half.)
+// Polygons filled, as lines and as points, with edge flags and offsets. Lines and points are wide, so that they have an inside. The
+// scene fails if edges without a flag are drawn (once on the R600 chips), or if points of polygons lack sprite coordinates or units of an
+// offset count half (once on the GT215).
 void modes(int frame) {
     static const char *const sprite_source =
         "#version 120\nvarying vec4 c; void main() { gl_FragColor = vec4(gl_PointCoord, c.b, 1.0); }\n";
@@ -82,7 +82,7 @@ void modes(int frame) {
             glEdgeFlag(GL_TRUE);
         }
     }
-    // Front as lines, back as points: a square and its mirror image.
+    // A triangle's front as lines. The points below are backs.
     use(plain);
     bind(sheet);
     glPolygonMode(GL_FRONT, GL_LINE), glPolygonMode(GL_BACK, GL_POINT);
@@ -118,7 +118,7 @@ void modes(int frame) {
         draw(turned_sheet, 0, 6);
         glPolygonMode(GL_FRONT_AND_BACK, GL_FILL), glDisable(offsets[number]);
     }
-    // Units: a sheet lies a hundred steps of 24 bits behind another. A unit is two of them: 70 units bring it before the other, 35 do not.
+    // A sheet is a hundred steps of 24 bits farther than another. A unit is two steps: 70 units bring it to the front, 35 do not.
     glDepthFunc(GL_LEQUAL);
     for (int number = 0; number < 2; number++) {
         float behind = 100.f / (1 << 23);
@@ -133,14 +133,14 @@ void modes(int frame) {
     glLineWidth(1), glPointSize(1);
 }
 
-// Stipples of lines and polygons, rectangles, quads and polygons, and draws that take vertices from a base. (Fails if stipples are left out, as
-// those of polygons on the GT215, or if the base of vertices is not added, below 0 as well.)
+// Stipples of lines and polygons, rectangles, quads and polygons, and draws with a base vertex. The scene fails if a stipple is ignored (once that
+// of polygons on the GT215), or if a base vertex is not added to an index (once a base below 0 on the R500 chips).
 void stippled(int frame) {
     static GLuint plain;
     static Shape steps, sheet;
     if (!plain) {
         plain = program(plain_source), sheet = square(1, 200, 80, 160, 255);
-        // Eight squares in a row; the indices are of the first one.
+        // Eight squares in a row. The indices are those of the first and the fourth.
         Vertex vertices[32];
         memset(vertices, 0, sizeof vertices);
         for (int number = 0; number < 32; number++) {
@@ -157,7 +157,7 @@ void stippled(int frame) {
     bind(steps);
     for (int number = 0; number < 8; number++) {
         surface(1 + number), place(box_at(4, 100, 120, 24), flat());
-        // By a base from the first square, by one below 0 from the fourth, and by the first vertex.
+        // Three squares have a base below 0, three a base above, and two a first vertex.
         if (number > 5)
             glDrawArrays(GL_TRIANGLE_STRIP, 4 * number, 4);
         else if (number < 3)
@@ -217,9 +217,9 @@ void stippled(int frame) {
     glLineWidth(1);
 }
 
-// Draws of the core profile: triangles that a geometry program sends to layers and viewports, distances that clip, and a cube map that is
-// seamless. (Fails if there is one viewport, as on the GT215; if all triangles go to the first layer; or if a cube has seams, as on the R600
-// chips.)
+// Draws of the core profile: triangles that a geometry program sends to layers and viewports, distances that clip, and a seamless
+// cube map. The scene fails if there is one viewport (once on the GT215), if all triangles go to the first layer, or if a cube has seams (once
+// on the R600 chips).
 void layers(int frame) {
     static const char *const core_vertex =
         "#version 150\nin vec3 position; in vec2 coordinate; in vec4 color; uniform mat4 turned, projected; uniform float grid, cut;\n"
@@ -266,7 +266,8 @@ void layers(int frame) {
         }
         glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
         GLuint *const spread[] = {&to_layers, &to_viewports};
-        static const char *const extensions[] = {"", "#extension GL_ARB_viewport_array : require"}, *const outputs[] = {"gl_Layer", "gl_ViewportIndex"};
+        static const char *const extensions[] = {"", "#extension GL_ARB_viewport_array : require"};
+        static const char *const outputs[] = {"gl_Layer", "gl_ViewportIndex"};
         for (int number = 0; number < 2; number++) {
             if (number == 1 && !extension("GL_ARB_viewport_array")) continue;
             char source[2048];

@@ -1,5 +1,5 @@
-// The scenes of several samples in a pixel. Renderers place samples differently, but of four samples every renderer has one, two and
-// three before a quarter, a half and three quarters of a pixel. So the colour of a pixel that an upright or level side cuts there is defined.
+// Scenes with four samples in a pixel. Renderers place samples differently, but every renderer has one, two and three of four samples before a
+// quarter, a half and three quarters of a pixel. So the colour of a pixel is defined if a vertical or horizontal side cuts it there.
 #include "scenes.h"
 
 // A framebuffer of four samples in a pixel. Surfaces have one: they are drawn into the target itself.
@@ -39,8 +39,8 @@ static void bars(int number, unsigned sheet, unsigned bar, float x, float y, int
     }
 }
 
-// Triangles, depths and stencils of samples, and the mean of samples. (Fails if a pixel has one sample, as on the NVIDIA chips before they
-// had several, or if depth, stencil or the count of a query are those of pixels.)
+// Triangles, depths and stencils of samples, and the mean of samples. The scene fails if pixels have one sample (the NVIDIA and R500 chips once
+// had one), or if depths, stencils or queries are those of pixels.
 void samples(int frame) {
     static GLuint inner, plain, shades, counter;
     static Shape ball, box;
@@ -60,7 +60,7 @@ void samples(int frame) {
         fill(3, 0x20a0f0ff, box_at(96.75f, 100, 9.5f, 24));
         glEnable(GL_MULTISAMPLE);
     }
-    // Samples that a bar marks are left out of the sheet, and those that lie behind a nearer bar.
+    // The sheet leaves out the samples that a bar has marked, and those that a nearer bar covers.
     glEnable(GL_STENCIL_TEST);
     glStencilFunc(GL_ALWAYS, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_REPLACE);
     fill(4, 0x101010ff, box_at(4.5f, 70, 7.75f, 24));
@@ -72,7 +72,7 @@ void samples(int frame) {
     fill(5, 0x60f060ff, times(moved(0, 0, -0.5f), box_at(44.75f, 70, 9.5f, 24)));
     fill(5, 0xf060f0ff, times(moved(0, 0, 0.5f), box_at(40, 70, 32, 24)));
     glEnable(GL_CULL_FACE);
-    // A ball of one colour: where two of its triangles meet in a pixel, how many samples each has is not the same on all chips.
+    // The ball has one colour: renderers give two triangles that meet in a pixel different numbers of samples.
     use(plain);
     Matrix view = perspective(1, 20);
     bind(ball), surface(6);
@@ -106,8 +106,8 @@ static void masked_fill(int number, unsigned color, unsigned mask, Matrix at) {
     }
 }
 
-// Samples that alpha, a value or a mask cover: the mean of a pixel shows how many they are, and a query counts them. (Fails if masks of
-// samples are ignored, or alpha covers a pixel whole.)
+// Samples that alpha, a value or a mask covers. The mean of a pixel shows their number, and a query counts them. The scene fails if a mask is
+// ignored or if alpha covers a whole pixel.
 void coverage(int frame) {
     static GLuint inner, counter;
     if (!inner) inner = several(), glGenQueries(1, &counter);
@@ -133,12 +133,12 @@ void coverage(int frame) {
     static const unsigned masks[] = {0x1, 0xa, 0x7};
     for (int number = 0; number < 3; number++) masked_fill(7 + number, 0xf0f060ff, masks[number], box_at(4 + 42 * number, 36, 36, 24));
     masked_fill(8, 0x2020f0ff, 0x5, box_at(50, 40, 28, 16));
-    // Depth is that of samples: of a sheet behind, the samples that the nearer one has left are seen.
+    // Every sample has its depth: the farther sheet shows in the samples that the nearer one does not cover.
     glEnable(GL_DEPTH_TEST);
     masked_fill(10, 0x40f0f0ff, 0x3, times(moved(0, 0, -0.5f), box_at(4, 4, 78, 26)));
     fill(10, 0xf04040ff, times(moved(0, 0, 0.25f), box_at(4, 4, 78, 26)));
     glDisable(GL_DEPTH_TEST);
-    // Alpha counts as 1 behind the test of alpha's coverage: the sheet hides what is below.
+    // Blending takes alpha as 1: the sheet hides the one below.
     if (!showing_surfaces) glEnable(GL_SAMPLE_ALPHA_TO_ONE);
     glEnable(GL_BLEND), glBlendFunc(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA);
     fill(11, 0xa0c04040, box_at(88, 4, 36, 26));

@@ -1,4 +1,4 @@
-// The parts that scenes share, and the scenes. (draw.c has the parts, host.c the table of scenes.)
+// Declarations of the scenes and of their shared parts. draw.c has the parts, host.c the table of scenes.
 //
 // Every scene is a function that draws one frame and makes what it needs at its first frame. It is OpenGL 2.1 with framebuffer objects and
 // GLSL 1.20 if the table does not say otherwise. A surface is what a viewer takes for one: the sides of a cube are six, a sphere is one.
@@ -23,8 +23,8 @@ extern int core_profile;     // Whether the context has the core profile.
 
 void fail(const char *what);
 
-// Whether scenes draw a part that only some drivers have: `has`, and SCENES_WITHOUT does not name it. A part that is left out is printed, so
-// that the other renderer leaves it out as well.
+// Returns whether scenes draw a part that only some drivers have: `has` is set, and SCENES_WITHOUT does not name the part. A part that is left
+// out is printed, so that the other renderer also leaves it out.
 int part(const char *name, int has);
 // Whether the driver has an extension.
 int extension(const char *name);
@@ -66,7 +66,7 @@ Matrix flat(void);
 Matrix box_at(float x, float y, float wide, float high);
 void place(Matrix model, Matrix projection);
 
-// Shapes: vertex buffers, indices behind.
+// Shapes: vertex buffers and their indices.
 
 typedef struct { float position[3], normal[3], coordinate[2]; unsigned char color[4]; } Vertex;
 typedef struct { GLuint vertices, indices; int count; } Shape;

@@ -1,4 +1,4 @@
-// The scenes of textures: which level is read, what lies outside, and how colours are encoded.
+// Scenes of textures: levels of detail, borders and sRGB.
 #include "scenes.h"
 
 // Levels of one colour each, which differ by `contrast` at least: the colour of a pixel is the number of its level.
@@ -31,7 +31,7 @@ static GLuint leveled(GLenum kind, int wide, int high, int deep, int contrast) {
     return made;
 }
 
-// A tile that shows a part of a texture: so many texels of level 0 to a pixel.
+// A tile that shows a part of a texture, with `texels` texels of level 0 per pixel.
 static void tile(int number, int at, Shape sheet, float texels) {
     glUniform1f(uniform("repeats"), 26 * texels / 64), surface(number);
     place(box_at(3 + 31 * (at % 4), 98 - 31 * (at / 4), 26, 26), flat());
@@ -39,9 +39,9 @@ static void tile(int number, int at, Shape sheet, float texels) {
 }
 
 // Levels of detail: biases of samplers and of programs, bounds, first and last levels, explicit levels and derivatives, and the level of
-// pixels that lie on several faces of a cube. Levels differ much where the level is exact in binary digits, little elsewhere. (Fails if a
-// texture of one level reads others, as on the GT215 before it did; if the level of R500 chips is 1/32 too large; if neighbours on another
-// face of a cube make up a level; or if explicit derivatives are ignored.)
+// pixels that lie on several faces of a cube. The scene fails if a texture
+// of one level reads others (once on the GT215), if a level is 1/32 too large (once on the R500 chips), if neighbours on another face of a cube
+// change a level (once on the RV770), or if explicit derivatives are ignored.
 void levels(int frame) {
     static const char *const sources[] = {
         "#version 120\nuniform sampler2D image; uniform float repeats; varying vec2 t;\n"
@@ -67,7 +67,7 @@ void levels(int frame) {
         around = program(around_source), sheet = square(1, 255, 255, 255, 255);
         image = leveled(GL_TEXTURE_2D, 64, 64, 1, 36), deep = leveled(GL_TEXTURE_3D, 64, 64, 16, 36);
         faces = leveled(GL_TEXTURE_CUBE_MAP, 8, 8, 1, 36);
-        // Level 1 has to be read everywhere: how a level is found beyond that is up to the renderer.
+        // Level 1 is the least, and the greatest that a pixel needs. OpenGL lets renderers approximate the levels between.
         glTexParameterf(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_MIN_LOD, 1);
         glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
         glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
@@ -130,10 +130,9 @@ static GLuint bordered(GLenum kind, GLenum format, int wide, int high, int deep,
     return made;
 }
 
-// Borders in several formats and orders of channels, ways to repeat, and textures whose sides are no powers of two, of three
-// dimensions, and with coordinates in texels. (Fails if a border does not have the channels of its format, or keeps the order that a
-// texture's channels have given up; if a border of blocks with one or two channels is wrong, as on the R500 and R600 chips; or if sides
-// are taken for powers of two.)
+// Borders in several formats and orders of channels, ways to repeat, rectangles, 3D textures, and sides that are not powers of two. The scene
+// fails if a border has other channels than its format, if a swizzle does not apply to it, or if a border of blocks with one or two channels is
+// wrong (once on the R500 and R600 chips).
 void borders(int frame) {
     static const char *const sources[] = {
         "#version 120\nuniform sampler2D image; uniform vec2 at; varying vec2 t;\n"
@@ -214,8 +213,8 @@ static GLuint ramp(GLenum inner) {
     return made;
 }
 
-// Textures in sRGB, as such and with the encoding left alone, and targets in sRGB that are cleared, drawn into and blended. (Fails if alpha
-// is decoded, as on the GT215 and R500 chips for luminance and alpha; if a target is blended in its encoding; or if one is not encoded.)
+// Textures in sRGB, as such and with the encoding left alone, and targets in sRGB that are cleared, drawn into and blended. The scene fails
+// if alpha is decoded (once on the GT215 and R500 chips, for luminance and alpha), or if blending or a target ignores the encoding.
 void srgb(int frame) {
     // Alpha is shown as blue.
     static const char *const shown_source =
