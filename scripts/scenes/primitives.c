@@ -134,7 +134,7 @@ void modes(int frame) {
 }
 
 // Stipples of lines and polygons, rectangles, quads and polygons, and draws with a base vertex. The scene fails if a stipple is ignored (once that
-// of polygons on the GT215), or if a base vertex is not added to an index (once a base below 0 on the R500 chips).
+// of polygons on the GT215), or if a base vertex is not added to an index.
 void stippled(int frame) {
     static GLuint plain;
     static Shape steps, sheet;
