@@ -3,767 +3,43 @@
 //   host SCENE SIZE FILE               one frame: its pixels, 4 bytes each, row after row from below
 //   host SCENE SIZE --surfaces FILE    the same, with a number of the surface in the place of each colour
 //   host SCENE SIZE --frames N         N frames; prints the most resident memory, in KiB, in the second and in the last quarter
+//   host --list                        the names of the scenes
 //
 // SCENES_GRID=N in the environment has vertex programs place vertices at whole Nths of a pixel, where a chip with N steps rounds them to,
-// so that two renderers draw the same triangles.
+// so that two renderers draw the same triangles. SCENES_WITHOUT names parts that scenes leave out.
 //
-// Prints GL_RENDERER first, and what queries count. Every scene is a function that draws one frame: OpenGL 2.1 with framebuffer
-// objects, GLSL 1.20, so that every chip has it. A surface is what a viewer takes for one: the sides of a cube are six, a sphere is
-// one. Where neighbouring pixels show different surfaces is an edge.
-#define EGL_EGLEXT_PROTOTYPES
-#define GL_GLEXT_PROTOTYPES
-#include <EGL/egl.h>
-#include <EGL/eglext.h>
-#include <GL/gl.h>
-#include <GL/glext.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+// Prints GL_RENDERER first, then each part that is left out, and what queries count. A scene that the driver cannot draw prints what it
+// lacks.
+#include "scenes.h"
 
-static int size;
-static int width; // Of the target that is drawn into.
-static int grid;  // Steps of a pixel that vertices are placed at; 0: anywhere.
-static GLuint target;        // The framebuffer that is read at the end.
-static int showing_surfaces; // Whether colours are numbers of surfaces.
-
-static void fail(const char *what) {
-    fprintf(stderr, "host: %s\n", what);
-    exit(1);
-}
-
-// Programs.
-
-static GLuint shader(GLenum kind, const char *source) {
-    GLuint shader = glCreateShader(kind);
-    glShaderSource(shader, 1, &source, NULL);
-    glCompileShader(shader);
-    GLint ok;
-    glGetShaderiv(shader, GL_COMPILE_STATUS, &ok);
-    if (!ok) {
-        char log[4096];
-        glGetShaderInfoLog(shader, sizeof log, NULL, log);
-        fail(log);
-    }
-    return shader;
-}
-
-// Attributes: position, normal, texture coordinate, colour.
-enum { POSITION, NORMAL, COORDINATE, COLOR };
-
-static const char *const vertex_source =
-    "#version 120\n"
-    "attribute vec3 position, normal; attribute vec2 coordinate; attribute vec4 color;\n"
-    "uniform mat4 turned, projected; uniform float grid; varying vec3 n, p; varying vec2 t; varying vec4 c;\n"
-    "void main() { vec4 at = turned * vec4(position, 1.0); n = mat3(turned) * normal; p = at.xyz; t = coordinate; c = color;\n"
-    "  gl_Position = projected * at;\n"
-    "  if (grid > 0.0) gl_Position.xy = floor(gl_Position.xy / gl_Position.w * grid + 0.5) / grid * gl_Position.w; }\n";
-
-static const char *const surface_source =
-    "#version 120\nuniform vec4 surface; void main() { gl_FragColor = surface; }\n";
-
-// A program of these vertices whose colours are those of `fragment`, or, where surfaces are shown, of `surfaces`.
-static GLuint program_of(const char *vertex, const char *fragment, const char *surfaces) {
-    GLuint program = glCreateProgram();
-    glAttachShader(program, shader(GL_VERTEX_SHADER, vertex));
-    glAttachShader(program, shader(GL_FRAGMENT_SHADER, showing_surfaces ? surfaces : fragment));
-    const char *names[] = {"position", "normal", "coordinate", "color"};
-    for (int number = 0; number < 4; number++) glBindAttribLocation(program, number, names[number]);
-    glLinkProgram(program);
-    GLint ok;
-    glGetProgramiv(program, GL_LINK_STATUS, &ok);
-    if (!ok) fail("a program does not link");
-    return program;
-}
-
-static GLuint program_with(const char *fragment, const char *surfaces) { return program_of(vertex_source, fragment, surfaces); }
-
-static GLuint program(const char *fragment) { return program_with(fragment, surface_source); }
-
-static GLuint used;
-
-static void use(GLuint program) { glUseProgram(used = program); }
-
-static GLint uniform(const char *name) { return glGetUniformLocation(used, name); }
-
-// A number of a surface as a colour.
-static const float *surface_color(int number) {
-    static float color[4] = {0, 0, 0, 1};
-    for (int c = 0; c < 3; c++) color[c] = (number >> 4 * c & 15) * 17 / 255.f;
-    return color;
-}
-
-// What is drawn next is this surface.
-static void surface(int number) { glUniform4fv(uniform("surface"), 1, surface_color(number)); }
-
-// Matrices, column after column.
-
-typedef struct { float m[16]; } Matrix;
-
-static Matrix times(Matrix a, Matrix b) {
-    Matrix c;
-    for (int column = 0; column < 4; column++)
-        for (int row = 0; row < 4; row++) {
-            c.m[column * 4 + row] = 0;
-            for (int k = 0; k < 4; k++) c.m[column * 4 + row] += a.m[k * 4 + row] * b.m[column * 4 + k];
-        }
-    return c;
-}
-
-static Matrix moved(float x, float y, float z) { return (Matrix){{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, x, y, z, 1}}; }
-
-static Matrix scaled(float s) { return (Matrix){{s, 0, 0, 0, 0, s, 0, 0, 0, 0, s, 0, 0, 0, 0, 1}}; }
-
-static Matrix turned(float x, float y) {
-    float a = cosf(x), b = sinf(x), c = cosf(y), d = sinf(y);
-    Matrix about_x = {{1, 0, 0, 0, 0, a, b, 0, 0, -b, a, 0, 0, 0, 0, 1}};
-    Matrix about_y = {{c, 0, -d, 0, 0, 1, 0, 0, d, 0, c, 0, 0, 0, 0, 1}};
-    return times(about_x, about_y);
-}
-
-static Matrix perspective(float near, float far) {
-    return (Matrix){{2, 0, 0, 0, 0, 2, 0, 0, 0, 0, (far + near) / (near - far), -1, 0, 0, 2 * far * near / (near - far), 0}};
-}
-
-static Matrix flat(void) { return (Matrix){{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}}; }
-
-static void place(Matrix model, Matrix projection) {
-    glUniformMatrix4fv(uniform("turned"), 1, GL_FALSE, model.m);
-    glUniformMatrix4fv(uniform("projected"), 1, GL_FALSE, projection.m);
-    glUniform1f(uniform("grid"), grid * width / 2.f);
-}
-
-// Shapes: vertex buffers, indices behind.
-
-typedef struct { float position[3], normal[3], coordinate[2]; unsigned char color[4]; } Vertex;
-typedef struct { GLuint vertices, indices; int count; } Shape;
-
-static Shape shape(const Vertex *vertices, int vertex_count, const unsigned short *indices, int count) {
-    Shape made = {0, 0, count};
-    glGenBuffers(1, &made.vertices);
-    glBindBuffer(GL_ARRAY_BUFFER, made.vertices);
-    glBufferData(GL_ARRAY_BUFFER, vertex_count * sizeof *vertices, vertices, GL_STATIC_DRAW);
-    glGenBuffers(1, &made.indices);
-    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, made.indices);
-    glBufferData(GL_ELEMENT_ARRAY_BUFFER, count * sizeof *indices, indices, GL_STATIC_DRAW);
-    return made;
-}
-
-static void bind(Shape shape) {
-    glBindBuffer(GL_ARRAY_BUFFER, shape.vertices);
-    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, shape.indices);
-    for (int number = POSITION; number <= COLOR; number++) glEnableVertexAttribArray(number);
-    const Vertex *none = NULL;
-    glVertexAttribPointer(POSITION, 3, GL_FLOAT, GL_FALSE, sizeof *none, none->position);
-    glVertexAttribPointer(NORMAL, 3, GL_FLOAT, GL_FALSE, sizeof *none, none->normal);
-    glVertexAttribPointer(COORDINATE, 2, GL_FLOAT, GL_FALSE, sizeof *none, none->coordinate);
-    glVertexAttribPointer(COLOR, 4, GL_UNSIGNED_BYTE, GL_TRUE, sizeof *none, none->color);
-}
-
-static void draw(Shape shape, int first, int count) {
-    glDrawElements(GL_TRIANGLES, count, GL_UNSIGNED_SHORT, (void *)(first * sizeof(unsigned short)));
-}
-
-// A sphere of radius 1: rings by segments, indexed.
-static Shape sphere(int rings, int segments) {
-    Vertex *vertices = calloc((rings + 1) * (segments + 1), sizeof *vertices);
-    unsigned short *indices = calloc(rings * segments * 6, sizeof *indices);
-    int count = 0, vertex_count = 0;
-    for (int ring = 0; ring <= rings; ring++)
-        for (int segment = 0; segment <= segments; segment++) {
-            float polar = ring * (float)M_PI / rings, around = segment * 2 * (float)M_PI / segments;
-            float at[3] = {sinf(polar) * cosf(around), cosf(polar), sinf(polar) * sinf(around)};
-            Vertex *vertex = &vertices[vertex_count++];
-            memcpy(vertex->position, at, sizeof at);
-            memcpy(vertex->normal, at, sizeof at);
-            vertex->coordinate[0] = (float)segment / segments, vertex->coordinate[1] = (float)ring / rings;
-            unsigned char color[4] = {230, 140, 60, 255};
-            memcpy(vertex->color, color, sizeof color);
-        }
-    for (int ring = 0; ring < rings; ring++)
-        for (int segment = 0; segment < segments; segment++) {
-            int a = ring * (segments + 1) + segment, b = a + segments + 1;
-            int corners[] = {a, a + 1, b, b, a + 1, b + 1};
-            for (int corner = 0; corner < 6; corner++) indices[count++] = corners[corner];
-        }
-    Shape made = shape(vertices, vertex_count, indices, count);
-    free(vertices), free(indices);
-    return made;
-}
-
-// A cube from -1 to 1, six indices a side.
-static Shape cube(void) {
-    Vertex vertices[24];
-    unsigned short indices[36];
-    for (int side = 0; side < 6; side++) {
-        int axis = side / 2, sign = side % 2 ? -1 : 1;
-        for (int corner = 0; corner < 4; corner++) {
-            Vertex *vertex = &vertices[side * 4 + corner];
-            float u = corner & 1 ? 1 : -1, v = corner & 2 ? 1 : -1;
-            memset(vertex, 0, sizeof *vertex);
-            vertex->position[axis] = sign;
-            vertex->position[(axis + 1) % 3] = u * sign;
-            vertex->position[(axis + 2) % 3] = v;
-            vertex->normal[axis] = sign;
-            vertex->coordinate[0] = (u + 1) / 2, vertex->coordinate[1] = (v + 1) / 2;
-            unsigned char color[4] = {80 + 60 * axis, 200 - 50 * axis, sign > 0 ? 220 : 110, 255};
-            memcpy(vertex->color, color, sizeof color);
-        }
-        int corners[] = {0, 1, 2, 2, 1, 3};
-        for (int corner = 0; corner < 6; corner++) indices[side * 6 + corner] = side * 4 + corners[corner];
-    }
-    return shape(vertices, 24, indices, 36);
-}
-
-// A square from -1 to 1, its coordinates from 0 to `repeats`.
-static Shape square(float repeats, unsigned red, unsigned green, unsigned blue, unsigned alpha) {
-    Vertex vertices[4];
-    for (int corner = 0; corner < 4; corner++) {
-        float u = corner & 1, v = corner >> 1;
-        Vertex vertex = {{2 * u - 1, 2 * v - 1, 0}, {0, 0, 1}, {u * repeats, v * repeats}, {red, green, blue, alpha}};
-        vertices[corner] = vertex;
-    }
-    unsigned short indices[] = {0, 1, 2, 2, 1, 3};
-    return shape(vertices, 4, indices, 6);
-}
-
-// Targets.
-
-// A texture of squares and ramps that differ by up to `contrast`, with its levels.
-static GLuint texture(int width, int levels, int contrast) {
-    unsigned char *texels = calloc(width * width, 4);
-    for (int y = 0; y < width; y++)
-        for (int x = 0; x < width; x++) {
-            unsigned char texel[4] = {(x ^ y) * contrast / width, x * contrast / width, (x / 8 + y / 8) % 2 * contrast, 255};
-            for (int c = 0; c < 3; c++) texel[c] += (255 - contrast) / 2;
-            memcpy(texels + 4 * (y * width + x), texel, 4);
-        }
-    GLuint made;
-    glGenTextures(1, &made);
-    glBindTexture(GL_TEXTURE_2D, made);
-    glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, width, width, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
-    // Levels of our own: how a driver makes them is not what is compared.
-    for (int level = 1; level < levels; level++) {
-        int to = width >> level, from = to * 2;
-        for (int y = 0; y < to; y++)
-            for (int x = 0; x < to; x++)
-                for (int c = 0; c < 4; c++) {
-                    unsigned char *at = texels + 4 * (2 * y * from + 2 * x) + c;
-                    texels[4 * (y * to + x) + c] = (at[0] + at[4] + at[4 * from] + at[4 * from + 4] + 2) / 4;
-                }
-        glTexImage2D(GL_TEXTURE_2D, level, GL_RGBA8, to, to, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
-    }
-    free(texels);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAX_LEVEL, levels - 1);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, levels > 1 ? GL_LINEAR_MIPMAP_LINEAR : GL_LINEAR);
-    glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_LINEAR);
-    return made;
-}
-
-static GLuint framebuffer(int width, GLuint texture) {
-    GLuint made, buffers[2];
-    glGenFramebuffers(1, &made);
-    glBindFramebuffer(GL_FRAMEBUFFER, made);
-    glGenRenderbuffers(2, buffers);
-    if (texture)
-        glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_TEXTURE_2D, texture, 0);
-    else {
-        glBindRenderbuffer(GL_RENDERBUFFER, buffers[0]);
-        glRenderbufferStorage(GL_RENDERBUFFER, GL_RGBA8, width, width);
-        glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, buffers[0]);
-    }
-    glBindRenderbuffer(GL_RENDERBUFFER, buffers[1]);
-    glRenderbufferStorage(GL_RENDERBUFFER, GL_DEPTH24_STENCIL8, width, width);
-    glFramebufferRenderbuffer(GL_FRAMEBUFFER, GL_DEPTH_STENCIL_ATTACHMENT, GL_RENDERBUFFER, buffers[1]);
-    if (glCheckFramebufferStatus(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE) fail("the framebuffer is not complete");
-    return made;
-}
-
-static void clear(float red, float green, float blue) {
-    if (showing_surfaces) red = green = blue = 1;
-    glClearColor(red, green, blue, 1);
-    glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT | GL_STENCIL_BUFFER_BIT);
-}
-
-// Scenes. What a scene needs it makes at its first frame.
-
-static const char *const lit_source =
-    "#version 120\nvarying vec3 n, p; varying vec4 c;\n"
-    "void main() { vec3 l = normalize(vec3(0.4, 0.7, 0.6)), m = normalize(n), e = normalize(-p);\n"
-    "  float shine = pow(max(dot(reflect(-l, m), e), 0.0), 20.0);\n"
-    "  gl_FragColor = vec4(c.rgb * (0.15 + 0.75 * max(dot(m, l), 0.0)) + vec3(0.5 * shine), 1.0); }\n";
-
-static const char *const plain_source = "#version 120\nvarying vec4 c; void main() { gl_FragColor = c; }\n";
-
-static const char *const textured_source =
-    "#version 120\nuniform sampler2D image; varying vec2 t; void main() { gl_FragColor = texture2D(image, t); }\n";
-
-static void lit(int frame) {
-    static Shape ball, box;
-    static GLuint shades;
-    if (!shades) ball = sphere(16, 24), box = cube(), shades = program(lit_source);
-    clear(0.1f, 0.12f, 0.2f);
-    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
-    use(shades);
-    Matrix view = perspective(1, 20);
-    bind(ball), surface(1);
-    place(times(moved(-0.8f, 0.3f, -5), turned(0.3f, 0.02f * frame)), view);
-    draw(ball, 0, ball.count);
-    bind(box);
-    place(times(moved(0.9f, -0.3f, -5.5f), times(turned(0.5f, 0.7f + 0.02f * frame), scaled(0.9f))), view);
-    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
-}
-
-static void mipmaps(int frame) {
-    static Shape floor, box;
-    static GLuint shades, image;
-    if (!shades) floor = square(12, 255, 255, 255, 255), box = cube(), shades = program(textured_source);
-    // llvmpipe takes log2 in straight pieces, which makes its level up to 0.043 too small: between levels lies less than 1/255 / 0.043.
-    if (!image) image = texture(64, 7, 40);
-    clear(0.5f, 0.6f, 0.8f);
-    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
-    use(shades);
-    glBindTexture(GL_TEXTURE_2D, image);
-    glUniform1i(uniform("image"), 0);
-    Matrix view = perspective(1, 60);
-    bind(floor), surface(1);
-    place(times(moved(0, -1.5f, -16), times(turned(-1.45f, 0.01f * frame), scaled(14))), view);
-    draw(floor, 0, 6);
-    bind(box);
-    place(times(moved(0.2f, 0, -5), turned(0.5f, 0.6f + 0.02f * frame)), view);
-    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
-}
-
-static void blended(int frame) {
-    static Shape hole, sheets[3];
-    static GLuint shades;
-    if (!shades) {
-        hole = square(1, 20, 60, 90, 255), shades = program(plain_source);
-        for (int number = 0; number < 3; number++)
-            sheets[number] = square(1, number == 0 ? 250 : 30, number == 1 ? 240 : 50, number == 2 ? 230 : 20, 120 + 30 * number);
-    }
-    clear(0.85f, 0.85f, 0.8f);
-    use(shades);
-    // The stencil lets the sheets through a turned square only, and not twice where it is marked twice.
-    glEnable(GL_STENCIL_TEST);
-    glStencilFunc(GL_ALWAYS, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_REPLACE);
-    Matrix turn = {{0.6f, 0.5f, 0, 0, -0.5f, 0.6f, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1}};
-    bind(hole), surface(1);
-    place(turn, flat());
-    draw(hole, 0, 6);
-    glStencilFunc(GL_EQUAL, 1, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
-    // Numbers of surfaces add up where sheets lie over each other.
-    glEnable(GL_BLEND);
-    if (showing_surfaces) glBlendFunc(GL_ONE, GL_ONE);
-    for (int number = 0; number < 3; number++) {
-        if (!showing_surfaces && number == 1) glBlendFunc(GL_SRC_ALPHA, GL_ONE);
-        if (!showing_surfaces && number != 1) glBlendFunc(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA);
-        bind(sheets[number]), surface(2 << number);
-        float x = 0.35f * cosf(2.1f * number + 0.03f * frame), y = 0.35f * sinf(2.1f * number + 0.03f * frame);
-        place(times(moved(x, y, 0), scaled(0.5f)), flat());
-        draw(sheets[number], 0, 6);
-    }
-    // A frame counts where it falls on marks: decremented there, wrapped elsewhere, and seen where it is 0.
-    glDisable(GL_BLEND);
-    glStencilFunc(GL_ALWAYS, 0, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_DECR_WRAP);
-    glColorMask(0, 0, 0, 0);
-    place(times(moved(0.45f, 0.4f, 0), scaled(0.4f)), flat());
-    draw(hole, 0, 6);
-    glColorMask(1, 1, 1, 1);
-    glStencilFunc(GL_EQUAL, 255, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
-    bind(sheets[2]), surface(32);
-    place(flat(), flat());
-    draw(sheets[2], 0, 6);
-    glDisable(GL_STENCIL_TEST);
-}
-
-// 300 draws, each an index range of one buffer, with state between them.
-static void indexed(int frame) {
-    static Shape box;
-    static GLuint shades;
-    if (!shades) box = cube(), shades = program(lit_source);
-    clear(0, 0, 0);
-    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
-    use(shades);
-    bind(box);
-    Matrix view = perspective(1, 30);
-    for (int number = 0; number < 50; number++) {
-        float x = (number % 10 - 4.5f) * 0.9f, y = (number / 10 - 2) * 1.6f;
-        place(times(moved(x, y, -11 - number % 3), times(turned(0.4f * number, 0.3f * number + 0.02f * frame), scaled(0.38f))), view);
-        for (int side = 0; side < 6; side++) surface(1 + number * 6 + side), draw(box, side * 6, 6);
-    }
-}
-
-static void to_texture(int frame) {
-    static GLuint image, inner, shades;
-    static Shape box;
-    // The picture on the sides shows the lit scene. An edge in it is an edge on the side.
-    static const char *const both_source =
-        "#version 120\nuniform sampler2D image; uniform vec4 surface; varying vec2 t;\n"
-        "void main() { gl_FragColor = vec4(texture2D(image, t).r, surface.r, 0.0, 1.0); }\n";
-    if (!shades) {
-        image = texture(64, 1, 255), inner = framebuffer(64, image);
-        shades = program_with(textured_source, both_source), box = cube();
-    }
-    glBindFramebuffer(GL_FRAMEBUFFER, inner);
-    glViewport(0, 0, width = 64, 64);
-    lit(frame);
-    glBindFramebuffer(GL_FRAMEBUFFER, target);
-    glViewport(0, 0, width = size, size);
-    clear(0.2f, 0.3f, 0.25f);
-    use(shades);
-    glBindTexture(GL_TEXTURE_2D, image);
-    glUniform1i(uniform("image"), 0);
-    bind(box);
-    place(times(moved(0, 0, -4), times(turned(0.5f, 0.8f + 0.01f * frame), scaled(1.1f))), perspective(1, 20));
-    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
-}
-
-// What a query counts decides the colour of what is drawn next.
-static void query(int frame) {
-    static Shape ball, bar;
-    static GLuint shades, counter;
-    if (!shades) {
-        ball = sphere(12, 16), bar = square(1, 60, 220, 90, 255), shades = program(lit_source);
-        glGenQueries(1, &counter);
-    }
-    clear(0.15f, 0.1f, 0.1f);
-    glEnable(GL_DEPTH_TEST), glDisable(GL_CULL_FACE);
-    use(shades);
-    Matrix view = perspective(1, 20);
-    bind(bar), surface(1);
-    place(times(moved(-0.5f, 0, -4), turned(0.2f, 0.3f)), view);
-    draw(bar, 0, 6);
-    glBeginQuery(GL_SAMPLES_PASSED, counter);
-    bind(ball), surface(2);
-    place(times(moved(0.3f + 0.005f * (frame % 40), 0.1f, -4.6f), scaled(0.8f)), view);
-    draw(ball, 0, ball.count);
-    glEndQuery(GL_SAMPLES_PASSED);
-    GLuint passed;
-    glGetQueryObjectuiv(counter, GL_QUERY_RESULT, &passed);
-    if (frame == 0 && !showing_surfaces) printf("samples passed: %u\n", passed);
-    // A bar as long as what passed, in steps of an eighth of the picture.
-    float length = ceilf(8.f * passed / (0.25f * size * size)) / 8;
-    bind(bar), surface(3);
-    glDisable(GL_DEPTH_TEST);
-    place((Matrix){{length / 2, 0, 0, 0, 0, 0.05f, 0, 0, 0, 0, 1, 0, length / 2 - 1, -0.9f, 0, 1}}, flat());
-    draw(bar, 0, 6);
-}
-
-// Points as sprites of sizes that the vertex program gives, points of one size, and wide lines.
-static void points(int frame) {
-    static const char *const sized_source =
-        "#version 120\nattribute vec3 position; attribute vec2 coordinate; attribute vec4 color; varying vec4 c;\n"
-        "void main() { c = color; gl_PointSize = coordinate.x; gl_Position = vec4(position, 1.0); }\n";
-    static const char *const sprite_source =
-        "#version 120\nvarying vec4 c; void main() { gl_FragColor = vec4(gl_PointCoord, c.b, 1.0) * c.a + vec4(0.0, 0.0, 0.2, 0.0); }\n";
-    static GLuint sprites, shades;
-    static Shape many, star;
-    if (!sprites) {
-        Vertex vertices[24];
-        unsigned short indices[24];
-        memset(vertices, 0, sizeof vertices);
-        for (int number = 0; number < 24; number++) {
-            float at[3] = {(number % 6 - 2.5f) * 0.31f, (number / 6 - 1.5f) * 0.37f + 0.02f * (number % 5), 0};
-            memcpy(vertices[number].position, at, sizeof at);
-            vertices[number].coordinate[0] = 5 + (number * 7) % 15;
-            unsigned char color[4] = {30 * (number % 8), 10 * number, 60 + 7 * number, 200};
-            memcpy(vertices[number].color, color, sizeof color);
-            indices[number] = number;
-        }
-        many = shape(vertices, 24, indices, 24);
-        for (int number = 0; number < 10; number++) {
-            float radius = number % 2 ? 0.42f : 0.95f, around = number * 2 * (float)M_PI / 10;
-            float at[3] = {radius * sinf(around), radius * cosf(around), 0};
-            memcpy(vertices[number].position, at, sizeof at);
-            unsigned char color[4] = {240, 220, 90, 255};
-            memcpy(vertices[number].color, color, sizeof color);
-        }
-        star = shape(vertices, 10, indices, 10);
-        sprites = program_of(sized_source, sprite_source, surface_source), shades = program(plain_source);
-    }
-    clear(0.1f, 0.1f, 0.15f);
-    use(shades);
-    bind(star), surface(1), place(turned(0, 0), flat());
-    glLineWidth(5);
-    glDrawElements(GL_LINE_LOOP, 10, GL_UNSIGNED_SHORT, 0);
-    surface(2), place(scaled(0.5f), flat());
-    glLineWidth(3);
-    glDrawElements(GL_LINE_STRIP, 7, GL_UNSIGNED_SHORT, 0);
-    use(sprites);
-    bind(many);
-    glEnable(GL_VERTEX_PROGRAM_POINT_SIZE), glEnable(GL_POINT_SPRITE);
-    for (int number = 0; number < 18; number++) {
-        surface(3 + number);
-        glDrawElements(GL_POINTS, 1, GL_UNSIGNED_SHORT, (void *)((number + frame) % 18 * sizeof(unsigned short)));
-    }
-    glDisable(GL_VERTEX_PROGRAM_POINT_SIZE), glDisable(GL_POINT_SPRITE);
-    use(shades);
-    glPointSize(9);
-    surface(21), place(flat(), flat());
-    glDrawElements(GL_POINTS, 6, GL_UNSIGNED_SHORT, (void *)(18 * sizeof(unsigned short)));
-}
-
-// A surface of the pipeline without programs.
-static void fixed_surface(int number) {
-    if (showing_surfaces) glColor3fv(surface_color(number));
-}
-
-// The pipeline without programs: display lists, vertices one by one, three lights, fog, a plane that cuts.
-static void fixed(int frame) {
-    static GLuint ball;
-    if (!ball) {
-        ball = glGenLists(1);
-        glNewList(ball, GL_COMPILE);
-        for (int ring = 0; ring < 12; ring++) {
-            glBegin(GL_TRIANGLE_STRIP);
-            for (int segment = 0; segment <= 20; segment++)
-                for (int next = 0; next < 2; next++) {
-                    float polar = (ring + next) * (float)M_PI / 12, around = segment * 2 * (float)M_PI / 20;
-                    float at[3] = {sinf(polar) * cosf(around), cosf(polar), sinf(polar) * sinf(around)};
-                    glNormal3fv(at), glVertex3fv(at);
-                }
-            glEnd();
-        }
-        glEndList();
-    }
-    clear(0.45f, 0.5f, 0.55f);
-    glUseProgram(0);
-    glEnable(GL_DEPTH_TEST);
-    glMatrixMode(GL_PROJECTION), glLoadMatrixf(perspective(1, 20).m);
-    glMatrixMode(GL_MODELVIEW), glLoadIdentity();
-    if (!showing_surfaces) {
-        static const float lights[3][3][4] = {
-            {{0.4f, 0.7f, 0.6f, 0}, {0.6f, 0.55f, 0.5f, 1}, {0, 0, 0, 1}},
-            {{-3, 1, 1, 1}, {0.1f, 0.3f, 0.5f, 1}, {0.3f, 0.3f, 0.3f, 1}},
-            {{2, -3, -2, 1}, {0.4f, 0.15f, 0.1f, 1}, {0, 0, 0, 1}},
-        };
-        static const float fog[] = {0.45f, 0.5f, 0.55f, 1}, shine[] = {0.4f, 0.4f, 0.4f, 1};
-        for (int number = 0; number < 3; number++) {
-            glLightfv(GL_LIGHT0 + number, GL_POSITION, lights[number][0]);
-            glLightfv(GL_LIGHT0 + number, GL_DIFFUSE, lights[number][1]);
-            glLightfv(GL_LIGHT0 + number, GL_SPECULAR, lights[number][2]);
-            glEnable(GL_LIGHT0 + number);
-        }
-        glLightf(GL_LIGHT1, GL_LINEAR_ATTENUATION, 0.1f);
-        glMaterialfv(GL_FRONT_AND_BACK, GL_SPECULAR, shine), glMaterialf(GL_FRONT_AND_BACK, GL_SHININESS, 8);
-        glEnable(GL_LIGHTING), glEnable(GL_COLOR_MATERIAL), glEnable(GL_NORMALIZE);
-        glFogi(GL_FOG_MODE, GL_LINEAR), glFogf(GL_FOG_START, 3), glFogf(GL_FOG_END, 10), glFogfv(GL_FOG_COLOR, fog);
-        glEnable(GL_FOG);
-    }
-    // What is above the plane is not drawn.
-    static const double plane[] = {0.25, -1, 0.1, 1.1};
-    glClipPlane(GL_CLIP_PLANE0, plane);
-    glEnable(GL_CLIP_PLANE0);
-    for (int number = 0; number < 3; number++) {
-        glColor3f(0.9f - 0.3f * number, 0.4f + 0.2f * number, 0.3f + 0.3f * number), fixed_surface(1 + number);
-        glPushMatrix();
-        glTranslatef(-1 + 1.3f * number, 0.2f * number, -4 - 1.6f * number), glRotatef(20 * number + frame, 0.2f, 1, 0.1f);
-        glCallList(ball);
-        glPopMatrix();
-    }
-    glDisable(GL_CLIP_PLANE0);
-    glBegin(GL_QUADS);
-    glColor3f(0.5f, 0.6f, 0.35f), fixed_surface(4);
-    glNormal3f(0, 1, 0);
-    glVertex3f(-6, -1.6f, -1.5f), glVertex3f(6, -1.6f, -1.5f), glVertex3f(6, -1.6f, -14), glVertex3f(-6, -1.6f, -14);
-    glEnd();
-    glDisable(GL_LIGHTING), glDisable(GL_FOG);
-}
-
-// A cube map in a ball, and before it a sheet through a texture with depth.
-static void cube_map(int frame) {
-    static const char *const mirror_source =
-        "#version 120\nuniform samplerCube image; varying vec3 n, p;\n"
-        "void main() { gl_FragColor = textureCube(image, reflect(normalize(p), normalize(n))); }\n";
-    static const char *const inside_source =
-        "#version 120\nuniform sampler3D image; uniform float deep; varying vec2 t;\n"
-        "void main() { gl_FragColor = texture3D(image, vec3(0.1 + 0.8 * t, deep + 0.2 * t.x * t.y)); }\n";
-    static GLuint mirrors, shades, images[2];
-    static Shape ball, sheet;
-    if (!mirrors) {
-        enum { WIDE = 32, DEEP = 16 };
-        unsigned char texels[DEEP * DEEP * DEEP * 4];
-        glGenTextures(2, images);
-        glBindTexture(GL_TEXTURE_CUBE_MAP, images[0]);
-        for (int face = 0; face < 6; face++) {
-            // What lies in a direction is the direction, and goes on across edges.
-            for (int at = 0; at < WIDE * WIDE; at++) {
-                float s = (at % WIDE + 0.5f) * 2 / WIDE - 1, t = (at / WIDE + 0.5f) * 2 / WIDE - 1;
-                float all[6][3] = {{1, -t, -s}, {-1, -t, s}, {s, 1, t}, {s, -1, -t}, {s, -t, 1}, {-s, -t, -1}};
-                float length = sqrtf(1 + s * s + t * t);
-                for (int c = 0; c < 3; c++) texels[4 * at + c] = (unsigned char)(127.5f + 120 * all[face][c] / length);
-                texels[4 * at + 3] = 255;
-            }
-            GLenum name = GL_TEXTURE_CUBE_MAP_POSITIVE_X + face;
-            glTexImage2D(name, 0, GL_RGBA8, WIDE, WIDE, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
-        }
-        glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
-        glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_S, GL_CLAMP_TO_EDGE);
-        glTexParameteri(GL_TEXTURE_CUBE_MAP, GL_TEXTURE_WRAP_T, GL_CLAMP_TO_EDGE);
-        glBindTexture(GL_TEXTURE_3D, images[1]);
-        for (int at = 0; at < DEEP * DEEP * DEEP; at++) {
-            int x = at % DEEP, y = at / DEEP % DEEP, z = at / DEEP / DEEP;
-            unsigned char texel[4] = {16 * x, 255 - 12 * y - 3 * z, 120 + (x + y + z) % 8 * 4, 255};
-            memcpy(texels + 4 * at, texel, 4);
-        }
-        glTexImage3D(GL_TEXTURE_3D, 0, GL_RGBA8, DEEP, DEEP, DEEP, 0, GL_RGBA, GL_UNSIGNED_BYTE, texels);
-        glTexParameteri(GL_TEXTURE_3D, GL_TEXTURE_MIN_FILTER, GL_LINEAR);
-        ball = sphere(20, 32), sheet = square(1, 255, 255, 255, 255);
-        mirrors = program(mirror_source), shades = program(inside_source);
-    }
-    clear(0.2f, 0.2f, 0.25f);
-    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
-    Matrix view = perspective(1, 20);
-    use(mirrors);
-    glUniform1i(uniform("image"), 0);
-    bind(ball), surface(1);
-    place(times(moved(-0.4f, 0.3f, -4), scaled(1.4f)), view);
-    draw(ball, 0, ball.count);
-    use(shades);
-    glUniform1i(uniform("image"), 0), glUniform1f(uniform("deep"), 0.3f + 0.001f * (frame % 100));
-    bind(sheet), surface(2);
-    place(times(moved(0.6f, -0.5f, -3), turned(0.3f, -0.4f)), view);
-    draw(sheet, 0, 6);
-}
-
-// A loop that pixels leave one after the other, and branches by how often they went round.
-static const char *const divergent_source =
-    "#version 120\nuniform vec4 surface; varying vec2 t;\n"
-    "void main() { vec2 c = (t - vec2(0.75, 0.5)) * 2.2, z = vec2(0.0); float n = 0.0;\n"
-    "  for (int i = 0; i < 9; i++) { if (dot(z, z) > 4.0) break;\n"
-    "    z = vec2(z.x * z.x - z.y * z.y, 2.0 * z.x * z.y) + c; n += 1.0; }\n"
-    "  vec3 shown; float odd = mod(n, 2.0);\n"
-    "  if (n > 8.5) shown = vec3(0.1, 0.1, 0.3) + 0.1 * vec3(t, t.x);\n"
-    "  else if (odd > 0.5) { shown = vec3(0.9, 0.5, 0.1); for (int i = 0; i < 3; i++) shown *= 0.8 + 0.01 * n; }\n"
-    "  else shown = vec3(0.1 * t.x, 0.08 * n, 0.9 - 0.08 * n);\n";
-
-static void divergent(int frame) {
-    static GLuint shades;
-    static Shape all;
-    if (!shades) {
-        char colors[2048], surfaces[2048];
-        snprintf(colors, sizeof colors, "%s  gl_FragColor = vec4(shown, 1.0); }\n", divergent_source);
-        // Each number of rounds is a surface of its own.
-        snprintf(surfaces, sizeof surfaces, "%s  gl_FragColor = vec4(n / 15.0, surface.r, 0.0, 1.0) + 0.0 * shown.xyzz; }\n", divergent_source);
-        shades = program_with(colors, surfaces), all = square(1, 255, 255, 255, 255);
-    }
-    clear(0, 0, 0);
-    use(shades);
-    bind(all), surface(1);
-    place(scaled(1 + 0.0001f * frame), flat());
-    draw(all, 0, 6);
-}
-
-// Which pixels, channels and bits are stored: scissor, colour mask, logic operation, alpha test, and a stencil that counts front
-// and back apart.
-static void masked(int frame) {
-    static GLuint shades;
-    static Shape sheets[4], ball;
-    if (!shades) {
-        shades = program(plain_source), ball = sphere(12, 16);
-        for (int number = 0; number < 4; number++)
-            sheets[number] = square(1, 200 - 40 * number, 60 + 50 * number, number % 2 ? 210 : 90, 60 * number + 40);
-    }
-    clear(0.25f, 0.5f, 0.75f);
-    use(shades);
-    // A ball that the near plane cuts: where its inside is seen, fewer front sides than back sides were counted.
-    glEnable(GL_STENCIL_TEST);
-    glStencilFunc(GL_ALWAYS, 0, 255), glColorMask(0, 0, 0, 0);
-    glStencilOpSeparate(GL_FRONT, GL_KEEP, GL_KEEP, GL_INCR_WRAP), glStencilOpSeparate(GL_BACK, GL_KEEP, GL_KEEP, GL_DECR_WRAP);
-    bind(ball), place(times(moved(-0.15f, 0.1f, -1.45f), times(turned(0.3f, 0.01f * frame), scaled(0.5f))), perspective(1, 20));
-    draw(ball, 0, ball.count);
-    glColorMask(1, 1, 1, 1);
-    glStencilFunc(GL_NOTEQUAL, 0, 255), glStencilOp(GL_KEEP, GL_KEEP, GL_KEEP);
-    bind(sheets[0]), surface(1), place(flat(), flat());
-    draw(sheets[0], 0, 6);
-    glDisable(GL_STENCIL_TEST);
-    // Colours of whole bytes: operations on bits are exact.
-    glEnable(GL_SCISSOR_TEST), glEnable(GL_COLOR_LOGIC_OP);
-    static const GLenum operations[] = {GL_XOR, GL_AND_REVERSE, GL_EQUIV, GL_OR_INVERTED};
-    for (int number = 0; number < 4; number++) {
-        glScissor(size * (1 + number) / 8, size * (5 - number) / 9, size / 3, size / 3);
-        // Of surfaces no edge may be lost.
-        glLogicOp(showing_surfaces ? GL_XOR : operations[number]);
-        bind(sheets[number]), surface(0x248 >> number);
-        place(flat(), flat());
-        draw(sheets[number], 0, 6);
-    }
-    glDisable(GL_COLOR_LOGIC_OP), glDisable(GL_SCISSOR_TEST);
-    // Red and blue only.
-    glColorMask(1, 0, 1, 1);
-    bind(sheets[3]), surface(0x505), place(times(moved(0.7f, -0.6f, 0), scaled(0.25f)), flat());
-    draw(sheets[3], 0, 6);
-    glColorMask(1, 1, 1, 1);
-    // Of four sheets the two with more alpha are drawn. Those of surfaces have all of it: just the two are drawn then.
-    glEnable(GL_ALPHA_TEST), glAlphaFunc(GL_GEQUAL, 0.5f);
-    for (int number = showing_surfaces ? 2 : 0; number < 4; number++) {
-        bind(sheets[number]), surface(0x333 + number);
-        place(times(moved(-0.75f + 0.5f * number, 0.8f, 0), scaled(0.15f)), flat());
-        draw(sheets[number], 0, 6);
-    }
-    glDisable(GL_ALPHA_TEST);
-}
-
-// Two targets at once, of which a second pass makes the picture.
-static void targets(int frame) {
-    static const char *const both_source =
-        "#version 120\nvarying vec3 n; varying vec4 c;\n"
-        "void main() { gl_FragData[0] = c; gl_FragData[1] = vec4(0.5 + 0.5 * normalize(n), 1.0); }\n";
-    static const char *const both_surfaces =
-        "#version 120\nuniform vec4 surface; void main() { gl_FragData[0] = surface; gl_FragData[1] = surface; }\n";
-    static const char *const second_source =
-        "#version 120\nuniform sampler2D image, normals; varying vec2 t;\n"
-        "void main() { vec4 c = texture2D(image, t); vec3 n = texture2D(normals, t).xyz * 2.0 - 1.0;\n"
-        "  gl_FragColor = vec4(c.rgb * (0.3 + 0.7 * max(dot(n, vec3(0.4, 0.7, 0.6)), 0.0)), 1.0); }\n";
-    static const char *const second_surfaces =
-        "#version 120\nuniform sampler2D image, normals; varying vec2 t;\n"
-        "void main() { gl_FragColor = vec4(texture2D(image, t).rg, texture2D(normals, t).r, 1.0); }\n";
-    static GLuint images[2], inner, firsts, seconds;
-    static Shape ball, box, all;
-    static const GLenum buffers[] = {GL_COLOR_ATTACHMENT0, GL_COLOR_ATTACHMENT1};
-    if (!firsts) {
-        glGenTextures(2, images);
-        for (int number = 0; number < 2; number++) {
-            glBindTexture(GL_TEXTURE_2D, images[number]);
-            glTexImage2D(GL_TEXTURE_2D, 0, GL_RGBA8, size, size, 0, GL_RGBA, GL_UNSIGNED_BYTE, NULL);
-            glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MIN_FILTER, GL_NEAREST);
-            glTexParameteri(GL_TEXTURE_2D, GL_TEXTURE_MAG_FILTER, GL_NEAREST);
-        }
-        inner = framebuffer(size, images[0]);
-        glFramebufferTexture2D(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT1, GL_TEXTURE_2D, images[1], 0);
-        glDrawBuffers(2, buffers);
-        firsts = program_with(both_source, both_surfaces), seconds = program_with(second_source, second_surfaces);
-        ball = sphere(16, 24), box = cube(), all = square(1, 255, 255, 255, 255);
-    }
-    glBindFramebuffer(GL_FRAMEBUFFER, inner);
-    clear(0.3f, 0.4f, 0.5f);
-    glEnable(GL_DEPTH_TEST), glEnable(GL_CULL_FACE);
-    use(firsts);
-    Matrix view = perspective(1, 20);
-    bind(ball), surface(1);
-    place(times(moved(0.7f, 0.4f, -4.5f), turned(0.2f, 0.02f * frame)), view);
-    draw(ball, 0, ball.count);
-    bind(box);
-    place(times(moved(-0.7f, -0.3f, -5), turned(0.4f, 0.6f + 0.02f * frame)), view);
-    for (int side = 0; side < 6; side++) surface(2 + side), draw(box, side * 6, 6);
-    glBindFramebuffer(GL_FRAMEBUFFER, target);
-    glDisable(GL_DEPTH_TEST), glDisable(GL_CULL_FACE);
-    use(seconds);
-    for (int number = 0; number < 2; number++) glActiveTexture(GL_TEXTURE0 + number), glBindTexture(GL_TEXTURE_2D, images[number]);
-    glActiveTexture(GL_TEXTURE0);
-    glUniform1i(uniform("image"), 0), glUniform1i(uniform("normals"), 1);
-    bind(all), place(flat(), flat());
-    draw(all, 0, 6);
-}
-
-static const struct { const char *name; void (*draw)(int frame); } scenes[] = {
-    {"lit", lit},         {"mipmaps", mipmaps},       {"blended", blended},   {"indexed", indexed},
-    {"to-texture", to_texture}, {"query", query},     {"points", points},     {"fixed", fixed},
-    {"cube-map", cube_map},     {"divergent", divergent}, {"masked", masked}, {"targets", targets},
+// The scenes, and the version of OpenGL whose core profile a scene needs. The others need 2.1 and framebuffer objects, which every chip has.
+static const struct { const char *name; Scene *draw; int version; } scenes[] = {
+    {"lit", lit, 0},
+    {"mipmaps", mipmaps, 0},
+    {"blended", blended, 0},
+    {"indexed", indexed, 0},
+    {"to-texture", to_texture, 0},
+    {"query", query, 0},
+    {"points", points, 0},
+    {"fixed", fixed, 0},
+    {"cube-map", cube_map, 0},
+    {"divergent", divergent, 0},
+    {"masked", masked, 0},
+    {"targets", targets, 0},
+    {"samples", samples, 0},
+    {"coverage", coverage, 0},
+    {"clipped", clipped, 0},
+    {"levels", levels, 0},
+    {"modes", modes, 0},
+    {"borders", borders, 0},
+    {"stippled", stippled, 0},
+    {"depths", depths, 0},
+    {"srgb", srgb, 0},
+    {"layers", layers, 33},
 };
+enum { SCENES = sizeof scenes / sizeof *scenes };
 
-static void frame(void (*draw)(int), int number) {
+static void frame(Scene *draw, int number) {
     glBindFramebuffer(GL_FRAMEBUFFER, target);
     glViewport(0, 0, width = size, size);
     glDisable(GL_DEPTH_TEST), glDisable(GL_CULL_FACE), glDisable(GL_BLEND);
@@ -796,27 +72,42 @@ static void resident(const char *when) {
     most_own = most_shared = 0;
 }
 
-static void context(void) {
+// Creates a context, of the core profile if `version` is not 0. Returns whether the driver has that version.
+static int context(int version) {
     EGLDisplay display = eglGetPlatformDisplay(EGL_PLATFORM_SURFACELESS_MESA, EGL_DEFAULT_DISPLAY, NULL);
     if (!eglInitialize(display, NULL, NULL) || !eglBindAPI(EGL_OPENGL_API)) fail("EGL does not start");
-    EGLContext made = eglCreateContext(display, NULL, EGL_NO_CONTEXT, NULL);
+    EGLint core[] = {
+        EGL_CONTEXT_MAJOR_VERSION, version / 10, EGL_CONTEXT_MINOR_VERSION, version % 10,
+        EGL_CONTEXT_OPENGL_PROFILE_MASK, EGL_CONTEXT_OPENGL_CORE_PROFILE_BIT, EGL_NONE,
+    };
+    EGLContext made = version ? eglCreateContext(display, NULL, EGL_NO_CONTEXT, core) : NULL;
+    core_profile = made != NULL;
+    if (!made) made = eglCreateContext(display, NULL, EGL_NO_CONTEXT, NULL);
     if (!made || !eglMakeCurrent(display, EGL_NO_SURFACE, EGL_NO_SURFACE, made)) fail("no OpenGL context");
     printf("renderer: %s\n", (const char *)glGetString(GL_RENDERER));
+    return !version || core_profile;
 }
 
 int main(int count, char **args) {
+    if (count == 2 && !strcmp(args[1], "--list")) {
+        for (int number = 0; number < SCENES; number++) puts(scenes[number].name);
+        return 0;
+    }
     int frames = count == 5 && !strcmp(args[3], "--frames") ? atoi(args[4]) : 0;
     showing_surfaces = count == 5 && !strcmp(args[3], "--surfaces");
     if (count != 4 && frames < 10 && !showing_surfaces) {
-        fprintf(stderr, "usage: host SCENE SIZE [--surfaces] FILE | host SCENE SIZE --frames N\n");
+        fprintf(stderr, "usage: host SCENE SIZE [--surfaces] FILE | host SCENE SIZE --frames N | host --list\n");
         return 2;
     }
-    void (*draw)(int) = NULL;
-    for (unsigned number = 0; number < sizeof scenes / sizeof *scenes; number++)
-        if (!strcmp(scenes[number].name, args[1])) draw = scenes[number].draw;
+    int chosen = 0;
+    while (chosen < SCENES && strcmp(scenes[chosen].name, args[1])) chosen++;
     size = atoi(args[2]), grid = getenv("SCENES_GRID") ? atoi(getenv("SCENES_GRID")) : 0;
-    if (!draw || size < 16 || size > 4096) fail("no such scene, or its size is not 16 to 4096");
-    context();
+    if (chosen == SCENES || size < 16 || size > 4096) fail("no such scene, or its size is not 16 to 4096");
+    Scene *draw = scenes[chosen].draw;
+    if (!context(scenes[chosen].version)) {
+        printf("lacks: OpenGL %d.%d\n", scenes[chosen].version / 10, scenes[chosen].version % 10);
+        return 0;
+    }
     target = framebuffer(size, 0);
     if (frames == 0) frame(draw, 0), write_pixels(args[count - 1]);
     for (int number = 0; number < frames; number++) {
