@@ -136,6 +136,7 @@ methods! {
         VP_GP_BUILTIN_ATTR_EN = 0x164c * 1;
         VP_ATTR_EN = 0x1650 * 2;
         POINT_SPRITE_CTRL = 0x1660 * 1;
+        TEX_MISC = 0x1664 * 1;
         LINE_STIPPLE_ENABLE = 0x166c * 1;
         LINE_STIPPLE = 0x1680 * 1;
         PROVOKING_VERTEX_LAST = 0x1684 * 1;
@@ -291,7 +292,6 @@ const TESLA: &[Method] = &[
     ignored("EDGEFLAG", 0x15e4, 1, "edges of polygons drawn as lines; always 1"),
     ignored("POINT_SMOOTH_ENABLE", 0x1658, 1, FIXED),
     ignored("POINT_RASTER_RULES", 0x165c, 1, FIXED),
-    ignored("TEX_MISC", 0x1664, 1, "whether cube maps are seamless"),
     ignored(
         "SAMPLE_SHADING",
         0x169c,
@@ -455,6 +455,11 @@ word! {
     pub(super) struct MultisampleCtrl(u32) = "MULTISAMPLE_CTRL" {
         alpha_to_coverage: bool [0:0],
         alpha_to_one: bool [4:4],
+    }
+    /// Samplers of all units: GT200 and later filter over the edges of a cube's faces, or not. A sampler has no bit of its own
+    /// (Mesa, `nv50_tex.c`).
+    pub(super) struct TexMisc(u32) = "TEX_MISC" {
+        seamless_cube_map: bool [2:2],
     }
     /// Where a query's result comes from.
     pub(super) struct QueryGet(u32) = "QUERY_GET" {

@@ -14,8 +14,8 @@ use reconverge_tesla::texture::{Compared, Component, Texture, TextureSampler, Te
 
 use super::bindings::{Bindings, Unit};
 use super::format;
-use super::methods::tesla as m;
-use super::state::{State, Unknown, load};
+use super::methods::{TexMisc, tesla as m};
+use super::state::{State, Unknown, fields, load};
 use super::surface::{Layout, TileMode};
 use crate::images::OwnBytes;
 use crate::texels::{self, LevelPlace, Select, TexelElement};
@@ -88,6 +88,7 @@ pub(super) fn bind(
         let sampler_words = sampler_place.map(entry);
         let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
         let mut sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
+        sampler.sampler.seamless = fields!(unknown, TexMisc, state.word(m::TEX_MISC)).seamless_cube_map;
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
             Some(words) => image(images, (chip, &words), memory, compares),
