@@ -291,6 +291,9 @@ fn capability(question: u64) -> u64 {
     match question {
         1 => 1,  // DUMB_BUFFER
         3 => 24, // DUMB_PREFERRED_DEPTH
+        // PRIME, export only: GBM of Mesa 25.0.7 creates surfaces only on a device that reports it. With import, drivers
+        // would advertise EGL_EXT_image_dma_buf_import, whose requests are not answered.
+        5 => 2,
         6 => 1,  // TIMESTAMP_MONOTONIC
         _ => 0,
     }
@@ -566,6 +569,14 @@ mod tests {
             );
             assert_eq!(ask(&node, MODE_GETENCODER, &mut ModeEncoder { encoder: unknown, ..asked }), error);
         }
+    }
+
+    #[test]
+    fn buffers_can_be_exported_and_not_imported() {
+        let node = node(None);
+        let mut prime = GetCap { capability: 5, ..GetCap::default() };
+        ask(&node, GET_CAP, &mut prime).unwrap();
+        assert_eq!(prime.value, 2);
     }
 
     #[test]
