@@ -294,7 +294,7 @@ fn capability(question: u64) -> u64 {
         // PRIME, export only: GBM of Mesa 25.0.7 creates surfaces only on a device that reports it. With import, drivers
         // would advertise EGL_EXT_image_dma_buf_import, whose requests are not answered.
         5 => 2,
-        6 => 1,  // TIMESTAMP_MONOTONIC
+        6 => 1, // TIMESTAMP_MONOTONIC
         _ => 0,
     }
 }
