@@ -258,7 +258,7 @@ fn a_baseline_lists_and_a_folder_that_is_gone_on_with() {
     let written = std::fs::read_to_string(piglit.0.join("output/failures.csv")).unwrap();
     assert_eq!(written, "spec@glsl-1.10@execution@two,Fail\n");
     assert!(std::fs::read_to_string(piglit.0.join("output/junit.xml")).unwrap().contains("failures=\"1\""));
-    // What the folder has is not run again, though the test would pass now.
+    // A resumed run takes the verdict of the folder, although the test now passes.
     std::fs::write(piglit.0.join("tests/spec/glsl-1.10/execution/two.shader_test"), PASS).unwrap();
     let again = piglit.json(&["--baseline", list, "--output", output, "--resume"]);
     assert_eq!((&again["fail"], &again["unexpected"]), (&1.into(), &0.into()));

@@ -1,7 +1,7 @@
-//! What the tests of commands that need the driver library share.
+//! Helpers for tests of commands that preload the driver library.
 //!
-//! The library is no dependency of the command, so that these tests have cargo build it. Where Mesa's driver is not
-//! installed, the tests that start a program say so and pass.
+//! The command does not depend on the library, so the tests ask cargo to build it. If Mesa's driver is not installed,
+//! the tests that start a program say so and pass.
 
 #![allow(dead_code, reason = "each test uses a part of it")]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-/// The library: the one that RECONVERGE_DRM_LIBRARY names, or one built in the profile of the command.
+/// The path of the library that RECONVERGE_DRM_LIBRARY names, or of one that is built in the profile of the command.
 pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     if let Some(built) = std::env::var_os("RECONVERGE_DRM_LIBRARY") {
         return built.into();
@@ -24,7 +24,7 @@ pub(crate) static LIBRARY: LazyLock<PathBuf> = LazyLock::new(|| {
     folder.join("libreconverge_drm.so")
 });
 
-/// A command of `reconverge` in such surroundings.
+/// Returns a command of `reconverge` with the library, without the variables that it reads.
 pub(crate) fn on_driver(name: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     for name in ["RECONVERGE_DRM_REPORT", "LD_PRELOAD", "LIBGL_DRIVERS_PATH", "EGL_PLATFORM"] {
@@ -34,11 +34,12 @@ pub(crate) fn on_driver(name: &str) -> Command {
     command
 }
 
+/// Returns the output of a program as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
 
-/// The exit status is 2 and the message has these words.
+/// Asserts that the exit status is 2 and that the message has these words.
 #[track_caller]
 pub(crate) fn refuses(output: &Output, words: &[&str]) {
     let said = text(&output.stderr);
@@ -48,7 +49,7 @@ pub(crate) fn refuses(output: &Output, words: &[&str]) {
     }
 }
 
-/// Whether Mesa's driver is installed; says so if not.
+/// Returns whether Mesa's driver is installed. Prints a line if it is not.
 pub(crate) fn has_driver() -> bool {
     let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|entry| entry.path());
     let found = folders
@@ -62,7 +63,7 @@ pub(crate) fn has_driver() -> bool {
     found
 }
 
-/// An empty folder.
+/// Returns an empty folder below the folder of cargo's tests.
 pub(crate) fn fresh(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = std::fs::remove_dir_all(&folder);
@@ -70,6 +71,7 @@ pub(crate) fn fresh(name: &str) -> PathBuf {
     folder
 }
 
+/// Runs `reconverge` and returns its output.
 pub(crate) fn reconverge(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_reconverge"));
     command.args(arguments).stdin(Stdio::null()).output().unwrap()

@@ -5,6 +5,7 @@ use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::draw::{Draw, Stipple};
 use reconverge_raster::format::{Format, Number};
 use reconverge_raster::interpolate::Input;
+use reconverge_tesla::texture::Textures;
 
 use super::draw::draw;
 use super::*;
@@ -194,4 +195,25 @@ fn primitives_have_numbers_without_a_geometry_program() {
     let quads = [vec![0, 1, 2, 3], vec![4, 5, 6, 7]];
     assert_eq!(numbers(Topology::Quads, &quads), [[0; 6], [1; 6]].concat());
     assert_eq!(numbers(Topology::Polygon, &quads[..1]), [0; 6]);
+}
+
+/// Mesa `nv50_tex.c` and piglit's `arb_seamless_cubemap`: the driver writes TEX_MISC on GT200 and later, and NV92 fails the test.
+#[test]
+fn one_bit_says_whether_the_cubes_of_all_samplers_are_seamless() {
+    let seamless = |word: u32| {
+        let read = texture::Read { texture: 0, sampler: 3, samples: true };
+        let (state, bindings, mut unknown) =
+            (state(&[(m::TEX_MISC, word)]), Bindings::default(), Unknown::default());
+        let (mut textures, mut images, mut memory) = (Textures::default(), Default::default(), [0; 64]);
+        texture::bind(
+            &mut textures,
+            (FRAGMENT, Chip::Gt215),
+            &[read].into_iter().collect(),
+            (&state, &bindings, &mut unknown),
+            &mut images,
+            Vram::new(&mut memory),
+        );
+        textures.samplers[&3].sampler.seamless
+    };
+    assert!(seamless(1 << 2) && !seamless(0));
 }
