@@ -6,11 +6,11 @@ mod driver;
 
 use std::process::Output;
 
-use driver::{has_driver, reconverge, refuses, text};
+use driver::{has_driver, on_driver, refuses, text};
 
 /// Runs `bench --draw` with more arguments.
 fn bench(arguments: &[&str]) -> Output {
-    reconverge(&[&["bench", "--draw"], arguments].concat())
+    on_driver("bench").arg("--draw").args(arguments).output().unwrap()
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn loads_are_listed_and_unknown_ones_are_refused() {
     assert!(names.len() >= 8 && names.iter().any(|name| name == "fill"), "{names:?}");
     refuses(&bench(&["--kernel", "fil"]), &["no load `fil`", "did you mean `fill`"]);
     refuses(&bench(&["--chip", "gt2155", "--list"]), &["gt2155"]);
-    refuses(&reconverge(&["bench", "--chip", "rv770"]), &["--draw"]);
+    refuses(&on_driver("bench").args(["--chip", "rv770"]).output().unwrap(), &["--draw"]);
 }
 
 #[test]
