@@ -24,6 +24,8 @@ pub(crate) enum TexelElement {
         /// Whether its colours are on the sRGB curve.
         srgb: bool,
     },
+    /// A block of 4 x 4 texels that is decompressed without a sign: the eight bits that come out have one.
+    SignedAfter(Block),
     /// One texel, whose red, green and blue are on the sRGB curve, whatever components they come from.
     Curved(Format),
     /// A block of 4 x 4 texels, whose red, green and blue are on the sRGB curve, whatever components they come from.
@@ -36,7 +38,9 @@ impl TexelElement {
         match self {
             TexelElement::Plain(format) | TexelElement::Curved(format) => format.bytes.into(),
             TexelElement::SharedExponent => 4,
-            TexelElement::Block { block, .. } | TexelElement::CurvedBlock(block) => block.bytes(),
+            TexelElement::Block { block, .. }
+            | TexelElement::SignedAfter(block)
+            | TexelElement::CurvedBlock(block) => block.bytes(),
         }
     }
 
@@ -44,7 +48,7 @@ impl TexelElement {
     pub(crate) fn side(self) -> usize {
         match self {
             TexelElement::Plain(_) | TexelElement::Curved(_) | TexelElement::SharedExponent => 1,
-            TexelElement::Block { .. } | TexelElement::CurvedBlock(_) => SIDE,
+            TexelElement::Block { .. } | TexelElement::SignedAfter(_) | TexelElement::CurvedBlock(_) => SIDE,
         }
     }
 
@@ -60,6 +64,16 @@ impl TexelElement {
                 [shared_exponent(u32::from_le_bytes(word)); SIDE * SIDE]
             }
             TexelElement::Block { block, srgb } => block.texels(bytes, srgb),
+            TexelElement::SignedAfter(block) => block.texels(bytes, false).map(|[r, g, b, a]| {
+                let sign = |value: u32| signed(f32::from_bits(value)).to_bits();
+                match block {
+                    Block::One { .. } => [sign(r), g, b, a],
+                    Block::Two { .. } => [sign(r), sign(g), b, a],
+                    Block::Color | Block::ExplicitAlpha | Block::InterpolatedAlpha => {
+                        [sign(r), sign(g), sign(b), sign(a)]
+                    }
+                }
+            }),
             TexelElement::CurvedBlock(block) => block.texels(bytes, false),
         }
     }
@@ -67,7 +81,10 @@ impl TexelElement {
     /// Returns the components of [`TexelElement::texels`] on the sRGB curve, if the element has red, green and blue on it.
     fn curved(self, bytes: &[u8]) -> Option<[[u32; 4]; SIDE * SIDE]> {
         match self {
-            TexelElement::Plain(_) | TexelElement::SharedExponent | TexelElement::Block { .. } => None,
+            TexelElement::Plain(_)
+            | TexelElement::SharedExponent
+            | TexelElement::Block { .. }
+            | TexelElement::SignedAfter(_) => None,
             TexelElement::Curved(format) => Some(TexelElement::Plain(curved(format)).texels(bytes)),
             TexelElement::CurvedBlock(block) => Some(block.texels(bytes, true).map(|[r, g, b, a]| {
                 let alpha = from_srgb(f32::from_bits(a).into());
@@ -86,9 +103,10 @@ impl TexelElement {
         let formats = match self {
             TexelElement::Plain(format) => [format; 4],
             TexelElement::Curved(format) => [curved(format), curved(format), curved(format), format],
-            TexelElement::SharedExponent | TexelElement::Block { .. } | TexelElement::CurvedBlock(_) => {
-                return None;
-            }
+            TexelElement::SharedExponent
+            | TexelElement::Block { .. }
+            | TexelElement::SignedAfter(_)
+            | TexelElement::CurvedBlock(_) => return None,
         };
         let read = |chan: usize| match select[chan] {
             Select::Word(word) => Some(Channel::Word(word)),
@@ -119,6 +137,12 @@ impl Select {
             Select::Word(word) => word,
         }
     }
+}
+
+/// Returns the signed fraction of eight bits that are this unsigned fraction.
+fn signed(fraction: f32) -> f32 {
+    let bits = (fraction * 255.).round() as u8;
+    (f32::from(bits as i8) / 127.).max(-1.)
 }
 
 /// Returns a format with its fractions on the sRGB curve.
@@ -281,6 +305,27 @@ mod tests {
             0 => Select::Word(if random.once_in(2) { 0 } else { 1f32.to_bits() }),
             _ => Select::Component(random.below(4) as u8),
         })
+    }
+
+    /// Mesa's list for RV530: `rgtc-teximage-01` and `-02` fail. Without a sign -1 is 255, the larger end of these two.
+    #[test]
+    fn a_sign_after_decompression_takes_the_larger_end_from_unsigned_bytes() {
+        // Ends -1 / 127 and 5 / 127; texels 0, 1, 2 and 7 of the eight steps.
+        let half = 0xffu64 | 0x05 << 8 | 0b111_010_001_000 << 16;
+        let texels = |element: TexelElement| {
+            let texels = element.texels(&half.to_le_bytes());
+            [0, 1, 2, 3].map(|place: usize| (f32::from_bits(texels[place][0]) * 127.).round())
+        };
+        let after = texels(TexelElement::SignedAfter(Block::One { signed: false }));
+        // (6 * 255 + 5) / 7 = 219 is -37 with a sign, and (255 + 6 * 5) / 7 is 41.
+        assert_eq!(after, [-1., 5., -37., 41.]);
+        // Ends of one sign are those of the format.
+        let same = 0x7fu64 | 0x11 << 8 | 0b111_010_001_000 << 16;
+        let texels = |element: TexelElement| element.texels(&same.to_le_bytes())[3][0];
+        let block = TexelElement::Block { block: Block::One { signed: true }, srgb: false };
+        let found =
+            [TexelElement::SignedAfter(Block::One { signed: false }), block].map(texels).map(f32::from_bits);
+        assert!((found[0] - found[1]).abs() < 0.5 / 127., "{found:?}");
     }
 
     #[test]

@@ -118,6 +118,15 @@ impl Layout {
     fn image(&self, bytes: &Arc<Vec<u8>>, length: usize, select: [Select; 4]) -> Result<Image, String> {
         let (element, select) = match self.texel {
             Texel::Plain(format) => (TexelElement::Plain(format), select),
+            // The sign is that of a component, not of the compression. Until 2015 Mesa's driver read signed RGTC1 without the
+            // sign, and its program gave the result one; with the sign RV530 still fails the two tests of blocks with ends of
+            // both signs, `rgtc-teximage-01` and `-02`, and passes all those without.
+            Texel::Block(Block::One { signed: true }) => {
+                (TexelElement::SignedAfter(Block::One { signed: false }), select)
+            }
+            Texel::Block(Block::Two { signed: true }) => {
+                (TexelElement::SignedAfter(Block::Two { signed: false }), select)
+            }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
             // The depth is red.
             Texel::Depth => {
@@ -264,7 +273,10 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
             [(depth as f32).to_bits(), 0, 0, 0]
         }
         // The component of four bits that would be y: Mesa, `r300_get_border_color`, which rounds to them.
-        Texel::Block(Block::One { .. }) => [packed([4; 4])[1], 0, 0, 0],
+        Texel::Block(Block::One { signed }) => {
+            let number = if signed { Number::Snorm } else { Number::Unorm };
+            [Format::new([4; 4], number).read(&word.to_le_bytes())[1], 0, 0, 0]
+        }
         Texel::Block(Block::Two { signed }) => {
             let number = if signed { Number::Snorm } else { Number::Unorm };
             Format::new([8, 8, 0, 0], number).read(&word.to_le_bytes())
@@ -300,6 +312,8 @@ mod tests {
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
         let border = |word, block| border(word, Texel::Block(block)).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
+        // Two's complement: Mesa halves it, and adds 1 below 0.
+        assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
