@@ -193,7 +193,10 @@ impl Answers {
 
 /// The value that the page sent; `None` if it is another one.
 fn sent<T: for<'de> Deserialize<'de>>(request: &mut Request) -> Option<T> {
-    serde_json::from_reader(request.as_reader().take(MESSAGE)).ok()
+    let mut bytes = Vec::new();
+    // Read as a whole: `serde_json::from_reader` takes single bytes, each of which passes several readers of the request.
+    request.as_reader().take(MESSAGE).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
 }
 
 fn respond(request: Request, value: &serde_json::Value) -> std::io::Result<()> {
