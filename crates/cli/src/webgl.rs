@@ -7,6 +7,8 @@
 #[cfg(all(target_os = "linux", feature = "webgl"))]
 mod browser;
 #[cfg(all(target_os = "linux", feature = "webgl"))]
+mod http;
+#[cfg(all(target_os = "linux", feature = "webgl"))]
 mod runner;
 #[cfg(all(target_os = "linux", feature = "webgl"))]
 mod server;
@@ -56,7 +58,7 @@ pub(crate) struct Webgl {
     /// Below this folder is the build of Mesa to take instead of the installed one: unpacked packages, or an installation
     #[arg(long, value_name = "DIR")]
     driver: Option<PathBuf>,
-    /// Write chip.jsonl and control.jsonl into this folder: a line for each file with its assertions
+    /// Write chip.jsonl and control.jsonl into this folder: a line for each file with its assertions, equal ones once
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
     /// One JSON object on standard output

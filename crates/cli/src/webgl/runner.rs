@@ -16,7 +16,7 @@ use super::Webgl;
 use super::browser::Drawn;
 use super::server::Server;
 use super::suite::{chosen, root};
-use super::verdict::FileVerdict;
+use super::verdict::{Failures, FileVerdict};
 use crate::args::Answer;
 use crate::drm::board;
 use crate::drm::setup::{Build, Setup};
@@ -44,14 +44,14 @@ struct WebglAnswer<'a> {
     /// Failures that only the chip has.
     only_on_chip: Vec<Only<'a>>,
     /// Number of failures that only the control has.
-    only_in_control: usize,
+    only_in_control: u64,
 }
 
 /// The assertions of all files.
 #[derive(Serialize)]
 struct Tally {
-    assertions: usize,
-    failures: usize,
+    assertions: u64,
+    failures: u64,
     seconds: f64,
 }
 
@@ -59,7 +59,7 @@ impl Tally {
     fn of<'a>(verdicts: impl Iterator<Item = &'a FileVerdict> + Clone) -> Tally {
         Tally {
             assertions: verdicts.clone().map(FileVerdict::total).sum(),
-            failures: verdicts.clone().map(|verdict| verdict.failures().count()).sum(),
+            failures: verdicts.clone().map(FileVerdict::failures).sum(),
             seconds: verdicts.map(|verdict| verdict.seconds).sum(),
         }
     }
@@ -69,7 +69,12 @@ impl Tally {
 #[derive(Serialize)]
 struct Only<'a> {
     file: &'a str,
-    assertions: Vec<&'a str>,
+    assertions: Vec<Failures<'a>>,
+}
+
+/// Number of failures.
+fn sum(failures: &[Failures<'_>]) -> u64 {
+    failures.iter().map(|failures| failures.count).sum()
 }
 
 pub(super) fn run(args: &Webgl) -> Result<Answer> {
@@ -112,7 +117,7 @@ pub(super) fn run(args: &Webgl) -> Result<Answer> {
         on_chip: Tally::of(ran().map(|(_, chip, _)| chip)),
         control: Tally::of(ran().map(|(_, _, control)| control)),
         only_on_chip: only.filter(|only| !only.assertions.is_empty()).collect(),
-        only_in_control: ran().map(|(_, chip, control)| control.beyond(chip).len()).sum(),
+        only_in_control: ran().map(|(_, chip, control)| sum(&control.beyond(chip))).sum(),
     };
     answer_as(args.json, &answered, show);
     if not_run > 0 {
@@ -171,30 +176,19 @@ fn lines(files: &[String], verdicts: &[Option<FileVerdict>]) -> String {
 
 fn show(answered: &WebglAnswer<'_>) {
     for Only { file, assertions } in &answered.only_on_chip {
-        say!("{file}: {} only on the chip", counted(assertions.len() as u64, "failure"));
-        for text in assertions.iter().take(SHOWN) {
-            say!("  {}", crate::shown::name(text));
+        say!("{file}: {} only on the chip", counted(sum(assertions), "failure"));
+        for Failures { text, count } in assertions.iter().take(SHOWN) {
+            let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+            say!("  {}{times}", crate::shown::name(text));
         }
         if assertions.len() > SHOWN {
-            say!("  … {} more (--json has them)", assertions.len() - SHOWN);
+            say!("  … {} more (--json has them)", sum(&assertions[SHOWN..]));
         }
     }
     let WebglAnswer { on_chip, control, .. } = answered;
     say!("{}", counted(answered.files as u64, "file"));
-    say!(
-        "chip: {}, {}",
-        counted(on_chip.assertions as u64, "assertion"),
-        counted(on_chip.failures as u64, "failure")
-    );
-    say!(
-        "control: {}, {}",
-        counted(control.assertions as u64, "assertion"),
-        counted(control.failures as u64, "failure")
-    );
-    let only: usize = answered.only_on_chip.iter().map(|only| only.assertions.len()).sum();
-    say!(
-        "{} only on the chip, {} only in the control",
-        counted(only as u64, "failure"),
-        answered.only_in_control
-    );
+    say!("chip: {}, {}", counted(on_chip.assertions, "assertion"), counted(on_chip.failures, "failure"));
+    say!("control: {}, {}", counted(control.assertions, "assertion"), counted(control.failures, "failure"));
+    let only: u64 = answered.only_on_chip.iter().map(|only| sum(&only.assertions)).sum();
+    say!("{} only on the chip, {} only in the control", counted(only, "failure"), answered.only_in_control);
 }

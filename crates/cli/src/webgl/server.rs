@@ -1,27 +1,22 @@
 //! The server that a browser's page gets the files from, and sends verdicts to.
 
 use std::fs;
-use std::io::Read;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::json;
-use tiny_http::{Header, Method, Request, Response};
 
+use super::http::{Reply, Request};
 use super::verdict::{Assertion, FileEnd, FileVerdict};
 
 /// The page that runs the files.
 const PAGE: &str = include_str!("../../assets/webgl.html");
-
-/// Threads that answer: a browser loads several parts of a page at once.
-const THREADS: usize = 4;
-
-/// The largest message of the page, in bytes; the longest of the suite has some 20 MB.
-const MESSAGE: u64 = 256 << 20;
 
 /// The files to run, and what has come of them.
 #[derive(Debug)]
@@ -71,12 +66,12 @@ struct Sent {
     assertions: Vec<Assertion>,
 }
 
-/// A running server.
+/// A running server, which ends with the value.
 pub(super) struct Server {
-    server: Arc<tiny_http::Server>,
     pub(super) port: u16,
     queue: Arc<Mutex<Queue>>,
-    threads: Vec<JoinHandle<()>>,
+    ends: Arc<AtomicBool>,
+    accepts: Option<JoinHandle<()>>,
 }
 
 impl Server {
@@ -90,20 +85,23 @@ impl Server {
         version: u8,
         timeout: Duration,
     ) -> Result<Server> {
-        let server = tiny_http::Server::http("127.0.0.1:0").map_err(|error| anyhow!("127.0.0.1: {error}"))?;
-        let port = server.server_addr().to_ip().map_or(0, |address| address.port());
-        let server = Arc::new(server);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("127.0.0.1")?;
+        let port = listener.local_addr().context("127.0.0.1")?.port();
         let verdicts = vec![None; files.len()];
         let queue = Queue { renderer: None, files: Arc::clone(files), next: 0, running: None, verdicts };
         let queue = Arc::new(Mutex::new(queue));
         let answers = Answers { root: root.to_path_buf(), version, timeout, queue: Arc::clone(&queue) };
         let answers = Arc::new(answers);
-        let threads = (0..THREADS).map(|_| {
-            let (server, answers) = (Arc::clone(&server), Arc::clone(&answers));
-            thread::spawn(move || server.incoming_requests().for_each(|request| answers.answer(request)))
+        let ends = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&ends);
+        let accepts = thread::spawn(move || {
+            // A thread for each connection: a browser opens several at once, and leaves some of them unused.
+            for stream in listener.incoming().take_while(|_| !asked.load(Ordering::Acquire)).flatten() {
+                let answers = Arc::clone(&answers);
+                thread::spawn(move || answers.serve(&stream));
+            }
         });
-        let threads = threads.collect();
-        Ok(Server { server, port, queue, threads })
+        Ok(Server { port, queue, ends, accepts: Some(accepts) })
     }
 
     /// Does something with the queue.
@@ -114,9 +112,12 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A call ends the wait of one thread.
-        self.threads.iter().for_each(|_| self.server.unblock());
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+        self.ends.store(true, Ordering::Release);
+        // A connection ends the wait for one.
+        let woken = TcpStream::connect(SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)));
+        if let Some(accepts) = self.accepts.take().filter(|_| woken.is_ok()) {
+            let _ = accepts.join();
+        }
     }
 }
 
@@ -129,88 +130,73 @@ struct Answers {
 }
 
 impl Answers {
-    /// Answers a request. The browser may have given up waiting.
-    fn answer(&self, mut request: Request) {
-        let url = request.url().to_owned();
-        let path = url.split(['?', '#']).next().unwrap_or_default();
+    /// Answers the request of a connection. The browser may have given up waiting.
+    fn serve(&self, stream: &TcpStream) {
+        if let Ok(Some(request)) = Request::read(stream) {
+            let _ = self.reply(&request).write(stream, request.method == "HEAD");
+        }
+    }
+
+    fn reply(&self, request: &Request) -> Reply {
+        let path = request.target.split(['?', '#']).next().unwrap_or_default();
         let queue = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = match (request.method().clone(), path) {
-            (Method::Get, "/") => request.respond(typed(PAGE.as_bytes().to_vec(), "text/html")),
-            (Method::Get, "/version") => respond(request, &json!({ "version": self.version })),
-            (Method::Post, "/next") => {
+        match (&*request.method, path) {
+            ("GET", "/") => Reply::new("text/html", PAGE.as_bytes().to_vec()),
+            ("GET", "/version") => Reply::json(&json!({ "version": self.version })),
+            ("POST", "/next") => {
                 let timeout = self.timeout.as_millis() as u64;
                 let next = queue()
                     .start()
                     .map(|file| json!({ "file": file, "version": self.version, "timeout": timeout }));
-                respond(request, &json!(next))
+                Reply::json(&json!(next))
             }
-            (Method::Post, "/renderer") => {
-                queue().renderer = Some(sent::<String>(&mut request).unwrap_or_default());
-                respond(request, &json!(null))
+            ("POST", "/renderer") => {
+                queue().renderer = Some(sent::<String>(request).unwrap_or_default());
+                Reply::json(&json!(null))
             }
-            (Method::Post, "/verdict") => {
-                if let Some(Sent { file, end, assertions }) = sent(&mut request) {
-                    let mut queue = queue();
-                    // The verdict on a file that was cut off comes too late.
-                    let is_running =
-                        queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
-                    let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
-                    if let Some(end) = end.filter(|_| is_running) {
-                        queue.finish(end, assertions);
-                    }
+            ("POST", "/verdict") => {
+                let Some(Sent { file, end, assertions }) = sent(request) else { return Reply::status(400) };
+                let mut queue = queue();
+                // The verdict on a file that was cut off comes too late.
+                let is_running =
+                    queue.running.is_some_and(|(place, _)| queue.files.get(place) == Some(&file));
+                let end = FileEnd::ALL.into_iter().find(|known| known.name() == end);
+                if let Some(end) = end.filter(|_| is_running) {
+                    queue.finish(end, assertions);
                 }
-                respond(request, &json!(null))
+                Reply::json(&json!(null))
             }
-            (Method::Get | Method::Head, _) => match path.strip_prefix("/suite/") {
+            ("GET" | "HEAD", _) => match path.strip_prefix("/suite/") {
                 Some(path) => self.file(request, path),
-                None => request.respond(Response::empty(404)),
+                None => Reply::status(404),
             },
-            _ => request.respond(Response::empty(405)),
-        };
+            _ => Reply::status(405),
+        }
     }
 
     /// Answers with a file of the suite, or with the part of it that the request names.
-    fn file(&self, request: Request, path: &str) -> std::io::Result<()> {
+    fn file(&self, request: &Request, path: &str) -> Reply {
         let path = PathBuf::from(decoded(path));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let Some(bytes) = is_below.then(|| fs::read(self.root.join(&path)).ok()).flatten() else {
-            return request.respond(Response::empty(404));
+            return Reply::status(404);
         };
         let extension = path.extension().unwrap_or_default().to_string_lossy();
         let length = bytes.len();
         // Players of videos ask for parts.
-        let range = request.headers().iter().find(|header| header.field.equiv("Range"));
-        match range.and_then(|header| range_of(header.value.as_str(), length)) {
+        match request.range.as_deref().and_then(|range| range_of(range, length)) {
             Some((first, end)) => {
                 let part = bytes[first..end].to_vec();
-                let place = header("Content-Range", &format!("bytes {first}-{}/{length}", end - 1));
-                request.respond(typed(part, media(&extension)).with_status_code(206).with_header(place))
+                Reply::part(media(&extension), part, &format!("bytes {first}-{}/{length}", end - 1))
             }
-            None => request.respond(typed(bytes, media(&extension))),
+            None => Reply::new(media(&extension), bytes),
         }
     }
 }
 
 /// The value that the page sent; `None` if it is another one.
-fn sent<T: for<'de> Deserialize<'de>>(request: &mut Request) -> Option<T> {
-    let mut bytes = Vec::new();
-    // Read as a whole: `serde_json::from_reader` takes single bytes, each of which passes several readers of the request.
-    request.as_reader().take(MESSAGE).read_to_end(&mut bytes).ok()?;
-    serde_json::from_slice(&bytes).ok()
-}
-
-fn respond(request: Request, value: &serde_json::Value) -> std::io::Result<()> {
-    request.respond(typed(value.to_string().into_bytes(), "application/json"))
-}
-
-fn typed(bytes: Vec<u8>, media: &str) -> Response<std::io::Cursor<Vec<u8>>> {
-    let response = Response::from_data(bytes).with_header(header("Content-Type", media));
-    response.with_header(header("Accept-Ranges", "bytes")).with_header(header("Cache-Control", "no-store"))
-}
-
-fn header(name: &str, value: &str) -> Header {
-    // Names and values are ASCII: those of this file and numbers.
-    Header::from_bytes(name, value).unwrap_or_else(|()| unreachable!("a header of ASCII"))
+fn sent<T: for<'de> Deserialize<'de>>(request: &Request) -> Option<T> {
+    serde_json::from_slice(&request.body).ok()
 }
 
 /// The media type of files with this extension.
@@ -260,6 +246,8 @@ fn range_of(value: &str, length: usize) -> Option<(usize, usize)> {
 
 #[cfg(test)]
 mod unit {
+    use std::io::{Read, Write};
+
     use super::*;
 
     #[test]
@@ -279,6 +267,26 @@ mod unit {
         assert_eq!(range_of("bytes=1000-", 1000), None);
         assert_eq!(range_of("bytes=5-4", 1000), None);
         assert_eq!(range_of("words=0-1", 1000), None);
+    }
+
+    /// Chromium opens connections that it does not use at once.
+    #[test]
+    fn connections_without_a_request_do_not_hold_up_others() {
+        let files: Arc<[String]> = ["a.html".to_owned()].into();
+        let server = Server::start(Path::new("."), &files, 1, Duration::from_secs(1)).unwrap();
+        let connect = || TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).unwrap();
+        let _idle: Vec<TcpStream> = (0..20).map(|_| connect()).collect();
+        let asked = |request: &str| {
+            let mut stream = connect();
+            stream.write_all(request.as_bytes()).unwrap();
+            let mut text = String::new();
+            stream.read_to_string(&mut text).unwrap();
+            text
+        };
+        assert!(asked("POST /next HTTP/1.1\r\n\r\n").contains("a.html"));
+        assert!(asked("GET /suite/../x HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
+        assert!(asked("PUT / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        assert!(server.with(|queue| queue.running.is_some()));
     }
 
     #[test]

@@ -17,11 +17,20 @@ reconverge_isa::choices! {
     }
 }
 
-/// An assertion of a file, as the page sends it.
+/// Equal assertions of a file, as the page sends them.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(super) struct Assertion {
     pub(super) text: String,
     pub(super) holds: bool,
+    /// Their number: files of the suite make up to millions of equal ones.
+    pub(super) count: u64,
+}
+
+/// Equal failures of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Failures<'a> {
+    pub(super) text: &'a str,
+    pub(super) count: u64,
 }
 
 /// A file that ran.
@@ -33,34 +42,34 @@ pub(super) struct FileVerdict {
 }
 
 impl FileVerdict {
-    /// Returns the texts of the assertions that do not hold, and one more text if the file did not end by itself.
-    pub(super) fn failures(&self) -> impl Iterator<Item = &str> {
-        let end = (self.end != FileEnd::Done).then(|| self.end.name());
-        self.assertions
-            .iter()
-            .filter(|assertion| !assertion.holds)
-            .map(|assertion| &*assertion.text)
-            .chain(end)
+    /// Returns the assertions that do not hold, and the end if the file did not end by itself.
+    fn failing(&self) -> impl Iterator<Item = Failures<'_>> {
+        let end = (self.end != FileEnd::Done).then(|| Failures { text: self.end.name(), count: 1 });
+        let failing = self.assertions.iter().filter(|assertion| !assertion.holds);
+        failing.map(|Assertion { text, count, .. }| Failures { text, count: *count }).chain(end)
+    }
+
+    /// Number of failures: assertions that do not hold, and an end that is one.
+    pub(super) fn failures(&self) -> u64 {
+        self.failing().map(|failures| failures.count).sum()
     }
 
     /// Number of assertions, and of the end where it is a failure.
-    pub(super) fn total(&self) -> usize {
-        self.assertions.len() + usize::from(self.end != FileEnd::Done)
+    pub(super) fn total(&self) -> u64 {
+        let assertions: u64 = self.assertions.iter().map(|assertion| assertion.count).sum();
+        assertions + u64::from(self.end != FileEnd::Done)
     }
 
-    /// Returns the failures that the control does not have. If a text is there more often than in the control, the rest of them counts.
-    pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<&'a str> {
-        let mut there: HashMap<&str, usize> = HashMap::new();
-        control.failures().for_each(|text| *there.entry(text).or_default() += 1);
-        self.failures()
-            .filter(|text| match there.get_mut(text) {
-                Some(left @ 1..) => {
-                    *left -= 1;
-                    false
-                }
-                _ => true,
-            })
-            .collect()
+    /// Returns the failures that the control does not have. If a text is there more often than in the control, the rest
+    /// of them counts.
+    pub(super) fn beyond<'a>(&'a self, control: &FileVerdict) -> Vec<Failures<'a>> {
+        let there: HashMap<&str, u64> =
+            control.failing().map(|failures| (failures.text, failures.count)).collect();
+        let rest = self.failing().map(|Failures { text, count }| {
+            let count = count.saturating_sub(there.get(text).copied().unwrap_or_default());
+            Failures { text, count }
+        });
+        rest.filter(|failures| failures.count > 0).collect()
     }
 }
 
@@ -68,16 +77,22 @@ impl FileVerdict {
 mod unit {
     use super::*;
 
-    fn verdict(end: FileEnd, failures: &[&str]) -> FileVerdict {
-        let assertion = |text: &&str| Assertion { text: (*text).to_owned(), holds: false };
+    fn verdict(end: FileEnd, failures: &[(&str, u64)]) -> FileVerdict {
+        let assertion =
+            |&(text, count): &(&str, u64)| Assertion { text: text.to_owned(), holds: false, count };
         FileVerdict { end, assertions: failures.iter().map(assertion).collect(), seconds: 0.0 }
     }
 
     #[test]
     fn failures_of_the_control_do_not_count() {
-        let chip = verdict(FileEnd::Timeout, &["a", "a", "b"]);
-        assert_eq!(chip.beyond(&verdict(FileEnd::Done, &["a"])), ["a", "b", "timeout"]);
-        assert_eq!(chip.beyond(&verdict(FileEnd::Timeout, &["b", "a", "a", "c"])), [""; 0]);
-        assert_eq!(chip.total(), 4);
+        let chip = verdict(FileEnd::Timeout, &[("a", 2), ("b", 1)]);
+        let beyond = |end, failures: &[(&str, u64)]| {
+            let control = verdict(end, failures);
+            let rest = chip.beyond(&control);
+            rest.iter().map(|Failures { text, count }| format!("{text} {count}")).collect::<Vec<_>>()
+        };
+        assert_eq!(beyond(FileEnd::Done, &[("a", 1)]), ["a 1", "b 1", "timeout 1"]);
+        assert_eq!(beyond(FileEnd::Timeout, &[("b", 1), ("a", 3), ("c", 1)]), [""; 0]);
+        assert_eq!((chip.total(), chip.failures()), (4, 4));
     }
 }

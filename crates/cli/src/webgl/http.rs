@@ -1,0 +1,187 @@
+//! Requests and answers of HTTP/1.1, one on each connection.
+
+use std::io::{Error, ErrorKind, Read, Result, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// The longest wait for the next bytes of a request.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// The largest head of a request, in bytes.
+const HEAD: usize = 64 << 10;
+
+/// The largest number of lines in the head of a request.
+const LINES: usize = 64;
+
+/// The largest body of a request, in bytes.
+const BODY: usize = 256 << 20;
+
+/// A request.
+#[derive(Debug, PartialEq)]
+pub(super) struct Request {
+    pub(super) method: String,
+    /// The path, and what follows `?`.
+    pub(super) target: String,
+    /// The value of `Range`.
+    pub(super) range: Option<String>,
+    pub(super) body: Vec<u8>,
+}
+
+impl Request {
+    /// Reads the request of a connection; `None` if the connection ends without one.
+    ///
+    /// # Errors
+    /// It cannot be read, is not a request of HTTP/1, or exceeds [`HEAD`], [`LINES`] or [`BODY`].
+    pub(super) fn read(stream: &TcpStream) -> Result<Option<Request>> {
+        stream.set_read_timeout(Some(WAIT))?;
+        Request::read_from(stream)
+    }
+
+    fn read_from(mut stream: impl Read) -> Result<Option<Request>> {
+        let refused = |why: &str| Error::new(ErrorKind::InvalidData, why);
+        let mut bytes = Vec::new();
+        let mut part = [0; 4096];
+        loop {
+            let mut lines = [httparse::EMPTY_HEADER; LINES];
+            let mut head = httparse::Request::new(&mut lines);
+            let status = head.parse(&bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))?;
+            if let httparse::Status::Complete(length) = status {
+                let header = |name: &str| {
+                    let line = head.headers.iter().find(|line| line.name.eq_ignore_ascii_case(name));
+                    line.and_then(|line| std::str::from_utf8(line.value).ok()).map(str::trim)
+                };
+                let body = header("Content-Length").map_or(Ok(0), str::parse);
+                let body = body.ok().filter(|body| *body <= BODY).ok_or_else(|| refused("Content-Length"))?;
+                let mut request = Request {
+                    method: head.method.unwrap_or_default().to_owned(),
+                    target: head.path.unwrap_or_default().to_owned(),
+                    range: header("Range").map(str::to_owned),
+                    body: bytes.split_off(length),
+                };
+                let rest = body.saturating_sub(request.body.len());
+                stream.take(rest as u64).read_to_end(&mut request.body)?;
+                request.body.truncate(body);
+                return if request.body.len() == body {
+                    Ok(Some(request))
+                } else {
+                    Err(ErrorKind::UnexpectedEof.into())
+                };
+            }
+            if bytes.len() > HEAD {
+                return Err(refused("a head of more than 64 KiB"));
+            }
+            match stream.read(&mut part)? {
+                0 if bytes.is_empty() => return Ok(None),
+                0 => return Err(ErrorKind::UnexpectedEof.into()),
+                count => bytes.extend(&part[..count]),
+            }
+        }
+    }
+}
+
+/// An answer.
+pub(super) struct Reply {
+    status: u16,
+    /// Lines of the head, each with its end.
+    lines: String,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    /// Returns an answer without a body.
+    pub(super) fn status(status: u16) -> Reply {
+        Reply { status, lines: String::new(), body: Vec::new() }
+    }
+
+    /// Returns an answer with a body of this media type.
+    pub(super) fn new(media: &str, body: Vec<u8>) -> Reply {
+        Reply { status: 200, lines: format!("Content-Type: {media}\r\n"), body }
+    }
+
+    /// Returns an answer with a part of a file; `place` is the value of `Content-Range`.
+    pub(super) fn part(media: &str, body: Vec<u8>, place: &str) -> Reply {
+        let lines = format!("Content-Type: {media}\r\nContent-Range: {place}\r\n");
+        Reply { status: 206, lines, body }
+    }
+
+    pub(super) fn json(value: &serde_json::Value) -> Reply {
+        Reply::new("application/json", value.to_string().into_bytes())
+    }
+
+    /// Writes the answer, without its body to a request for the head.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub(super) fn write(&self, mut stream: impl Write, head: bool) -> Result<()> {
+        let Reply { status, lines, body } = self;
+        // The reason after the status may be empty. (RFC 9112, section 4)
+        let fixed = "Accept-Ranges: bytes\r\nCache-Control: no-store\r\nConnection: close\r\n";
+        let length = body.len();
+        write!(stream, "HTTP/1.1 {status} \r\n{lines}{fixed}Content-Length: {length}\r\n\r\n")?;
+        if !head {
+            stream.write_all(body)?;
+        }
+        stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod unit {
+    use super::*;
+
+    /// Hands out one byte at a time.
+    struct Slowly<'a>(&'a [u8]);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, into: &mut [u8]) -> Result<usize> {
+            let count = self.0.len().min(into.len()).min(1);
+            self.0.read(&mut into[..count])
+        }
+    }
+
+    /// RFC 9112, sections 3 and 6.2.
+    #[test]
+    fn requests_have_a_line_lines_of_the_head_and_a_body() {
+        let text =
+            b"POST /verdict?a HTTP/1.1\r\nhost: x\r\nrange: bytes=0-1\r\ncontent-length: 3\r\n\r\nabcd";
+        let request = Request {
+            method: "POST".to_owned(),
+            target: "/verdict?a".to_owned(),
+            range: Some("bytes=0-1".to_owned()),
+            body: b"abc".to_vec(),
+        };
+        assert_eq!(Request::read_from(&text[..]).unwrap().as_ref(), Some(&request));
+        assert_eq!(Request::read_from(Slowly(text)).unwrap(), Some(request));
+        assert_eq!(Request::read_from(&b""[..]).unwrap(), None);
+    }
+
+    #[test]
+    fn requests_that_are_cut_off_or_too_large_are_errors() {
+        let kind = |text: &[u8]| Request::read_from(text).unwrap_err().kind();
+        assert_eq!(kind(b"GET / HT"), ErrorKind::UnexpectedEof);
+        assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab"), ErrorKind::UnexpectedEof);
+        assert_eq!(kind(b"\x00\r\n\r\n"), ErrorKind::InvalidData);
+        assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n"), ErrorKind::InvalidData);
+        assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 268435457\r\n\r\n"), ErrorKind::InvalidData);
+        let long = [b"GET /".to_vec(), vec![b'a'; 2 * HEAD]].concat();
+        assert_eq!(kind(&long), ErrorKind::InvalidData);
+    }
+
+    /// RFC 9110, sections 9.3.2 and 14.4.
+    #[test]
+    fn answers_have_a_status_and_the_length_of_the_body() {
+        let text = |reply: &Reply, head| {
+            let mut bytes = Vec::new();
+            reply.write(&mut bytes, head).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let part = Reply::part("text/plain", b"ab".to_vec(), "bytes 0-1/9");
+        assert_eq!(
+            text(&part, false),
+            "HTTP/1.1 206 \r\nContent-Type: text/plain\r\nContent-Range: bytes 0-1/9\r\nAccept-Ranges: bytes\r\n\
+             Cache-Control: no-store\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab"
+        );
+        assert!(text(&part, true).ends_with("Content-Length: 2\r\n\r\n"));
+        assert!(text(&Reply::status(404), false).starts_with("HTTP/1.1 404 \r\n"));
+    }
+}
