@@ -22,7 +22,7 @@ reconverge_isa::choices! {
 pub(super) struct Assertion {
     pub(super) text: String,
     pub(super) holds: bool,
-    /// Their number: files of the suite make up to millions of equal ones.
+    /// The number of equal assertions: files of the suite make up to millions of them.
     pub(super) count: u64,
 }
 
