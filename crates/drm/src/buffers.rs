@@ -130,6 +130,17 @@ impl Buffers {
         Ok(id)
     }
 
+    /// Adds a handle of a buffer to the open file of the current request.
+    ///
+    /// # Errors
+    /// `ENOENT` for a buffer that is freed, `ENOMEM` if no handle is left.
+    pub(crate) fn name(&mut self, id: BufferId) -> Result<u32, Errno> {
+        let buffer = self.live.get_mut(&id).ok_or(Errno(libc::ENOENT))?;
+        let handle = self.files.entry(self.file).or_default().name(id).ok_or(Errno(libc::ENOMEM))?;
+        buffer.references += 1;
+        Ok(handle)
+    }
+
     /// Drops a reference. Returns the range of the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;

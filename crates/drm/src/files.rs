@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use reconverge_board::Driver;
 
 use crate::device;
-use crate::ioctls::{Errno, FlipEvent, Request};
+use crate::ioctls::{Errno, Request};
 use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
@@ -18,7 +18,7 @@ use crate::nouveau;
 use crate::open_files;
 use crate::radeon;
 use crate::real;
-use crate::screen::{self, Flip};
+use crate::screen;
 use crate::user;
 
 /// The path of the node.
@@ -192,8 +192,11 @@ fn asked_of(
 ) -> Result<(), Errno> {
     let answer = AssertUnwindSafe(|| {
         if let Some(answer) = screen::answer(client, request, argument) {
-            let flips = client.flips();
-            flips.into_iter().for_each(|flip| notify(descriptor, flip));
+            for event in client.events() {
+                if !open_files::notify(descriptor, &event) {
+                    say_once("the screen: the program does not read its events, and the queue is full");
+                }
+            }
             return answer;
         }
         match client.device().board.driver {
@@ -208,28 +211,6 @@ fn asked_of(
     node::end_closed_late();
     answer
 }
-
-/// Frames of a second, by which the time of a flip counts.
-const RATE: u64 = 60;
-
-/// Queues the event of a page flip that is done, for the program to read.
-fn notify(descriptor: c_int, Flip { frame, user }: Flip) {
-    let event = FlipEvent {
-        kind: FLIP_COMPLETE,
-        length: size_of::<FlipEvent>() as u32,
-        user,
-        seconds: (frame / RATE) as u32,
-        micros: (frame % RATE * 1_000_000 / RATE) as u32,
-        frame: frame as u32,
-        crtc: screen::CRTC,
-    };
-    if !open_files::notify(descriptor, &event) {
-        say_once("a page flip: the program does not read its events, and the queue is full");
-    }
-}
-
-/// `DRM_EVENT_FLIP_COMPLETE`
-const FLIP_COMPLETE: u32 = 2;
 
 /// `mmap`. Memory allocators call it very early, and without a descriptor.
 ///

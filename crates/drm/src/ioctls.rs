@@ -95,6 +95,8 @@ pub(crate) unsafe trait Plain: Copy {
 // SAFETY: integers.
 unsafe impl Plain for u8 {}
 // SAFETY: integers.
+unsafe impl Plain for u16 {}
+// SAFETY: integers.
 unsafe impl Plain for u32 {}
 // SAFETY: integers.
 unsafe impl Plain for u64 {}
@@ -116,6 +118,22 @@ requests! {
     GEM_CLOSE         = 0x09, "GEM_CLOSE";
     /// What the driver can do.
     GET_CAP           = 0x0c, "GET_CAP";
+    /// The name of the bus of the board.
+    GET_UNIQUE        = 0x01, "GET_UNIQUE";
+    /// A number that shows the right to draw.
+    GET_MAGIC         = 0x02, "GET_MAGIC";
+    /// The version of the requests that the program knows.
+    SET_VERSION       = 0x07, "SET_VERSION";
+    /// What the program can do.
+    SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
+    /// Gives another program the right to draw.
+    AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
+    /// Waits for a count of frames.
+    WAIT_VBLANK       = 0x3a, "WAIT_VBLANK";
+    /// The count of frames.
+    CRTC_GET_SEQUENCE   = 0x3b, "CRTC_GET_SEQUENCE";
+    /// An event at a count of frames.
+    CRTC_QUEUE_SEQUENCE = 0x3c, "CRTC_QUEUE_SEQUENCE";
     /// Takes and gives back control of the screen.
     SET_MASTER        = 0x1e, "SET_MASTER";
     /// See [`SET_MASTER`].
@@ -126,10 +144,24 @@ requests! {
     MODE_GETCRTC      = 0xa1, "MODE_GETCRTC";
     /// Sets the size of a screen and what it shows.
     MODE_SETCRTC      = 0xa2, "MODE_SETCRTC";
+    /// Sets or moves the cursor.
+    MODE_CURSOR       = 0xa3, "MODE_CURSOR";
+    /// The gamma table.
+    MODE_GETGAMMA     = 0xa4, "MODE_GETGAMMA";
+    /// Sets the gamma table.
+    MODE_SETGAMMA     = 0xa5, "MODE_SETGAMMA";
     /// What an encoder is.
     MODE_GETENCODER   = 0xa6, "MODE_GETENCODER";
     /// What a connector is, and the sizes of its screen.
     MODE_GETCONNECTOR = 0xa7, "MODE_GETCONNECTOR";
+    /// What a property is.
+    MODE_GETPROPERTY  = 0xaa, "MODE_GETPROPERTY";
+    /// Sets a property of a connector.
+    MODE_SETPROPERTY  = 0xab, "MODE_SETPROPERTY";
+    /// The data that a property names.
+    MODE_GETPROPBLOB  = 0xac, "MODE_GETPROPBLOB";
+    /// What a framebuffer is.
+    MODE_GETFB        = 0xad, "MODE_GETFB";
     /// Makes a framebuffer.
     MODE_ADDFB        = 0xae, "MODE_ADDFB";
     /// Ends a framebuffer.
@@ -144,8 +176,30 @@ requests! {
     MODE_MAP_DUMB     = 0xb3, "MODE_MAP_DUMB";
     /// Closes it.
     MODE_DESTROY_DUMB = 0xb4, "MODE_DESTROY_DUMB";
+    /// The planes of the board.
+    MODE_GETPLANERESOURCES  = 0xb5, "MODE_GETPLANERESOURCES";
+    /// What a plane is.
+    MODE_GETPLANE           = 0xb6, "MODE_GETPLANE";
+    /// Shows a framebuffer on a plane.
+    MODE_SETPLANE           = 0xb7, "MODE_SETPLANE";
     /// Makes a framebuffer of a format.
-    MODE_ADDFB2       = 0xb8, "MODE_ADDFB2";
+    MODE_ADDFB2             = 0xb8, "MODE_ADDFB2";
+    /// The properties of an object.
+    MODE_OBJ_GETPROPERTIES  = 0xb9, "MODE_OBJ_GETPROPERTIES";
+    /// Sets a property of an object.
+    MODE_OBJ_SETPROPERTY    = 0xba, "MODE_OBJ_SETPROPERTY";
+    /// Sets or moves the cursor, with the place in it that points.
+    MODE_CURSOR2            = 0xbb, "MODE_CURSOR2";
+    /// Changes several objects at once.
+    MODE_ATOMIC             = 0xbc, "MODE_ATOMIC";
+    /// Keeps data for a property.
+    MODE_CREATEPROPBLOB     = 0xbd, "MODE_CREATEPROPBLOB";
+    /// Ends them.
+    MODE_DESTROYPROPBLOB    = 0xbe, "MODE_DESTROYPROPBLOB";
+    /// What a framebuffer of a format is.
+    MODE_GETFB2             = 0xce, "MODE_GETFB2";
+    /// Ends a framebuffer, which stays on the screen.
+    MODE_CLOSEFB            = 0xd0, "MODE_CLOSEFB";
     /// Sizes of the memories.
     GEM_INFO          = 0x5c, "RADEON_GEM_INFO";
     /// Makes a buffer.
@@ -255,10 +309,61 @@ layouts! {
     ModeFramebufferId, 4 { framebuffer: u32, }
     /// The argument of [`MODE_DIRTYFB`]: the rectangles that have changed.
     ModeDirty, 24 { framebuffer: u32, flags: u32, color: u32, count: u32, rectangles: u64, }
-    /// Event of a page flip that is done, as a program reads it from the node. (`drm_event_vblank`)
-    FlipEvent, 32 {
-        kind: u32, length: u32, user: u64, seconds: u32, micros: u32, frame: u32, crtc: u32,
+    /// Event of the screen, as a program reads it from the node: the time in seconds and microseconds, the frame and the
+    /// screen (`drm_event_vblank`), or the time in nanoseconds and the frame, of 64 bits each (`drm_event_crtc_sequence`).
+    ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
+    /// The argument of [`GET_UNIQUE`]: the room for the text and its length, and its address.
+    Unique, 16 { length: u64, text: u64, }
+    /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
+    Magic, 4 { magic: u32, }
+    /// The argument of [`SET_VERSION`]: versions of the interface and of the driver, or -1.
+    SetVersion, 16 { interface: [i32; 2], driver: [i32; 2], }
+    /// The argument of [`SET_CLIENT_CAP`].
+    ClientCap, 16 { capability: u64, value: u64, }
+    /// The argument of [`WAIT_VBLANK`]. `user` is the time in seconds in the answer.
+    WaitVblank, 24 { kind: u32, sequence: u32, user: u64, micros: u64, }
+    /// The argument of [`CRTC_GET_SEQUENCE`].
+    CrtcSequence, 24 { crtc: u32, active: u32, sequence: u64, nanos: u64, }
+    /// The argument of [`CRTC_QUEUE_SEQUENCE`].
+    QueueSequence, 24 { crtc: u32, flags: u32, sequence: u64, user: u64, }
+    /// The argument of [`MODE_CURSOR`]. Coordinates may be negative.
+    ModeCursor, 28 { flags: u32, crtc: u32, place: [u32; 2], size: [u32; 2], handle: u32, }
+    /// The argument of [`MODE_CURSOR2`].
+    ModeCursor2, 36 { flags: u32, crtc: u32, place: [u32; 2], size: [u32; 2], handle: u32, hot: [u32; 2], }
+    /// The argument of [`MODE_GETGAMMA`] and of [`MODE_SETGAMMA`]: addresses of tables of 16 bits an entry.
+    ModeGamma, 32 { crtc: u32, size: u32, tables: [u64; 3], }
+    /// The argument of [`MODE_GETPROPERTY`]: values and their names.
+    ModeProperty, 64 {
+        values: u64, names: u64, property: u32, flags: u32, name: [u8; 32], value_count: u32, name_count: u32,
     }
+    /// A value of a property with its name.
+    ModePropertyName, 40 { value: u64, name: [u8; 32], }
+    /// The argument of [`MODE_SETPROPERTY`].
+    ModeConnectorProperty, 16 { value: u64, property: u32, connector: u32, }
+    /// The argument of [`MODE_OBJ_GETPROPERTIES`].
+    ModeObjectProperties, 32 { properties: u64, values: u64, count: u32, object: u32, kind: u32, padding: u32, }
+    /// The argument of [`MODE_OBJ_SETPROPERTY`].
+    ModeObjectProperty, 24 { value: u64, property: u32, object: u32, kind: u32, padding: u32, }
+    /// The argument of [`MODE_GETPROPBLOB`].
+    ModeBlob, 16 { blob: u32, length: u32, data: u64, }
+    /// The argument of [`MODE_CREATEPROPBLOB`].
+    ModeNewBlob, 16 { data: u64, length: u32, blob: u32, }
+    /// The argument of [`MODE_DESTROYPROPBLOB`].
+    ModeBlobId, 4 { blob: u32, }
+    /// The argument of [`MODE_GETPLANERESOURCES`].
+    ModePlanes, 16 { planes: u64, count: u32, padding: u32, }
+    /// The argument of [`MODE_GETPLANE`].
+    ModePlane, 32 {
+        plane: u32, crtc: u32, framebuffer: u32, crtcs: u32, gamma_size: u32, format_count: u32, formats: u64,
+    }
+    /// The argument of [`MODE_SETPLANE`]: a rectangle of the screen, and one of the framebuffer in 1/65536 of a pixel:
+    /// place, height and width.
+    ModeSetPlane, 48 {
+        plane: u32, crtc: u32, framebuffer: u32, flags: u32, place: [u32; 2], size: [u32; 2], from: [u32; 2],
+        from_height: u32, from_width: u32,
+    }
+    /// The argument of [`MODE_CLOSEFB`].
+    ModeCloseFramebuffer, 8 { framebuffer: u32, padding: u32, }
     /// The argument of [`MODE_PAGE_FLIP`].
     PageFlip, 24 { crtc: u32, framebuffer: u32, flags: u32, padding: u32, user: u64, }
     /// The argument of [`MODE_CREATE_DUMB`].
@@ -375,6 +480,29 @@ mod tests {
             (0xc020_64b2, MODE_CREATE_DUMB, size_of::<DumbCreate>(), "MODE_CREATE_DUMB"),
             (0xc010_64b3, MODE_MAP_DUMB, size_of::<DumbMap>(), "MODE_MAP_DUMB"),
             (0xc004_64b4, MODE_DESTROY_DUMB, size_of::<DumbDestroy>(), "MODE_DESTROY_DUMB"),
+            (0x4010_640d, SET_CLIENT_CAP, size_of::<ClientCap>(), "SET_CLIENT_CAP"),
+            (0xc018_643a, WAIT_VBLANK, size_of::<WaitVblank>(), "WAIT_VBLANK"),
+            (0xc018_643b, CRTC_GET_SEQUENCE, size_of::<CrtcSequence>(), "CRTC_GET_SEQUENCE"),
+            (0xc018_643c, CRTC_QUEUE_SEQUENCE, size_of::<QueueSequence>(), "CRTC_QUEUE_SEQUENCE"),
+            (0xc01c_64a3, MODE_CURSOR, size_of::<ModeCursor>(), "MODE_CURSOR"),
+            (0xc020_64a4, MODE_GETGAMMA, size_of::<ModeGamma>(), "MODE_GETGAMMA"),
+            (0xc040_64aa, MODE_GETPROPERTY, size_of::<ModeProperty>(), "MODE_GETPROPERTY"),
+            (0xc010_64ab, MODE_SETPROPERTY, size_of::<ModeConnectorProperty>(), "MODE_SETPROPERTY"),
+            (0xc010_64ac, MODE_GETPROPBLOB, size_of::<ModeBlob>(), "MODE_GETPROPBLOB"),
+            (0xc01c_64ad, MODE_GETFB, size_of::<ModeFramebuffer>(), "MODE_GETFB"),
+            (0xc010_64b5, MODE_GETPLANERESOURCES, size_of::<ModePlanes>(), "MODE_GETPLANERESOURCES"),
+            (0xc020_64b6, MODE_GETPLANE, size_of::<ModePlane>(), "MODE_GETPLANE"),
+            (0xc030_64b7, MODE_SETPLANE, size_of::<ModeSetPlane>(), "MODE_SETPLANE"),
+            (
+                0xc020_64b9,
+                MODE_OBJ_GETPROPERTIES,
+                size_of::<ModeObjectProperties>(),
+                "MODE_OBJ_GETPROPERTIES",
+            ),
+            (0xc018_64ba, MODE_OBJ_SETPROPERTY, size_of::<ModeObjectProperty>(), "MODE_OBJ_SETPROPERTY"),
+            (0xc024_64bb, MODE_CURSOR2, size_of::<ModeCursor2>(), "MODE_CURSOR2"),
+            (0xc010_64bd, MODE_CREATEPROPBLOB, size_of::<ModeNewBlob>(), "MODE_CREATEPROPBLOB"),
+            (0xc004_64be, MODE_DESTROYPROPBLOB, size_of::<ModeBlobId>(), "MODE_DESTROYPROPBLOB"),
             (0xc068_64b8, MODE_ADDFB2, size_of::<ModeFramebuffer2>(), "MODE_ADDFB2"),
         ] {
             let request = Request(word);

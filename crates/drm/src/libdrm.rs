@@ -9,11 +9,12 @@ use std::ptr::null_mut;
 
 use crate::device;
 use crate::files::{CARD, PATH};
-use crate::ioctls::FlipEvent;
+use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
 use crate::open_files;
 use crate::real::{Symbol, call};
+use crate::screen::vblank;
 
 /// libdrm's description of a device on a PCI bus. (`drmDevice`)
 #[repr(C)]
@@ -263,6 +264,7 @@ pub struct EventContext {
     vblank: Option<FlipHandler>,
     flip: Option<FlipHandler>,
     flip_of: Option<FlipOfHandler>,
+    sequence: Option<SequenceHandler>,
 }
 
 /// Descriptor, number of the frame, seconds and microseconds, and what the program has given.
@@ -270,11 +272,16 @@ type FlipHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, *mut c_vo
 /// The same with the identifier of the screen.
 type FlipOfHandler = unsafe extern "C" fn(c_int, c_uint, c_uint, c_uint, c_uint, *mut c_void);
 
-/// The version of an [`EventContext`] that has `flip`, and that which has `flip_of`.
+/// Descriptor, number of the frame, nanoseconds, and what the program has given.
+type SequenceHandler = unsafe extern "C" fn(c_int, u64, u64, u64);
+
+/// The versions of an [`EventContext`] that have `vblank`, `flip`, `flip_of` and `sequence`.
+const VBLANK: c_int = 1;
 const FLIP: c_int = 2;
 const FLIP_OF: c_int = 3;
+const SEQUENCE: c_int = 4;
 
-/// `drmHandleEvent`: notifies the program of the page flips that are done. It does not wait for one.
+/// `drmHandleEvent`: notifies the program of the events of the screen. It does not wait for one.
 ///
 /// # Safety
 /// As for the function of libdrm.
@@ -292,16 +299,32 @@ pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventCo
         return -1;
     }
     // The queue is read first: a handler may request the next flip, which is done at once and queues another event.
-    let events: Vec<FlipEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
-    for FlipEvent { user, seconds, micros, frame, crtc, .. } in events {
-        let user = std::ptr::with_exposed_provenance_mut(user as usize);
+    let events: Vec<ScreenEvent> = std::iter::from_fn(|| open_files::next_event(descriptor)).collect();
+    for ScreenEvent { kind, user, time, place, .. } in events {
+        let given = std::ptr::with_exposed_provenance_mut(user as usize);
+        let ([seconds, micros], [frame, crtc]) = (time, place);
         // SAFETY: the context is not null and has the members of its version; the handlers are the program's.
         unsafe {
             let version = (*context).version;
-            if let Some(handler) = if version >= FLIP_OF { (*context).flip_of } else { None } {
-                handler(descriptor, frame, seconds, micros, crtc, user);
-            } else if let Some(handler) = if version >= FLIP { (*context).flip } else { None } {
-                handler(descriptor, frame, seconds, micros, user);
+            let since = |first: c_int| version >= first;
+            match kind {
+                vblank::VBLANK => {
+                    if let Some(handler) = if since(VBLANK) { (*context).vblank } else { None } {
+                        handler(descriptor, frame, seconds, micros, given);
+                    }
+                }
+                vblank::SEQUENCE => {
+                    if let Some(handler) = if since(SEQUENCE) { (*context).sequence } else { None } {
+                        handler(descriptor, vblank::whole(place), vblank::whole(time), user);
+                    }
+                }
+                _ => {
+                    if let Some(handler) = if since(FLIP_OF) { (*context).flip_of } else { None } {
+                        handler(descriptor, frame, seconds, micros, crtc, given);
+                    } else if let Some(handler) = if since(FLIP) { (*context).flip } else { None } {
+                        handler(descriptor, frame, seconds, micros, given);
+                    }
+                }
             }
         }
     }

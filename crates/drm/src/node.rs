@@ -15,14 +15,14 @@ use reconverge_gpu::Gpu;
 use crate::buffers::{BufferId, Buffers, FileId, UNIT};
 use crate::device::{self, Device};
 use crate::fork;
-use crate::ioctls::Errno;
+use crate::ioctls::{Errno, ScreenEvent};
 use crate::lock::{AroundFork, Guard, Lock, Refused};
 use crate::mapped;
 use crate::memory::{BYTES, Memory};
 use crate::messages::{say_once, say_unusable};
 use crate::open_files;
 use crate::report::{self, Record};
-use crate::screen::{Flip, Screen};
+use crate::screen::Screen;
 use crate::tally;
 
 /// The node. There is one in a process, from when it is first opened to the end.
@@ -269,9 +269,9 @@ impl Client<'_> {
         state
     }
 
-    /// Takes the page flips of this open file of which the program was not notified.
-    pub(crate) fn flips(&self) -> Vec<Flip> {
-        self.lock().screen.flips(self.file)
+    /// Takes the events of this open file of which the program was not notified.
+    pub(crate) fn events(&self) -> Vec<ScreenEvent> {
+        self.lock().screen.events(self.file)
     }
 
     /// Maps a part of memory for the program, as `mmap` with these arguments.

@@ -17,7 +17,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
 use crate::buffers::FileId;
-use crate::ioctls::{Errno, FlipEvent, Plain};
+use crate::ioctls::{Errno, Plain, ScreenEvent};
 use crate::real;
 
 /// Entry of the list of open files. An entry is reused after its file is closed, and never freed.
@@ -202,34 +202,34 @@ pub(crate) fn several() -> bool {
 }
 
 /// Queues an event for the open file of a descriptor. Returns whether there was room.
-pub(crate) fn notify(descriptor: c_int, event: &FlipEvent) -> bool {
+pub(crate) fn notify(descriptor: c_int, event: &ScreenEvent) -> bool {
     let Some(inode) = pipe_of(descriptor) else { return false };
     let place = places().find(|place| place.inode.load(Ordering::Acquire) == inode);
     let Some(watch) = place.and_then(|place| place.watch_or_anew(descriptor)) else { return false };
     let written = {
-        let event: *const FlipEvent = event;
+        let event: *const ScreenEvent = event;
         // SAFETY: as many bytes as the event has. The system call: `write` is a function that this library defines.
-        unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<FlipEvent>()) }
+        unsafe { libc::syscall(libc::SYS_write, watch, event, size_of::<ScreenEvent>()) }
     };
     // A write of up to PIPE_BUF bytes is atomic.
     written > 0
 }
 
 /// Takes the next queued event of a descriptor. Does not wait.
-pub(crate) fn next_event(descriptor: c_int) -> Option<FlipEvent> {
+pub(crate) fn next_event(descriptor: c_int) -> Option<ScreenEvent> {
     let mut waiting: c_int = 0;
-    let mut event = FlipEvent::zeroed();
+    let mut event = ScreenEvent::zeroed();
     // SAFETY: room for a number, and for as many bytes as an event has. The call of `ioctl` is one of the C library's
     // requests, which goes on to it.
     let read = unsafe {
         if real::ioctl(descriptor, libc::FIONREAD, (&raw mut waiting).cast()) != 0
-            || (waiting as usize) < size_of::<FlipEvent>()
+            || (waiting as usize) < size_of::<ScreenEvent>()
         {
             return None;
         }
-        libc::syscall(libc::SYS_read, descriptor, &raw mut event, size_of::<FlipEvent>())
+        libc::syscall(libc::SYS_read, descriptor, &raw mut event, size_of::<ScreenEvent>())
     };
-    (read == size_of::<FlipEvent>() as libc::c_long).then_some(event)
+    (read == size_of::<ScreenEvent>() as libc::c_long).then_some(event)
 }
 
 #[cfg(test)]
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!((place(file).watch(), closed()), (None, vec![]));
         let anew = place(file).watch().unwrap();
         assert_ne!(anew, watch);
-        let event = FlipEvent { user: 7, ..FlipEvent::zeroed() };
+        let event = ScreenEvent { user: 7, ..ScreenEvent::zeroed() };
         assert!(notify(descriptor, &event));
         assert_eq!(next_event(descriptor).map(|event| event.user), Some(7));
         assert!(next_event(descriptor).is_none());

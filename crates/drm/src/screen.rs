@@ -3,16 +3,30 @@
 //! A frame is shown when it is asked for: a page flip is done before its request returns, and its event waits for
 //! `drmHandleEvent`. Nothing is waited for, so that frames do not depend on the host's clock.
 //!
-//! Where `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from
-//! the upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
-//! complete, see [`whole`]. The report counts frames and files.
+//! A new size, a flip, and the note that the shown framebuffer has changed each show a frame. Where
+//! `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from the
+//! upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
+//! complete, see [`whole`](crate::whole). The report counts frames and files.
 //!
-//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Left out: planes, properties, cursors, gamma.
+//! | module | |
+//! |---|---|
+//! | `modes` | sizes, and the monitor's description of itself |
+//! | `objects` | properties of the connector and the plane |
+//! | `picture` | framebuffer, cursor and gamma table as one picture |
+//! | `frames` | files of the frames that were shown |
+//! | `vblank` | the count of frames, and events |
+//!
+//! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Left out: atomic requests, planes besides the one of
+//! the screen, leases, and scaling.
 
-use std::collections::BTreeMap;
+mod frames;
+mod modes;
+mod objects;
+mod picture;
+pub(crate) mod vblank;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
-use std::fs;
-use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::buffers::{BufferId, FileId};
@@ -21,12 +35,18 @@ use crate::messages::say_once;
 use crate::node::{Client, State};
 use crate::report;
 use crate::user;
-use crate::whole;
+
+use modes::{MILLIMETRES, MODES};
+use picture::{CURSOR, Cursor, GAMMA, Gamma, Pixels, straight};
+use vblank::FLIP_COMPLETE;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
 pub(crate) const CRTC: u32 = 1;
 const ENCODER: u32 = 2;
 const CONNECTOR: u32 = 3;
+const PLANE: u32 = 4;
+/// The last identifier that is not one of a framebuffer.
+const LAST: u32 = 31;
 /// The framebuffer of a request that keeps the one that is shown.
 const UNCHANGED: u32 = u32::MAX;
 
@@ -40,88 +60,18 @@ const CONNECTED: u32 = 1;
 const LARGEST: u32 = 8192;
 /// Maximum number of rectangles of a change. (`DRM_MODE_FB_DIRTY_MAX_CLIPS`)
 const MOST_RECTANGLES: u32 = 256;
-/// Number of frames of a process that are written.
-const WRITTEN: u64 = 10_000;
-/// Number of processes that can write frames into a folder.
-const PROCESSES: u32 = 10_000;
-/// Number of flips that wait for `drmHandleEvent`. The kernel has room for as many, 4096 bytes.
-const WAITING: usize = 128;
-
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
 const FLIP_ASYNC: u32 = 2;
-
-/// Sizes of the screen, the preferred one first.
-const MODES: [ModeInfo; 2] = [
-    mode(b"640x480", 25_175, [640, 656, 752, 800], [480, 490, 492, 525], PREFERRED),
-    mode(b"1024x768", 65_000, [1024, 1048, 1184, 1344], [768, 771, 777, 806], 0),
-];
-/// `DRM_MODE_TYPE_PREFERRED`
-const PREFERRED: u32 = 1 << 3;
-
-/// A mode of 60 Hz: the clock in kHz; of each direction what is seen, where the pulse begins and ends, and all.
-const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], kind: u32) -> ModeInfo {
-    let mut text = [0; 32];
-    let mut at = 0;
-    while at < name.len() {
-        text[at] = name[at];
-        at += 1;
-    }
-    let [h, v] = [across, down];
-    // Both pulses are negative; the driver has made the mode.
-    ModeInfo {
-        clock,
-        horizontal: [h[0], h[1], h[2], h[3], 0],
-        vertical: [v[0], v[1], v[2], v[3], 0],
-        refresh: 60,
-        flags: 1 << 1 | 1 << 3,
-        kind: kind | 1 << 6,
-        name: text,
-    }
-}
-
-/// How the bytes of a pixel are red, green and blue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pixels {
-    /// Four bytes, blue first.
-    Bgrx,
-    /// Four bytes, red first.
-    Rgbx,
-    /// Two bytes: five bits of blue, six of green, five of red.
-    Rgb565,
-}
-
-impl Pixels {
-    /// Of a code of four letters.
-    fn of_code(code: u32) -> Option<Pixels> {
-        Some(match &code.to_le_bytes() {
-            b"XR24" | b"AR24" => Pixels::Bgrx,
-            b"XB24" | b"AB24" => Pixels::Rgbx,
-            b"RG16" => Pixels::Rgb565,
-            _ => return None,
-        })
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Pixels::Bgrx | Pixels::Rgbx => 4,
-            Pixels::Rgb565 => 2,
-        }
-    }
-
-    /// Red, green and blue of a pixel's bytes.
-    fn color(self, pixel: &[u8]) -> [u8; 3] {
-        match (self, pixel) {
-            (Pixels::Bgrx, [b, g, r, _]) | (Pixels::Rgbx, [r, g, b, _]) => [*r, *g, *b],
-            (Pixels::Rgb565, [low, high]) => {
-                let word = u16::from_le_bytes([*low, *high]);
-                let scaled = |value: u16, most: u16| ((value * 255 + most / 2) / most) as u8;
-                [scaled(word >> 11, 31), scaled(word >> 5 & 63, 63), scaled(word & 31, 31)]
-            }
-            _ => unreachable!("pixels are cut to their size"),
-        }
-    }
-}
+/// Flags of a cursor: another picture, another place. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
+const CURSOR_PICTURE: u32 = 1;
+const CURSOR_MOVE: u32 = 2;
+/// Planes of all kinds are listed for a program that says so. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
+const UNIVERSAL_PLANES: u64 = 2;
+/// The properties of atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
+const ATOMIC: u64 = 3;
+/// The formats of a framebuffer.
+const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"];
 
 /// A framebuffer: a buffer as a picture.
 #[derive(Clone, Copy, Debug)]
@@ -136,15 +86,8 @@ struct Framebuffer {
     offset: u64,
     pitch: u64,
     pixels: Pixels,
-}
-
-/// A page flip that is done, and of which the program is not notified yet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flip {
-    /// The number of the frame.
-    pub(crate) frame: u64,
-    /// What the program has given with it.
-    pub(crate) user: u64,
+    /// The four letters of the format.
+    code: u32,
 }
 
 /// The screen.
@@ -153,8 +96,18 @@ pub(crate) struct Screen {
     folder: Option<PathBuf>,
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
-    /// The framebuffer that is shown, and how large the screen is meanwhile.
-    shown: Option<(u32, ModeInfo)>,
+    shown: Option<Shown>,
+    /// The power of the screen, a value of the property DPMS.
+    power: u64,
+    cursor: Cursor,
+    /// The gamma table, where one was set.
+    gamma: Option<Gamma>,
+    /// Data of the program, each with the open file that handed them over.
+    blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
+    /// The open files to which all planes are listed.
+    universal: BTreeSet<FileId>,
+    /// The count of frames, which a wait moves, see [`vblank`].
+    count: u64,
     /// How many frames were shown.
     pub(crate) frames: u64,
     /// Number of frames that are files.
@@ -163,13 +116,29 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process has shown.
     others: u64,
-    flips: Vec<(FileId, Flip)>,
+    /// Events of which the program is not notified yet.
+    events: Vec<(FileId, ScreenEvent)>,
+}
+
+/// What is shown.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    framebuffer: u32,
+    mode: ModeInfo,
+    /// The first pixel of the framebuffer that is on the screen.
+    place: [u32; 2],
+}
+
+impl Shown {
+    fn size(&self) -> [u32; 2] {
+        [self.mode.horizontal[0], self.mode.vertical[0]].map(u32::from)
+    }
 }
 
 impl Screen {
     /// A screen whose frames are written into a folder, if there is one.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
-        Screen { folder, last: CONNECTOR, process: 1, ..Screen::default() }
+        Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
     /// Restarts the names of frames in a copy of the process.
@@ -186,15 +155,26 @@ impl Screen {
         }
     }
 
-    /// Takes the flips that an open file requested, and of which the program was not notified.
-    pub(crate) fn flips(&mut self, file: FileId) -> Vec<Flip> {
-        self.flips.extract_if(.., |(asked, _)| *asked == file).map(|(_, flip)| flip).collect()
+    /// Takes the events that an open file requested, and of which the program was not notified.
+    pub(crate) fn events(&mut self, file: FileId) -> Vec<ScreenEvent> {
+        self.events.extract_if(.., |(asked, _)| *asked == file).map(|(_, event)| event).collect()
+    }
+
+    /// Whether the power is off.
+    fn is_off(&self) -> bool {
+        self.power != 0
+    }
+
+    /// Returns an unused identifier.
+    fn number(&mut self) -> u32 {
+        self.last += 1;
+        self.last
     }
 
     fn add(&mut self, framebuffer: Framebuffer) -> u32 {
-        self.last += 1;
-        self.framebuffers.insert(self.last, framebuffer);
-        self.last
+        let id = self.number();
+        self.framebuffers.insert(id, framebuffer);
+        id
     }
 
     /// Removes a framebuffer of an open file. Returns its buffer, whose reference the caller drops.
@@ -202,15 +182,20 @@ impl Screen {
         let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == file);
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
         self.framebuffers.remove(&id);
-        self.shown.take_if(|(shown, _)| *shown == id);
+        self.shown.take_if(|shown| shown.framebuffer == id);
         Ok(buffer)
     }
 
-    /// Removes the framebuffers and flips of an open file. Returns the buffers, whose references the caller drops.
+    /// Removes the framebuffers, data and events of an open file. Returns the buffers, whose references the caller drops.
     pub(crate) fn end(&mut self, file: FileId) -> Vec<BufferId> {
-        self.flips.retain(|(asked, _)| *asked != file);
+        self.events.retain(|(asked, _)| *asked != file);
+        self.blobs.retain(|_, (owner, _)| *owner != file);
+        self.universal.remove(&file);
         let ids: Vec<u32> = self.framebuffers.keys().copied().collect();
-        ids.into_iter().filter_map(|id| self.remove(id, file).ok()).collect()
+        let framebuffers: Vec<BufferId> =
+            ids.into_iter().filter_map(|id| self.remove(id, file).ok()).collect();
+        let cursor = if self.cursor.file == file { self.cursor.buffer.take() } else { None };
+        framebuffers.into_iter().chain(cursor).collect()
     }
 }
 
@@ -228,6 +213,106 @@ pub(crate) fn answer(
             }),
             // There is no other process to have them.
             SET_MASTER | DROP_MASTER => Ok(()),
+            GET_MAGIC => request.exchange(argument, |magic: &mut Magic| {
+                magic.magic = 1;
+                Ok(())
+            }),
+            AUTH_MAGIC => request.exchange(argument, |magic: &mut Magic| match magic.magic {
+                1 => Ok(()),
+                _ => Err(Errno(libc::EINVAL)),
+            }),
+            GET_UNIQUE => request.exchange(argument, |unique: &mut Unique| {
+                if unique.length >= BUS.len() as u64 {
+                    user::write_list(unique.text, BUS)?;
+                }
+                unique.length = BUS.len() as u64;
+                Ok(())
+            }),
+            SET_VERSION => request.exchange(argument, |version: &mut SetVersion| {
+                let [major, minor] = version.interface;
+                *version = SetVersion { interface: [1, 4], driver: [2, 50] };
+                if major == -1 || (major, minor) <= (1, 4) { Ok(()) } else { Err(Errno(libc::EINVAL)) }
+            }),
+            SET_CLIENT_CAP => request.exchange(argument, |cap| client_capability(&mut node.lock(), cap)),
+            WAIT_VBLANK => request.exchange(argument, |asked| vblank::wait(&mut node.lock(), asked)),
+            CRTC_GET_SEQUENCE => {
+                request.exchange(argument, |asked| vblank::count(&node.lock().screen, asked))
+            }
+            CRTC_QUEUE_SEQUENCE => request.exchange(argument, |asked| vblank::queue(&mut node.lock(), asked)),
+            MODE_CURSOR => request.exchange(argument, |cursor| set_cursor(&mut node.lock(), cursor)),
+            MODE_CURSOR2 => request.exchange(argument, |asked: &mut ModeCursor2| {
+                let ModeCursor2 { flags, crtc, place, size, handle, .. } = *asked;
+                set_cursor(&mut node.lock(), &ModeCursor { flags, crtc, place, size, handle })
+            }),
+            MODE_GETGAMMA => request.exchange(argument, |asked| gamma(&node.lock().screen, asked)),
+            MODE_SETGAMMA => request.exchange(argument, |asked| set_gamma(&mut node.lock().screen, asked)),
+            MODE_GETPROPERTY => request.exchange(argument, objects::describe),
+            MODE_SETPROPERTY => {
+                request.exchange(argument, |asked| objects::set_of_connector(&mut node.lock().screen, asked))
+            }
+            MODE_GETPROPBLOB => request.exchange(argument, |asked| objects::data(&node.lock().screen, asked)),
+            MODE_CREATEPROPBLOB => request.exchange(argument, |asked| objects::keep(&mut node.lock(), asked)),
+            MODE_DESTROYPROPBLOB => request.exchange(argument, |asked: &mut ModeBlobId| {
+                let state = &mut *node.lock();
+                objects::drop_data(&mut state.screen, state.buffers.file(), asked.blob)
+            }),
+            MODE_OBJ_GETPROPERTIES => {
+                request.exchange(argument, |asked| objects::list(&node.lock().screen, asked))
+            }
+            MODE_OBJ_SETPROPERTY => request.exchange(argument, |asked: &mut ModeObjectProperty| {
+                let ModeObjectProperty { value, property, object, kind, .. } = *asked;
+                objects::set(&mut node.lock().screen, [kind, object], property, value)
+            }),
+            MODE_GETPLANERESOURCES => request.exchange(argument, |asked: &mut ModePlanes| {
+                let state = node.lock();
+                let is_universal = state.screen.universal.contains(&state.buffers.file());
+                let planes: &[u32] = if is_universal { &[PLANE] } else { &[] };
+                give(planes, asked.planes, &mut asked.count)
+            }),
+            MODE_GETPLANE => request.exchange(argument, |asked: &mut ModePlane| {
+                known(asked.plane, PLANE)?;
+                let shown = node.lock().screen.shown;
+                give(&FORMATS.map(u32::from_le_bytes), asked.formats, &mut asked.format_count)?;
+                (asked.crtcs, asked.gamma_size) = (1, 0);
+                asked.crtc = if shown.is_some() { CRTC } else { 0 };
+                asked.framebuffer = shown.map_or(0, |shown| shown.framebuffer);
+                Ok(())
+            }),
+            MODE_SETPLANE => request.exchange(argument, |asked| set_plane(&mut node.lock(), asked)),
+            MODE_GETFB => request.exchange(argument, |asked: &mut ModeFramebuffer| {
+                let state = &mut *node.lock();
+                let (framebuffer, handle) = handed_out(state, asked.framebuffer)?;
+                let Framebuffer { width, height, pitch, pixels, .. } = framebuffer;
+                let [bits, depth] = pixels.bits();
+                let pitch = pitch as u32;
+                *asked = ModeFramebuffer { width, height, pitch, bits, depth, handle, ..*asked };
+                Ok(())
+            }),
+            MODE_GETFB2 => request.exchange(argument, |asked: &mut ModeFramebuffer2| {
+                let state = &mut *node.lock();
+                let (framebuffer, handle) = handed_out(state, asked.framebuffer)?;
+                let Framebuffer { width, height, pitch, offset, code, .. } = framebuffer;
+                let mut plane =
+                    ModeFramebuffer2 { framebuffer: asked.framebuffer, ..ModeFramebuffer2::default() };
+                (plane.width, plane.height, plane.format) = (width, height, code);
+                (plane.handles[0], plane.pitches[0], plane.offsets[0]) =
+                    (handle, pitch as u32, offset as u32);
+                *asked = plane;
+                Ok(())
+            }),
+            // Refused as a driver without atomic requests does, see `client_capability`.
+            MODE_ATOMIC => Err(Errno(libc::EOPNOTSUPP)),
+            MODE_CLOSEFB => request.exchange(argument, |asked: &mut ModeCloseFramebuffer| {
+                let state = &mut *node.lock();
+                let file = state.buffers.file();
+                // What is on the screen stays there: then the framebuffer ends with its open file.
+                if state.screen.shown.is_some_and(|shown| shown.framebuffer == asked.framebuffer) {
+                    return Ok(());
+                }
+                let buffer = state.screen.remove(asked.framebuffer, file)?;
+                state.release(buffer);
+                Ok(())
+            }),
             MODE_GETRESOURCES => request.exchange(argument, |asked| {
                 let state = node.lock();
                 resources(&state.screen, state.buffers.file(), asked)
@@ -271,7 +356,13 @@ pub(crate) fn answer(
                     return Err(Errno(libc::EINVAL));
                 }
                 // Four coordinates of 16 bits per rectangle. They are checked to be readable, and not used.
-                user::read_list::<u64>(dirty.rectangles, dirty.count as usize).map(drop)
+                user::read_list::<u64>(dirty.rectangles, dirty.count as usize)?;
+                let state = &mut *node.lock();
+                match state.screen.shown {
+                    Some(shown) if shown.framebuffer == dirty.framebuffer => show(state, shown),
+                    _ if state.screen.framebuffers.contains_key(&dirty.framebuffer) => Ok(()),
+                    _ => Err(Errno(libc::ENOENT)),
+                }
             }),
             MODE_CREATE_DUMB => request.exchange(argument, |dumb| create(&mut node.lock(), dumb)),
             MODE_MAP_DUMB => request.exchange(argument, |map: &mut DumbMap| {
@@ -286,15 +377,22 @@ pub(crate) fn answer(
     })
 }
 
+/// The bus of the board, as `drmGetBusid` gives it.
+const BUS: &[u8] = b"pci:0000:01:00.0";
+
 /// What the node can do, by the number of the question: buffers of plain pixels, 24 bits of colour. (`DRM_CAP_*`)
 fn capability(question: u64) -> u64 {
     match question {
         1 => 1,  // DUMB_BUFFER
+        2 => 1,  // VBLANK_HIGH_CRTC
         3 => 24, // DUMB_PREFERRED_DEPTH
         // PRIME, export only: GBM of Mesa 25.0.7 creates surfaces only on a device that reports it. With import, drivers
         // would advertise EGL_EXT_image_dma_buf_import, whose requests are not answered.
         5 => 2,
-        6 => 1, // TIMESTAMP_MONOTONIC
+        6 => 1,                 // TIMESTAMP_MONOTONIC
+        7 => 1,                 // ASYNC_PAGE_FLIP
+        8 | 9 => CURSOR.into(), // CURSOR_WIDTH, CURSOR_HEIGHT
+        0x12 => 1,              // CRTC_IN_VBLANK_EVENT
         _ => 0,
     }
 }
@@ -329,18 +427,41 @@ fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     known(asked.connector, CONNECTOR)?;
     give(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
     give(&MODES, asked.modes, &mut asked.mode_count)?;
-    asked.property_count = 0;
+    objects::of_connector(screen, asked)?;
     asked.encoder = if screen.shown.is_some() { ENCODER } else { 0 };
     (asked.kind, asked.number) = (DVI, 1);
-    (asked.connection, asked.millimetres, asked.subpixel) = (CONNECTED, [320, 240], 1);
+    (asked.connection, asked.millimetres, asked.subpixel) = (CONNECTED, MILLIMETRES, 1);
+    Ok(())
+}
+
+/// `SET_CLIENT_CAP`
+///
+/// # Errors
+/// `EOPNOTSUPP` for atomic requests, `EINVAL` for what is unknown.
+fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> {
+    let file = state.buffers.file();
+    match (asked.capability, asked.value) {
+        (UNIVERSAL_PLANES, 1) => _ = state.screen.universal.insert(file),
+        (UNIVERSAL_PLANES, 0) => _ = state.screen.universal.remove(&file),
+        (ATOMIC, _) => return Err(Errno(libc::EOPNOTSUPP)),
+        _ => return Err(Errno(libc::EINVAL)),
+    }
     Ok(())
 }
 
 /// What is shown.
 fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    let shown = screen.shown.map(|(framebuffer, mode)| ModeCrtc { framebuffer, valid: 1, mode, ..*asked });
-    *asked = shown.unwrap_or(ModeCrtc { framebuffer: 0, valid: 0, mode: ModeInfo::default(), ..*asked });
+    asked.gamma_size = GAMMA as u32;
+    let shown = screen.shown.map(|Shown { framebuffer, mode, place }| ModeCrtc {
+        framebuffer,
+        valid: 1,
+        mode,
+        place,
+        ..*asked
+    });
+    let off = ModeCrtc { framebuffer: 0, valid: 0, mode: ModeInfo::default(), place: [0; 2], ..*asked };
+    *asked = shown.unwrap_or(off);
     Ok(())
 }
 
@@ -352,14 +473,17 @@ fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
         return Ok(());
     }
     let framebuffer = match (asked.framebuffer, state.screen.shown) {
-        (UNCHANGED, Some((shown, _))) => shown,
+        (UNCHANGED, Some(shown)) => shown.framebuffer,
         (other, _) => other,
     };
     if asked.connectors == 0 || asked.connector_count != 1 {
         return Err(Errno(libc::EINVAL));
     }
     known(user::read(asked.connectors)?, CONNECTOR)?;
-    show(state, framebuffer, asked.mode)
+    show(state, Shown { framebuffer, mode: asked.mode, place: asked.place })?;
+    // As the kernel does: a screen that is set is on.
+    state.screen.power = 0;
+    Ok(())
 }
 
 /// Shows another framebuffer of the same size.
@@ -368,16 +492,101 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 {
         return Err(Errno(libc::EINVAL));
     }
-    let (_, mode) = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
-    if asked.flags & FLIP_EVENT != 0 && state.screen.flips.len() >= WAITING {
+    let shown = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
+    if asked.flags & FLIP_EVENT != 0 && state.screen.events.len() >= vblank::WAITING {
         return Err(Errno(libc::ENOMEM));
     }
-    show(state, asked.framebuffer, mode)?;
+    show(state, Shown { framebuffer: asked.framebuffer, ..shown })?;
     if asked.flags & FLIP_EVENT != 0 {
-        let flip = Flip { frame: state.screen.frames, user: asked.user };
-        state.screen.flips.push((state.buffers.file(), flip));
+        let event = vblank::event(FLIP_COMPLETE, state.screen.count, asked.user);
+        state.screen.queue(state.buffers.file(), event)?;
     }
     Ok(())
+}
+
+/// Shows a framebuffer on the plane of the screen, or none.
+///
+/// # Errors
+/// `EINVAL` for a part that would be scaled or does not fill the screen, which no plane here does.
+fn set_plane(state: &mut State, asked: &mut ModeSetPlane) -> Result<(), Errno> {
+    known(asked.plane, PLANE)?;
+    if asked.framebuffer == 0 {
+        state.screen.shown = None;
+        return Ok(());
+    }
+    known(asked.crtc, CRTC)?;
+    let shown = state.screen.shown.ok_or(Errno(libc::EINVAL))?;
+    let from = [asked.from_width, asked.from_height];
+    let is_whole = asked.place == [0, 0]
+        && asked.size == shown.size()
+        && from.map(|size| size >> 16) == asked.size
+        && from.iter().chain(&asked.from).all(|value| value & 0xffff == 0);
+    if !is_whole {
+        return Err(Errno(libc::EINVAL));
+    }
+    let place = asked.from.map(|value| value >> 16);
+    show(state, Shown { framebuffer: asked.framebuffer, place, ..shown })
+}
+
+/// Sets or moves the cursor.
+///
+/// # Errors
+/// `EINVAL` for unknown flags or a size that no cursor has, `ENOENT` for a handle that means no buffer.
+fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if asked.flags & CURSOR_PICTURE != 0 {
+        let new = if asked.handle == 0 { None } else { Some(cursor_buffer(state, asked)?) };
+        let old = std::mem::replace(&mut state.screen.cursor.buffer, new);
+        (state.screen.cursor.size, state.screen.cursor.file) = (asked.size, state.buffers.file());
+        old.into_iter().for_each(|buffer| state.release(buffer));
+    }
+    if asked.flags & CURSOR_MOVE != 0 {
+        state.screen.cursor.place = asked.place.map(|at| at as i32);
+    }
+    Ok(())
+}
+
+/// Returns the buffer of a new cursor, to which a reference is added.
+fn cursor_buffer(state: &mut State, asked: &ModeCursor) -> Result<BufferId, Errno> {
+    let range = state.buffers.get(asked.handle)?.range.clone();
+    let [width, height] = asked.size;
+    let sized = asked.size.iter().all(|size| (1..=CURSOR).contains(size));
+    if !sized || u64::from(width) * u64::from(height) * 4 > range.end - range.start {
+        return Err(Errno(libc::EINVAL));
+    }
+    state.buffers.hold(asked.handle)
+}
+
+/// `MODE_GETGAMMA`
+fn gamma(screen: &Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.size as usize != GAMMA {
+        return Err(Errno(libc::EINVAL));
+    }
+    let table = screen.gamma.clone().unwrap_or_else(straight);
+    asked.tables.iter().zip(&table).try_for_each(|(address, color)| user::write_list(*address, color))
+}
+
+/// `MODE_SETGAMMA`
+fn set_gamma(screen: &mut Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.size as usize != GAMMA {
+        return Err(Errno(libc::EINVAL));
+    }
+    let [red, green, blue] = asked.tables.map(|address| user::read_list::<u16>(address, GAMMA));
+    let table = [red?, green?, blue?];
+    screen.gamma = (table != straight()).then_some(table);
+    Ok(())
+}
+
+/// Returns a framebuffer, and a new handle of its buffer.
+fn handed_out(state: &mut State, id: u32) -> Result<(Framebuffer, u32), Errno> {
+    let framebuffer = *state.screen.framebuffers.get(&id).ok_or(Errno(libc::ENOENT))?;
+    let handle = state.buffers.name(framebuffer.buffer)?;
+    Ok((framebuffer, handle))
 }
 
 /// Makes a framebuffer of a width, a height and a code of four letters, and of a handle, a pitch and an offset.
@@ -401,70 +610,28 @@ fn add(
         return Err(Errno(libc::EINVAL));
     }
     let (file, buffer) = (state.buffers.file(), state.buffers.hold(handle)?);
-    Ok(state.screen.add(Framebuffer { file, buffer, width, height, offset, pitch, pixels }))
+    Ok(state.screen.add(Framebuffer { file, buffer, width, height, offset, pitch, pixels, code }))
 }
 
 /// Shows a framebuffer: a frame.
-fn show(state: &mut State, id: u32, mode: ModeInfo) -> Result<(), Errno> {
-    let framebuffer = *state.screen.framebuffers.get(&id).ok_or(Errno(libc::ENOENT))?;
-    let [width, height] = [mode.horizontal[0], mode.vertical[0]].map(u32::from);
-    if framebuffer.width < width || framebuffer.height < height {
+fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
+    let framebuffer = *state.screen.framebuffers.get(&shown.framebuffer).ok_or(Errno(libc::ENOENT))?;
+    let [width, height] = shown.size();
+    let ends = [0, 1].map(|way| shown.place[way].checked_add([width, height][way]));
+    if ends[0].is_none_or(|end| end > framebuffer.width) || ends[1].is_none_or(|end| end > framebuffer.height)
+    {
         return Err(Errno(libc::ENOSPC));
     }
-    state.screen.shown = Some((id, mode));
+    state.screen.shown = Some(shown);
     state.screen.frames += 1;
-    if let Err(error) = written(state, &framebuffer, [width, height]) {
+    state.screen.count += 1;
+    if let Err(error) = frames::write(state, &framebuffer, shown.place, [width, height]) {
         let folder = state.screen.folder.as_deref().unwrap_or(Path::new(""));
         say_once(&format!("{}: frames are not written: {error}", folder.display()));
         state.lost_frames += 1;
     }
     report::publish(state);
     Ok(())
-}
-
-/// Writes the part of a framebuffer that is on the screen.
-fn written(state: &mut State, framebuffer: &Framebuffer, [width, height]: [u32; 2]) -> io::Result<()> {
-    if state.screen.folder.is_none() {
-        return Ok(());
-    }
-    if state.screen.frames - state.screen.others > WRITTEN {
-        say_once(&format!("frames after the first {WRITTEN} are not written"));
-        return Ok(());
-    }
-    let Some(buffer) = state.buffers.held(framebuffer.buffer) else {
-        return Err(io::Error::other("a framebuffer without its buffer"));
-    };
-    let start = buffer.range.start + framebuffer.offset;
-    let mut picture = format!("P6\n{width} {height}\n255\n").into_bytes();
-    for row in 0..u64::from(height) {
-        let at = (start + row * framebuffer.pitch) as usize;
-        let row = state.memory.read(at..at + width as usize * framebuffer.pixels.bytes());
-        let pixels = row.chunks_exact(framebuffer.pixels.bytes());
-        picture.extend(pixels.flat_map(|pixel| framebuffer.pixels.color(pixel)));
-    }
-    save(&mut state.screen, &picture)
-}
-
-/// Writes a picture under the name of the last frame.
-fn save(screen: &mut Screen, picture: &[u8]) -> io::Result<()> {
-    while screen.process <= PROCESSES {
-        let Some(folder) = &screen.folder else { return Ok(()) };
-        let path = folder.join(screen.name());
-        match whole::create(&path, picture) {
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            written => {
-                screen.pictures += u64::from(written.is_ok());
-                return written;
-            }
-        }
-        // A link is replaced, since no frame is one. A file belongs to another process.
-        if fs::symlink_metadata(&path).is_ok_and(|about| about.is_symlink()) {
-            fs::remove_file(&path)?;
-        } else {
-            screen.process += 1;
-        }
-    }
-    Err(io::Error::other(format!("{PROCESSES} processes have written frames here")))
 }
 
 /// Makes a buffer of plain pixels, which a program maps and fills.
@@ -481,257 +648,4 @@ fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
 }
 
 #[cfg(test)]
-mod tests {
-    use reconverge_board::Board;
-
-    use super::*;
-    use crate::device::Device;
-    use crate::node::Node;
-
-    fn node(folder: Option<PathBuf>) -> Client<'static> {
-        let board = Board::named("rv770").unwrap();
-        let device = Box::leak(Box::new(Device { execute: false, screen: folder, ..Device::new(board) }));
-        Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
-    }
-
-    /// Asks with an argument, which is changed.
-    fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
-        let request =
-            Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
-        answer(node, request, std::ptr::from_mut(argument).cast()).expect("a request of the screen")
-    }
-
-    fn address<T>(pointer: *const T) -> u64 {
-        pointer.expose_provenance() as u64
-    }
-
-    /// A framebuffer of a dumb buffer: its identifier and the buffer.
-    fn framebuffer(node: &Client<'_>, width: u32, height: u32) -> (u32, DumbCreate) {
-        let mut dumb = DumbCreate { width, height, bits: 32, ..DumbCreate::default() };
-        ask(node, MODE_CREATE_DUMB, &mut dumb).unwrap();
-        let mut asked = ModeFramebuffer2 {
-            width,
-            height,
-            format: u32::from_le_bytes(*b"XR24"),
-            handles: [dumb.handle, 0, 0, 0],
-            pitches: [dumb.pitch, 0, 0, 0],
-            ..ModeFramebuffer2::default()
-        };
-        ask(node, MODE_ADDFB2, &mut asked).unwrap();
-        (asked.framebuffer, dumb)
-    }
-
-    fn shown(node: &Client<'_>, framebuffer: u32) -> Result<(), Errno> {
-        let connector = CONNECTOR;
-        let (connectors, connector_count) = (address(&raw const connector), 1);
-        let mut crtc = ModeCrtc { crtc: CRTC, connectors, connector_count, ..ModeCrtc::default() };
-        (crtc.framebuffer, crtc.valid, crtc.mode) = (framebuffer, 1, MODES[0]);
-        ask(node, MODE_SETCRTC, &mut crtc)
-    }
-
-    /// As libdrm asks: for the numbers first, and then for as many.
-    #[test]
-    fn a_program_finds_a_screen() {
-        let node = node(None);
-        let mut asked = ModeResources::default();
-        ask(&node, MODE_GETRESOURCES, &mut asked).unwrap();
-        assert_eq!(
-            [asked.crtc_count, asked.connector_count, asked.encoder_count, asked.framebuffer_count],
-            [1, 1, 1, 0]
-        );
-        let mut id = [0_u32; 3];
-        let [crtc, connector, encoder] = [0, 1, 2].map(|at: usize| address(&raw mut id[at]));
-        (asked.crtcs, asked.connectors, asked.encoders) = (crtc, connector, encoder);
-        ask(&node, MODE_GETRESOURCES, &mut asked).unwrap();
-        let [crtc, connector, encoder] = id;
-        let mut modes = [ModeInfo::default(); 2];
-        let mut asked = ModeConnector {
-            connector,
-            mode_count: 2,
-            modes: address(modes.as_mut_ptr()),
-            ..ModeConnector::default()
-        };
-        ask(&node, MODE_GETCONNECTOR, &mut asked).unwrap();
-        assert_eq!((asked.connection, asked.encoder, asked.mode_count), (CONNECTED, 0, 2));
-        assert_eq!(
-            (modes[0].horizontal[0], modes[0].vertical[0], &modes[0].name[..8]),
-            (640, 480, &b"640x480\0"[..])
-        );
-        let mut asked = ModeEncoder { encoder, ..ModeEncoder::default() };
-        ask(&node, MODE_GETENCODER, &mut asked).unwrap();
-        assert_eq!((asked.crtcs, asked.crtc), (1, 0));
-        assert_eq!(ask(&node, MODE_GETCRTC, &mut ModeCrtc { crtc, ..ModeCrtc::default() }), Ok(()));
-        for unknown in [0, 77] {
-            let error = Err(Errno(libc::ENOENT));
-            assert_eq!(
-                ask(&node, MODE_GETCRTC, &mut ModeCrtc { crtc: unknown, ..ModeCrtc::default() }),
-                error
-            );
-            assert_eq!(ask(&node, MODE_GETENCODER, &mut ModeEncoder { encoder: unknown, ..asked }), error);
-        }
-    }
-
-    #[test]
-    fn buffers_can_be_exported_and_not_imported() {
-        let node = node(None);
-        let mut prime = GetCap { capability: 5, ..GetCap::default() };
-        ask(&node, GET_CAP, &mut prime).unwrap();
-        assert_eq!(prime.value, 2);
-    }
-
-    #[test]
-    fn a_flip_shows_a_frame_and_notifies_once() {
-        let folder = std::env::temp_dir().join(format!("reconverge-screen-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let node = node(Some(folder.clone()));
-        let frames = [0x0011_2233_u32, 0x0044_5566].map(|color| {
-            let (framebuffer, dumb) = framebuffer(&node, 700, 480);
-            let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
-            ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
-            let start = map.offset as usize;
-            // The last pixel that is on the screen.
-            let at = start + 479 * dumb.pitch as usize + 639 * 4;
-            node.lock().memory.write(at, &color.to_le_bytes());
-            framebuffer
-        });
-        let mut flip = PageFlip {
-            crtc: CRTC,
-            framebuffer: frames[1],
-            flags: FLIP_EVENT,
-            user: 9,
-            ..PageFlip::default()
-        };
-        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Err(Errno(libc::EBUSY)), "nothing is shown yet");
-        shown(&node, frames[0]).unwrap();
-        ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
-        assert_eq!(node.flips(), [Flip { frame: 2, user: 9 }]);
-        assert_eq!(node.flips(), []);
-        assert_eq!(node.lock().screen.pictures, 2);
-        for (name, last) in [("frame-0001.ppm", [0x11, 0x22, 0x33]), ("frame-0002.ppm", [0x44, 0x55, 0x66])] {
-            let picture = std::fs::read(folder.join(name)).unwrap();
-            assert!(picture.starts_with(b"P6\n640 480\n255\n") && picture.ends_with(&last), "{name}");
-            assert_eq!(picture.len(), 15 + 640 * 480 * 3);
-        }
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    /// A screen that writes into a folder, and the names of the files there.
-    fn saved(screen: &mut Screen, picture: &[u8]) -> Vec<String> {
-        screen.frames += 1;
-        save(screen, picture).unwrap();
-        let folder = screen.folder.as_ref().unwrap();
-        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
-        let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn frames_of_a_second_process_have_names_of_their_own_and_links_are_replaced() {
-        let folder = std::env::temp_dir().join(format!("reconverge-frames-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
-        fs::create_dir_all(&folder).unwrap();
-        let victim = folder.join("victim");
-        fs::write(&victim, "kept").unwrap();
-        std::os::unix::fs::symlink(&victim, folder.join("frame-0001.ppm")).unwrap();
-        let mut first = Screen::new(Some(folder.clone()));
-        let mut second = Screen::new(Some(folder.clone()));
-        assert_eq!(saved(&mut first, b"1"), ["frame-0001.ppm", "victim"]);
-        assert_eq!(fs::read(&victim).unwrap(), b"kept");
-        saved(&mut second, b"2");
-        saved(&mut second, b"2");
-        saved(&mut first, b"1");
-        // A copy of the first process.
-        first.copied();
-        let names = saved(&mut first, b"3");
-        let expected = [
-            "frame-0001.ppm",
-            "frame-0002.ppm",
-            "frame-p2-0001.ppm",
-            "frame-p2-0002.ppm",
-            "frame-p3-0001.ppm",
-        ];
-        assert_eq!(names[..5], expected);
-        let contents = expected.map(|name| fs::read(folder.join(name)).unwrap());
-        assert_eq!(contents, [b"1", b"1", b"2", b"2", b"3"]);
-        fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn flips_that_nobody_handles_are_limited() {
-        let node = node(None);
-        let (framebuffer, _) = framebuffer(&node, 640, 480);
-        shown(&node, framebuffer).unwrap();
-        let mut flip = PageFlip { crtc: CRTC, framebuffer, flags: FLIP_EVENT, ..PageFlip::default() };
-        for _ in 0..WAITING {
-            ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
-        }
-        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Err(Errno(libc::ENOMEM)));
-        assert_eq!(node.flips().len(), WAITING);
-        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), Ok(()));
-    }
-
-    #[test]
-    fn a_framebuffer_is_shown_after_its_handle_is_closed() {
-        let folder = std::env::temp_dir().join(format!("reconverge-screen-closed-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        let node = node(Some(folder.clone()));
-        let (framebuffer, dumb) = framebuffer(&node, 640, 480);
-        let mut map = DumbMap { handle: dumb.handle, ..DumbMap::default() };
-        ask(&node, MODE_MAP_DUMB, &mut map).unwrap();
-        node.lock().memory.write(map.offset as usize, &0x0011_2233_u32.to_le_bytes());
-        ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
-        shown(&node, framebuffer).unwrap();
-        let picture = std::fs::read(folder.join("frame-0001.ppm")).unwrap();
-        assert_eq!(picture[15..18], [0x11, 0x22, 0x33]);
-        ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
-        assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the framebuffer was the last to need the buffer");
-        std::fs::remove_dir_all(folder).unwrap();
-    }
-
-    #[test]
-    fn what_cannot_be_shown_is_an_error() {
-        let node = node(None);
-        let (small, dumb) = framebuffer(&node, 64, 64);
-        assert_eq!(shown(&node, small), Err(Errno(libc::ENOSPC)));
-        assert_eq!(shown(&node, 77), Err(Errno(libc::ENOENT)));
-        ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer: small }).unwrap();
-        assert_eq!(shown(&node, small), Err(Errno(libc::ENOENT)));
-        let asked = ModeFramebuffer2 {
-            width: 64,
-            height: 64,
-            format: u32::from_le_bytes(*b"XR24"),
-            handles: [dumb.handle, 0, 0, 0],
-            pitches: [dumb.pitch, 0, 0, 0],
-            ..ModeFramebuffer2::default()
-        };
-        // 64 rows of 256 bytes are a buffer of 64 KiB.
-        for (width, height, pitch, offset) in [
-            (0, 64, 256, 0),
-            (65, 64, 256, 0),
-            (64, 8192, 256, 0),
-            (64, 64, u32::MAX, 0),
-            (64, 64, 256, u32::MAX),
-        ] {
-            let mut asked = ModeFramebuffer2 { width, height, ..asked };
-            (asked.pitches[0], asked.offsets[0]) = (pitch, offset);
-            assert_eq!(
-                ask(&node, MODE_ADDFB2, &mut asked),
-                Err(Errno(libc::EINVAL)),
-                "{width} {height} {pitch} {offset}"
-            );
-        }
-        let mut asked = ModeFramebuffer2 { format: u32::from_le_bytes(*b"NV12"), ..asked };
-        assert_eq!(ask(&node, MODE_ADDFB2, &mut asked), Err(Errno(libc::EINVAL)));
-        assert_eq!(node.lock().unanswered.keys().collect::<Vec<_>>(), ["a framebuffer of NV12"]);
-    }
-
-    #[test]
-    fn colors_are_taken_from_the_bytes_of_a_format() {
-        let of =
-            |code: &[u8; 4], bytes: &[u8]| Pixels::of_code(u32::from_le_bytes(*code)).unwrap().color(bytes);
-        assert_eq!(of(b"XR24", &[3, 2, 1, 0]), [1, 2, 3]);
-        assert_eq!(of(b"AB24", &[1, 2, 3, 0]), [1, 2, 3]);
-        assert_eq!(of(b"RG16", &0xf81f_u16.to_le_bytes()), [255, 0, 255]);
-    }
-}
+mod tests;

@@ -1,0 +1,141 @@
+//! The sizes of the screen, and how the monitor describes itself.
+//!
+//! Sources: VESA's "Display Monitor Timings" for the modes, and VESA's "E-EDID Standard", release A, for the description.
+
+use crate::ioctls::ModeInfo;
+
+/// Sizes of the screen, the preferred one first.
+pub(super) const MODES: [ModeInfo; 3] = [
+    mode(b"640x480", 25_175, [640, 656, 752, 800], [480, 490, 492, 525], NEGATIVE, PREFERRED),
+    mode(b"800x600", 40_000, [800, 840, 968, 1056], [600, 601, 605, 628], POSITIVE, 0),
+    mode(b"1024x768", 65_000, [1024, 1048, 1184, 1344], [768, 771, 777, 806], NEGATIVE, 0),
+];
+
+/// The size of the monitor in millimetres.
+pub(super) const MILLIMETRES: [u32; 2] = [320, 240];
+
+/// `DRM_MODE_TYPE_PREFERRED`
+const PREFERRED: u32 = 1 << 3;
+/// Both pulses are positive, or both negative. (`DRM_MODE_FLAG_PHSYNC` and so on)
+const POSITIVE: u32 = 1 << 0 | 1 << 2;
+const NEGATIVE: u32 = 1 << 1 | 1 << 3;
+
+/// A mode of 60 Hz: the clock in kHz; of each direction what is seen, where the pulse begins and ends, and all.
+const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses: u32, kind: u32) -> ModeInfo {
+    let mut text = [0; 32];
+    let mut at = 0;
+    while at < name.len() {
+        text[at] = name[at];
+        at += 1;
+    }
+    let [h, v] = [across, down];
+    ModeInfo {
+        clock,
+        horizontal: [h[0], h[1], h[2], h[3], 0],
+        vertical: [v[0], v[1], v[2], v[3], 0],
+        refresh: 60,
+        flags: pulses,
+        // The driver has made the mode. (`DRM_MODE_TYPE_DRIVER`)
+        kind: kind | 1 << 6,
+        name: text,
+    }
+}
+
+/// The monitor's description of itself, version 1.3 (E-EDID, section 3): a digital monitor with the modes of [`MODES`].
+pub(super) fn edid() -> [u8; 128] {
+    let mut edid = [0_u8; 128];
+    edid[..8].copy_from_slice(&[0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0]);
+    // Three letters of five bits, RCV; product 1; made in 2006.
+    let maker =
+        [b'R', b'C', b'V'].iter().fold(0_u16, |word, letter| word << 5 | u16::from(letter - b'A' + 1));
+    edid[8..10].copy_from_slice(&maker.to_be_bytes());
+    edid[10] = 1;
+    edid[17] = (2006 - 1990) as u8;
+    edid[18..20].copy_from_slice(&[1, 3]);
+    // Digital; centimetres; gamma 2.2; standby, suspend, off, RGB, sRGB, and the first timing is preferred.
+    edid[20] = 0x80;
+    edid[21..23].copy_from_slice(&MILLIMETRES.map(|size| (size / 10) as u8));
+    edid[23..25].copy_from_slice(&[220 - 100, 0xee]);
+    // The colours of sRGB.
+    edid[25..35].copy_from_slice(&[0xee, 0x91, 0xa3, 0x54, 0x4c, 0x99, 0x26, 0x0f, 0x50, 0x54]);
+    // Established timings: 640x480, 800x600 and 1024x768 at 60 Hz.
+    edid[35..37].copy_from_slice(&[1 << 5 | 1 << 0, 1 << 3]);
+    // No standard timings.
+    edid[38..54].fill(1);
+    edid[54..72].copy_from_slice(&timing(&MODES[0]));
+    edid[72..90].copy_from_slice(&text(0xfc, b"Reconverge"));
+    // Ranges: 59 to 61 Hz, 30 to 50 kHz, 70 MHz.
+    edid[90..108].copy_from_slice(&[0, 0, 0, 0xfd, 0, 59, 61, 30, 50, 7, 0, 0x0a, 32, 32, 32, 32, 32, 32]);
+    edid[108..126].copy_from_slice(&text(0xff, b"1"));
+    edid[127] = edid.iter().fold(0_u8, |sum, byte| sum.wrapping_sub(*byte));
+    edid
+}
+
+/// A detailed timing. (E-EDID, section 3.10.2)
+fn timing(mode: &ModeInfo) -> [u8; 18] {
+    let clock = (mode.clock / 10).to_le_bytes();
+    let parts = |direction: [u16; 5]| {
+        let [seen, start, end, all, _] = direction;
+        [seen, all - seen, start - seen, end - start]
+    };
+    let [across, down] = [parts(mode.horizontal), parts(mode.vertical)];
+    let high = |value: u16, shift: u32| ((value >> shift) as u8 & 0xf) << 4;
+    let size = MILLIMETRES.map(|size| size as u16);
+    [
+        clock[0],
+        clock[1],
+        across[0] as u8,
+        across[1] as u8,
+        high(across[0], 8) | (across[1] >> 8) as u8,
+        down[0] as u8,
+        down[1] as u8,
+        high(down[0], 8) | (down[1] >> 8) as u8,
+        across[2] as u8,
+        across[3] as u8,
+        (down[2] as u8 & 0xf) << 4 | down[3] as u8 & 0xf,
+        ((across[2] >> 8) << 6 | (across[3] >> 8) << 4 | (down[2] >> 4) << 2 | down[3] >> 4) as u8,
+        size[0] as u8,
+        size[1] as u8,
+        high(size[0], 8) | (size[1] >> 8) as u8,
+        0,
+        0,
+        // Separate digital pulses, vertical and horizontal.
+        0x18 | u8::from(mode.flags & 1 << 2 != 0) << 2 | u8::from(mode.flags & 1 << 0 != 0) << 1,
+    ]
+}
+
+/// A text of up to 13 letters under a tag. (E-EDID, section 3.10.3)
+fn text(tag: u8, letters: &[u8]) -> [u8; 18] {
+    let mut block = [b' '; 18];
+    block[..5].copy_from_slice(&[0, 0, 0, tag, 0]);
+    block[5..5 + letters.len()].copy_from_slice(letters);
+    if let Some(end) = block[5..].get_mut(letters.len()) {
+        *end = b'\n';
+    }
+    block
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// E-EDID, sections 3.2, 3.10.2 and 3.12; the timing of 640x480 is that of VESA's document.
+    #[test]
+    fn the_description_has_a_sum_of_zero_and_the_timing_of_the_first_mode() {
+        let edid = edid();
+        assert_eq!(edid.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)), 0);
+        assert_eq!(u16::from_be_bytes([edid[8], edid[9]]), 18 << 10 | 3 << 5 | 22);
+        assert_eq!(edid[54..66], [0xd5, 0x09, 0x80, 0xa0, 0x20, 0xe0, 0x2d, 0x10, 16, 96, 0xa2, 0]);
+        assert_eq!(edid[77..88], *b"Reconverge\n");
+    }
+
+    /// VESA's clocks give 60 Hz within half a hertz.
+    #[test]
+    fn modes_have_sixty_frames_a_second() {
+        for mode in MODES {
+            let all = u32::from(mode.horizontal[3]) * u32::from(mode.vertical[3]);
+            let rate = f64::from(mode.clock) * 1000. / f64::from(all);
+            assert!((rate - f64::from(mode.refresh)).abs() < 0.5, "{rate}");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The objects of the screen with their properties, and the data that some properties name.
+//!
+//! The properties are those of a driver without atomic requests, as the kernel's `radeon` and, by default, `nouveau`.
+//!
+//! Source: the kernel's `drm_mode.h`, `drm_mode_object.c` and `drm_property.c`.
+
+use crate::buffers::FileId;
+use crate::ioctls::*;
+use crate::node::State;
+use crate::user;
+
+use super::modes::edid;
+use super::{CONNECTOR, CRTC, ENCODER, PLANE, Screen, give};
+
+/// Kinds of objects. (`DRM_MODE_OBJECT_*`)
+const OBJECT_CRTC: u32 = 0xcccc_cccc;
+const OBJECT_CONNECTOR: u32 = 0xc0c0_c0c0;
+const OBJECT_ENCODER: u32 = 0xe0e0_e0e0;
+const OBJECT_FRAMEBUFFER: u32 = 0xfbfb_fbfb;
+const OBJECT_PLANE: u32 = 0xeeee_eeee;
+/// Any kind.
+const OBJECT_ANY: u32 = 0;
+
+/// The data of the monitor's description.
+const EDID_BLOB: u32 = 31;
+/// Most bytes, and most pieces, of the data that a program hands over.
+const MOST_DATA: u32 = 64 << 10;
+const MOST_BLOBS: usize = 256;
+
+/// Flags of a property. (`DRM_MODE_PROP_*`)
+const RANGE: u32 = 1 << 1;
+const IMMUTABLE: u32 = 1 << 2;
+const ENUM: u32 = 1 << 3;
+const BLOB: u32 = 1 << 4;
+
+/// A property.
+#[derive(Debug)]
+struct Property {
+    id: u32,
+    name: &'static str,
+    flags: u32,
+    /// The smallest and the largest value of a range.
+    values: &'static [u64],
+    /// The names of the values, from 0 on.
+    names: &'static [&'static str],
+}
+
+/// The power of the screen.
+const DPMS: u32 = 17;
+/// The state of the connection.
+const LINK_STATUS: u32 = 18;
+
+const PROPERTIES: [Property; 5] = [
+    Property { id: 16, name: "EDID", flags: BLOB | IMMUTABLE, values: &[], names: &[] },
+    Property {
+        id: DPMS,
+        name: "DPMS",
+        flags: ENUM,
+        values: &[],
+        names: &["On", "Standby", "Suspend", "Off"],
+    },
+    Property { id: LINK_STATUS, name: "link-status", flags: ENUM, values: &[], names: &["Good", "Bad"] },
+    Property { id: 19, name: "non-desktop", flags: RANGE | IMMUTABLE, values: &[0, 1], names: &[] },
+    Property {
+        id: 20,
+        name: "type",
+        flags: ENUM | IMMUTABLE,
+        values: &[],
+        names: &["Overlay", "Primary", "Cursor"],
+    },
+];
+
+fn property(id: u32) -> Result<&'static Property, Errno> {
+    PROPERTIES.iter().find(|property| property.id == id).ok_or(Errno(libc::ENOENT))
+}
+
+/// Returns the properties of an object with their values.
+///
+/// # Errors
+/// `ENOENT` for an object that does not exist or is of another kind, `EINVAL` for one that has no properties.
+fn properties(screen: &Screen, kind: u32, id: u32) -> Result<Vec<(u32, u64)>, Errno> {
+    let (found, properties) = match id {
+        CRTC => (OBJECT_CRTC, vec![]),
+        CONNECTOR => {
+            (OBJECT_CONNECTOR, vec![(16, EDID_BLOB.into()), (DPMS, screen.power), (LINK_STATUS, 0), (19, 0)])
+        }
+        // Primary.
+        PLANE => (OBJECT_PLANE, vec![(20, 1)]),
+        ENCODER if [OBJECT_ANY, OBJECT_ENCODER].contains(&kind) => return Err(Errno(libc::EINVAL)),
+        _ if [OBJECT_ANY, OBJECT_FRAMEBUFFER].contains(&kind) && screen.framebuffers.contains_key(&id) => {
+            return Err(Errno(libc::EINVAL));
+        }
+        _ => return Err(Errno(libc::ENOENT)),
+    };
+    if [OBJECT_ANY, found].contains(&kind) { Ok(properties) } else { Err(Errno(libc::ENOENT)) }
+}
+
+/// Answers with the properties of the connector, as a request for the connector has them.
+pub(super) fn of_connector(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
+    let properties = properties(screen, OBJECT_CONNECTOR, CONNECTOR)?;
+    give_both(&properties, asked.properties, asked.values, &mut asked.property_count)
+}
+
+/// Stores the numbers of properties and their values, if the program has room for all of them, and then their number.
+fn give_both(properties: &[(u32, u64)], numbers: u64, values: u64, count: &mut u32) -> Result<(), Errno> {
+    let (ids, contents): (Vec<u32>, Vec<u64>) = properties.iter().copied().unzip();
+    let mut room = *count;
+    give(&ids, numbers, &mut room)?;
+    give(&contents, values, count)
+}
+
+/// `OBJ_GETPROPERTIES`
+pub(super) fn list(screen: &Screen, asked: &mut ModeObjectProperties) -> Result<(), Errno> {
+    let properties = properties(screen, asked.kind, asked.object)?;
+    give_both(&properties, asked.properties, asked.values, &mut asked.count)
+}
+
+/// `GETPROPERTY`
+pub(super) fn describe(asked: &mut ModeProperty) -> Result<(), Errno> {
+    let Property { name, flags, values, names, .. } = property(asked.property)?;
+    (asked.flags, asked.name) = (*flags, letters(name));
+    if *flags & ENUM != 0 {
+        let named: Vec<ModePropertyName> =
+            (0..).zip(*names).map(|(value, name)| ModePropertyName { value, name: letters(name) }).collect();
+        let numbers: Vec<u64> = (0..names.len() as u64).collect();
+        give(&numbers, asked.values, &mut asked.value_count)?;
+        give(&named, asked.names, &mut asked.name_count)
+    } else {
+        asked.name_count = 0;
+        give(values, asked.values, &mut asked.value_count)
+    }
+}
+
+fn letters(name: &str) -> [u8; 32] {
+    let mut letters = [0; 32];
+    letters[..name.len()].copy_from_slice(name.as_bytes());
+    letters
+}
+
+/// Sets a property of an object: `OBJ_SETPROPERTY`, and `SETPROPERTY` for the connector.
+///
+/// # Errors
+/// `ENOENT` for an object or a property that it does not have, `EINVAL` for a property or a value that cannot be set.
+pub(super) fn set(screen: &mut Screen, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
+    let known = properties(screen, kind, object)?;
+    known.iter().find(|(known, _)| *known == id).ok_or(Errno(libc::ENOENT))?;
+    let Property { flags, names, .. } = property(id)?;
+    if flags & IMMUTABLE != 0 || value >= names.len() as u64 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if id == DPMS {
+        screen.power = value;
+    }
+    Ok(())
+}
+
+/// `SETPROPERTY`
+pub(super) fn set_of_connector(screen: &mut Screen, asked: &ModeConnectorProperty) -> Result<(), Errno> {
+    set(screen, [OBJECT_CONNECTOR, asked.connector], asked.property, asked.value)
+}
+
+/// `GETPROPBLOB`
+pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
+    let edid = edid();
+    let data = match asked.blob {
+        EDID_BLOB => &edid[..],
+        other => &screen.blobs.get(&other).ok_or(Errno(libc::ENOENT))?.1,
+    };
+    if asked.length as usize == data.len() {
+        user::write_list(asked.data, data)?;
+    }
+    asked.length = data.len() as u32;
+    Ok(())
+}
+
+/// `CREATEPROPBLOB`: keeps data of a program until it ends it.
+///
+/// # Errors
+/// `EINVAL` for no data or too much, `ENOMEM` with too many pieces, `EFAULT` for data that cannot be read.
+pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Errno> {
+    if !(1..=MOST_DATA).contains(&asked.length) {
+        return Err(Errno(libc::EINVAL));
+    }
+    if state.screen.blobs.len() >= MOST_BLOBS {
+        return Err(Errno(libc::ENOMEM));
+    }
+    let data = user::read_list(asked.data, asked.length as usize)?;
+    asked.blob = state.screen.number();
+    state.screen.blobs.insert(asked.blob, (state.buffers.file(), data));
+    Ok(())
+}
+
+/// `DESTROYPROPBLOB`
+///
+/// # Errors
+/// `ENOENT` for data that are not kept, `EPERM` for those of another open file.
+pub(super) fn drop_data(screen: &mut Screen, file: FileId, blob: u32) -> Result<(), Errno> {
+    match screen.blobs.get(&blob) {
+        None if blob == EDID_BLOB => Err(Errno(libc::EPERM)),
+        None => Err(Errno(libc::ENOENT)),
+        Some((owner, _)) if *owner != file => Err(Errno(libc::EPERM)),
+        Some(_) => {
+            screen.blobs.remove(&blob);
+            Ok(())
+        }
+    }
+}

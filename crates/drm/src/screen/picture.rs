@@ -1,0 +1,143 @@
+//! The picture on the screen: a framebuffer, the cursor above it, and the gamma table behind both.
+
+use std::io;
+
+use crate::buffers::{BufferId, FileId};
+use crate::node::State;
+
+use super::Framebuffer;
+
+/// How the bytes of a pixel are red, green and blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pixels {
+    /// Four bytes, blue first.
+    Bgrx,
+    /// Four bytes, red first.
+    Rgbx,
+    /// Two bytes: five bits of blue, six of green, five of red.
+    Rgb565,
+}
+
+impl Pixels {
+    /// Of a code of four letters.
+    pub(super) fn of_code(code: u32) -> Option<Pixels> {
+        Some(match &code.to_le_bytes() {
+            b"XR24" | b"AR24" => Pixels::Bgrx,
+            b"XB24" | b"AB24" => Pixels::Rgbx,
+            b"RG16" => Pixels::Rgb565,
+            _ => return None,
+        })
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        match self {
+            Pixels::Bgrx | Pixels::Rgbx => 4,
+            Pixels::Rgb565 => 2,
+        }
+    }
+
+    /// Bits of a pixel, and those of them that are colours.
+    pub(super) fn bits(self) -> [u32; 2] {
+        match self {
+            Pixels::Bgrx | Pixels::Rgbx => [32, 24],
+            Pixels::Rgb565 => [16, 16],
+        }
+    }
+
+    /// Red, green and blue of a pixel's bytes.
+    pub(super) fn color(self, pixel: &[u8]) -> [u8; 3] {
+        match (self, pixel) {
+            (Pixels::Bgrx, [b, g, r, _]) | (Pixels::Rgbx, [r, g, b, _]) => [*r, *g, *b],
+            (Pixels::Rgb565, [low, high]) => {
+                let word = u16::from_le_bytes([*low, *high]);
+                let scaled = |value: u16, most: u16| ((value * 255 + most / 2) / most) as u8;
+                [scaled(word >> 11, 31), scaled(word >> 5 & 63, 63), scaled(word & 31, 31)]
+            }
+            _ => unreachable!("pixels are cut to their size"),
+        }
+    }
+}
+
+/// Entries of the gamma table for each colour.
+pub(super) const GAMMA: usize = 256;
+
+/// The gamma table: what the screen shows for each value of red, green and blue, of 16 bits.
+pub(super) type Gamma = [Vec<u16>; 3];
+
+/// The table that changes nothing.
+pub(super) fn straight() -> Gamma {
+    [0, 1, 2].map(|_| (0..GAMMA as u16).map(|value| value * 0x101).collect())
+}
+
+/// The largest cursor, in pixels of each direction: that of all three families.
+pub(super) const CURSOR: u32 = 64;
+
+/// The cursor: a small picture above the framebuffer, of which blue comes first and alpha last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cursor {
+    /// The open file that set it. The cursor ends with this file.
+    pub(super) file: FileId,
+    /// Its buffer, which lasts as long as it is shown.
+    pub(super) buffer: Option<BufferId>,
+    pub(super) size: [u32; 2],
+    /// Where its first pixel is on the screen.
+    pub(super) place: [i32; 2],
+}
+
+/// Returns the picture on the screen, three bytes a pixel, from the upper row down.
+///
+/// # Errors
+/// A framebuffer without its buffer.
+pub(super) fn picture(
+    state: &State,
+    framebuffer: &Framebuffer,
+    place: [u32; 2],
+    [width, height]: [u32; 2],
+) -> io::Result<Vec<u8>> {
+    let screen = &state.screen;
+    let mut picture = Vec::with_capacity(3 * width as usize * height as usize);
+    if screen.is_off() {
+        picture.resize(3 * width as usize * height as usize, 0);
+        return Ok(picture);
+    }
+    let Some(buffer) = state.buffers.held(framebuffer.buffer) else {
+        return Err(io::Error::other("a framebuffer without its buffer"));
+    };
+    let bytes = framebuffer.pixels.bytes();
+    let start = buffer.range.start + framebuffer.offset;
+    for row in 0..height {
+        let at = start + u64::from(place[1] + row) * framebuffer.pitch + u64::from(place[0]) * bytes as u64;
+        let row = state.memory.read(at as usize..at as usize + width as usize * bytes);
+        picture.extend(row.chunks_exact(bytes).flat_map(|pixel| framebuffer.pixels.color(pixel)));
+    }
+    lay_cursor(state, &mut picture, [width, height]);
+    if let Some(gamma) = &screen.gamma {
+        for (at, color) in picture.iter_mut().enumerate() {
+            *color = (gamma[at % 3][usize::from(*color)] >> 8) as u8;
+        }
+    }
+    Ok(picture)
+}
+
+/// Lays the cursor over a picture. Its colours are multiplied by alpha, as Xorg and Weston give them.
+fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
+    let Cursor { buffer, size, place, .. } = &state.screen.cursor;
+    let Some(buffer) = buffer.and_then(|id| state.buffers.held(id)) else { return };
+    let pitch = size[0] as usize * 4;
+    let words = state
+        .memory
+        .read(buffer.range.start as usize..buffer.range.start as usize + pitch * size[1] as usize);
+    for (number, pixel) in words.chunks_exact(4).enumerate() {
+        let [column, row] = [number % size[0] as usize, number / size[0] as usize];
+        let [x, y] = [i64::from(place[0]) + column as i64, i64::from(place[1]) + row as i64];
+        if !(0..i64::from(width)).contains(&x) || !(0..i64::from(height)).contains(&y) {
+            continue;
+        }
+        let at = 3 * (y as usize * width as usize + x as usize);
+        let rest = 255 - u16::from(pixel[3]);
+        for (below, above) in picture[at..at + 3].iter_mut().zip([pixel[2], pixel[1], pixel[0]]) {
+            let left = (u16::from(*below) * rest + 127) / 255;
+            *below = (left + u16::from(above)).min(255) as u8;
+        }
+    }
+}

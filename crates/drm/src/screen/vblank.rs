@@ -1,0 +1,139 @@
+//! The count of frames that the screen has shown, requests that wait for a count, and their events.
+//!
+//! The count follows the requests and not the host's clock: a shown frame adds one, and a wait for a later count moves the
+//! count there at once. A count is 1/60 s.
+//!
+//! Source: the kernel's `drm.h` and `drm_vblank.c`.
+
+use crate::buffers::FileId;
+use crate::ioctls::*;
+use crate::node::State;
+
+use super::{CRTC, Screen, known};
+
+/// Frames of a second, by which the time of a count is made.
+const RATE: u64 = 60;
+
+/// Number of events that wait for the program. The kernel has room for as many, 4096 bytes.
+pub(super) const WAITING: usize = 128;
+
+/// Kinds of events. (`DRM_EVENT_*`)
+pub(crate) const VBLANK: u32 = 1;
+pub(crate) const FLIP_COMPLETE: u32 = 2;
+pub(crate) const SEQUENCE: u32 = 3;
+
+/// Fields of the type of a wait. (`_DRM_VBLANK_*`)
+const RELATIVE: u32 = 1;
+const EVENT: u32 = 1 << 26;
+const NEXT_ON_MISS: u32 = 1 << 28;
+/// The number of the screen, of which there is one.
+const WHICH: u32 = 0x2000_003e;
+const WAIT_FLAGS: u32 = RELATIVE | EVENT | 1 << 27 | NEXT_ON_MISS;
+
+/// Flags of a queued event. (`DRM_CRTC_SEQUENCE_*`)
+const QUEUE_RELATIVE: u32 = 1;
+const QUEUE_NEXT_ON_MISS: u32 = 2;
+
+/// An event at a count, with what the program has given for it.
+pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
+    let mut event =
+        ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
+    if kind == SEQUENCE {
+        let time = count * 1_000_000_000 / RATE;
+        (event.time, event.place) = (halves(time), halves(count));
+    } else {
+        event.time = [(count / RATE) as u32, (count % RATE * 1_000_000 / RATE) as u32];
+        event.place = [count as u32, CRTC];
+    }
+    event
+}
+
+/// The halves of a word of 64 bits, the lower one first.
+fn halves(word: u64) -> [u32; 2] {
+    [word as u32, (word >> 32) as u32]
+}
+
+/// The word of 64 bits of these halves.
+pub(crate) fn whole([low, high]: [u32; 2]) -> u64 {
+    u64::from(high) << 32 | u64::from(low)
+}
+
+impl Screen {
+    /// Queues an event for an open file.
+    ///
+    /// # Errors
+    /// `ENOMEM` if too many wait.
+    pub(super) fn queue(&mut self, file: FileId, event: ScreenEvent) -> Result<(), Errno> {
+        if self.events.len() >= WAITING {
+            return Err(Errno(libc::ENOMEM));
+        }
+        self.events.push((file, event));
+        Ok(())
+    }
+}
+
+/// Counts of four years. The time of a larger one would not fit into nanoseconds.
+const LAST_COUNT: u64 = 1 << 33;
+
+/// Returns the count at which a wait ends: one that is over ends now, or at the next count.
+fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
+    let until = if next_on_miss { until.max(now + 1) } else { until.max(now) };
+    if until < LAST_COUNT { Ok(until) } else { Err(Errno(libc::EINVAL)) }
+}
+
+/// `WAIT_VBLANK`
+///
+/// # Errors
+/// `EINVAL` while the screen is off, and for what no screen does; `ENOMEM` if too many events wait.
+pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errno> {
+    let screen = &mut state.screen;
+    if asked.kind & WHICH != 0 || asked.kind & !WAIT_FLAGS != 0 || screen.shown.is_none() {
+        return Err(Errno(libc::EINVAL));
+    }
+    let now = screen.count;
+    let until = if asked.kind & RELATIVE != 0 {
+        now + u64::from(asked.sequence)
+    } else {
+        // The count has 32 bits in this request: the nearest one with these.
+        now.saturating_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
+    };
+    let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
+    if asked.kind & EVENT != 0 {
+        screen.queue(state.buffers.file(), event(VBLANK, until, asked.user))?;
+    }
+    screen.count = until;
+    asked.sequence = until as u32;
+    if asked.kind & EVENT == 0 {
+        let [seconds, micros] = event(VBLANK, screen.count, 0).time;
+        (asked.user, asked.micros) = (seconds.into(), micros.into());
+    }
+    Ok(())
+}
+
+/// `CRTC_GET_SEQUENCE`
+pub(super) fn count(screen: &Screen, asked: &mut CrtcSequence) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    asked.active = u32::from(screen.shown.is_some() && !screen.is_off());
+    asked.sequence = screen.count;
+    asked.nanos = whole(event(SEQUENCE, screen.count, 0).time);
+    Ok(())
+}
+
+/// `CRTC_QUEUE_SEQUENCE`
+///
+/// # Errors
+/// `EINVAL` for unknown flags, while the screen is off, and for a count too far away; `ENOMEM` if too many events wait.
+pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    let screen = &mut state.screen;
+    if asked.flags & !(QUEUE_RELATIVE | QUEUE_NEXT_ON_MISS) != 0 || screen.shown.is_none() {
+        return Err(Errno(libc::EINVAL));
+    }
+    let now = screen.count;
+    let from = if asked.flags & QUEUE_RELATIVE != 0 { now } else { 0 };
+    let until = until_of(now, from.saturating_add(asked.sequence), asked.flags & QUEUE_NEXT_ON_MISS != 0)?;
+    screen.queue(state.buffers.file(), event(SEQUENCE, until, asked.user))?;
+    screen.count = until;
+    asked.sequence = until;
+    Ok(())
+}
