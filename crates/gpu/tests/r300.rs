@@ -246,6 +246,31 @@ fn primitives_are_cut_at_the_edges_of_the_viewport() {
     assert_eq!((all.first(), all.last(), all.len()), (Some(&(50, 20)), Some(&(149, 79)), 100 * 60));
 }
 
+/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from -w to w, and from
+/// column 50 to 149 and from row 20 to 79.
+#[test]
+fn a_primitive_outside_of_the_guard_band_is_dropped() {
+    let count = |registers: [f32; 4]| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        with_a_vertex_program(&mut stream, &VERTEX);
+        let viewport = stream.0.iter().position(|word| *word == 125f32.to_bits()).unwrap();
+        for (at, value) in [50f32, 100., 30., 50.].into_iter().enumerate() {
+            stream.0[viewport + at] = value.to_bits();
+        }
+        let band = stream.0.windows(4).position(|words| *words == [1f32.to_bits(); 4]).unwrap();
+        stream.0[band..band + 4].copy_from_slice(&registers.map(f32::to_bits));
+        executed(&stream, &mut memory);
+        let all = (0..250).flat_map(|y| (0..250).map(move |x| (x, y)));
+        all.filter(|(x, y)| pixel(&memory, *x, *y)[3] != 0).count()
+    };
+    assert_eq!(count([1., 1., 1., 1.]), 100 * 60);
+    // A triangle has vertices on both sides.
+    assert_eq!(count([1., 0.5, 1., 0.5]), 100 * 60);
+    // All vertices lie beyond -2 w.
+    assert_eq!(count([1., -2., 1., 1.]), 0);
+    assert_eq!(count([1., 1., 1., -2.]), 0);
+}
+
 /// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a pixel. The
 /// resolve stores their mean.
 #[test]
