@@ -29,7 +29,7 @@ pub(super) fn clear(
     [color.flatten(), depth.flatten()]
 }
 
-/// Returns the memory of a surface whose elements have so many bytes. That of slices is not known: it is all.
+/// Returns the memory of a surface with elements of `bytes` bytes. Slices are written back elsewhere: then it is all memory.
 fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
     let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
     match slices.is_empty() {

@@ -333,7 +333,7 @@ impl R600 {
         Ok(())
     }
 
-    /// Stores bytes where there is room for them.
+    /// Stores bytes, if their place has room for all of them.
     fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
         if bytes.len() <= place.len() {
             memory.write(place.start, bytes);
