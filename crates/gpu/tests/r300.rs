@@ -11,6 +11,7 @@ use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
 use reconverge_r500::text::assemble;
 use reconverge_simt::loaded::loads;
+use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 
@@ -173,7 +174,9 @@ fn the_shader_of_a_quad_is_decoded_and_lowered_once() {
     stream.draw(STRIP, &strip([0., 640.], [0., 480.], 0.5));
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let before = loads();
-    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[WIDE] }).unwrap();
+    let submission = Submission { commands: &stream.0, buffers: &[WIDE] };
+    // Counts are those of this thread.
+    on_one_thread(|| gpu.submit(Vram::new(&mut memory), &submission)).unwrap();
     assert!(memory.as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (64, 255)));
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((gpu.draws(), decoded, lowered), (1, 1, 1));
