@@ -54,6 +54,11 @@ impl<K, L> Kept<K, L> {
         shader.used = self.requests;
         Ok((&shader.key, &mut shader.loaded))
     }
+
+    /// Drops the shaders whose keys do not satisfy a condition.
+    pub(crate) fn retain(&mut self, stays: impl Fn(&K) -> bool) {
+        self.shaders.retain(|shader| stays(&shader.key));
+    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
 use reconverge_simt::loaded::loads;
+use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::{Chip, Stage};
@@ -190,7 +191,8 @@ fn every_pixel_of_a_captured_draw_is_where_it_is() {
     let mut stream = prepared();
     strip(&mut stream);
     let before = loads();
-    stream.push(&mut gpu, &mut memory).unwrap();
+    // Counts are those of this thread.
+    on_one_thread(|| stream.push(&mut gpu, &mut memory)).unwrap();
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((decoded, lowered), (2, 2), "each program once, whatever its batches are");
     for y in 0..250 {

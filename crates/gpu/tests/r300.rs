@@ -11,6 +11,7 @@ use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
 use reconverge_r500::text::assemble;
 use reconverge_simt::loaded::loads;
+use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
 use reconverge_simt::vram::Vram;
 
@@ -173,7 +174,9 @@ fn the_shader_of_a_quad_is_decoded_and_lowered_once() {
     stream.draw(STRIP, &strip([0., 640.], [0., 480.], 0.5));
     let mut gpu = R300::new(Chip::named("RV515").unwrap());
     let before = loads();
-    gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &[WIDE] }).unwrap();
+    let submission = Submission { commands: &stream.0, buffers: &[WIDE] };
+    // Counts are those of this thread.
+    on_one_thread(|| gpu.submit(Vram::new(&mut memory), &submission)).unwrap();
     assert!(memory.as_chunks::<4>().0.iter().all(|[_, _, blue, alpha]| (*blue, *alpha) == (64, 255)));
     let (decoded, lowered) = (loads().decoded - before.decoded, loads().lowered - before.lowered);
     assert_eq!((gpu.draws(), decoded, lowered), (1, 1, 1));
@@ -244,6 +247,31 @@ fn primitives_are_cut_at_the_edges_of_the_viewport() {
     let all = (0..250).flat_map(|y| (0..250).map(move |x| (x, y))).filter(|(x, y)| drawn(*x, *y));
     let all: Vec<_> = all.collect();
     assert_eq!((all.first(), all.last(), all.len()), (Some(&(50, 20)), Some(&(149, 79)), 100 * 60));
+}
+
+/// Mesa, `r300_reg.h`: VAP_GB_VERT_CLIP_ADJ, VERT_DISC_ADJ, HORZ_CLIP_ADJ and HORZ_DISC_ADJ. The strip reaches from -w to w, and from
+/// column 50 to 149 and from row 20 to 79.
+#[test]
+fn a_primitive_outside_of_the_guard_band_is_dropped() {
+    let count = |registers: [f32; 4]| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        with_a_vertex_program(&mut stream, &VERTEX);
+        let viewport = stream.0.iter().position(|word| *word == 125f32.to_bits()).unwrap();
+        for (at, value) in [50f32, 100., 30., 50.].into_iter().enumerate() {
+            stream.0[viewport + at] = value.to_bits();
+        }
+        let band = stream.0.windows(4).position(|words| *words == [1f32.to_bits(); 4]).unwrap();
+        stream.0[band..band + 4].copy_from_slice(&registers.map(f32::to_bits));
+        executed(&stream, &mut memory);
+        let all = (0..250).flat_map(|y| (0..250).map(move |x| (x, y)));
+        all.filter(|(x, y)| pixel(&memory, *x, *y)[3] != 0).count()
+    };
+    assert_eq!(count([1., 1., 1., 1.]), 100 * 60);
+    // A triangle has vertices on both sides.
+    assert_eq!(count([1., 0.5, 1., 0.5]), 100 * 60);
+    // All vertices lie beyond -2 w.
+    assert_eq!(count([1., -2., 1., 1.]), 0);
+    assert_eq!(count([1., 1., 1., -2.]), 0);
 }
 
 /// Four samples at the places of GB_MSPOS0 and 1, which Mesa sets: (4, 4), (8, 8), (2, 10), (10, 2), in twelfths of a pixel. The

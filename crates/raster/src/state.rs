@@ -70,6 +70,20 @@ impl Surface {
         self.start..self.start.saturating_add(length).min(self.end)
     }
 
+    /// The bytes of its elements in some rows of pixels, which have `samples` samples each.
+    fn rows(&self, [first, end]: [i32; 2], bytes: usize, samples: usize) -> Range<usize> {
+        let all = self.range(bytes, samples);
+        if self.order == SampleOrder::Planes && samples > 1 {
+            return all;
+        }
+        let row = self.pitch.saturating_mul(bytes).saturating_mul(self.order.scale()[1]);
+        let place = |row_number: i32| {
+            let rows = usize::try_from(row_number).unwrap_or(0);
+            self.start.saturating_add(rows.saturating_mul(row)).min(all.end)
+        };
+        place(first)..place(end)
+    }
+
     /// The place of a sample of a pixel; `None` outside.
     pub(crate) fn place(&self, x: i32, y: i32, sample: usize, bytes: usize) -> Option<usize> {
         let (x, y) = (usize::try_from(x).ok()?, usize::try_from(y).ok()?);
@@ -348,9 +362,10 @@ pub struct Draw {
 impl Draw {
     /// The memory that the draw may write to.
     pub fn written(&self) -> impl Iterator<Item = Range<usize>> {
-        let targets = self.targets.iter().map(|target| &target.surface);
-        let all = targets.chain(self.depth.as_ref().map(|depth| &depth.surface));
-        all.map(|surface| surface.start..surface.end)
+        let depth = self.depth.iter().map(|depth| (&depth.surface, depth.format.bytes()));
+        let targets = self.targets.iter().map(|target| (&target.surface, target.format.bytes.into()));
+        let (rows, samples) = ([self.scissor.y0, self.scissor.y1], self.multisample.places.len().max(1));
+        targets.chain(depth).map(move |(surface, bytes)| surface.rows(rows, bytes, samples))
     }
 }
 

@@ -458,3 +458,24 @@ fn texels_that_are_copied_are_those_that_a_program_reads() {
     }
     assert!(copied > 100, "{copied} draws were copies");
 }
+
+/// [`Draw::written`] has all bytes that change, and no row outside of the scissor: a texture is made again from what it names.
+#[test]
+fn a_draw_writes_to_the_rows_of_its_scissor() {
+    let corners = [[2., 10.], [200., 10.], [200., 50.], [2., 50.]].map(|[x, y]| vertex(x, y, 1.));
+    for (order, scale) in [(SampleOrder::Planes, 1), (SampleOrder::Rectangles([1, 1]), 2)] {
+        for [y0, y1] in [[0, HEIGHT as i32], [20, 23], [30, 30], [-5, 70]] {
+            let mut state = plain(Topology::Quads);
+            state.scissor = Rectangle { x0: 0, y0, x1: WIDTH as i32, y1 };
+            let surface = &mut state.targets[0].surface;
+            *surface = Surface { start: 64, end: 2 * BYTES, order, ..surface.clone() };
+            let written: Vec<_> = state.written().collect();
+            let row = 4 * WIDTH * scale;
+            let place = |y: i32| 64 + (y.max(0) as usize * row).min(BYTES);
+            let ends: Vec<_> = written.iter().map(|range| [range.start, range.end]).collect();
+            assert_eq!(ends, [[place(y0), place(y1)]]);
+            let memory = drawn(&state, &corners);
+            assert!((0..2 * BYTES).all(|at| memory[at] == 0 || written[0].contains(&at)), "{y0} to {y1}");
+        }
+    }
+}

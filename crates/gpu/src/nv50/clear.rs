@@ -1,5 +1,7 @@
 //! Clears. The scissor of a viewport, masks and blending do not apply. Source: Mesa `nv50_surface.c` and captured streams.
 
+use std::ops::Range;
+
 use reconverge_raster::draw::Surface;
 use reconverge_raster::setup::Rectangle;
 use reconverge_simt::vram::{RowFill, Vram};
@@ -13,21 +15,38 @@ use super::surface::Slices;
 /// Bytes of a word.
 const WORD: usize = 4;
 
-/// Clears what a word of CLEAR_BUFFERS says.
-pub(super) fn clear(state: &State, unknown: &mut Unknown, memory: Vram<'_>, word: u32) {
+/// Clears what a word of CLEAR_BUFFERS says. Returns the memory that it may have written to.
+pub(super) fn clear(
+    state: &State,
+    unknown: &mut Unknown,
+    memory: Vram<'_>,
+    word: u32,
+) -> [Option<Range<usize>>; 2] {
     let what = fields!(unknown, ClearBuffers, word);
-    if what.color != 0 {
-        clear_color(state, unknown, memory, &what);
-    }
-    if what.z || what.s {
-        clear_depth(state, unknown, memory, &what);
+    let (has_color, has_depth) = (what.color != 0, what.z || what.s);
+    let color = has_color.then(|| clear_color(state, unknown, memory, &what));
+    let depth = has_depth.then(|| clear_depth(state, unknown, memory, &what));
+    [color.flatten(), depth.flatten()]
+}
+
+/// Returns the memory of a surface with elements of `bytes` bytes. Slices are written back elsewhere: then it is all memory.
+fn cleared(surface: &Surface, bytes: usize, slices: &Slices, memory: Vram<'_>) -> Range<usize> {
+    let length = surface.pitch.saturating_mul(surface.rows).saturating_mul(bytes);
+    match slices.is_empty() {
+        true => surface.start..surface.start.saturating_add(length),
+        false => 0..memory.len(),
     }
 }
 
-fn clear_color(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &ClearBuffers) {
+fn clear_color(
+    state: &State,
+    unknown: &mut Unknown,
+    memory: Vram<'_>,
+    what: &ClearBuffers,
+) -> Option<Range<usize>> {
     let mut slices = Slices::new(memory.len());
     let found = color_surface((state, unknown, &mut slices), what.rt.into(), what.layer.into());
-    let Some((surface, color)) = found else { return };
+    let (surface, color) = found?;
     // A component that a format does not have, X, is one.
     let mut values = [color.format.numbers[0].one(); 4];
     let mut mask = if what.color == 0xf { 0xf } else { 0 };
@@ -45,12 +64,19 @@ fn clear_color(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
         memory,
         (bits, written),
     );
+    let cleared = cleared(&surface, color.format.bytes.into(), &slices, memory);
     slices.put(memory);
+    Some(cleared)
 }
 
-fn clear_depth(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &ClearBuffers) {
+fn clear_depth(
+    state: &State,
+    unknown: &mut Unknown,
+    memory: Vram<'_>,
+    what: &ClearBuffers,
+) -> Option<Range<usize>> {
     let mut slices = Slices::new(memory.len());
-    let Some(target) = zeta((state, unknown, &mut slices), what.layer.into()) else { return };
+    let target = zeta((state, unknown, &mut slices), what.layer.into())?;
     let (format, depth) = (target.format, state.float(m::CLEAR_DEPTH, 0));
     let (code, value) = (format.code(depth), state.word(m::CLEAR_STENCIL) as u8);
     // Bit 0 of CLEAR_FLAGS: the mask of stencil writes holds.
@@ -72,7 +98,9 @@ fn clear_depth(state: &State, unknown: &mut Unknown, memory: Vram<'_>, what: &Cl
         memory,
         (bits, depths | stencil),
     );
+    let cleared = cleared(&target.surface, format.bytes(), &slices, memory);
     slices.put(memory);
+    Some(cleared)
 }
 
 /// Writes bits of the elements of a surface inside of a rectangle: those of `written` become those of `bits`.

@@ -1,5 +1,7 @@
 //! The copying object, M2MF: rows of bytes between linear and tiled memory.
 
+use std::ops::Range;
+
 use reconverge_simt::vram::Vram;
 
 use super::methods::m2mf as m;
@@ -51,15 +53,16 @@ impl Side {
 /// The most rows of a copy: the driver divides larger ones. (Mesa `nv50_transfer.c`, `nv50_m2mf_transfer_rect`)
 const MOST_ROWS: usize = 2047;
 
-/// Copies as the methods say; what is outside of memory is left out.
-pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
+/// Copies as the methods say; what is outside of memory is left out. Returns the memory that it may have written to.
+pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Range<usize> {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);
     let (length, count) = (state.word(m::LINE_LENGTH_IN) as usize, state.word(m::LINE_COUNT) as usize);
     if count > MOST_ROWS {
         unknown.note(format!("M2MF copy of more than {MOST_ROWS} rows"));
-        return;
+        return 0..0;
     }
+    let mut written: Option<Range<usize>> = None;
     for y in 0..count {
         let mut x = 0;
         while x < length {
@@ -67,10 +70,51 @@ pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
             let (source, target) = (from.place(x, y), to.place(x, y));
             let fits = |start: usize| start.checked_add(bytes).is_some_and(|end| end <= memory.len());
             if !fits(source) || !fits(target) {
-                return;
+                return written.unwrap_or_default();
             }
             memory.copy_within(source..source + bytes, target);
+            let all = written.unwrap_or(target..target);
+            written = Some(all.start.min(target)..all.end.max(target + bytes));
             x += bytes;
         }
+    }
+    written.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::random::Random;
+
+    use super::*;
+    use crate::nv50::methods::Object;
+
+    /// Between linear and tiled memory, with a pitch that may run upwards.
+    #[test]
+    fn bytes_that_change_are_in_the_range_of_a_copy() {
+        const MEMORY: usize = 1 << 16;
+        let (mut random, mut changed) = (Random::new(9), 0);
+        for round in 0..300 {
+            let (mut state, mut unknown) = (State::new(Object::M2mf), Unknown::default());
+            state.set(m::LINEAR_IN, 1);
+            state.set(m::LINEAR_OUT, u32::from(random.once_in(2)));
+            let tiled = [random.below(4) << 4, 64 + 64 * random.below(4), 16, 1, random.below(2)];
+            for (number, word) in (1..).zip(tiled) {
+                state.set(m::LINEAR_OUT + 4 * number, word);
+            }
+            state.set(m::LINEAR_OUT + 24, random.below(8) << 16 | random.below(40));
+            state.set(m::OFFSET_IN, random.below(1 << 12));
+            state.set(m::OFFSET_OUT, random.below(1 << 16));
+            state.set(m::PITCH_IN, 100);
+            state.set(m::PITCH_OUT, if random.once_in(3) { (-80_i32) as u32 } else { 90 });
+            state.set(m::LINE_LENGTH_IN, random.below(80));
+            state.set(m::LINE_COUNT, random.below(12));
+            let memory: Vec<u8> = (0..MEMORY).map(|_| random.next() as u8).collect();
+            let mut after = memory.clone();
+            let written = copy(&state, &mut unknown, Vram::new(&mut after));
+            let differ = |at: &usize| memory[*at] != after[*at];
+            assert!((0..MEMORY).filter(differ).all(|at| written.contains(&at)), "{round}: {written:?}");
+            changed += usize::from(memory != after);
+        }
+        assert!(changed > 150, "{changed}");
     }
 }

@@ -220,12 +220,13 @@ impl Nv50 {
                 match method {
                     0x085c => twod::begin(&self.twod, &mut self.upload),
                     d2::SIFC_DATA => {
-                        self.cache.images.changed();
-                        twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word)
+                        let stored =
+                            twod::data(&self.twod, &mut self.unknown, &mut self.upload, memory, word);
+                        stored.iter().for_each(|range| self.cache.images.written(range));
                     }
                     0x08dc if self.draws_conditionally(memory, false) => {
-                        self.cache.images.changed();
-                        twod::blit(&self.twod, &mut self.unknown, memory);
+                        let stored = twod::blit(&self.twod, &mut self.unknown, memory);
+                        stored.iter().for_each(|range| self.cache.images.written(range));
                     }
                     _ => {}
                 }
@@ -233,8 +234,8 @@ impl Nv50 {
             Object::M2mf => {
                 self.m2mf.set(method, word);
                 if method == m2mf::BUF_NOTIFY {
-                    self.cache.images.changed();
-                    copy::copy(&self.m2mf, &mut self.unknown, memory);
+                    let stored = copy::copy(&self.m2mf, &mut self.unknown, memory);
+                    self.cache.images.written(&stored);
                 }
             }
         }
@@ -318,8 +319,8 @@ impl Nv50 {
                 self.array(memory, count);
             }
             m::CLEAR_BUFFERS if self.draws_conditionally(memory, true) => {
-                self.cache.images.changed();
-                clear::clear(&self.tesla, &mut self.unknown, memory, word);
+                let stored = clear::clear(&self.tesla, &mut self.unknown, memory, word);
+                stored.iter().flatten().for_each(|range| self.cache.images.written(range));
             }
             m::QUERY_GET => {
                 let at = self.tesla.address(m::QUERY_ADDRESS_HIGH);

@@ -60,8 +60,8 @@ impl BoundTexture {
         let same = self.entries.iter().flatten().all(|(at, words)| memory.holds_words(*at, words));
         let known = |images: &mut Images| {
             images
-                .get(self.key, self.range.clone(), memory, |_| Err(()))
-                .is_ok_and(|texture| Arc::ptr_eq(&texture.image, &self.image))
+                .find(&self.key, &self.range, memory)
+                .is_some_and(|texture| Arc::ptr_eq(&texture.image, &self.image))
         };
         same && known(images)
     }

@@ -96,23 +96,26 @@ fn row_bytes(state: &State) -> usize {
     (state.nth(m::SIFC_WIDTH, 0) as usize).saturating_mul(bytes)
 }
 
-/// Takes the next word of an upload, and stores it all when it is complete.
-pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, memory: Vram<'_>, word: u32) {
+/// Takes the next word of an upload, and stores it all when it is complete. Returns the memory that it may have written to.
+pub(super) fn data(
+    state: &State,
+    unknown: &mut Unknown,
+    upload: &mut Upload,
+    memory: Vram<'_>,
+    word: u32,
+) -> Option<Range<usize>> {
     if upload.wanted == 0 {
-        return;
+        return None;
     }
     upload.bytes.extend(word.to_le_bytes());
     if upload.bytes.len() < upload.wanted {
-        return;
+        return None;
     }
     upload.wanted = 0;
-    let Some(target) = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize)
-    else {
-        return;
-    };
+    let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize)?;
     if state.word(m::SIFC_BITMAP_ENABLE) != 0 || state.word(m::SIFC_FORMAT) != target.number {
         unknown.note("2D SIFC that converts");
-        return;
+        return None;
     }
     let (bytes, row) = (target.bytes(), row_bytes(state));
     let (x0, y0) = (state.nth(m::SIFC_WIDTH, 7), state.nth(m::SIFC_WIDTH, 9));
@@ -134,18 +137,19 @@ pub(super) fn data(state: &State, unknown: &mut Unknown, upload: &mut Upload, me
             x += elements as i64;
         }
     }
+    Some(target.range())
 }
 
-/// Blits as the methods say.
-pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) {
-    blit_as(state, unknown, memory, true);
+/// Blits as the methods say. Returns the memory that it may have written to.
+pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Option<Range<usize>> {
+    blit_as(state, unknown, memory, true)
 }
 
 /// Implements [`blit`]. It copies rows if it can and `rows` allows it, otherwise pixels.
-fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) {
+fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) -> Option<Range<usize>> {
     let target = Surface::new(state, unknown, m::DST_FORMAT, state.nth(m::DST_FORMAT, 4) as usize);
     let source = Surface::new(state, unknown, m::SRC_FORMAT, state.nth(m::SRC_FORMAT, 4) as usize);
-    let (Some(target), Some(source)) = (target, source) else { return };
+    let (target, source) = (target?, source?);
     let word = |number: usize| state.nth(m::BLIT_DST_X, number);
     // 32.32 fixed point.
     let fixed = |number: usize| i64::from(word(number + 1) as i32) << 32 | i64::from(word(number));
@@ -202,6 +206,7 @@ fn blit_as(state: &State, unknown: &mut Unknown, memory: Vram<'_>, rows: bool) {
             memory.write(to, &new.to_le_bytes()[..count]);
         }
     }
+    Some(other)
 }
 
 /// Copies the elements of a row with these numbers, as far as both surfaces have them.
@@ -328,6 +333,13 @@ mod tests {
         (0..MEMORY).map(|_| random.next() as u8).collect()
     }
 
+    /// Whether all bytes that differ are in a range.
+    fn changes_within(before: &[u8], after: &[u8], range: Option<Range<usize>>) -> bool {
+        let range = range.unwrap_or_default();
+        let mut both = before.iter().zip(after).enumerate();
+        both.all(|(at, (before, after))| before == after || range.contains(&at))
+    }
+
     #[test]
     fn rows_that_are_copied_are_those_that_are_copied_pixel_by_pixel() {
         let (mut random, formats) = (Random::new(41), formats());
@@ -361,11 +373,12 @@ mod tests {
             let memory = any_bytes(&mut random);
             let with = |rows: bool| {
                 let (mut memory, mut unknown) = (memory.clone(), Unknown::default());
-                blit_as(&state, &mut unknown, Vram::new(&mut memory), rows);
-                memory
+                let written = blit_as(&state, &mut unknown, Vram::new(&mut memory), rows);
+                (memory, written)
             };
-            let by_rows = with(true);
-            assert!(by_rows == with(false), "{round}: {number:#x} {operation} {words:?} {clip:?}");
+            let (by_rows, written) = with(true);
+            assert!(changes_within(&memory, &by_rows, written), "{round}: {number:#x} {words:?} {clip:?}");
+            assert!(by_rows == with(false).0, "{round}: {number:#x} {operation} {words:?} {clip:?}");
             changed += usize::from(by_rows != memory);
         }
         assert!(changed > 800, "{changed}");
@@ -407,9 +420,11 @@ mod tests {
             let (mut found, mut expected, mut unknown) = (memory.clone(), memory.clone(), Unknown::default());
             let mut upload = Upload::default();
             begin(&state, &mut upload);
+            let mut written = None;
             for word in &words {
-                data(&state, &mut unknown, &mut upload, Vram::new(&mut found), *word);
+                written = data(&state, &mut unknown, &mut upload, Vram::new(&mut found), *word);
             }
+            assert!(changes_within(&memory, &found, written), "{round}: {number:#x}");
             upload_by_elements(&state, &words, Vram::new(&mut expected));
             assert!(found == expected, "{round}: {number:#x} {width} {height} {x} {y}");
             changed += usize::from(found != memory);

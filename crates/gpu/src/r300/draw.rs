@@ -97,14 +97,15 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         divides: vte.vtx_w0_fmt,
     };
     let cut = !clip.clip_disable && !in_window && topology != Topology::Rectangles;
+    let (band, discard) = band(state);
     let clip = cut.then_some(Clip {
         near: Some(vap.dx_clip_space_def),
         far: true,
         distances: if clip.ucp_cull_only_ena { 0 } else { clip.ucp_ena },
         culls: if clip.ucp_cull_only_ena { clip.ucp_ena } else { 0 },
-        band: band(state),
+        band,
         linear: 0,
-        discard: None,
+        discard,
         cut_edges: true,
     });
     let sides = sides(state, &cull);
@@ -149,13 +150,14 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
 
 /// How often w x and y may be before a primitive is cut: VAP_GB_HORZ_CLIP_ADJ and VAP_GB_VERT_CLIP_ADJ. The driver writes 1 to
 /// all four registers and sets no scissor at the viewport, so that the cut bounds what is drawn.
-fn band(state: &mut State) -> [f32; 2] {
+///
+/// The second result is that of VAP_GB_HORZ_DISC_ADJ and VAP_GB_VERT_DISC_ADJ, if one of them is less: a primitive that is outside of
+/// a side with all vertices is dropped, as by the registers of R600 with these names. Further outside than the cut it has no pixels
+/// anyway.
+fn band(state: &State) -> ([f32; 2], Option<[f32; 2]>) {
     let [y, y_discards, x, x_discards] = [0, 1, 2, 3].map(|at| state.float(reg::VAP_GB_VERT_CLIP_ADJ, at));
-    // A primitive that is dropped further outside than it is cut has no pixels.
-    if x_discards < x || y_discards < y {
-        state.unknown.note("VAP_GB_HORZ_DISC_ADJ or VAP_GB_VERT_DISC_ADJ inside of CLIP_ADJ");
-    }
-    [x, y]
+    let drops = x_discards < x || y_discards < y;
+    ([x, y], drops.then_some([x_discards, y_discards]))
 }
 
 /// The pixels inside of the scissor and of the clip rectangles. SC_CLIP_RULE has a bit for each set of rectangles that a pixel may be

@@ -168,9 +168,8 @@ impl Shader {
     /// not known, the program is another one.
     pub(super) fn renew(&mut self, state: &State, images: &mut Images, memory: Vram<'_>) -> bool {
         let textures = &self.loaded.environment().textures;
-        let same = self.units.iter().zip(textures).all(|(unit, (_, texture))| {
-            unit.image(images, memory).is_ok_and(|image| Arc::ptr_eq(&image, &texture.image))
-        });
+        let mut units = self.units.iter().zip(textures);
+        let same = units.all(|(unit, (_, texture))| unit.has(&texture.image, images, memory));
         if same {
             self.take_constants(state);
         }

@@ -174,6 +174,11 @@ impl TextureUnit {
         images.get(key.clone(), range.clone(), memory, make)
     }
 
+    /// Whether an image is kept as that of the unit, and memory still has its bytes.
+    pub(super) fn has(&self, image: &Arc<Image>, images: &mut Images, memory: Vram<'_>) -> bool {
+        images.find(&self.key, &self.range, memory).is_some_and(|found| Arc::ptr_eq(&found, image))
+    }
+
     /// The texture, as memory has it now.
     ///
     /// # Errors

@@ -245,35 +245,32 @@ impl R600 {
                 self.draw(memory, &indices[..count])?;
             }
             op::CP_DMA => {
-                self.state.images.changed();
                 let source = address(packet, 0, word(0), word(1) & 0xff)?;
                 let target = address(packet, 1, word(2), word(3) & 0xff)?;
                 let count = ((word(4) & 0x1f_ffff) as usize).min(source.len()).min(target.len());
+                self.state.images.written(&(target.start..target.start + count));
                 memory.copy_within(source.start..source.start + count, target.start);
             }
             op::MEM_WRITE => {
-                self.state.images.changed();
                 let place = address(packet, 0, word(0), word(1) & 0xff)?;
                 let value = u64::from(word(2)) | u64::from(word(3)) << 32;
                 let bytes = if word(1) >> 18 & 1 != 0 { 4 } else { 8 };
-                store(memory, &place, &value.to_le_bytes()[..bytes]);
+                self.store(memory, &place, &value.to_le_bytes()[..bytes]);
             }
             op::EVENT_WRITE => self.event(memory, packet)?,
             op::EVENT_WRITE_EOP => {
-                self.state.images.changed();
                 let place = address(packet, 0, word(1), word(2) & 0xffff)?;
                 let value = (u64::from(word(3)) | u64::from(word(4)) << 32).to_le_bytes();
                 match word(2) >> 29 {
-                    1 => store(memory, &place, &value[..4]),
-                    2 => store(memory, &place, &value),
-                    3 => store(memory, &place, &self.time.to_le_bytes()),
+                    1 => self.store(memory, &place, &value[..4]),
+                    2 => self.store(memory, &place, &value),
+                    3 => self.store(memory, &place, &self.time.to_le_bytes()),
                     _ => {}
                 }
             }
             op::SET_PREDICATION => self.set_predication(memory, packet)?,
             op::STRMOUT_BUFFER_UPDATE => self.update_stream(memory, packet)?,
             op::COPY_DW => {
-                self.state.images.changed();
                 let value = match word(0) & 1 {
                     0 => self.state.word(word(1) << 2),
                     _ => load(memory, &address(packet, 0, word(1), word(2) & 0xff)?),
@@ -282,7 +279,7 @@ impl R600 {
                     0 => self.state.set(word(3) << 2, value),
                     _ => {
                         let number = (word(0) & 1) as usize;
-                        store(
+                        self.store(
                             memory,
                             &address(packet, number, word(3), word(4) & 0xff)?,
                             &value.to_le_bytes(),
@@ -305,29 +302,26 @@ impl R600 {
         };
         match kind {
             event::ZPASS_DONE => {
-                self.state.images.changed();
                 let place = place()?;
                 for backend in 0..BACKENDS {
                     let value = if backend == 0 { self.passed | VALID } else { VALID };
                     let at = place.start + 16 * backend;
-                    store(memory, &(at..place.end.max(at)), &value.to_le_bytes());
+                    self.store(memory, &(at..place.end.max(at)), &value.to_le_bytes());
                 }
             }
             event::SAMPLE_STREAMOUTSTATS => {
-                self.state.images.changed();
                 let place = place()?;
                 // The driver reads the first as needed, the second as written.
                 for (word, count) in [self.streams.needed, self.streams.written].into_iter().enumerate() {
                     let at = place.start + 8 * word;
-                    store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
+                    self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
                 }
             }
             event::SAMPLE_PIPELINESTAT => {
-                self.state.images.changed();
                 let place = place()?;
                 for (word, count) in self.statistics.words().into_iter().enumerate() {
                     let at = place.start + 8 * word;
-                    store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
+                    self.store(memory, &(at..place.end.max(at)), &(count | VALID).to_le_bytes());
                 }
             }
             event::PIPELINESTAT_START => self.counts_statistics = true,
@@ -339,14 +333,21 @@ impl R600 {
         Ok(())
     }
 
+    /// Stores bytes, if their place has room for all of them.
+    fn store(&mut self, memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
+        if bytes.len() <= place.len() {
+            memory.write(place.start, bytes);
+            self.state.images.written(&(place.start..place.start + bytes.len()));
+        }
+    }
+
     /// STRMOUT_BUFFER_UPDATE: the place where a buffer goes on, from the packet or from memory, or to memory.
     fn update_stream(&mut self, memory: Vram<'_>, packet: &Packet<'_>) -> Result<(), Fault> {
         let word = |number: usize| packet.payload.get(number).copied().unwrap_or(0);
         let buffer = (word(0) >> 8 & 3) as usize;
         if word(0) & 1 != 0 {
             let place = address(packet, 0, word(1), word(2) & 0xff)?;
-            self.state.images.changed();
-            store(memory, &place, &self.streams.offsets[buffer].to_le_bytes());
+            self.store(memory, &place, &self.streams.offsets[buffer].to_le_bytes());
         }
         match word(0) >> 1 & 3 {
             0 => self.streams.offsets[buffer] = word(3),
@@ -712,13 +713,6 @@ fn address(packet: &Packet<'_>, number: usize, low: u32, high: u32) -> Result<Ra
 /// The word at a place; 0 where there is none.
 fn load(memory: Vram<'_>, place: &Range<usize>) -> u32 {
     if place.len() < 4 { 0 } else { memory.word(place.start).unwrap_or(0) }
-}
-
-/// Stores bytes where there is room for them.
-fn store(memory: Vram<'_>, place: &Range<usize>, bytes: &[u8]) {
-    if bytes.len() <= place.len() {
-        memory.write(place.start, bytes);
-    }
 }
 
 impl chip::SharedParts for R600 {

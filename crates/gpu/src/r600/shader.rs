@@ -14,7 +14,7 @@ use reconverge_r700::launch::{
 use reconverge_r700::memory::VertexBuffer;
 use reconverge_r700::outcome::Outcome;
 use reconverge_r700::run::{Loaded, RunError};
-use reconverge_r700::texture::Component;
+use reconverge_r700::texture::{Component, Texture};
 use reconverge_raster::draw::{CopiedTexels, Draw, Fragments, interleaved};
 use reconverge_simt::Options;
 use reconverge_simt::texture::Sampler;
@@ -211,11 +211,10 @@ impl Shader {
         let Resources { constant_buffers, vertex_buffers, textures, .. } = &mut environment.resources;
         let mut count = 0;
         for id in &self.resources.textures {
-            let Some(resource) = state.resource(first + u32::from(*id)).cloned() else { continue };
-            let found = texture::texture(&mut state.images, &resource, memory);
+            let Some(found) = find_texture(state, first + u32::from(*id), memory) else { continue };
             count += 1;
-            let known = textures.get(id);
-            if !known.is_some_and(|known| found.is_ok_and(|found| known.is_same(&found))) {
+            let same = found.zip(textures.get(id)).is_some_and(|(found, known)| known.is_same(&found));
+            if !same {
                 return false;
             }
         }
@@ -433,6 +432,7 @@ fn loaded(
     )?;
     let mut environment = bare;
     environment.base_instance = context.state.first_instance();
+    drop_stale(program, unit, context.state, context.memory);
     environment.resources = resources(unit, context, &program.resources, numbers);
     let environment = Arc::new(environment);
     let (_, lowered) = program.lowered.get(
@@ -443,6 +443,25 @@ fn loaded(
         },
     )?;
     Ok((lowered.clone(), environment, program.reads.clone(), program.resources.clone()))
+}
+
+/// Returns the texture of a resource, if it is kept and memory still has its bytes; `None` without a resource.
+fn find_texture(state: &mut State, resource: u32, memory: Vram<'_>) -> Option<Option<Texture>> {
+    let resource = state.resource(resource).cloned()?;
+    Some(texture::find(&mut state.images, &resource, memory))
+}
+
+/// Drops the programs that were lowered for images of which memory no longer has the bytes, if the program reads such an image
+/// now. Bytes that nothing else refers to are not copied as a whole when the image is made again.
+fn drop_stale(program: &mut KeptProgram, unit: Unit, state: &mut State, memory: Vram<'_>) {
+    let stale = program.resources.textures.iter().any(|id| {
+        let found = find_texture(state, unit.first_resource + u32::from(*id), memory);
+        found.is_some_and(|found| found.is_none())
+    });
+    if stale {
+        let is_kept = |texture: &Texture| state.images.has(|image| image.is_same(texture));
+        program.lowered.retain(|known| known.resources.textures.iter().all(|(_, texture)| is_kept(texture)));
+    }
 }
 
 /// The environment of a program without its resources.

@@ -46,6 +46,12 @@ pub(super) fn texture(images: &mut Images, resource: &Resource, memory: Vram<'_>
     images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes))
 }
 
+/// Returns the texture that was made of the same words and bytes, if it is kept.
+pub(super) fn find(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Option<Texture> {
+    let layout = TextureLayout::new(resource).ok()?;
+    images.find(resource, &layout.range, memory)
+}
+
 /// What the words of a texture resource say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Words {
