@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reconverge_board::errata::Erratum;
 use reconverge_isa::sets::SortedSet;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
@@ -398,7 +399,7 @@ fn targets(
         let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
         let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
         let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
-        let blends = blends && format::blends(&color.format);
+        let blends = blends && format::blends(&color.format, state.errata);
         let blend = blends.then(|| blend((state, unknown), number, color.format.numbers[0]));
         let color_number = if multiple { output } else { 0 };
         found.push(Target {
@@ -535,8 +536,10 @@ impl Reads {
                 () => How::Perspective,
             };
             // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
-            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
-            let divided = how == How::Flat && !by_program && !linear;
+            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes:
+            // [`Erratum::FlatColours`].
+            let flat_color = how == How::Flat && !by_program && !linear;
+            let divided = flat_color && state.errata.has(Erratum::FlatColours);
             // At the centroid, the plane of the value divided by w: the program multiplies by w of another place, the centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
@@ -553,13 +556,14 @@ impl Reads {
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
             // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
-            // tests of such a gl_Back*Color with a smooth model, and none with a flat one.
-            let two_sided = two_sided && (!by_program || flat_colors);
+            // tests of such a gl_Back*Color with a smooth model, and none with a flat one: [`Erratum::FlatBack`].
+            let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
+            let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
                 let slot = usize::from(colors.bfc0) + place;
                 (reads.input(slot / 4, how, divided, centroid), slot % 4)
             });
-            let divides = how == How::Perspective;
+            let divides = how == How::Perspective || flat_color && !divided;
             reads.words.push(Word { input, chan, back, divides });
         }
         reads

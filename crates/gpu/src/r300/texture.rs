@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_r500::texture::Texture;
 use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::{Format, Number};
@@ -65,6 +66,8 @@ struct Layout {
     levels: usize,
     texel: Texel,
     srgb: bool,
+    /// Whether signed RGTC decompresses without a sign, see [`Erratum::SignedRgtc`].
+    unsigned_rgtc: bool,
     tiling: Tiling,
     /// Texels of a row of the first level, where it has its own.
     pitch: Option<usize>,
@@ -121,10 +124,10 @@ impl Layout {
             // The sign is that of a component, not of the compression. Until 2015 Mesa's driver read signed RGTC1 without the
             // sign, and its program gave the result one; with the sign RV530 still fails the two tests of blocks with ends of
             // both signs, `rgtc-teximage-01` and `-02`, and passes all those without.
-            Texel::Block(Block::One { signed: true }) => {
+            Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
-            Texel::Block(Block::Two { signed: true }) => {
+            Texel::Block(Block::Two { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::Two { signed: false }), select)
             }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
@@ -216,6 +219,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         levels: usize::from(format0.num_levels) + 1,
         texel,
         srgb: format1.gamma,
+        unsigned_rgtc: state.errata.has(Erratum::SignedRgtc),
         tiling: Tiling { macro_tile: offset.macro_tile, micro_tile: offset.micro_tile },
         pitch: format0.txpitch_en.then_some(usize::from(format2.txpitch) + 1),
     };
@@ -246,19 +250,21 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     }
     let end = place.end.min(place.start + layout.bytes());
     let range = place.start..end;
-    let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
+    let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), (texel, format1.gamma), state.errata);
     let border = select.map(|select| select.of(border));
     let sampler = sampler(&filter0, &filter1, border);
     Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.
-fn border(word: u32, texel: Texel) -> [u32; 4] {
-    let packed = |bits: [u8; 4]| Format::new(bits, Number::Unorm).read(&word.to_le_bytes());
+///
+/// The driver writes the colour of an sRGB texture encoded. RV530 fails `texwrap bordercolor` of all of them, as if it did not decode
+/// the colour: [`Erratum::SrgbBorder`].
+fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
+    let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
         Texel::Plain(format) => {
-            let numbers =
-                format.numbers.map(|number| if number == Number::Srgb { Number::Unorm } else { number });
+            let numbers = format.numbers.map(|number| if number == Number::Srgb { curve } else { number });
             match format.bits {
                 // As many bits as there are.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
@@ -282,7 +288,8 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
             Format::new([8, 8, 0, 0], number).read(&word.to_le_bytes())
         }
         Texel::Block(Block::Color | Block::ExplicitAlpha | Block::InterpolatedAlpha) => {
-            let [x, y, z, w] = packed([8; 4]);
+            let color = Format::new([8; 4], if srgb { curve } else { Number::Unorm });
+            let [x, y, z, w] = color.read(&word.to_le_bytes());
             [z, y, x, w]
         }
     }
@@ -310,7 +317,9 @@ mod tests {
     /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
-        let border = |word, block| border(word, Texel::Block(block)).map(f32::from_bits);
+        let border = |word, block| {
+            border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits)
+        };
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
         // Two's complement: Mesa halves it, and adds 1 below 0.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);

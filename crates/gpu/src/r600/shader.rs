@@ -212,7 +212,7 @@ impl Shader {
         let mut count = 0;
         for id in &self.resources.textures {
             let Some(resource) = state.resource(first + u32::from(*id)).cloned() else { continue };
-            let found = texture::texture(&mut state.images, &resource, memory);
+            let found = texture::texture(&mut state.images, (&resource, state.errata), memory);
             count += 1;
             let known = textures.get(id);
             if !known.is_some_and(|known| found.is_ok_and(|found| known.is_same(&found))) {
@@ -525,7 +525,7 @@ fn resources(
     }
     for id in &reads.textures {
         let Some(resource) = state.resource(unit.first_resource + u32::from(*id)).cloned() else { continue };
-        match texture::texture(&mut state.images, &resource, memory) {
+        match texture::texture(&mut state.images, (&resource, state.errata), memory) {
             Ok(found) => {
                 all.textures.insert(*id, found);
             }
