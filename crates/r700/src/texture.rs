@@ -151,3 +151,24 @@ pub const COMPARES: [(&str, Compare); 8] = [
     ("greater_equal", Compare::GreaterEqual),
     ("always", Compare::Always),
 ];
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::texture::{Level, Shape};
+
+    use super::*;
+
+    /// RV770 fails `texwrap bordercolor` of all formats of integers, where the driver writes integers.
+    #[test]
+    fn the_border_of_integers_is_that_of_floats_or_of_integers() {
+        let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
+        let texture = Texture::floats(Image::new(Shape::D2, vec![level]).unwrap());
+        let floats = [3.7f32, -2., 300., 0.].map(f32::to_bits);
+        let integers = Texture { integer: true, ..texture.clone() };
+        assert_eq!(integers.border(floats), [3, -2, 300, 0].map(i32::cast_unsigned));
+        assert_eq!(integers.border([25, 200, 1, 0]), [0; 4]);
+        let raw = Texture { integer_border: true, ..integers };
+        assert_eq!(raw.border([25, 200, 1, 0]), [25, 200, 1, 0]);
+        assert_eq!(texture.border(floats), floats);
+    }
+}

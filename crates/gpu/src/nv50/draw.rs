@@ -827,3 +827,48 @@ impl FragmentProgram for FragmentStage<'_> {
             .for_each(LaneResults::give_back);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use reconverge_board::errata::Errata;
+
+    use super::super::methods::Object;
+    use super::*;
+
+    /// The word of v[] that a program reads of a colour, and whether it is divided by w of the vertex.
+    fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
+        let mut state = State::new(Object::Tesla);
+        // One colour of two slots, front and back.
+        state.set(m::SEMANTIC_COLOR, 4 | 8 << 8 | 4 << 16);
+        methods.iter().for_each(|(method, word)| state.set(*method, *word));
+        state.errata = errata;
+        let reads = Reads::new((&state, &mut Unknown::default()), Topology::Triangles, &SortedSet::default());
+        (reads.words[0], reads.slots[reads.words[0].input].1)
+    }
+
+    const FLAT: (u32, u32) = (m::SHADE_MODEL, 0x1d00);
+    const SMOOTH: (u32, u32) = (m::SHADE_MODEL, 0x1d01);
+
+    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`, whose programs multiply by w.
+    #[test]
+    fn a_flat_colour_is_divided_by_w_of_the_vertex_or_of_the_pixel() {
+        let methods = [FLAT, (m::FP_INTERPOLANT_CTRL, 0x0804_0404)];
+        let divided = |errata: Errata| {
+            let (word, by_vertex) = color(&methods, errata);
+            (by_vertex, word.divides)
+        };
+        assert_eq!(divided(Errata::ALL), (true, false));
+        assert_eq!(divided(Errata::ALL.without(Erratum::FlatColours)), (false, true));
+    }
+
+    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`, and passes those with a flat model.
+    #[test]
+    fn a_flat_input_of_a_program_has_a_back_only_without_the_erratum() {
+        let has_back = |model: (u32, u32), errata: Errata| {
+            let methods = [model, (m::VERTEX_TWO_SIDE_ENABLE, 1), (m::FP_INTERPOLANT_CTRL, 0x0800_0404)];
+            color(&methods, errata).0.back.is_some()
+        };
+        assert!(!has_back(SMOOTH, Errata::ALL) && has_back(FLAT, Errata::ALL));
+        assert!(has_back(SMOOTH, Errata::ALL.without(Erratum::FlatBack)));
+    }
+}

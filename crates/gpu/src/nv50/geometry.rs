@@ -173,14 +173,19 @@ mod tests {
     #[test]
     fn a_triangle_of_a_strip_has_its_provoking_vertex_first_or_last() {
         let run: Vec<usize> = (0..8).collect();
-        let strip = |last_provokes: bool| primitives(Topology::TriangleStrip, &run[..4], last_provokes, Errata::ALL);
+        let of = |topology: Topology, run: &[usize], last_provokes: bool| {
+            primitives(topology, run, last_provokes, Errata::ALL)
+        };
+        let strip = |last_provokes: bool| of(Topology::TriangleStrip, &run[..4], last_provokes);
         assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
         assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
         // OpenGL 3.2, table 2.4, whose second triangle is 3, 1, 5 and its neighbours.
-        let adjacent =
-            |last_provokes: bool| primitives(Topology::TriangleStripAdjacency, &run, last_provokes, Errata::ALL);
+        let adjacent = |last_provokes: bool| of(Topology::TriangleStripAdjacency, &run, last_provokes);
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
+        let without = Errata::ALL.without(Erratum::StripAdjacency);
+        let in_order = |last_provokes| primitives(Topology::TriangleStripAdjacency, &run, last_provokes, without);
+        assert_eq!([true, false].map(in_order), [adjacent(true), adjacent(true)]);
     }
 
     /// Address registers have 16 bits: a launch of as many primitives as fit has its last vertex within 64 KiB. NV92 passes piglit's

@@ -925,6 +925,8 @@ impl FragmentProgram for PixelProgram<'_> {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_board::errata::Errata;
+
     use super::*;
 
     /// Captured: colours, back colours that are not used, facing, a varying and the position.
@@ -964,6 +966,25 @@ mod tests {
             upper_byte(if channel == 3 { 0.4 } else { 1. }, format)
         });
         assert_eq!(found, [0x66, 0x66, 0x33, 0xff, 0x66, 0x7f, 0x36, 0x3f]);
+    }
+
+    /// OpenGL 3.0, 4.1.4: alpha is compared, whatever the format is.
+    #[test]
+    fn the_alpha_test_without_its_erratum_reads_alpha_in_every_format() {
+        let passes = |errata: Errata, out: u32| {
+            let mut state = State::default();
+            state.errata = errata;
+            // An alpha of 0.4 is less than one half. Red is 1.
+            state.set(reg::FG_ALPHA_FUNC, 1 << 11 | 1 << 8 | 0x80);
+            state.set(reg::US_OUT_FMT_0, out);
+            let alpha = targets(&mut state, 0).unwrap().1.alpha.expect("the test is on");
+            alpha.passes(if alpha.channel == 3 { 0.4 } else { 1. })
+        };
+        // RGBA8, RGBA8_SNORM, RG16, R16_SNORM, LA16F.
+        let formats = [0x3900, 0xf_3900, 0x3904, 0xf_3903, 0x111];
+        assert_eq!(formats.map(|out| passes(Errata::ALL, out)), [true, true, false, true, true]);
+        let without = Errata::ALL.without(Erratum::AlphaTest);
+        assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
     /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes `fbo-blending-formats` with

@@ -327,4 +327,40 @@ mod tests {
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
     }
+
+    /// Mesa `r300_get_border_color` encodes these colours, and RV530 fails piglit's `texwrap bordercolor` of all sRGB formats.
+    #[test]
+    fn border_colours_of_srgb_textures_are_decoded_without_their_erratum() {
+        let curved = Format::new([8; 4], Number::Srgb);
+        for texel in [Texel::Plain(curved), Texel::Block(Block::Color)] {
+            let border = |errata: Errata| border(0x8080_8080, (texel, true), errata).map(f32::from_bits);
+            assert_eq!(border(Errata::ALL), [128. / 255.; 4]);
+            let [red, .., alpha] = border(Errata::ALL.without(Erratum::SrgbBorder));
+            assert!((red - 0.2159).abs() < 1e-3 && alpha == 128. / 255., "{texel:?}: {red} {alpha}");
+        }
+        let linear = border(0x8080_8080, (Texel::Block(Block::Color), false), Errata::NONE);
+        assert_eq!(linear.map(f32::from_bits), [128. / 255.; 4]);
+    }
+
+    /// RV530 fails `rgtc-teximage-01`, in which a block has the ends -1 / 127 and 5 / 127.
+    #[test]
+    fn signed_blocks_are_mixed_with_their_signs_without_their_erratum() {
+        let bytes = Arc::new((0xffu64 | 0x05 << 8 | 0b010 << 16).to_le_bytes().into_iter().chain([0; 24]).collect());
+        let red = |unsigned_rgtc: bool| {
+            let layout = Layout {
+                size: [4, 4, 1],
+                shape: Shape::D2,
+                levels: 1,
+                texel: Texel::Block(Block::One { signed: true }),
+                srgb: false,
+                unsigned_rgtc,
+                tiling: Tiling { macro_tile: false, micro_tile: 0 },
+                pitch: None,
+            };
+            let image = layout.image(&bytes, 8, Select::ALL).unwrap();
+            (f32::from_bits(image.texel(0, 0, 0, 0).unwrap()[0]) * 127.).round()
+        };
+        // Six sevenths of -1 and one of 5; of 255 and 5 it is 219, which is -37.
+        assert_eq!([true, false].map(red), [-37., 0.]);
+    }
 }

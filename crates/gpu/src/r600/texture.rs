@@ -321,6 +321,18 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_border_of_integers_is_that_of_integers_without_the_erratum() {
+        let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 6, 0x8000_0010];
+        let mut memory = vec![0; 0x6000];
+        let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
+        let mut integer_border = |errata: Errata| {
+            let read = texture(&mut Images::default(), (&resource, errata), Vram::new(&mut memory));
+            read.unwrap().integer_border
+        };
+        assert!(!integer_border(Errata::ALL) && integer_border(Errata::ALL.without(Erratum::IntegerBorder)));
+    }
+
     /// Captured: GL's default.
     #[test]
     fn the_default_sampler_reads_as_gl_says() {
