@@ -271,7 +271,14 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                _ => Format { numbers, ..Format::new([8; 4], Number::Uint) }.read(&word.to_le_bytes()),
+                // Inferred: the driver packs eight bits of a fraction for four halves and for two and more singles.
+                _ => {
+                    let numbers = numbers.map(|number| match number {
+                        Number::Float => Number::Unorm,
+                        number => number,
+                    });
+                    Format { numbers, ..Format::new([8; 4], Number::Uint) }.read(&word.to_le_bytes())
+                }
             }
         }
         Texel::Depth => {
@@ -326,6 +333,20 @@ mod tests {
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
+    }
+
+    /// Mesa `r300_get_border_color`: floats of up to 32 bits in all as they are, and wider ones in four bytes.
+    #[test]
+    fn border_colours_of_wide_floats_are_fractions() {
+        let border = |bits: [u8; 4], word: u32| {
+            let texel = Texel::Plain(Format::new(bits, Number::Float));
+            border(word, (texel, false), Errata::ALL).map(f32::from_bits)
+        };
+        for bits in [[16; 4], [32; 4], [32, 32, 0, 0]] {
+            assert_eq!(border(bits, 0xff66_3300), [0., 0.2, 0.4, 1.]);
+        }
+        assert_eq!(border([16, 16, 0, 0], 0x3800_3c00)[..2], [1., 0.5]);
+        assert_eq!(border([32, 0, 0, 0], 0.25f32.to_bits())[0], 0.25);
     }
 
     /// Mesa `r300_get_border_color` encodes these colours, and RV530 fails piglit's `texwrap bordercolor` of all sRGB formats.
