@@ -20,7 +20,7 @@ choices! {
         UnsignedBlending = "unsigned-blending",
         /// Border colours of sRGB textures stay encoded.
         SrgbBorder = "srgb-border",
-        /// RGTC decompresses without a sign.
+        /// Signed RGTC decompresses without a sign.
         SignedRgtc = "signed-rgtc",
         /// Smooth lines are rectangles.
         SmoothLines = "smooth-lines",
@@ -50,7 +50,7 @@ pub struct Row {
     pub rule: &'static str,
     /// The rule without the erratum.
     pub without: &'static str,
-    /// Piglit's tests that fail on silicon and with the erratum.
+    /// Piglit's tests that fail on silicon and with the erratum, and pass without it.
     pub tests: &'static str,
 }
 
@@ -63,74 +63,74 @@ impl Erratum {
             Erratum::AlphaTest => Row {
                 drivers: R500,
                 rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit puts out",
-                without: "it compares alpha with the reference of 16 bits",
-                tests: "fbo-alphatest-formats (EXT_framebuffer_object, ARB_texture_float, ARB_texture_rg, EXT_texture_snorm)",
+                without: "it compares alpha in every format",
+                tests: "`fbo-alphatest-formats` of all extensions",
             },
             Erratum::UnsignedBlending => Row {
                 drivers: R500,
                 rule: "signed fractions blend as the unsigned ones with the same bits",
                 without: "they blend as signed fractions",
-                tests: "gl_rgba8_snorm-render-sanity",
+                tests: "`gl_rgba8_snorm-render` (4 commands)",
             },
             Erratum::SrgbBorder => Row {
                 drivers: R500,
                 rule: "the border colour of an sRGB texture is not decoded; the driver writes it encoded",
                 without: "it is decoded",
-                tests: "texwrap formats bordercolor, formats-s3tc bordercolor (EXT_texture_sRGB)",
+                tests: "`texwrap bordercolor` of EXT_texture_sRGB (4 commands)",
             },
             Erratum::SignedRgtc => Row {
                 drivers: R500,
                 rule: "blocks of signed RGTC decompress without a sign, and the eight bits that come out have one",
                 without: "blocks with ends of both signs are mixed with their signs",
-                tests: "rgtc-teximage-01, -02",
+                tests: "`rgtc-teximage-01`, `-02`",
             },
             Erratum::SmoothLines => Row {
                 drivers: R500,
                 rule: "smooth lines are rectangles without soft edges",
                 without: "they are drawn as other lines",
-                tests: "line-aa-width",
+                tests: "`line-aa-width`",
             },
             Erratum::StippleScale => Row {
                 drivers: R500,
                 rule: "STIPPLE_SCALE, in which the driver writes the factor less one, counts bits of a line's pattern per pixel",
                 without: "the factor is one more, and counts pixels per bit",
-                tests: "linestipple",
+                tests: "`linestipple`, the part \"Restarting lines within a single Begin-End block\"",
             },
             Erratum::IntegerBorder => Row {
                 drivers: &[Driver::R600, Driver::Nv50],
                 rule: "border colours of integer and stencil textures are floats, which become integers",
                 without: "they are integers, as the driver writes them",
-                tests: "texwrap formats bordercolor (EXT_texture_integer, ARB_texture_rg formats-int, ARB_texture_rgb10_a2ui, ARB_texture_stencil8)",
+                tests: "`texwrap bordercolor` of integer and stencil formats (4 commands, on Tesla 8)",
             },
             Erratum::NoBlending => Row {
                 drivers: TESLA,
                 rule: "targets of SNORM and of fractions of 16 bits do not blend",
                 without: "they blend",
-                tests: "fbo-blending-formats (EXT_framebuffer_object, ARB_texture_rg, EXT_texture_snorm)",
+                tests: "`fbo-blending-formats` of fractions (3 commands)",
             },
             Erratum::FlatColours => Row {
                 drivers: TESLA,
                 rule: "a flat gl_Color is divided by the w of the provoking vertex, and the program multiplies by that of the pixel",
                 without: "it is divided by the w of the pixel",
-                tests: "interpolation-*-gl_FrontColor-flat-* and the other colours",
+                tests: "`interpolation-none-gl_*Color-flat-*` (16)",
             },
             Erratum::FlatBack => Row {
                 drivers: TESLA,
                 rule: "an input that the program has as flat is the front colour, unless SHADE_MODEL is flat",
                 without: "it is the colour of the side that is seen",
-                tests: "interpolation-flat-gl_BackColor-smooth-*, -gl_BackSecondaryColor-smooth-*",
+                tests: "`interpolation-flat-gl_Back*Color-smooth-*` (8)",
             },
             Erratum::StripAdjacency => Row {
                 drivers: TESLA,
                 rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if that is the first one",
                 without: "its vertices have the order of OpenGL 3.2, table 2.4",
-                tests: "gl-3.2-adj-prims pv-first",
+                tests: "`gl-3.2-adj-prims` with pv-first (5 commands)",
             },
             Erratum::GeneratedCounter => Row {
                 drivers: TESLA,
                 rule: "the counter of generated primitives runs during transform feedback only",
                 without: "it runs always; the driver's own blits count as well",
-                tests: "primgen-query transform-feedback-disabled, pipeline-basic-primgen",
+                tests: "`primgen-query transform-feedback-disabled`, `pipeline-basic-primgen`; `generatemipmap prims_generated` passes with it and fails without",
             },
         }
     }
