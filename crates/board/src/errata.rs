@@ -267,8 +267,14 @@ mod tests {
     #[test]
     fn names_of_no_erratum_and_of_other_chips_are_refused_with_those_that_fit() {
         let refused = |text: &str| Errata::chosen(text, Driver::R600).unwrap_err().to_string();
-        assert!(refused("integer-borders").starts_with("`integer-borders`: no such erratum; there are alpha-test, "));
-        assert_eq!(refused("all,-signed-rgtc"), "`signed-rgtc`: this chip does not have it; it has integer-border");
+        assert!(
+            refused("integer-borders")
+                .starts_with("`integer-borders`: no such erratum; there are alpha-test, ")
+        );
+        assert_eq!(
+            refused("all,-signed-rgtc"),
+            "`signed-rgtc`: this chip does not have it; it has integer-border"
+        );
         for form in ["none,integer-border", "integer-border,all", "all,integer-border", "-integer-border"] {
             assert!(refused(form).contains("all,-NAME,-NAME are the forms"), "{form}");
         }

@@ -130,7 +130,12 @@ fn submitted_with(errata: Errata, stream: &Stream, memory: &mut [u8]) -> R300 {
 }
 
 /// Executes known commands on a chip with all errata, and on one without this erratum. Returns what `look` finds in both memories.
-fn with_and_without<T>(erratum: Erratum, stream: &Stream, memory: &[u8], look: impl Fn(&[u8]) -> T) -> [T; 2] {
+fn with_and_without<T>(
+    erratum: Erratum,
+    stream: &Stream,
+    memory: &[u8],
+    look: impl Fn(&[u8]) -> T,
+) -> [T; 2] {
     [Errata::ALL, Errata::ALL.without(erratum)].map(|errata| {
         let mut memory = memory.to_vec();
         assert_eq!(submitted_with(errata, stream, &mut memory).unknown(), vec![]);
@@ -304,7 +309,8 @@ fn signed_fractions_blend_as_unsigned_ones() {
     assert_eq!(pixel(&memory, 3, 0), [0x5f, 0x5f, 0x20, 0x7f]);
     let mut blended = Stream(stream.0.clone());
     blended.draw(STRIP, &corners);
-    let found = with_and_without(Erratum::UnsignedBlending, &blended, &[0; MEMORY], |memory| pixel(memory, 3, 0));
+    let found =
+        with_and_without(Erratum::UnsignedBlending, &blended, &[0; MEMORY], |memory| pixel(memory, 3, 0));
     // Without the erratum, sums end at 1.
     assert_eq!(found, [[0xbe, 0xbe, 0x40, 0xfe], [0x7f, 0x7f, 0x40, 0x7f]]);
 }
@@ -473,9 +479,8 @@ fn a_scale_without_its_erratum_is_the_factor_less_one() {
         stream.set(0x4238, &[scale.to_bits() | 1]);
         stream.set(0x4260, &[0x0035]);
         stream.draw(LINE, &strip([0., 16.], [0.5, 0.5], 0.5)[..2]);
-        let pixels = |memory: &[u8]| {
-            (0..16).filter(|x| pixel(memory, *x, 0)[3] != 0).fold(0, |all, x| all | 1 << x)
-        };
+        let pixels =
+            |memory: &[u8]| (0..16).filter(|x| pixel(memory, *x, 0)[3] != 0).fold(0, |all, x| all | 1 << x);
         with_and_without(Erratum::StippleScale, &stream, &[0; MEMORY], pixels)
     };
     assert_eq!([0., 1.].map(pattern), [[0xffff, 0x0035], [0x0035, 0x0f33]]);

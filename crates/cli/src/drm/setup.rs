@@ -93,7 +93,16 @@ impl Setup {
             let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
-        Ok(Setup { board, execute, library, driver, engine: None, programs: None, errata: None, platform: None })
+        Ok(Setup {
+            board,
+            execute,
+            library,
+            driver,
+            engine: None,
+            programs: None,
+            errata: None,
+            platform: None,
+        })
     }
 
     /// With what the arguments say of shaders.

@@ -184,7 +184,8 @@ mod tests {
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
         let without = Errata::ALL.without(Erratum::StripAdjacency);
-        let in_order = |last_provokes| primitives(Topology::TriangleStripAdjacency, &run, last_provokes, without);
+        let in_order =
+            |last_provokes| primitives(Topology::TriangleStripAdjacency, &run, last_provokes, without);
         assert_eq!([true, false].map(in_order), [adjacent(true), adjacent(true)]);
     }
 

@@ -165,7 +165,8 @@ fn stencil_may_lie_below_depth() {
 /// Mesa `nv50_formats.c` has these as targets without blending; NV92 fails piglit's `fbo-blending-formats` for exactly these.
 #[test]
 fn fractions_of_sixteen_bits_and_signed_ones_do_not_blend() {
-    let blends = |bits: [u8; 4], number: Number| format::blends(&Format::new(bits, number), Errata::default());
+    let blends =
+        |bits: [u8; 4], number: Number| format::blends(&Format::new(bits, number), Errata::default());
     assert!(blends([8; 4], Number::Unorm) && blends([10, 10, 10, 2], Number::Unorm));
     assert!(blends([16; 4], Number::Float) && blends([32; 4], Number::Float) && blends([8; 4], Number::Srgb));
     assert!(!blends([16, 0, 0, 0], Number::Unorm) && !blends([16; 4], Number::Unorm));
@@ -176,8 +177,9 @@ fn fractions_of_sixteen_bits_and_signed_ones_do_not_blend() {
 /// OpenGL 3.0, 4.1.7: all but integers are blended.
 #[test]
 fn fractions_blend_without_the_erratum_and_integers_do_not() {
-    let blends =
-        |number: Number| format::blends(&Format::new([16; 4], number), Errata::ALL.without(Erratum::NoBlending));
+    let blends = |number: Number| {
+        format::blends(&Format::new([16; 4], number), Errata::ALL.without(Erratum::NoBlending))
+    };
     assert!(blends(Number::Unorm) && blends(Number::Snorm) && !blends(Number::Uint) && !blends(Number::Sint));
 }
 

@@ -324,9 +324,8 @@ mod tests {
     /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
-        let border = |word, block| {
-            border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits)
-        };
+        let border =
+            |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
         // Two's complement: Mesa halves it, and adds 1 below 0.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
@@ -366,7 +365,8 @@ mod tests {
     /// RV530 fails `rgtc-teximage-01`, in which a block has the ends -1 / 127 and 5 / 127.
     #[test]
     fn signed_blocks_are_mixed_with_their_signs_without_their_erratum() {
-        let bytes = Arc::new((0xffu64 | 0x05 << 8 | 0b010 << 16).to_le_bytes().into_iter().chain([0; 24]).collect());
+        let bytes =
+            Arc::new((0xffu64 | 0x05 << 8 | 0b010 << 16).to_le_bytes().into_iter().chain([0; 24]).collect());
         let red = |unsigned_rgtc: bool| {
             let layout = Layout {
                 size: [4, 4, 1],

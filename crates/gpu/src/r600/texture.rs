@@ -314,7 +314,8 @@ mod tests {
             memory[base] = level as u8 + 1;
         }
         let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
-        let texture = texture(&mut Images::default(), (&resource, Errata::default()), Vram::new(&mut memory)).unwrap();
+        let texture =
+            texture(&mut Images::default(), (&resource, Errata::default()), Vram::new(&mut memory)).unwrap();
         let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
         for level in 0..7 {
             assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
