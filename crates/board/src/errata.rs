@@ -1,7 +1,7 @@
-//! Errata: rules by which a chip draws something other than OpenGL asks for, and which no register chooses.
+//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register chooses.
 //!
-//! All errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL asks for, if the registers say
-//! that. A rule that the driver takes into account is a feature of the chip and not an erratum: for instance a format that it
+//! All errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as far as
+//! the registers choose it. A rule that the driver takes into account is a feature of the chip and not an erratum: for instance a format that it
 //! does not filter, or a bit that makes cube maps seamless. The page `docs/mesa.md` has the table.
 
 use std::fmt;
@@ -192,7 +192,7 @@ impl fmt::Display for Names {
 }
 
 impl Default for Errata {
-    /// All errata. Those of other chips do not change anything.
+    /// All errata. A chip ignores the errata of other chips.
     fn default() -> Errata {
         Errata::ALL
     }

@@ -56,7 +56,7 @@ pub(crate) struct Drm {
     command: Vec<OsString>,
 }
 
-/// Which errata of the chip are on.
+/// The option that chooses errata of the chip.
 #[derive(clap::Args)]
 pub(crate) struct ErrataArgs {
     /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.

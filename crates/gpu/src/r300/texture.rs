@@ -381,7 +381,7 @@ mod tests {
             let image = layout.image(&bytes, 8, Select::ALL).unwrap();
             (f32::from_bits(image.texel(0, 0, 0, 0).unwrap()[0]) * 127.).round()
         };
-        // Six sevenths of -1 and one of 5; of 255 and 5 it is 219, which is -37.
+        // Six sevenths of -1 and one of 5 are 0. Six sevenths of 255 and one of 5 are 219, which is -37.
         assert_eq!([true, false].map(red), [-37., 0.]);
     }
 }
