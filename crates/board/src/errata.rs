@@ -106,7 +106,7 @@ impl Erratum {
                 drivers: TESLA,
                 rule: "targets of SNORM and of fractions of 16 bits do not blend",
                 without: "they blend",
-                tests: "`fbo-blending-formats` of fractions (3 commands)",
+                tests: "`fbo-blending-formats` of fractions (3 commands), `gl_rgba8_snorm-render` (4)",
             },
             Erratum::FlatColours => Row {
                 drivers: TESLA,
