@@ -43,7 +43,7 @@ choices! {
 
 /// A row of the table of errata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ErratumRow {
     /// The drivers whose chips have the erratum.
     pub drivers: &'static [Driver],
     /// The chip's rule.
@@ -56,77 +56,77 @@ pub struct Row {
 
 impl Erratum {
     /// Returns the row of the table.
-    pub const fn row(self) -> Row {
+    pub const fn row(self) -> ErratumRow {
         const R500: &[Driver] = &[Driver::R300];
         const TESLA: &[Driver] = &[Driver::Nv50];
         match self {
-            Erratum::AlphaTest => Row {
+            Erratum::AlphaTest => ErratumRow {
                 drivers: R500,
                 rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit puts out",
                 without: "it compares alpha in every format",
                 tests: "`fbo-alphatest-formats` of all extensions",
             },
-            Erratum::UnsignedBlending => Row {
+            Erratum::UnsignedBlending => ErratumRow {
                 drivers: R500,
                 rule: "signed fractions blend as the unsigned ones with the same bits",
                 without: "they blend as signed fractions",
                 tests: "`gl_rgba8_snorm-render` (4 commands)",
             },
-            Erratum::SrgbBorder => Row {
+            Erratum::SrgbBorder => ErratumRow {
                 drivers: R500,
                 rule: "the border colour of an sRGB texture is not decoded; the driver writes it encoded",
                 without: "it is decoded",
                 tests: "`texwrap bordercolor` of EXT_texture_sRGB (4 commands)",
             },
-            Erratum::SignedRgtc => Row {
+            Erratum::SignedRgtc => ErratumRow {
                 drivers: R500,
                 rule: "blocks of signed RGTC decompress without a sign, and the eight bits that come out have one",
                 without: "blocks with ends of both signs are mixed with their signs",
                 tests: "`rgtc-teximage-01`, `-02`",
             },
-            Erratum::SmoothLines => Row {
+            Erratum::SmoothLines => ErratumRow {
                 drivers: R500,
                 rule: "smooth lines are rectangles without soft edges",
                 without: "they are drawn as other lines",
                 tests: "`line-aa-width`",
             },
-            Erratum::StippleScale => Row {
+            Erratum::StippleScale => ErratumRow {
                 drivers: R500,
                 rule: "STIPPLE_SCALE, in which the driver writes the factor less one, counts bits of a line's pattern per pixel",
                 without: "the factor is one more, and counts pixels per bit",
                 tests: "`linestipple`, the part \"Restarting lines within a single Begin-End block\"",
             },
-            Erratum::IntegerBorder => Row {
+            Erratum::IntegerBorder => ErratumRow {
                 drivers: &[Driver::R600, Driver::Nv50],
                 rule: "border colours of integer and stencil textures are floats, which become integers",
                 without: "they are integers, as the driver writes them",
                 tests: "`texwrap bordercolor` of integer and stencil formats (4 commands, on Tesla 8)",
             },
-            Erratum::NoBlending => Row {
+            Erratum::NoBlending => ErratumRow {
                 drivers: TESLA,
                 rule: "targets of SNORM and of fractions of 16 bits do not blend",
                 without: "they blend",
                 tests: "`fbo-blending-formats` of fractions (3 commands), `gl_rgba8_snorm-render` (4)",
             },
-            Erratum::FlatColours => Row {
+            Erratum::FlatColours => ErratumRow {
                 drivers: TESLA,
                 rule: "a flat gl_Color is divided by the w of the provoking vertex, and the program multiplies by that of the pixel",
                 without: "it is divided by the w of the pixel",
                 tests: "`interpolation-none-gl_*Color-flat-*` (16)",
             },
-            Erratum::FlatBack => Row {
+            Erratum::FlatBack => ErratumRow {
                 drivers: TESLA,
                 rule: "an input that the program has as flat is the front colour, unless SHADE_MODEL is flat",
                 without: "it is the colour of the side that is seen",
                 tests: "`interpolation-flat-gl_Back*Color-smooth-*` (8)",
             },
-            Erratum::StripAdjacency => Row {
+            Erratum::StripAdjacency => ErratumRow {
                 drivers: TESLA,
                 rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if that is the first one",
                 without: "its vertices have the order of OpenGL 3.2, table 2.4",
                 tests: "`gl-3.2-adj-prims` with pv-first (5 commands)",
             },
-            Erratum::GeneratedCounter => Row {
+            Erratum::GeneratedCounter => ErratumRow {
                 drivers: TESLA,
                 rule: "the counter of generated primitives runs during transform feedback only",
                 without: "it runs always; the driver's own blits count as well",
