@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
+use reconverge_board::errata::Errata;
 use reconverge_board::patch::Patch;
 use reconverge_board::{BOARDS, Board};
 use reconverge_isa::Isa;
@@ -34,6 +35,8 @@ pub(crate) struct Drm {
     #[arg(long, value_name = "WHAT", default_value = "yes")]
     execute: Execute,
     #[command(flatten)]
+    errata: ErrataArgs,
+    #[command(flatten)]
     shaders: Shaders,
     /// Write each draw into this folder, new or empty, as launch files of its shaders, which `run`, `trace` and `debug`
     /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
@@ -51,6 +54,27 @@ pub(crate) struct Drm {
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The option that chooses errata of the chip.
+#[derive(clap::Args)]
+pub(crate) struct ErrataArgs {
+    /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.
+    /// docs/mesa.md lists them
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) errata: Option<String>,
+}
+
+impl ErrataArgs {
+    /// Checks the list for the chip of a board.
+    ///
+    /// # Errors
+    /// A name that is unknown, or that the chip does not have.
+    pub(crate) fn check(&self, board: &Board) -> Result<()> {
+        let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
+        chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
+        Ok(())
+    }
 }
 
 /// What runs the chip's shaders, and where they are written.
@@ -75,6 +99,7 @@ enum Execute {
 
 pub(crate) fn run(args: &Drm) -> Result<Answer> {
     let board = board(&args.chip)?;
+    args.errata.check(board)?;
     if args.execute == Execute::None {
         let given = [("--capture", args.capture.is_some()), ("--patch", args.patch.is_some())];
         if let Some((option, _)) = given.iter().find(|(_, given)| *given) {
@@ -87,7 +112,8 @@ pub(crate) fn run(args: &Drm) -> Result<Answer> {
 #[cfg(target_os = "linux")]
 fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let driver = args.driver.as_deref().map(setup::Build::new).transpose()?.flatten();
-    let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?.with(&args.shaders)?;
+    let setup = setup::Setup::new(board, args.execute == Execute::Yes, driver)?;
+    let setup = setup.with_errata(&args.errata).with(&args.shaders)?;
     let folder = |option: &str, path: &Option<PathBuf>| {
         path.as_deref().map(|path| host::empty_folder(option, path)).transpose()
     };

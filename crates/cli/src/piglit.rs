@@ -34,7 +34,7 @@ use anyhow::Result;
 use regex_lite::Regex;
 
 use crate::args::Answer;
-use crate::drm::Shaders;
+use crate::drm::{ErrataArgs, Shaders};
 use crate::part::Part;
 use crate::timeout::Seconds;
 
@@ -47,6 +47,8 @@ pub(crate) struct Piglit {
     /// The chip, a board's name or its PCI id, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
+    #[command(flatten)]
+    errata: ErrataArgs,
     #[command(flatten)]
     shaders: Shaders,
     /// Run all tests of a profile of piglit, for instance quick_gl, quick_shader or all, without a control

@@ -23,6 +23,7 @@ use anyhow::Result;
 use regex_lite::Regex;
 
 use crate::args::Answer;
+use crate::drm::ErrataArgs;
 use crate::timeout::Seconds;
 
 /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
@@ -34,6 +35,8 @@ pub(crate) struct Webgl {
     /// The chip, a board's name or its PCI id, for instance rv770
     #[arg(long, value_name = "NAME")]
     chip: String,
+    #[command(flatten)]
+    errata: ErrataArgs,
     /// A checkout of github.com/KhronosGroup/WebGL, or a folder in it with a 00_test_list.txt
     #[arg(long, value_name = "DIR")]
     suite: PathBuf,

@@ -480,6 +480,54 @@ fn the_engine_and_the_folder_of_programs_reach_the_library() {
     refuses(&file, &["/dev/null/x"]);
 }
 
+#[test]
+fn errata_that_a_chip_does_not_have_are_refused_with_those_that_it_has() {
+    let refused = |list: &str| drm(&["--chip", "rv515", "--errata", list, "--", "true"]).output().unwrap();
+    refuses(&refused("rgtc"), &["--errata `rgtc`: no such erratum; there are alpha-test, ", "signed-rgtc"]);
+    let has = "--errata `flat-back`: this chip does not have it; it has alpha-test, unsigned-blending, ";
+    refuses(&refused("all,-flat-back"), &[has]);
+    refuses(
+        &refused("none,signed-rgtc"),
+        &["--errata `none,signed-rgtc`: all, none, NAME,NAME or all,-NAME,"],
+    );
+    if !has_driver() {
+        return;
+    }
+    let said = |options: &[&str]| {
+        let show = ["--", "sh", "-c", "echo \"$RECONVERGE_DRM_ERRATA\""];
+        text(&drm(&[&["--chip", "rv515"], options, &show].concat()).output().unwrap().stdout)
+    };
+    assert_eq!(
+        (said(&["--errata", "all,-signed-rgtc"]), said(&[])),
+        ("all,-signed-rgtc\n".into(), "\n".into())
+    );
+    // The library names a wrong value, and finds no device.
+    let mut wrong = drm(&["--chip", "rv515", "--", "true"]);
+    let output = wrong.env("RECONVERGE_DRM_ERRATA", "rgtc").output().unwrap();
+    refuses(&output, &["not with ATI RV515", "RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "]);
+}
+
+/// Tests of piglit that fail on the real chips, one for each family.
+#[test]
+fn an_erratum_decides_whether_its_test_passes() {
+    for (chip, erratum, test) in [
+        ("rv515", "signed-rgtc", &["rgtc-teximage-01"][..]),
+        ("rv515", "smooth-lines", &["line-aa-width"]),
+        ("rv770", "integer-border", &["texwrap", "GL_ARB_texture_stencil8", "bordercolor"]),
+        ("gt215", "strip-adjacency", &["gl-3.2-adj-prims", "pv-first"]),
+    ] {
+        for (list, expected) in [(erratum.to_owned(), "fail"), (format!("all,-{erratum}"), "pass")] {
+            let mut command = drm(&["--chip", chip, "--errata", &list, "--"]);
+            let Some(runner) = shader_runner(&mut command) else { return };
+            command.arg(runner.with_file_name(test[0])).args(&test[1..]).args(["-auto", "-fbo"]);
+            let output = command.output().unwrap();
+            let said = text(&output.stdout) + &text(&output.stderr);
+            let result = format!("PIGLIT: {{\"result\": \"{expected}\" }}");
+            assert!(said.contains(&result), "{chip} --errata {list} {test:?}: {said}");
+        }
+    }
+}
+
 /// Every chip has its driver start on it. The program is the probe: it opens the device and names its renderer.
 #[test]
 fn every_chip_is_taken_by_its_driver() {

@@ -341,12 +341,15 @@ fn with_profiles(name: &str, elements: &[String], shaders: &[(&str, &str)]) -> P
 }
 
 #[test]
-fn profiles_and_lists_that_cannot_be_read_are_refused() {
+fn profiles_lists_and_errata_that_mean_nothing_are_refused() {
     let piglit = with_profiles("piglit-no-profile", &[], &[("a", PASS)]);
     refuses(
         &piglit.run(&["--profile", "mime"]),
         &["--profile mime: no such profile; did you mean `mine`? this piglit has gl, mine, shaders"],
     );
+    let errata = |list: &str| piglit.run(&["--errata", list]);
+    refuses(&errata("none,x"), &["--errata `none,x`"]);
+    refuses(&errata("signed-rgtc"), &["this chip does not have it; it has integer-border"]);
     refuses(&piglit.run(&["--profile", "../tests/mine"]), &["no such profile"]);
     refuses(&piglit.run(&["--profile", "gl"]), &["no test is left of the 0"]);
     refuses(&piglit.run(&["--against", "list"]), &["--profile"]);

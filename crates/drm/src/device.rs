@@ -6,6 +6,7 @@
 //! | `RADEON_GPU_ID`, `NOUVEAU_CHIPSET` | without it, a PCI id of a Radeon or a number of an NVIDIA chip in hexadecimal digits, as for Mesa's drm-shim; without these this library does nothing |
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it [the compiled one](ENGINE) |
+//! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; without it all |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
@@ -20,6 +21,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use reconverge_board::errata::{Errata, ErrataError};
 use reconverge_board::patch::PatchError;
 use reconverge_board::{BOARDS, Board, Driver};
 use reconverge_gpu::Gpu;
@@ -39,6 +41,8 @@ pub(crate) struct Device {
     pub(crate) execute: bool,
     /// What runs shaders.
     pub(crate) engine: Engine,
+    /// The errata of the chip that are on.
+    pub(crate) errata: Errata,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
     /// Where frames go that are shown.
@@ -55,6 +59,7 @@ impl Device {
             pci: board.pci,
             execute: true,
             engine: ENGINE,
+            errata: Errata::default(),
             report: None,
             screen: None,
             watch: Watch::default(),
@@ -95,7 +100,8 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                     ..Watch::default()
                 };
                 let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
-                Ok(Device { engine, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
+                let errata = errata(variable("RECONVERGE_DRM_ERRATA").as_deref(), device.board)?;
+                Ok(Device { engine, errata, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
             });
         found.inspect_err(|why| say_once(why)).ok()
     };
@@ -169,9 +175,16 @@ fn engine(name: Option<&OsStr>) -> Result<Engine, String> {
     })
 }
 
+/// The errata of a list that are on.
+fn errata(list: Option<&OsStr>, board: &Board) -> Result<Errata, String> {
+    let Some(list) = list else { return Ok(Errata::default()) };
+    let errata = Errata::chosen(&list.to_string_lossy(), board.driver);
+    errata.map_err(|why: ErrataError| format!("RECONVERGE_DRM_ERRATA: {why}"))
+}
+
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = reconverge_gpu::device::chip(device.board)?;
+    let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata)?;
     gpu.use_engine(device.engine);
     if let Some(watcher) = device.watch.watcher() {
         gpu.observe(watcher);
@@ -203,6 +216,18 @@ mod tests {
         assert_eq!(engine(Some(OsStr::new("lockstep"))), Ok(Engine::Lockstep));
         let refused = engine(Some(OsStr::new("quick"))).unwrap_err();
         assert!(refused.contains("RECONVERGE_DRM_ENGINE: quick: one of reference, fast"), "{refused}");
+    }
+
+    #[test]
+    fn errata_are_those_of_the_chip() {
+        use reconverge_board::errata::Erratum;
+        let board = Board::named("rv515").unwrap();
+        assert_eq!(errata(None, board), Ok(Errata::ALL));
+        let some = errata(Some(OsStr::new("signed-rgtc")), board);
+        assert_eq!(some, Ok(Errata::NONE.with(Erratum::SignedRgtc)));
+        let refused = |list: &str| errata(Some(OsStr::new(list)), board).unwrap_err();
+        assert!(refused("rgtc").starts_with("RECONVERGE_DRM_ERRATA: `rgtc`: no such erratum; there are "));
+        assert!(refused("flat-back").contains("this chip does not have it; it has alpha-test, "));
     }
 
     /// Mesa's `src/amd/drm-shim/README.md` and `src/nouveau/drm-shim/README.md`.

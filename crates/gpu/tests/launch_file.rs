@@ -115,7 +115,7 @@ fn everything() -> Launch {
         let select = [Component::Texel(2), Component::Texel(1), Component::Texel(0), last];
         all.textures.insert(
             unit,
-            Texture { image: image(shape, levels).into(), integer, fractions: !integer, select },
+            Texture { integer, fractions: !integer, select, ..Texture::floats(image(shape, levels)) },
         );
     }
     let sampler = Sampler {

@@ -6,6 +6,7 @@ mod shelf;
 use std::ops::Range;
 
 use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_gpu::r300::R300;
 use reconverge_gpu::{Fault, Gpu, Submission};
 use reconverge_r500::chip::Chip;
@@ -120,9 +121,27 @@ const POINT: u32 = 1;
 const NEAREST: u32 = 0x0000_0a92;
 
 fn submitted(stream: &Stream, memory: &mut [u8]) -> R300 {
-    let mut gpu = R300::new(Chip::named("RV515").unwrap());
+    submitted_with(Errata::ALL, stream, memory)
+}
+
+fn submitted_with(errata: Errata, stream: &Stream, memory: &mut [u8]) -> R300 {
+    let mut gpu = R300::new(Chip::named("RV515").unwrap()).with_errata(errata);
     gpu.submit(Vram::new(memory), &Submission { commands: &stream.0, buffers: &BUFFERS }).unwrap();
     gpu
+}
+
+/// Executes known commands on a chip with all errata, and on one without this erratum. Returns what `look` finds in both memories.
+fn with_and_without<T>(
+    erratum: Erratum,
+    stream: &Stream,
+    memory: &[u8],
+    look: impl Fn(&[u8]) -> T,
+) -> [T; 2] {
+    [Errata::ALL, Errata::ALL.without(erratum)].map(|errata| {
+        let mut memory = memory.to_vec();
+        assert_eq!(submitted_with(errata, stream, &mut memory).unknown(), vec![]);
+        look(&memory)
+    })
 }
 
 /// The same, of commands all of which are known.
@@ -316,10 +335,12 @@ fn signed_fractions_blend_as_unsigned_ones() {
     put(&mut memory, TARGET.start, &[0x4040_4040; 10]);
     executed(&stream, &mut memory);
     assert_eq!(pixel(&memory, 3, 0), [0x5f, 0x5f, 0x20, 0x7f]);
-    let (mut memory, mut blended) = (vec![0; MEMORY], Stream(stream.0.clone()));
+    let mut blended = Stream(stream.0.clone());
     blended.draw(STRIP, &corners);
-    executed(&blended, &mut memory);
-    assert_eq!(pixel(&memory, 3, 0), [0xbe, 0xbe, 0x40, 0xfe]);
+    let found =
+        with_and_without(Erratum::UnsignedBlending, &blended, &[0; MEMORY], |memory| pixel(memory, 3, 0));
+    // Without the erratum, sums end at 1.
+    assert_eq!(found, [[0xbe, 0xbe, 0x40, 0xfe], [0x7f, 0x7f, 0x40, 0x7f]]);
 }
 
 /// The driver adds one step of 1/32 to every bias, and RV530 shows none of the next level then: it passes `compressedteximage`.
@@ -432,6 +453,20 @@ fn ends_of_lines_are_along_an_axis_or_at_right_angles() {
     assert_eq!([2, 3].map(drawn), [16, 32]);
 }
 
+/// RV530 fails piglit's `line-aa-width`, whose smooth lines have END_TYPE 3.
+#[test]
+fn smooth_lines_without_their_erratum_are_as_wide_as_others() {
+    let mut stream = stream();
+    stream.set(0x4234, &[3 << 16 | 6]);
+    let [mut from, mut to, ..] = strip([0., 32.], [0.5, 32.5], 0.5);
+    (from[0], to[0], to[1]) = (0., 32., 32.5);
+    stream.draw(LINE, &[from, to]);
+    let count = |memory: &[u8]| {
+        (8..24).map(|x| (0..40).filter(|y| pixel(memory, x, *y)[3] != 0).count()).sum::<usize>()
+    };
+    assert_eq!(with_and_without(Erratum::SmoothLines, &stream, &[0; MEMORY], count), [32, 16]);
+}
+
 /// SC_CLIP_RULE has a bit for each set of four rectangles. (REG)
 #[test]
 fn clip_rules_keep_what_is_inside_of_some_rectangles() {
@@ -462,6 +497,21 @@ fn lines_are_stippled_by_a_scale() {
     };
     let found = [(0., 0x5555), (0., 0xaaaa), (1., 0x1234), (2., 0x5533), (0.5, 0x0035)];
     assert_eq!(found.map(|(scale, pattern)| drawn(scale, pattern)), [0xffff, 0, 0x1234, 0xf5f5, 0x0f33]);
+}
+
+/// Mesa `r300_create_rs_state` writes the factor of OpenGL less one, and RV530 fails piglit's `linestipple`.
+#[test]
+fn a_scale_without_its_erratum_is_the_factor_less_one() {
+    let pattern = |scale: f32| {
+        let mut stream = stream();
+        stream.set(0x4238, &[scale.to_bits() | 1]);
+        stream.set(0x4260, &[0x0035]);
+        stream.draw(LINE, &strip([0., 16.], [0.5, 0.5], 0.5)[..2]);
+        let pixels =
+            |memory: &[u8]| (0..16).filter(|x| pixel(memory, *x, 0)[3] != 0).fold(0, |all, x| all | 1 << x);
+        with_and_without(Erratum::StippleScale, &stream, &[0; MEMORY], pixels)
+    };
+    assert_eq!([0., 1.].map(pattern), [[0xffff, 0x0035], [0x0035, 0x0f33]]);
 }
 
 /// ZB_FORMAT 2: depth above, stencil below. ZB_ZPASS_DATA counts what passes, ZB_ZPASS_ADDR stores it.

@@ -16,14 +16,17 @@ pub struct Texture {
     pub fractions: bool,
     /// DST_SEL of the resource: where each component of a result comes from.
     pub select: [Component; 4],
+    /// Whether the border colour of an integer texture is integers. It is floats, which become integers, on the chips.
+    pub integer_border: bool,
 }
 
 impl Texture {
     /// Returns whether both share an image and read it alike.
     pub fn is_same(&self, other: &Texture) -> bool {
-        let Texture { image, integer, fractions, select } = self;
+        let Texture { image, integer, fractions, select, integer_border } = self;
         Arc::ptr_eq(image, &other.image)
             && (*integer, *fractions, *select) == (other.integer, other.fractions, other.select)
+            && *integer_border == other.integer_border
     }
 
     /// The border colour as texels hold it, so that DST_SEL moves its components back to their places.
@@ -31,13 +34,13 @@ impl Texture {
     /// Inferred from `texwrap bordercolor` in the list of what fails on RV770. The colour is right for the orders ZYXW, XXX1, XXXY
     /// and 000X, and wrong for those that move three components around (ZXYW), or one that has no counterpart (0X01): the chip takes
     /// x, y and z of a texel from the components that DST_SEL names, and stores alpha where DST_SEL reads it. The colour of an integer
-    /// texture is wrong in every order: it is taken as floats.
+    /// texture is wrong in every order: it is taken as floats, unless [`Texture::integer_border`] is set.
     pub(crate) fn border(&self, color: [u32; 4]) -> [u32; 4] {
         let whole = |bits: u32| {
             let value = f32::from_bits(bits);
             if value < 0. { value as i32 as u32 } else { value as u32 }
         };
-        let color = if self.integer { color.map(whole) } else { color };
+        let color = if self.integer && !self.integer_border { color.map(whole) } else { color };
         let mut texel = self.select.map(|component| component.of(&color));
         if let Component::Texel(alpha) = self.select[3] {
             texel[usize::from(alpha & 3)] = color[3];
@@ -90,7 +93,13 @@ impl Component {
 impl Texture {
     /// A texture of floats.
     pub fn floats(image: impl Into<Arc<Image>>) -> Texture {
-        Texture { image: image.into(), integer: false, fractions: false, select: Component::ALL }
+        Texture {
+            image: image.into(),
+            integer: false,
+            fractions: false,
+            select: Component::ALL,
+            integer_border: false,
+        }
     }
 }
 
@@ -142,3 +151,24 @@ pub const COMPARES: [(&str, Compare); 8] = [
     ("greater_equal", Compare::GreaterEqual),
     ("always", Compare::Always),
 ];
+
+#[cfg(test)]
+mod tests {
+    use reconverge_simt::texture::{Level, Shape};
+
+    use super::*;
+
+    /// RV770 fails `texwrap bordercolor` of all formats of integers, where the driver writes integers.
+    #[test]
+    fn the_border_of_integers_is_that_of_floats_or_of_integers() {
+        let level = Level { width: 1, height: 1, depth: 1, texels: vec![[0; 4]].into() };
+        let texture = Texture::floats(Image::new(Shape::D2, vec![level]).unwrap());
+        let floats = [3.7f32, -2., 300., 0.].map(f32::to_bits);
+        let integers = Texture { integer: true, ..texture.clone() };
+        assert_eq!(integers.border(floats), [3, -2, 300, 0].map(i32::cast_unsigned));
+        assert_eq!(integers.border([25, 200, 1, 0]), [0; 4]);
+        let raw = Texture { integer_border: true, ..integers };
+        assert_eq!(raw.border([25, 200, 1, 0]), [25, 200, 1, 0]);
+        assert_eq!(texture.border(floats), floats);
+    }
+}

@@ -151,7 +151,7 @@ fn texture_instructions_do_the_same_on_every_engine() {
                 _ => Component::Texel(chan),
             });
             let (integer, fractions) = (random.once_in(4), random.once_in(2));
-            let texture = Texture { image: image.into(), integer, fractions, select };
+            let texture = Texture { integer, fractions, select, ..Texture::floats(image) };
             launch.environment_mut().resources.textures.insert(number, texture);
         }
         for number in 0..4 {

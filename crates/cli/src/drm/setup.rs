@@ -12,7 +12,7 @@ use reconverge_simt::Engine;
 use serde_json::Value;
 use walkdir::WalkDir;
 
-use super::Shaders;
+use super::{ErrataArgs, Shaders};
 
 /// The file name of the library that is loaded into programs.
 const LIBRARY: &str = "libreconverge_drm.so";
@@ -72,6 +72,8 @@ pub(crate) struct Setup {
     driver: Option<Build>,
     engine: Option<Engine>,
     programs: Option<PathBuf>,
+    /// The errata that are on, as the arguments have them, if they do.
+    errata: Option<String>,
     /// The window system that piglit's tests use, if it is not the usual one.
     platform: Option<String>,
 }
@@ -91,7 +93,16 @@ impl Setup {
             let library = crate::shown::path(&library);
             bail!("{library}: LD_PRELOAD can name no path with `{}` in it", char::from(*byte));
         }
-        Ok(Setup { board, execute, library, driver, engine: None, programs: None, platform: None })
+        Ok(Setup {
+            board,
+            execute,
+            library,
+            driver,
+            engine: None,
+            programs: None,
+            errata: None,
+            platform: None,
+        })
     }
 
     /// With what the arguments say of shaders.
@@ -105,6 +116,11 @@ impl Setup {
                 .with_context(|| crate::shown::path(&folder))
         });
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
+    }
+
+    /// Chooses the errata that are on; an absent list leaves them to the library.
+    pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
+        Setup { errata: args.errata.clone(), ..self }
     }
 
     /// Chooses the engine that runs shaders; `None` leaves it to the library.
@@ -153,6 +169,9 @@ impl Setup {
         command.env("RECONVERGE_DRM_EXECUTE", if self.execute { "yes" } else { "none" });
         if let Some(engine) = self.engine {
             command.env("RECONVERGE_DRM_ENGINE", engine.name());
+        }
+        if let Some(list) = &self.errata {
+            command.env("RECONVERGE_DRM_ERRATA", list);
         }
         if let Some(folder) = &self.programs {
             command.env("RECONVERGE_DRM_PROGRAMS", folder);

@@ -116,11 +116,12 @@ struct Paired {
 
 pub(super) fn run(args: &Piglit, drivers: &[PathBuf]) -> Result<Answer> {
     let board = board(&args.chip)?;
+    args.errata.check(board)?;
     let root = root(args.piglit.as_deref())?;
     let tests = chosen(args, &root, "")?.tests;
     let (mut setups, mut versions) = (Vec::new(), Vec::new());
     for folder in drivers {
-        let setup = Setup::new(board, true, Build::new(folder)?)?;
+        let setup = Setup::new(board, true, Build::new(folder)?)?.with_errata(&args.errata);
         versions.push(setup.check_renderer().with_context(|| crate::shown::path(&folder))?);
         setups.push(setup);
     }

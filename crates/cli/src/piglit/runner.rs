@@ -140,13 +140,15 @@ struct Failure<'a> {
 
 pub(super) fn run(args: &Piglit) -> Result<Answer> {
     let board = board(&args.chip)?;
+    args.errata.check(board)?;
     let root = root(args.piglit.as_deref())?;
     let platform = env::var("PIGLIT_PLATFORM").unwrap_or_else(|_| PLATFORM.to_owned());
     let Chosen { tests, all: names } = chosen(args, &root, &platform)?;
     let against = args.against.as_deref().map(FailsList::read).transpose()?;
     let baseline = args.baseline.as_deref().map(check::baseline).transpose()?.unwrap_or_default();
     let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
-    let executed = Setup::new(board, true, driver.clone())?.with(&args.shaders)?;
+    let executed = Setup::new(board, true, driver.clone())?;
+    let executed = executed.with_errata(&args.errata).with(&args.shaders)?;
     executed.check_renderer()?;
     let control = Setup::new(board, false, driver)?;
     let [executed, control] = [executed, control].map(|setup| match &args.profile {

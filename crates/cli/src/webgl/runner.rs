@@ -79,10 +79,11 @@ fn sum(failures: &[Failures<'_>]) -> u64 {
 
 pub(super) fn run(args: &Webgl) -> Result<Answer> {
     let board = board(&args.chip)?;
+    args.errata.check(board)?;
     let root = root(&args.suite)?;
     let files: Arc<[String]> = chosen(args, &root)?.into();
     let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
-    let setup = Setup::new(board, true, driver)?;
+    let setup = Setup::new(board, true, driver)?.with_errata(&args.errata);
     setup.check_renderer()?;
     if let Some(folder) = &args.output {
         fs::create_dir_all(folder).with_context(|| crate::shown::path(folder))?;

@@ -104,7 +104,11 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
         ];
         text.table("buffer", &fields);
     }
+    let has_border = all.samplers.values().any(|found| found.sampler.border != [0; 4]);
     for (unit, found) in &all.textures {
+        if has_border && found.integer && found.integer_border {
+            return Err(format!("texture {unit}: a border colour of integers: a launch file cannot say it"));
+        }
         texture(text, *unit, found, store)?;
     }
     for (number, found) in &all.samplers {
@@ -114,7 +118,7 @@ fn resources(text: &mut LaunchText, all: &Resources, store: &mut dyn Store) -> R
 }
 
 fn texture(text: &mut LaunchText, unit: u8, found: &Texture, store: &mut dyn Store) -> Result<(), String> {
-    let Texture { image, integer, fractions, select } = found;
+    let Texture { image, integer, fractions, select, integer_border: _ } = found;
     let select: Option<String> = select.iter().map(|component| component.letter(*integer)).collect();
     let select = select.ok_or_else(|| format!("texture {unit}: its select: a launch file cannot say it"))?;
     let mut fields = super::image(unit, image, store)?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use reconverge_board::errata::Erratum;
 use reconverge_isa::sets::SortedSet;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
 use reconverge_raster::clip::Clip;
@@ -398,7 +399,7 @@ fn targets(
         let Some((surface, color)) = color_surface((state, unknown, slices), number, layer) else { continue };
         let entry = if state.flag(m::BLEND_ENABLE_COMMON) { 0 } else { number };
         let blends = state.nth(m::BLEND_ENABLE, entry) & 1 != 0 && logic == LogicOp::COPY;
-        let blends = blends && format::blends(&color.format);
+        let blends = blends && format::blends(&color.format, state.errata);
         let blend = blends.then(|| blend((state, unknown), number, color.format.numbers[0]));
         let color_number = if multiple { output } else { 0 };
         found.push(Target {
@@ -535,8 +536,10 @@ impl Reads {
                 () => How::Perspective,
             };
             // Inferred: a flat colour is what the provoking vertex has of the plane, the value divided by that vertex' w, and the
-            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes.
-            let divided = how == How::Flat && !by_program && !linear;
+            // program multiplies by w of its own place. NV92 fails all tests of flat colours at which w changes:
+            // [`Erratum::FlatColours`].
+            let flat_color = how == How::Flat && !by_program && !linear;
+            let divided = flat_color && state.errata.has(Erratum::FlatColours);
             // At the centroid, the plane of the value divided by w: the program multiplies by w of another place, the centre.
             let centroid = how != How::Flat && at_centroid(first_word + number);
             let (how, divided) = match how {
@@ -553,13 +556,14 @@ impl Reads {
                 _ => (reads.input(slot / 4, how, divided, centroid), slot % 4),
             };
             // Inferred: an input that the program has as flat is the front colour's, unless SHADE_MODEL is flat. NV92 fails the eight
-            // tests of such a gl_Back*Color with a smooth model, and none with a flat one.
-            let two_sided = two_sided && (!by_program || flat_colors);
+            // tests of such a gl_Back*Color with a smooth model, and none with a flat one: [`Erratum::FlatBack`].
+            let is_front = by_program && !flat_colors && state.errata.has(Erratum::FlatBack);
+            let two_sided = two_sided && !is_front;
             let back = color.filter(|_| two_sided && replaced == 0).map(|place| {
                 let slot = usize::from(colors.bfc0) + place;
                 (reads.input(slot / 4, how, divided, centroid), slot % 4)
             });
-            let divides = how == How::Perspective;
+            let divides = how == How::Perspective || flat_color && !divided;
             reads.words.push(Word { input, chan, back, divides });
         }
         reads
@@ -821,5 +825,50 @@ impl FragmentProgram for FragmentStage<'_> {
             .chain(shaded.depth)
             .chain(shaded.mask)
             .for_each(LaneResults::give_back);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_board::errata::Errata;
+
+    use super::super::methods::Object;
+    use super::*;
+
+    /// The word of v[] that a program reads of a colour, and whether it is divided by w of the vertex.
+    fn color(methods: &[(u32, u32)], errata: Errata) -> (Word, bool) {
+        let mut state = State::new(Object::Tesla);
+        // One colour of two slots, front and back.
+        state.set(m::SEMANTIC_COLOR, 4 | 8 << 8 | 4 << 16);
+        methods.iter().for_each(|(method, word)| state.set(*method, *word));
+        state.errata = errata;
+        let reads = Reads::new((&state, &mut Unknown::default()), Topology::Triangles, &SortedSet::default());
+        (reads.words[0], reads.slots[reads.words[0].input].1)
+    }
+
+    const FLAT: (u32, u32) = (m::SHADE_MODEL, 0x1d00);
+    const SMOOTH: (u32, u32) = (m::SHADE_MODEL, 0x1d01);
+
+    /// NV92 fails piglit's `interpolation-none-gl_FrontColor-flat-*`, whose programs multiply by w.
+    #[test]
+    fn a_flat_colour_is_divided_by_w_of_the_vertex_or_of_the_pixel() {
+        let methods = [FLAT, (m::FP_INTERPOLANT_CTRL, 0x0804_0404)];
+        let divided = |errata: Errata| {
+            let (word, by_vertex) = color(&methods, errata);
+            (by_vertex, word.divides)
+        };
+        assert_eq!(divided(Errata::ALL), (true, false));
+        assert_eq!(divided(Errata::ALL.without(Erratum::FlatColours)), (false, true));
+    }
+
+    /// NV92 fails piglit's `interpolation-flat-gl_BackColor-smooth-*`, and passes those with a flat model.
+    #[test]
+    fn a_flat_input_of_a_program_has_a_back_only_without_the_erratum() {
+        let has_back = |model: (u32, u32), errata: Errata| {
+            let methods = [model, (m::VERTEX_TWO_SIDE_ENABLE, 1), (m::FP_INTERPOLANT_CTRL, 0x0800_0404)];
+            color(&methods, errata).0.back.is_some()
+        };
+        assert!(!has_back(SMOOTH, Errata::ALL) && has_back(FLAT, Errata::ALL));
+        assert!(has_back(SMOOTH, Errata::ALL.without(Erratum::FlatBack)));
     }
 }

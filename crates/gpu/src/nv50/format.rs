@@ -2,6 +2,7 @@
 //!
 //! Source: Mesa `nv50_formats.c` and `nv50_defs.xml.h`. Components are from byte 0 up.
 
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_raster::depth::DepthFormat;
 use reconverge_raster::format::{Format, Number};
 
@@ -87,12 +88,15 @@ pub(super) fn color(number: u32) -> Option<Color> {
 }
 
 /// Returns whether the chip blends colours in a format; colours replace what is stored otherwise. Mesa's table of formats has integers,
-/// SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's `fbo-blending-formats` for exactly these.
-pub(super) fn blends(format: &Format) -> bool {
+/// SNORM and fractions of 16 bits as targets without blending, and NV92 fails piglit's `fbo-blending-formats` for exactly these:
+/// [`Erratum::NoBlending`]. Integers never blend. (OpenGL 3.0, 4.1.7)
+pub(super) fn blends(format: &Format, errata: Errata) -> bool {
+    let all = !errata.has(Erratum::NoBlending);
     match format.numbers[0] {
-        Number::Unorm | Number::Srgb => !format.bits.contains(&16),
+        Number::Unorm | Number::Srgb => all || !format.bits.contains(&16),
         Number::Float => true,
-        Number::Snorm | Number::Uscaled | Number::Sscaled | Number::Uint | Number::Sint => false,
+        Number::Snorm => all,
+        Number::Uscaled | Number::Sscaled | Number::Uint | Number::Sint => false,
     }
 }
 

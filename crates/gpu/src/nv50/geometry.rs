@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use litemap::LiteMap;
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_raster::primitive::{Topology, assemble};
 use reconverge_simt::Options;
 use reconverge_simt::vram::Vram;
@@ -47,8 +48,9 @@ const PRIMITIVE_ID: u16 = 0x18 / 4;
 /// The vertices of the primitives of a run, in the order in which a geometry program finds them, neighbours included.
 ///
 /// Inferred: every other triangle of a strip begins with its provoking vertex, if that is the first one. NV92 fails piglit's
-/// `gl-3.2-adj-prims` with the first vertex and not with the last one.
-fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec<usize>> {
+/// `gl-3.2-adj-prims` with the first vertex and not with the last one: [`Erratum::StripAdjacency`].
+fn primitives(topology: Topology, run: &[usize], last_provokes: bool, errata: Errata) -> Vec<Vec<usize>> {
+    let in_order = last_provokes || !errata.has(Erratum::StripAdjacency);
     let chunks = |size: usize| run.chunks_exact(size).map(<[usize]>::to_vec).collect();
     match topology {
         Topology::LinesAdjacency => chunks(4),
@@ -66,7 +68,7 @@ fn primitives(topology: Topology, run: &[usize], last_provokes: bool) -> Vec<Vec
                     let after = if last { vertex(at + 5) } else { vertex(at + 6) };
                     match number % 2 {
                         0 => vec![vertex(at), before, vertex(at + 2), after, vertex(at + 4), vertex(at + 3)],
-                        _ if last_provokes => {
+                        _ if in_order => {
                             vec![vertex(at + 2), before, vertex(at), vertex(at + 3), vertex(at + 4), after]
                         }
                         _ => vec![vertex(at), vertex(at + 3), vertex(at + 4), after, vertex(at + 2), before],
@@ -133,7 +135,7 @@ pub(super) fn run(
     };
     let last_provokes = state.flag(m::PROVOKING_VERTEX_LAST);
     let found: Vec<Vec<usize>> =
-        batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes)).collect();
+        batch.runs.iter().flat_map(|run| primitives(topology, run, last_provokes, state.errata)).collect();
     let shader = Shader::new(GEOMETRY, *chip, (state, bindings, unknown), cache, memory, *options, watch)?;
     let map = Map::new(state, m::GP_RESULT_MAP_SIZE, m::GP_RESULT_MAP, 0x80);
     let limit = state.word(m::GP_VERTEX_OUTPUT_COUNT) as usize;
@@ -171,14 +173,20 @@ mod tests {
     #[test]
     fn a_triangle_of_a_strip_has_its_provoking_vertex_first_or_last() {
         let run: Vec<usize> = (0..8).collect();
-        let strip = |last_provokes: bool| primitives(Topology::TriangleStrip, &run[..4], last_provokes);
+        let of = |topology: Topology, run: &[usize], last_provokes: bool| {
+            primitives(topology, run, last_provokes, Errata::ALL)
+        };
+        let strip = |last_provokes: bool| of(Topology::TriangleStrip, &run[..4], last_provokes);
         assert_eq!(strip(true), [[0, 1, 2], [2, 1, 3]]);
         assert_eq!(strip(false), [[0, 1, 2], [1, 3, 2]]);
         // OpenGL 3.2, table 2.4, whose second triangle is 3, 1, 5 and its neighbours.
-        let adjacent =
-            |last_provokes: bool| primitives(Topology::TriangleStripAdjacency, &run, last_provokes);
+        let adjacent = |last_provokes: bool| of(Topology::TriangleStripAdjacency, &run, last_provokes);
         assert_eq!(adjacent(true), [[0, 1, 2, 6, 4, 3], [4, 0, 2, 5, 6, 7]]);
         assert_eq!(adjacent(false), [[0, 1, 2, 6, 4, 3], [2, 5, 6, 7, 4, 0]]);
+        let without = Errata::ALL.without(Erratum::StripAdjacency);
+        let in_order =
+            |last_provokes| primitives(Topology::TriangleStripAdjacency, &run, last_provokes, without);
+        assert_eq!([true, false].map(in_order), [adjacent(true), adjacent(true)]);
     }
 
     /// Address registers have 16 bits: a launch of as many primitives as fit has its last vertex within 64 KiB. NV92 passes piglit's

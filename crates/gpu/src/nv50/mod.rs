@@ -38,6 +38,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use litemap::LiteMap;
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_raster::draw::{Coordinates, Draw, Vertices, draw_with};
 use reconverge_raster::primitive::{Topology, assemble, count, list, list_of};
 use reconverge_raster::vertex::Vertex;
@@ -187,6 +188,13 @@ impl Nv50 {
             fault: None,
             watch: Watch::default(),
         }
+    }
+
+    /// Returns the chip with the errata that are on. All are on without this.
+    #[must_use]
+    pub fn with_errata(mut self, errata: Errata) -> Nv50 {
+        self.tesla.errata = errata;
+        self
     }
 
     /// How many draws were executed.
@@ -529,7 +537,7 @@ impl Nv50 {
         }
         let state = &self.tesla;
         // The counter of generated primitives is one of transform feedback: NV92 fails piglit's `primgen-query` without feedback, and
-        // passes `generatemipmap prims_generated`, whose blits it does not count.
+        // passes `generatemipmap prims_generated`, whose blits it does not count: [`Erratum::GeneratedCounter`].
         if state.flag(m::STRMOUT_ENABLE) {
             self.cache.images.changed();
             self.feedback.write(
@@ -539,6 +547,8 @@ impl Nv50 {
                 (topology, last_provokes),
                 (&slots, &runs),
             );
+        } else if !state.errata.has(Erratum::GeneratedCounter) {
+            self.counters.generated += query::primitives(topology, &runs);
         }
         // Without a geometry program the chip gives the number of the primitive, in a slot that vertex programs leave.
         let number_slot = (state.word(m::SEMANTIC_PRIM_ID) & 0xff) as usize;

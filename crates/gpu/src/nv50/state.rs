@@ -1,5 +1,6 @@
 //! The words that methods of an object have set.
 
+use reconverge_board::errata::Errata;
 use reconverge_simt::vram::Vram;
 
 use super::methods::Object;
@@ -10,12 +11,14 @@ pub(super) use crate::unknown::Unknown;
 pub(super) struct State {
     words: Vec<u32>,
     changes: u64,
+    /// The errata of the chip that are on.
+    pub(super) errata: Errata,
 }
 
 impl State {
     /// An object after its creation.
     pub(super) fn new(object: Object) -> State {
-        let mut state = State { words: vec![0; 0x800], changes: 0 };
+        let mut state = State { words: vec![0; 0x800], changes: 0, errata: Errata::default() };
         for (method, word) in object.initial() {
             state.set(*method, *word);
         }

@@ -165,12 +165,53 @@ fn stencil_may_lie_below_depth() {
 /// Mesa `nv50_formats.c` has these as targets without blending; NV92 fails piglit's `fbo-blending-formats` for exactly these.
 #[test]
 fn fractions_of_sixteen_bits_and_signed_ones_do_not_blend() {
-    let blends = |bits: [u8; 4], number: Number| format::blends(&Format::new(bits, number));
+    let blends =
+        |bits: [u8; 4], number: Number| format::blends(&Format::new(bits, number), Errata::default());
     assert!(blends([8; 4], Number::Unorm) && blends([10, 10, 10, 2], Number::Unorm));
     assert!(blends([16; 4], Number::Float) && blends([32; 4], Number::Float) && blends([8; 4], Number::Srgb));
     assert!(!blends([16, 0, 0, 0], Number::Unorm) && !blends([16; 4], Number::Unorm));
     assert!(!blends([8; 4], Number::Snorm) && !blends([16, 16, 0, 0], Number::Snorm));
     assert!(!blends([8; 4], Number::Uint));
+}
+
+/// OpenGL 3.0, 4.1.7: all but integers are blended.
+#[test]
+fn fractions_blend_without_the_erratum_and_integers_do_not() {
+    let blends = |number: Number| {
+        format::blends(&Format::new([16; 4], number), Errata::ALL.without(Erratum::NoBlending))
+    };
+    assert!(blends(Number::Unorm) && blends(Number::Snorm) && !blends(Number::Uint) && !blends(Number::Sint));
+}
+
+/// NV92 fails `texwrap bordercolor` of all formats of integers, where the driver writes integers.
+#[test]
+fn the_border_of_a_texture_of_integers_is_what_the_driver_writes_without_the_erratum() {
+    let border = |errata: Errata| {
+        let read = texture::Read { texture: 0, sampler: 0, samples: true };
+        let mut state = state(&[(m::TSC_ADDRESS_HIGH + 4, 32)]);
+        state.errata = errata;
+        let mut bindings = Bindings::default();
+        bindings.textures[FRAGMENT.textures][0] = Some(0);
+        bindings.samplers[FRAGMENT.textures][0] = Some(0);
+        // A linear texture of one texel of R8_G8_B8_A8, UINT; then a sampler with a border.
+        let sources = 2 << 18 | 3 << 21 | 4 << 24 | 5 << 27;
+        let texture = [0x08 | 0o4444 << 6 | sources, 0, 0x9005_4000, 64, 1, 0x0001_0001, 0, 0];
+        let words = [&texture[..], &[0, 0, 0, 0, 3, ONE, 200, 2f32.to_bits()]].concat();
+        let mut memory: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_le_bytes()).collect();
+        let (mut unknown, mut textures, mut images) = Default::default();
+        texture::bind(
+            &mut textures,
+            (FRAGMENT, Chip::Gt215),
+            &[read].into_iter().collect(),
+            (&state, &bindings, &mut unknown),
+            &mut images,
+            Vram::new(&mut memory),
+        );
+        assert!(unknown.list().is_empty(), "{:?}", unknown.list());
+        textures.samplers[&0].sampler.border
+    };
+    assert_eq!(border(Errata::ALL), [0, 1, 0, 2]);
+    assert_eq!(border(Errata::ALL.without(Erratum::IntegerBorder)), [3, ONE, 200, 2f32.to_bits()]);
 }
 
 /// The driver has 2,048 samplers (Mesa `nv50_context.h`).

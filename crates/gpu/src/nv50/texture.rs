@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_board::errata::Erratum;
 use reconverge_isa::sets::SortedSet;
 use reconverge_raster::block::Block;
 use reconverge_raster::format::{Format, Number};
@@ -106,7 +107,8 @@ pub(super) fn bind(
                 nothing()
             }
         };
-        if let Some(words) = words.filter(|_| texture.integer) {
+        let floats = texture.integer && state.errata.has(Erratum::IntegerBorder);
+        if let Some(words) = words.filter(|_| floats) {
             sampler.sampler.border = integers(sampler.sampler.border, &words);
         }
         if read.samples || !textures.textures.contains_key(&read.texture) {
@@ -118,7 +120,8 @@ pub(super) fn bind(
 }
 
 /// The border colour of a texture of integers. A sampler has floats, which become integers of the texture's components, as
-/// Direct3D 10 asks for. The driver writes integers there as they are: NV92 fails all tests of such borders, those of stencil too.
+/// Direct3D 10 asks for. The driver writes integers there as they are: NV92 fails all tests of such borders, those of stencil too:
+/// [`Erratum::IntegerBorder`].
 fn integers(border: [u32; 4], entry: &[u32; 8]) -> [u32; 4] {
     let words = Words::new(entry, Chip::Gt215);
     let bits = format::texture(words.format).unwrap_or([32; 4]);

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use half::f16;
+use reconverge_board::errata::Erratum;
 use reconverge_r500::launch::Columns;
 use reconverge_r500::words::OutSel;
 use reconverge_raster::blend::{Blend, Equation, Factor, LogicOp, Part};
@@ -129,7 +130,8 @@ pub(super) fn prepare(state: &mut State, topology: Topology, layout: &Layout) ->
         sides,
         points: points(state, layout),
         line_width: (state.word(reg::GA_LINE_CNTL) & 0xffff) as f32 / 6.,
-        rectangular_lines: state.word(reg::GA_LINE_CNTL) >> 16 & 3 == PERPENDICULAR,
+        rectangular_lines: state.errata.has(Erratum::SmoothLines)
+            && state.word(reg::GA_LINE_CNTL) >> 16 & 3 == PERPENDICULAR,
         inputs,
         depth,
         tests,
@@ -238,6 +240,9 @@ fn stipple(state: &mut State, topology: Topology, sides: &[Side; 2]) -> Option<S
     let whole =
         |number: f32| (libm::truncf(number) == number && (0. ..65_536.).contains(&number)).then_some(number);
     if let Some(scale) = whole(scale) {
+        if !state.errata.has(Erratum::StippleScale) {
+            return Some(Stipple { pattern, factor: (scale as u16).saturating_add(1), restarts });
+        }
         let bit = |at: u32| u16::from(pattern >> (at * scale as u32 % 16) & 1 != 0) << at;
         let pattern = (0..16).map(bit).sum();
         return Some(Stipple { pattern, factor: 1, restarts });
@@ -479,7 +484,10 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
     let compare = Compare::ALL[usize::from(alpha.af_func)];
     let half = f16::from_bits(state.word(reg::FG_ALPHA_VALUE) as u16).to_f32();
     let first = state.word(reg::US_OUT_FMT_0);
-    let (format, place) = OutputFormat::of(first);
+    let (format, place) = match state.errata.has(Erratum::AlphaTest) {
+        true => OutputFormat::of(first),
+        false => (OutputFormat::Fraction, 3),
+    };
     let test = match alpha.alpha_thresh_use_16bit {
         true => Alpha { compare, reference: Reference::Float(half), channel: 3 },
         false => {
@@ -513,7 +521,8 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
         let Some(buffer) = state.buffer(reg::RB3D_COLOROFFSET0, number) else { continue };
         let blends = state.word(reg::RB3D_CBLEND) & 1 != 0;
         let signed = out >> 16 & 0xf != 0;
-        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, signed && !blends) else {
+        let unsigned = blends && state.errata.has(Erratum::UnsignedBlending);
+        let Some(color) = format::color(pitch.colorformat, (out & 0x1f) as u8, signed && !unsigned) else {
             let (color, out) = (pitch.colorformat, out & 0x1f);
             state.unknown.note(format!("RB3D_COLORPITCH0.COLORFORMAT {color:#x} with US_OUT_FMT {out}"));
             continue;
@@ -523,7 +532,7 @@ fn targets(state: &mut State, rows: usize) -> Result<(Vec<Target>, Outputs), Fau
         let select = [0, 1, 2, 3].map(|at| channel(out >> (8 + 2 * at) & 3));
         outputs.targets[number] = Some((output, select));
         let is_fraction = color.format.numbers[0] == Number::Unorm;
-        outputs.signed[number] = (signed && blends && is_fraction).then_some(color.format.bits[0]);
+        outputs.signed[number] = (signed && unsigned && is_fraction).then_some(color.format.bits[0]);
         let mask = (0..4).fold(0, |all, at| all | ((mask >> color.mask_bits[at] & 1) as u8) << at);
         found.push(Target {
             surface,
@@ -918,6 +927,8 @@ impl FragmentProgram for PixelProgram<'_> {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_board::errata::Errata;
+
     use super::*;
 
     /// Captured: colours, back colours that are not used, facing, a varying and the position.
@@ -957,6 +968,25 @@ mod tests {
             upper_byte(if channel == 3 { 0.4 } else { 1. }, format)
         });
         assert_eq!(found, [0x66, 0x66, 0x33, 0xff, 0x66, 0x7f, 0x36, 0x3f]);
+    }
+
+    /// OpenGL 3.0, 4.1.4: alpha is compared, whatever the format is.
+    #[test]
+    fn the_alpha_test_without_its_erratum_reads_alpha_in_every_format() {
+        let passes = |errata: Errata, out: u32| {
+            let mut state = State::default();
+            state.errata = errata;
+            // An alpha of 0.4 is less than one half. Red is 1.
+            state.set(reg::FG_ALPHA_FUNC, 1 << 11 | 1 << 8 | 0x80);
+            state.set(reg::US_OUT_FMT_0, out);
+            let alpha = targets(&mut state, 0).unwrap().1.alpha.expect("the test is on");
+            alpha.passes(if alpha.channel == 3 { 0.4 } else { 1. })
+        };
+        // RGBA8, RGBA8_SNORM, RG16, R16_SNORM, LA16F.
+        let formats = [0x3900, 0xf_3900, 0x3904, 0xf_3903, 0x111];
+        assert_eq!(formats.map(|out| passes(Errata::ALL, out)), [true, true, false, true, true]);
+        let without = Errata::ALL.without(Erratum::AlphaTest);
+        assert_eq!(formats.map(|out| passes(without, out)), [true; 5]);
     }
 
     /// Mesa sets the constant of C1 for R8, L8, I8 and A8, and leaves DST_ALPHA to the chip. RV530 passes `fbo-blending-formats` with

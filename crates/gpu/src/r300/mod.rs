@@ -31,6 +31,7 @@ mod vertex;
 use std::mem::take;
 use std::ops::Range;
 
+use reconverge_board::errata::Errata;
 use reconverge_r500::chip::Chip;
 use reconverge_raster::draw as raster;
 use reconverge_raster::primitive::Topology;
@@ -125,6 +126,13 @@ impl R300 {
             known: KeptDraw::default(),
             shaded: Vec::new(),
         }
+    }
+
+    /// Returns the chip with the errata that are on. All are on without this.
+    #[must_use]
+    pub fn with_errata(mut self, errata: Errata) -> R300 {
+        self.state.errata = errata;
+        self
     }
 
     /// How many draws were executed.

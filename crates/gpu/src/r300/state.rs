@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut, Range};
 
+use reconverge_board::errata::Errata;
 use reconverge_r500::pvs::run::Loaded;
 
 use super::packet::{Kind, Packet};
@@ -41,6 +42,8 @@ pub(super) struct State {
     pvs_port: Port,
     pvs: Vec<u32>,
     pub(super) unknown: Unknown,
+    /// The errata of the chip that are on.
+    pub(super) errata: Errata,
     /// Number of changes to what draws depend on. Constants, planes and registers that only one packet reads do not count.
     changes: u64,
     /// Programs that were loaded.
@@ -58,6 +61,7 @@ impl Default for State {
             pvs_port: Port { next: 0 },
             pvs: vec![0; PVS_VECTORS * 4],
             unknown: Unknown::default(),
+            errata: Errata::default(),
             changes: 0,
             fragment_programs: Kept::default(),
             vertex_programs: Kept::default(),

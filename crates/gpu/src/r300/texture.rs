@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_r500::texture::Texture;
 use reconverge_raster::block::{Block, SIDE};
 use reconverge_raster::format::{Format, Number};
@@ -65,6 +66,8 @@ struct Layout {
     levels: usize,
     texel: Texel,
     srgb: bool,
+    /// Whether signed RGTC decompresses without a sign, see [`Erratum::SignedRgtc`].
+    unsigned_rgtc: bool,
     tiling: Tiling,
     /// Texels of a row of the first level, where it has its own.
     pitch: Option<usize>,
@@ -121,10 +124,10 @@ impl Layout {
             // The sign is that of a component, not of the compression. Until 2015 Mesa's driver read signed RGTC1 without the
             // sign, and its program gave the result one; with the sign RV530 still fails the two tests of blocks with ends of
             // both signs, `rgtc-teximage-01` and `-02`, and passes all those without.
-            Texel::Block(Block::One { signed: true }) => {
+            Texel::Block(Block::One { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::One { signed: false }), select)
             }
-            Texel::Block(Block::Two { signed: true }) => {
+            Texel::Block(Block::Two { signed: true }) if self.unsigned_rgtc => {
                 (TexelElement::SignedAfter(Block::Two { signed: false }), select)
             }
             Texel::Block(block) => (TexelElement::Block { block, srgb: self.srgb }, select),
@@ -221,6 +224,7 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
         levels: usize::from(format0.num_levels) + 1,
         texel,
         srgb: format1.gamma,
+        unsigned_rgtc: state.errata.has(Erratum::SignedRgtc),
         tiling: Tiling { macro_tile: offset.macro_tile, micro_tile: offset.micro_tile },
         pitch: format0.txpitch_en.then_some(usize::from(format2.txpitch) + 1),
     };
@@ -251,26 +255,35 @@ pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String
     }
     let end = place.end.min(place.start + layout.bytes());
     let range = place.start..end;
-    let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), texel);
+    let border = border(state.nth(reg::TX_BORDER_COLOR_0, unit), (texel, format1.gamma), state.errata);
     let border = select.map(|select| select.of(border));
     let sampler = sampler(&filter0, &filter1, border);
     Ok(TextureUnit { key: (words, place), range, layout, select, sampler })
 }
 
 /// The components of a border colour, which is packed as the texture's class has it.
-fn border(word: u32, texel: Texel) -> [u32; 4] {
-    let packed = |bits: [u8; 4]| Format::new(bits, Number::Unorm).read(&word.to_le_bytes());
+///
+/// The driver writes the colour of an sRGB texture encoded. RV530 fails `texwrap bordercolor` of all of them, as if it did not decode
+/// the colour: [`Erratum::SrgbBorder`].
+fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
+    let curve = if errata.has(Erratum::SrgbBorder) { Number::Unorm } else { Number::Srgb };
     match texel {
         Texel::Plain(format) => {
-            let numbers =
-                format.numbers.map(|number| if number == Number::Srgb { Number::Unorm } else { number });
+            let numbers = format.numbers.map(|number| if number == Number::Srgb { curve } else { number });
             match format.bits {
                 // As many bits as there are.
                 bits if format.bytes <= 4 && bits[0] != 8 && bits[0] != 10 => {
                     Format { numbers, ..format }.read(&word.to_le_bytes())
                 }
                 [10, 10, 10, 2] => Format { numbers, ..format }.read(&word.to_le_bytes()),
-                _ => Format { numbers, ..Format::new([8; 4], Number::Uint) }.read(&word.to_le_bytes()),
+                // Inferred: the driver packs eight bits of a fraction for four halves and for two and more singles.
+                _ => {
+                    let numbers = numbers.map(|number| match number {
+                        Number::Float => Number::Unorm,
+                        number => number,
+                    });
+                    Format { numbers, ..Format::new([8; 4], Number::Uint) }.read(&word.to_le_bytes())
+                }
             }
         }
         Texel::Depth => {
@@ -287,7 +300,8 @@ fn border(word: u32, texel: Texel) -> [u32; 4] {
             Format::new([8, 8, 0, 0], number).read(&word.to_le_bytes())
         }
         Texel::Block(Block::Color | Block::ExplicitAlpha | Block::InterpolatedAlpha) => {
-            let [x, y, z, w] = packed([8; 4]);
+            let color = Format::new([8; 4], if srgb { curve } else { Number::Unorm });
+            let [x, y, z, w] = color.read(&word.to_le_bytes());
             [z, y, x, w]
         }
     }
@@ -315,12 +329,64 @@ mod tests {
     /// Mesa, `r300_get_border_color`: one component of a block is the second of 4444, two are bytes, DXT is BGRA8.
     #[test]
     fn border_colours_of_blocks_are_packed_by_their_kinds() {
-        let border = |word, block| border(word, Texel::Block(block)).map(f32::from_bits);
+        let border =
+            |word, block| border(word, (Texel::Block(block), false), Errata::default()).map(f32::from_bits);
         assert_eq!(border(0x0f3c, Block::One { signed: false }), [0.2, 0., 0., 0.]);
         // Two's complement: Mesa halves it, and adds 1 below 0.
         assert_eq!(border(0x00e0, Block::One { signed: true }), [-2. / 7., 0., 0., 0.]);
         assert_eq!(border(0x0000_33ff, Block::Two { signed: false }), [1., 0.2, 0., 0.]);
         assert_eq!(border(0x0000_817f, Block::Two { signed: true }), [1., -1., 0., 0.]);
         assert_eq!(border(0xff33_6600, Block::Color), [0.2, 0.4, 0., 1.]);
+    }
+
+    /// Mesa `r300_get_border_color`: floats of up to 32 bits in all as they are, and wider ones in four bytes.
+    #[test]
+    fn border_colours_of_wide_floats_are_fractions() {
+        let border = |bits: [u8; 4], word: u32| {
+            let texel = Texel::Plain(Format::new(bits, Number::Float));
+            border(word, (texel, false), Errata::ALL).map(f32::from_bits)
+        };
+        for bits in [[16; 4], [32; 4], [32, 32, 0, 0]] {
+            assert_eq!(border(bits, 0xff66_3300), [0., 0.2, 0.4, 1.]);
+        }
+        assert_eq!(border([16, 16, 0, 0], 0x3800_3c00)[..2], [1., 0.5]);
+        assert_eq!(border([32, 0, 0, 0], 0.25f32.to_bits())[0], 0.25);
+    }
+
+    /// Mesa `r300_get_border_color` encodes these colours, and RV530 fails piglit's `texwrap bordercolor` of all sRGB formats.
+    #[test]
+    fn border_colours_of_srgb_textures_are_decoded_without_their_erratum() {
+        let curved = Format::new([8; 4], Number::Srgb);
+        for texel in [Texel::Plain(curved), Texel::Block(Block::Color)] {
+            let border = |errata: Errata| border(0x8080_8080, (texel, true), errata).map(f32::from_bits);
+            assert_eq!(border(Errata::ALL), [128. / 255.; 4]);
+            let [red, .., alpha] = border(Errata::ALL.without(Erratum::SrgbBorder));
+            assert!((red - 0.2159).abs() < 1e-3 && alpha == 128. / 255., "{texel:?}: {red} {alpha}");
+        }
+        let linear = border(0x8080_8080, (Texel::Block(Block::Color), false), Errata::NONE);
+        assert_eq!(linear.map(f32::from_bits), [128. / 255.; 4]);
+    }
+
+    /// RV530 fails `rgtc-teximage-01`, in which a block has the ends -1 / 127 and 5 / 127.
+    #[test]
+    fn signed_blocks_are_mixed_with_their_signs_without_their_erratum() {
+        let bytes =
+            Arc::new((0xffu64 | 0x05 << 8 | 0b010 << 16).to_le_bytes().into_iter().chain([0; 24]).collect());
+        let red = |unsigned_rgtc: bool| {
+            let layout = Layout {
+                size: [4, 4, 1],
+                shape: Shape::D2,
+                levels: 1,
+                texel: Texel::Block(Block::One { signed: true }),
+                srgb: false,
+                unsigned_rgtc,
+                tiling: Tiling { macro_tile: false, micro_tile: 0 },
+                pitch: None,
+            };
+            let image = layout.image(&bytes, 8, Select::ALL).unwrap();
+            (f32::from_bits(image.texel(0, 0, 0, 0).unwrap()[0]) * 127.).round()
+        };
+        // Six sevenths of -1 and one of 5 are 0. Six sevenths of 255 and one of 5 are 219, which is -37.
+        assert_eq!([true, false].map(red), [-37., 0.]);
     }
 }

@@ -27,6 +27,7 @@ mod texture;
 use std::mem::take;
 use std::ops::Range;
 
+use reconverge_board::errata::Errata;
 use reconverge_r700::chip::Chip;
 use reconverge_r700::outcome::Outcome;
 use reconverge_raster::draw::{Counts, Draw, Vertices};
@@ -180,6 +181,13 @@ impl R600 {
             indices: Vec::new(),
             pixel_rooms: PixelRooms::default(),
         }
+    }
+
+    /// Returns the chip with the errata that are on. All are on without this.
+    #[must_use]
+    pub fn with_errata(mut self, errata: Errata) -> R600 {
+        self.state.errata = errata;
+        self
     }
 
     /// How many draws were executed.

@@ -544,7 +544,7 @@ fn resources(
     }
     for id in &reads.textures {
         let Some(resource) = state.resource(unit.first_resource + u32::from(*id)).cloned() else { continue };
-        match texture::texture(&mut state.images, &resource, memory) {
+        match texture::texture(&mut state.images, (&resource, state.errata), memory) {
             Ok(found) => {
                 all.textures.insert(*id, found);
             }

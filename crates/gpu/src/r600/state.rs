@@ -3,6 +3,7 @@
 use std::ops::{Deref, DerefMut, Range};
 
 use litemap::LiteMap;
+use reconverge_board::errata::Errata;
 
 use super::packet::{Packet, op};
 use super::program::{KeptProgram, ProgramKey, Reached};
@@ -36,6 +37,8 @@ pub(super) struct State {
     registers: RelocatedRegisters,
     resources: LiteMap<u32, Resource>,
     pub(super) unknown: Unknown,
+    /// The errata of the chip that are on.
+    pub(super) errata: Errata,
     pub(super) images: Images,
     pub(super) reached: Reached,
     /// See [`State::changes`].
@@ -50,6 +53,7 @@ impl Default for State {
             registers: RelocatedRegisters::new(SPACE as usize),
             resources: LiteMap::new(),
             unknown: Unknown::default(),
+            errata: Errata::default(),
             images: Images::default(),
             reached: Reached::default(),
             changes: 0,

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use reconverge_board::errata::{Errata, Erratum};
 use reconverge_r700::texture::{Component, Texture, TextureSampler};
 use reconverge_raster::block::Block;
 use reconverge_simt::texture::elements::Strides;
@@ -41,9 +42,13 @@ impl OwnBytes for Texture {
 ///
 /// # Errors
 /// The name of an unsupported feature.
-pub(super) fn texture(images: &mut Images, resource: &Resource, memory: Vram<'_>) -> Result<Texture, String> {
+pub(super) fn texture(
+    images: &mut Images,
+    (resource, errata): (&Resource, Errata),
+    memory: Vram<'_>,
+) -> Result<Texture, String> {
     let layout = TextureLayout::new(resource)?;
-    images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes))
+    images.get(resource.clone(), layout.range.clone(), memory, |bytes| layout.image(bytes, errata))
 }
 
 /// Returns the texture that was made of the same words and bytes, if it is kept.
@@ -214,7 +219,7 @@ impl TextureLayout {
     ///
     /// # Errors
     /// The name of an unsupported feature.
-    fn image(&self, bytes: &Arc<Vec<u8>>) -> Result<Texture, String> {
+    fn image(&self, bytes: &Arc<Vec<u8>>, errata: Errata) -> Result<Texture, String> {
         let TextureLayout { words, shape, element, samples, levels, .. } = self;
         let levels = levels.iter().map(|place| texels::level(bytes, *place, *element, Select::ALL)).collect();
         let image = if *samples > 1 { Image::of_samples(*shape, levels) } else { Image::new(*shape, levels) };
@@ -227,7 +232,8 @@ impl TextureLayout {
             _ => Component::Word(0),
         });
         let fractions = words.components.num_format == 0 && !matches!(words.format, 0x0e | 0x1c);
-        Ok(Texture { image: image.into(), integer, fractions, select })
+        let integer_border = !errata.has(Erratum::IntegerBorder);
+        Ok(Texture { image: image.into(), integer, fractions, select, integer_border })
     }
 }
 
@@ -314,11 +320,24 @@ mod tests {
             memory[base] = level as u8 + 1;
         }
         let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
-        let texture = texture(&mut Images::default(), &resource, Vram::new(&mut memory)).unwrap();
+        let texture =
+            texture(&mut Images::default(), (&resource, Errata::default()), Vram::new(&mut memory)).unwrap();
         let first = |level: usize| f32::from_bits(texture.image.texel(level, 0, 0, 0).unwrap()[0]) * 255.;
         for level in 0..7 {
             assert!((first(level) - (level + 1) as f32).abs() < 0.01, "{level}: {}", first(level));
         }
+    }
+
+    #[test]
+    fn the_border_of_integers_is_that_of_integers_without_the_erratum() {
+        let words = [0x01f8_0721, 0x6800_003f, 0, 0x40, 0x0688_4000, 6, 0x8000_0010];
+        let mut memory = vec![0; 0x6000];
+        let resource = Resource { words, buffers: vec![0..memory.len(); 2] };
+        let mut integer_border = |errata: Errata| {
+            let read = texture(&mut Images::default(), (&resource, errata), Vram::new(&mut memory));
+            read.unwrap().integer_border
+        };
+        assert!(!integer_border(Errata::ALL) && integer_border(Errata::ALL.without(Erratum::IntegerBorder)));
     }
 
     /// Captured: GL's default.

@@ -377,7 +377,9 @@ fn fill_resources(
         let (integer, fractions) = (texture.integer, texture.fractions);
         let select = texture.selected("xyzw01", |letter| Component::of_letter(letter, integer))?;
         let select = select.unwrap_or(Component::ALL);
-        resources.textures.insert(texture.unit, Texture { image, integer, fractions, select });
+        resources
+            .textures
+            .insert(texture.unit, Texture { integer, fractions, select, ..Texture::floats(image) });
         if let Some(number) = texture.own_sampler(file.sampler.is_empty()) {
             resources.samplers.insert(number, TextureSampler { sampler, ..TextureSampler::default() });
         }

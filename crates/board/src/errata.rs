@@ -1,0 +1,291 @@
+//! Errata: rules by which a chip draws something other than OpenGL requires, and which no register chooses.
+//!
+//! All errata of a chip are on, as on silicon. Without an erratum, the chip draws what OpenGL requires, as far as
+//! the registers choose it. A rule that the driver takes into account is a feature of the chip and not an erratum: for instance a format that it
+//! does not filter, or a bit that makes cube maps seamless. The page `docs/mesa.md` has the table.
+
+use std::fmt;
+
+use reconverge_isa::choices;
+use thiserror::Error;
+
+use crate::Driver;
+
+choices! {
+    /// An erratum.
+    pub enum Erratum {
+        /// The alpha test of eight bits reads another component of wide formats.
+        AlphaTest = "alpha-test",
+        /// Blending takes signed fractions for unsigned ones.
+        UnsignedBlending = "unsigned-blending",
+        /// Border colours of sRGB textures stay encoded.
+        SrgbBorder = "srgb-border",
+        /// Signed RGTC decompresses without a sign.
+        SignedRgtc = "signed-rgtc",
+        /// Smooth lines are rectangles.
+        SmoothLines = "smooth-lines",
+        /// STIPPLE_SCALE counts bits of the pattern per pixel.
+        StippleScale = "stipple-scale",
+        /// Border colours of integer textures are floats.
+        IntegerBorder = "integer-border",
+        /// Targets of SNORM and of fractions of 16 bits do not blend.
+        NoBlending = "no-blending",
+        /// Flat colours are divided by the w of the provoking vertex.
+        FlatColours = "flat-colours",
+        /// Flat inputs of a program are never the back colour's.
+        FlatBack = "flat-back",
+        /// Strips with adjacency begin with the provoking vertex.
+        StripAdjacency = "strip-adjacency",
+        /// The counter of generated primitives runs during transform feedback only.
+        GeneratedCounter = "generated-counter",
+    }
+}
+
+/// A row of the table of errata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ErratumRow {
+    /// The drivers whose chips have the erratum.
+    pub drivers: &'static [Driver],
+    /// The chip's rule.
+    pub rule: &'static str,
+    /// The rule without the erratum.
+    pub without: &'static str,
+    /// Piglit's tests that fail on silicon and with the erratum, and pass without it.
+    pub tests: &'static str,
+}
+
+impl Erratum {
+    /// Returns the row of the table.
+    pub const fn row(self) -> ErratumRow {
+        const R500: &[Driver] = &[Driver::R300];
+        const TESLA: &[Driver] = &[Driver::Nv50];
+        match self {
+            Erratum::AlphaTest => ErratumRow {
+                drivers: R500,
+                rule: "the alpha test of eight bits compares bits 31 to 24 of the first word that the fragment unit puts out",
+                without: "it compares alpha in every format",
+                tests: "`fbo-alphatest-formats` of all extensions",
+            },
+            Erratum::UnsignedBlending => ErratumRow {
+                drivers: R500,
+                rule: "signed fractions blend as the unsigned ones with the same bits",
+                without: "they blend as signed fractions",
+                tests: "`gl_rgba8_snorm-render` (4 commands)",
+            },
+            Erratum::SrgbBorder => ErratumRow {
+                drivers: R500,
+                rule: "the border colour of an sRGB texture is not decoded; the driver writes it encoded",
+                without: "it is decoded",
+                tests: "`texwrap bordercolor` of EXT_texture_sRGB (4 commands)",
+            },
+            Erratum::SignedRgtc => ErratumRow {
+                drivers: R500,
+                rule: "blocks of signed RGTC decompress without a sign, and the eight bits that come out have one",
+                without: "blocks with ends of both signs are mixed with their signs",
+                tests: "`rgtc-teximage-01`, `-02`",
+            },
+            Erratum::SmoothLines => ErratumRow {
+                drivers: R500,
+                rule: "smooth lines are rectangles without soft edges",
+                without: "they are drawn as other lines",
+                tests: "`line-aa-width`",
+            },
+            Erratum::StippleScale => ErratumRow {
+                drivers: R500,
+                rule: "STIPPLE_SCALE, in which the driver writes the factor less one, counts bits of a line's pattern per pixel",
+                without: "the factor is one more, and counts pixels per bit",
+                tests: "`linestipple`, the part \"Restarting lines within a single Begin-End block\"",
+            },
+            Erratum::IntegerBorder => ErratumRow {
+                drivers: &[Driver::R600, Driver::Nv50],
+                rule: "border colours of integer and stencil textures are floats, which become integers",
+                without: "they are integers, as the driver writes them",
+                tests: "`texwrap bordercolor` of integer and stencil formats (4 commands, on Tesla 8)",
+            },
+            Erratum::NoBlending => ErratumRow {
+                drivers: TESLA,
+                rule: "targets of SNORM and of fractions of 16 bits do not blend",
+                without: "they blend",
+                tests: "`fbo-blending-formats` of fractions (3 commands), `gl_rgba8_snorm-render` (4)",
+            },
+            Erratum::FlatColours => ErratumRow {
+                drivers: TESLA,
+                rule: "a flat gl_Color is divided by the w of the provoking vertex, and the program multiplies by that of the pixel",
+                without: "it is divided by the w of the pixel",
+                tests: "`interpolation-none-gl_*Color-flat-*` (16)",
+            },
+            Erratum::FlatBack => ErratumRow {
+                drivers: TESLA,
+                rule: "an input that the program has as flat is the front colour, unless SHADE_MODEL is flat",
+                without: "it is the colour of the side that is seen",
+                tests: "`interpolation-flat-gl_Back*Color-smooth-*` (8)",
+            },
+            Erratum::StripAdjacency => ErratumRow {
+                drivers: TESLA,
+                rule: "every other triangle of a strip with adjacency begins with its provoking vertex, if that is the first one",
+                without: "its vertices have the order of OpenGL 3.2, table 2.4",
+                tests: "`gl-3.2-adj-prims` with pv-first (5 commands)",
+            },
+            Erratum::GeneratedCounter => ErratumRow {
+                drivers: TESLA,
+                rule: "the counter of generated primitives runs during transform feedback only",
+                without: "it runs always; the driver's own blits count as well",
+                tests: "`primgen-query transform-feedback-disabled`, `pipeline-basic-primgen`; `generatemipmap prims_generated` passes with it and fails without",
+            },
+        }
+    }
+
+    /// Returns whether the chips of a driver have the erratum.
+    pub fn is_of(self, driver: Driver) -> bool {
+        self.row().drivers.contains(&driver)
+    }
+
+    /// Returns the errata of the chips of a driver.
+    pub fn all_of(driver: Driver) -> impl Iterator<Item = Erratum> {
+        Erratum::ALL.into_iter().filter(move |erratum| erratum.is_of(driver))
+    }
+}
+
+/// A set of errata.
+///
+/// ```
+/// use reconverge_board::Driver;
+/// use reconverge_board::errata::{Errata, Erratum};
+/// let errata = Errata::chosen("all,-signed-rgtc", Driver::R300)?;
+/// assert!(errata.has(Erratum::AlphaTest) && !errata.has(Erratum::SignedRgtc));
+/// assert_eq!(Errata::chosen("none", Driver::R300)?, Errata::NONE);
+/// # Ok::<(), reconverge_board::errata::ErrataError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Errata(u32);
+
+/// Text that does not choose errata.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ErrataError {
+    /// Not the name of an erratum.
+    #[error("`{name}`: no such erratum; there are {}", Names(Erratum::ALL.to_vec()))]
+    Unknown {
+        /// The text.
+        name: String,
+    },
+    /// An erratum of other chips.
+    #[error("`{erratum}`: this chip does not have it; it has {}", Names(Erratum::all_of(*.driver).collect()))]
+    OtherChips {
+        /// The erratum.
+        erratum: Erratum,
+        /// The driver of the chip.
+        driver: Driver,
+    },
+    /// A list that mixes the forms.
+    #[error("`{0}`: all, none, NAME,NAME or all,-NAME,-NAME are the forms")]
+    Form(String),
+}
+
+/// Names for a message.
+struct Names(Vec<Erratum>);
+
+impl fmt::Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(|erratum| erratum.name()).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
+impl Default for Errata {
+    /// All errata. A chip ignores the errata of other chips.
+    fn default() -> Errata {
+        Errata::ALL
+    }
+}
+
+impl Errata {
+    /// All errata.
+    pub const ALL: Errata = Errata(!0);
+
+    /// No erratum.
+    pub const NONE: Errata = Errata(0);
+
+    /// Returns whether an erratum is on.
+    pub const fn has(self, erratum: Erratum) -> bool {
+        self.0 >> erratum as u32 & 1 != 0
+    }
+
+    /// Returns the set with an erratum.
+    #[must_use]
+    pub const fn with(self, erratum: Erratum) -> Errata {
+        Errata(self.0 | 1 << erratum as u32)
+    }
+
+    /// Returns the set without an erratum.
+    #[must_use]
+    pub const fn without(self, erratum: Erratum) -> Errata {
+        Errata(self.0 & !(1 << erratum as u32))
+    }
+
+    /// Returns the set that a text chooses for the chips of a driver: `all`, `none`, the names of those that are on, or `all`
+    /// and the names of those that are off, each after a minus.
+    ///
+    /// # Errors
+    /// A name that is unknown or of other chips, and a mixture of the forms.
+    pub fn chosen(text: &str, driver: Driver) -> Result<Errata, ErrataError> {
+        let named = |name: &str| {
+            let found = Erratum::ALL.into_iter().find(|erratum| erratum.name() == name);
+            let erratum = found.ok_or_else(|| ErrataError::Unknown { name: name.to_owned() })?;
+            if erratum.is_of(driver) { Ok(erratum) } else { Err(ErrataError::OtherChips { erratum, driver }) }
+        };
+        let mut parts = text.split(',');
+        match (parts.next(), text) {
+            (_, "none") => Ok(Errata::NONE),
+            (Some("all"), _) => parts.try_fold(Errata::ALL, |errata, part| {
+                let name = part.strip_prefix('-').ok_or_else(|| ErrataError::Form(text.to_owned()))?;
+                Ok(errata.without(named(name)?))
+            }),
+            _ => text.split(',').try_fold(Errata::NONE, |errata, part| match part {
+                "all" | "none" => Err(ErrataError::Form(text.to_owned())),
+                part if part.starts_with('-') => Err(ErrataError::Form(text.to_owned())),
+                name => Ok(errata.with(named(name)?)),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_has_those_that_are_on_or_all_but_those_that_are_off() {
+        let chosen = |text: &str| {
+            let errata = Errata::chosen(text, Driver::R300).unwrap();
+            Erratum::all_of(Driver::R300).filter(|erratum| errata.has(*erratum)).count()
+        };
+        let all = Erratum::all_of(Driver::R300).count();
+        assert_eq!([chosen("all"), chosen("none"), chosen("signed-rgtc,alpha-test")], [all, 0, 2]);
+        assert_eq!(chosen("all,-signed-rgtc,-alpha-test"), all - 2);
+    }
+
+    #[test]
+    fn names_of_no_erratum_and_of_other_chips_are_refused_with_those_that_fit() {
+        let refused = |text: &str| Errata::chosen(text, Driver::R600).unwrap_err().to_string();
+        assert!(
+            refused("integer-borders")
+                .starts_with("`integer-borders`: no such erratum; there are alpha-test, ")
+        );
+        assert_eq!(
+            refused("all,-signed-rgtc"),
+            "`signed-rgtc`: this chip does not have it; it has integer-border"
+        );
+        for form in ["none,integer-border", "integer-border,all", "all,integer-border", "-integer-border"] {
+            assert!(refused(form).contains("all,-NAME,-NAME are the forms"), "{form}");
+        }
+        assert!(refused("").starts_with("``: no such erratum") && refused("all,").contains("are the forms"));
+    }
+
+    /// The bits of a set.
+    #[test]
+    fn a_set_has_room_for_all_errata() {
+        assert!(Erratum::ALL.len() <= 32);
+        assert!(Erratum::ALL.into_iter().all(|erratum| !Errata::ALL.without(erratum).has(erratum)));
+        assert!(Erratum::ALL.into_iter().all(|erratum| Errata::NONE.with(erratum).has(erratum)));
+    }
+}
