@@ -19,6 +19,7 @@ use crate::open_files;
 use crate::radeon;
 use crate::real;
 use crate::screen;
+use crate::shared;
 use crate::user;
 
 /// The path of the node.
@@ -126,8 +127,9 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
 pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat(descriptor, status) };
-    if result == 0 && node::of(descriptor).is_some() {
-        // SAFETY: the call has just filled the structure.
+    // SAFETY: the call has just filled the structure.
+    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
+        // SAFETY: as above.
         unsafe {
             ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
             ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
@@ -144,14 +146,20 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
 pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat64(descriptor, status) };
-    if result == 0 && node::of(descriptor).is_some() {
-        // SAFETY: the call has just filled the structure.
+    // SAFETY: the call has just filled the structure.
+    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
+        // SAFETY: as above.
         unsafe {
             ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
             ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
         }
     }
     result
+}
+
+/// An open file of the node is a pipe until [`fstat`] describes it.
+fn is_pipe(mode: libc::mode_t) -> bool {
+    mode & libc::S_IFMT == libc::S_IFIFO
 }
 
 /// What the node is: a character device that everyone may read and write.
@@ -173,7 +181,12 @@ const INODE: libc::ino_t = 0x8000_0080;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
-    match asked.of_drm().then(|| node::of(descriptor)).flatten() {
+    if asked.of_buffers()
+        && let Some(answered) = shared::answer(descriptor, asked)
+    {
+        return answer(answered.map(|()| 0));
+    }
+    match asked.of_drm().then(|| node::of_any(descriptor)).flatten() {
         Some(client) => {
             let ask = || client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
             answer(user::on_stack_of(ask).map(|()| 0))

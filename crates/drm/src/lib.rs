@@ -71,6 +71,7 @@ mod radeon;
 mod real;
 mod report;
 mod screen;
+mod shared;
 mod submit;
 mod surfaces;
 mod tally;

@@ -123,7 +123,7 @@ fn path() -> *mut c_char {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *mut *mut Device) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevice2");
-    if let Some(node) = node::of(descriptor) {
+    if let Some(node) = node::of_any(descriptor) {
         if device.is_null() {
             return -libc::EINVAL;
         }
@@ -225,7 +225,7 @@ pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int)
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return path();
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
@@ -238,7 +238,7 @@ pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return path();
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
@@ -251,7 +251,7 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return RENDER as c_int;
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
@@ -288,7 +288,7 @@ const SEQUENCE: c_int = 4;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");
-    if node::of(descriptor).is_none() {
+    if node::of_any(descriptor).is_none() {
         return call!(
             REAL.address_in_libdrm(),
             fn(c_int, *mut EventContext) -> c_int,
