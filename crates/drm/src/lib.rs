@@ -65,6 +65,7 @@ mod messages;
 mod node;
 mod nouveau;
 mod open_files;
+pub mod paths;
 mod probe;
 mod programs;
 mod radeon;

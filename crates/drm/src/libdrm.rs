@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use crate::device;
-use crate::files::{CARD, PATH};
+use crate::files::{CARD, NUMBER, PATH};
 use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
@@ -136,6 +136,33 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
         REAL.address_in_libdrm(),
         fn(c_int, u32, *mut *mut Device) -> c_int,
         (descriptor, flags, device), else -libc::ENOSYS
+    )
+}
+
+/// `drmGetDeviceFromDevId`: the device of a device number.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDeviceFromDevId(
+    number: libc::dev_t,
+    flags: u32,
+    device: *mut *mut Device,
+) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmGetDeviceFromDevId");
+    if let Some(chosen) = device::chosen().filter(|_| number == NUMBER) {
+        if device.is_null() {
+            return -libc::EINVAL;
+        }
+        let description = description(chosen);
+        // SAFETY: not null, so a place for an address.
+        unsafe { *device = description };
+        return if description.is_null() { -libc::ENOMEM } else { 0 };
+    }
+    call!(
+        REAL.address_in_libdrm(),
+        fn(libc::dev_t, u32, *mut *mut Device) -> c_int,
+        (number, flags, device), else -libc::ENOSYS
     )
 }
 

@@ -75,7 +75,8 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-fn missing() -> c_int {
+/// The answer of a function that no other library has.
+pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
 }
