@@ -23,6 +23,13 @@ pub(crate) struct FileId(pub(crate) u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct BufferId(u64);
 
+impl BufferId {
+    /// The buffer whose first byte is at this offset.
+    pub(crate) fn at(start: u64) -> BufferId {
+        BufferId(start)
+    }
+}
+
 /// A buffer. Tiling is what the driver stored with it: nothing here follows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Buffer {
@@ -34,7 +41,7 @@ pub(crate) struct Buffer {
     pub(crate) tiling: u32,
     /// The pitch of `GEM_SET_TILING`.
     pub(crate) pitch: u32,
-    /// Whether a program has mapped it. It may have other mappings of these pages then, until the buffer is freed.
+    /// Whether others write to it: a program that has mapped it, or another process. A program may have other mappings of these pages then, until the buffer is freed.
     mapped: bool,
     /// Number of handles and framebuffers that refer to the buffer.
     references: usize,
@@ -141,6 +148,19 @@ impl Buffers {
         Ok(handle)
     }
 
+    /// Returns a handle of a buffer: the one that the open file of the current request has, or a new one.
+    ///
+    /// # Errors
+    /// As [`Buffers::name`].
+    pub(crate) fn name_once(&mut self, id: BufferId) -> Result<u32, Errno> {
+        let handles = self.files.get(&self.file);
+        let known = handles.and_then(|handles| handles.named.iter().find(|(_, named)| **named == id));
+        match known {
+            Some((handle, _)) => Ok(*handle),
+            None => self.name(id),
+        }
+    }
+
     /// Drops a reference. Returns the range of the buffer if that was the last one.
     pub(crate) fn release(&mut self, id: BufferId) -> Option<Range<u64>> {
         let buffer = self.live.get_mut(&id)?;
@@ -169,7 +189,11 @@ impl Buffers {
         handles.named.into_values().filter_map(|id| self.release(id)).collect()
     }
 
-    fn id(&self, handle: u32) -> Result<BufferId, Errno> {
+    /// Returns the buffer of a handle.
+    ///
+    /// # Errors
+    /// `ENOENT` for a handle that means none.
+    pub(crate) fn id(&self, handle: u32) -> Result<BufferId, Errno> {
         let handles = self.files.get(&self.file);
         handles.and_then(|handles| handles.named.get(&handle)).copied().ok_or(Errno(libc::ENOENT))
     }

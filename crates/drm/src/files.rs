@@ -9,31 +9,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reconverge_board::Driver;
 
-use crate::device;
 use crate::ioctls::{Errno, Request};
 use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
 use crate::nouveau;
 use crate::open_files;
+use crate::paths::Named;
 use crate::radeon;
 use crate::real;
 use crate::screen;
+use crate::shared;
 use crate::user;
 
 /// The path of the node.
 pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
 /// The path by which programs open it that have a screen. It is the same node.
 pub(crate) const CARD: &CStr = c"/dev/dri/card0";
-/// [`PATH`] and [`CARD`] with the zero at their ends.
-const PATH_TEXT: &[u8; 20] = b"/dev/dri/renderD128\0";
-const CARD_TEXT: &[u8; 15] = b"/dev/dri/card0\0";
-
 /// Returns whether a path is that of the node, and a chip is selected.
 fn is_node(path: *const c_char) -> bool {
-    let address = path.expose_provenance() as u64;
-    // Without an allocation up to here: memory managers open files too.
-    (user::is_text(address, PATH_TEXT) || user::is_text(address, CARD_TEXT)) && device::chosen().is_some()
+    matches!(Named::at(path), Some(Named::Card | Named::Render))
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -126,10 +121,11 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
 pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat(descriptor, status) };
-    if result == 0 && node::of(descriptor).is_some() {
-        // SAFETY: the call has just filled the structure.
+    // SAFETY: the call has just filled the structure.
+    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
+        // SAFETY: as above.
         unsafe {
-            ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
+            ((*status).st_mode, (*status).st_rdev) = (MODE, NUMBER);
             ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
         }
     }
@@ -144,14 +140,20 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
 pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat64(descriptor, status) };
-    if result == 0 && node::of(descriptor).is_some() {
-        // SAFETY: the call has just filled the structure.
+    // SAFETY: the call has just filled the structure.
+    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
+        // SAFETY: as above.
         unsafe {
-            ((*status).st_mode, (*status).st_rdev) = (MODE, libc::makedev(MAJOR, MINOR));
+            ((*status).st_mode, (*status).st_rdev) = (MODE, NUMBER);
             ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
         }
     }
     result
+}
+
+/// An open file of the node is a pipe until [`fstat`] describes it.
+fn is_pipe(mode: libc::mode_t) -> bool {
+    mode & libc::S_IFMT == libc::S_IFIFO
 }
 
 /// What the node is: a character device that everyone may read and write.
@@ -160,11 +162,23 @@ const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
 const MAJOR: c_uint = 226;
 /// Of these, the first render node.
 const MINOR: c_uint = 128;
+/// The number of the node, which `fstat` gives.
+pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
 
 /// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
 const DEVTMPFS: c_uint = 5;
 /// Inode of the node.
 const INODE: libc::ino_t = 0x8000_0080;
+
+/// Fills in what a path of the node is. An open file is always one of the node without a screen.
+pub(crate) fn describe(named: Named, status: &mut libc::stat) {
+    (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
+    (status.st_mode, status.st_rdev, status.st_ino) = match named {
+        Named::Render => (MODE, NUMBER, INODE),
+        Named::Card => (MODE, libc::makedev(MAJOR, 0), INODE + 1),
+        Named::Folder => (libc::S_IFDIR | 0o755, 0, INODE + 2),
+    };
+}
 
 /// `ioctl`.
 ///
@@ -173,7 +187,12 @@ const INODE: libc::ino_t = 0x8000_0080;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> c_int {
     let asked = Request(request);
-    match asked.of_drm().then(|| node::of(descriptor)).flatten() {
+    if asked.of_buffers()
+        && let Some(answered) = shared::answer(descriptor, asked)
+    {
+        return answer(answered.map(|()| 0));
+    }
+    match asked.of_drm().then(|| node::of_any(descriptor)).flatten() {
         Some(client) => {
             let ask = || client.usable().and_then(|()| asked_of(&client, descriptor, asked, argument));
             answer(user::on_stack_of(ask).map(|()| 0))

@@ -28,6 +28,11 @@ impl Request {
         (self.0 >> 8) & 0xff == c_ulong::from(b'd')
     }
 
+    /// Whether it is one of the files of buffers.
+    pub(crate) fn of_buffers(self) -> bool {
+        (self.0 >> 8) & 0xff == c_ulong::from(b'b')
+    }
+
     /// Its number.
     pub(crate) fn number(self) -> u8 {
         (self.0 & 0xff) as u8
@@ -128,6 +133,10 @@ requests! {
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
     /// Gives another program the right to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
+    /// The file of a buffer.
+    PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
+    /// The buffer of a file.
+    PRIME_FD_TO_HANDLE = 0x2e, "PRIME_FD_TO_HANDLE";
     /// Waits for a count of frames.
     WAIT_VBLANK       = 0x3a, "WAIT_VBLANK";
     /// The count of frames.
@@ -248,6 +257,9 @@ requests! {
     NOUVEAU_GEM_INFO          = 0x84, "NOUVEAU_GEM_INFO";
 }
 
+/// The request to the file of a buffer that begins or ends an access of a processor. (`dma-buf.h`)
+pub(crate) const DMA_BUF_SYNC: u8 = 0;
+
 /// Structures of the kernel with their sizes.
 macro_rules! layouts {
     ($($(#[$doc:meta])* $name:ident, $size:literal { $($(#[$note:meta])* $field:ident: $kind:ty,)* })*) => {$(
@@ -312,6 +324,8 @@ layouts! {
     /// Event of the screen, as a program reads it from the node: the time in seconds and microseconds, the frame and the
     /// screen (`drm_event_vblank`), or the time in nanoseconds and the frame, of 64 bits each (`drm_event_crtc_sequence`).
     ScreenEvent, 32 { kind: u32, length: u32, user: u64, time: [u32; 2], place: [u32; 2], }
+    /// The argument of [`PRIME_HANDLE_TO_FD`] and of [`PRIME_FD_TO_HANDLE`].
+    PrimeHandle, 12 { handle: u32, flags: u32, descriptor: i32, }
     /// The argument of [`GET_UNIQUE`]: the room for the text and its length, and its address.
     Unique, 16 { length: u64, text: u64, }
     /// The argument of [`GET_MAGIC`] and of [`AUTH_MAGIC`].
@@ -481,6 +495,8 @@ mod tests {
             (0xc010_64b3, MODE_MAP_DUMB, size_of::<DumbMap>(), "MODE_MAP_DUMB"),
             (0xc004_64b4, MODE_DESTROY_DUMB, size_of::<DumbDestroy>(), "MODE_DESTROY_DUMB"),
             (0x4010_640d, SET_CLIENT_CAP, size_of::<ClientCap>(), "SET_CLIENT_CAP"),
+            (0xc00c_642d, PRIME_HANDLE_TO_FD, size_of::<PrimeHandle>(), "PRIME_HANDLE_TO_FD"),
+            (0xc00c_642e, PRIME_FD_TO_HANDLE, size_of::<PrimeHandle>(), "PRIME_FD_TO_HANDLE"),
             (0xc018_643a, WAIT_VBLANK, size_of::<WaitVblank>(), "WAIT_VBLANK"),
             (0xc018_643b, CRTC_GET_SEQUENCE, size_of::<CrtcSequence>(), "CRTC_GET_SEQUENCE"),
             (0xc018_643c, CRTC_QUEUE_SEQUENCE, size_of::<QueueSequence>(), "CRTC_QUEUE_SEQUENCE"),
@@ -510,7 +526,7 @@ mod tests {
             assert_eq!((request.number(), request.size(), &*request.to_string()), (number, size, name));
         }
         assert!(!Request(0x5401).of_drm(), "TCGETS");
-        assert_eq!(Request(0xc020_642d).to_string(), "ioctl 0x2d");
+        assert_eq!(Request(0xc020_642f).to_string(), "ioctl 0x2f");
     }
 
     #[test]

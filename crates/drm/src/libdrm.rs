@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use crate::device;
-use crate::files::{CARD, PATH};
+use crate::files::{CARD, NUMBER, PATH};
 use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
@@ -123,7 +123,7 @@ fn path() -> *mut c_char {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *mut *mut Device) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDevice2");
-    if let Some(node) = node::of(descriptor) {
+    if let Some(node) = node::of_any(descriptor) {
         if device.is_null() {
             return -libc::EINVAL;
         }
@@ -136,6 +136,33 @@ pub unsafe extern "C" fn drmGetDevice2(descriptor: c_int, flags: u32, device: *m
         REAL.address_in_libdrm(),
         fn(c_int, u32, *mut *mut Device) -> c_int,
         (descriptor, flags, device), else -libc::ENOSYS
+    )
+}
+
+/// `drmGetDeviceFromDevId`: the device of a device number.
+///
+/// # Safety
+/// As for the function of libdrm.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn drmGetDeviceFromDevId(
+    number: libc::dev_t,
+    flags: u32,
+    device: *mut *mut Device,
+) -> c_int {
+    static REAL: Symbol = Symbol::new(c"drmGetDeviceFromDevId");
+    if let Some(chosen) = device::chosen().filter(|_| number == NUMBER) {
+        if device.is_null() {
+            return -libc::EINVAL;
+        }
+        let description = description(chosen);
+        // SAFETY: not null, so a place for an address.
+        unsafe { *device = description };
+        return if description.is_null() { -libc::ENOMEM } else { 0 };
+    }
+    call!(
+        REAL.address_in_libdrm(),
+        fn(libc::dev_t, u32, *mut *mut Device) -> c_int,
+        (number, flags, device), else -libc::ENOSYS
     )
 }
 
@@ -225,7 +252,7 @@ pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int)
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return path();
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
@@ -238,7 +265,7 @@ pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return path();
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
@@ -251,7 +278,7 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
-    if node::of(descriptor).is_some() {
+    if node::of_any(descriptor).is_some() {
         return RENDER as c_int;
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
@@ -288,7 +315,7 @@ const SEQUENCE: c_int = 4;
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn drmHandleEvent(descriptor: c_int, context: *mut EventContext) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmHandleEvent");
-    if node::of(descriptor).is_none() {
+    if node::of_any(descriptor).is_none() {
         return call!(
             REAL.address_in_libdrm(),
             fn(c_int, *mut EventContext) -> c_int,

@@ -7,8 +7,9 @@
 //! `mremap` moves a mapping or duplicates it. After such a call, and after a `munmap` that fails, the list is incomplete, and
 //! every buffer counts as mapped.
 
+use std::ffi::c_int;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// Most mappings on the list. Beyond that, every buffer counts as mapped.
 const MOST: usize = 1024;
@@ -19,10 +20,29 @@ struct Mapping {
     length: AtomicUsize,
     /// The file that is mapped, by its number.
     file: AtomicU64,
+    /// The place of its first byte in the file.
+    offset: AtomicU64,
+    /// What the program may do. (`PROT_READ` and so on)
+    access: AtomicI32,
+}
+
+/// A mapping of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mapped {
+    pub(crate) address: usize,
+    pub(crate) length: usize,
+    pub(crate) offset: u64,
+    pub(crate) access: c_int,
 }
 
 static MAPPINGS: [Mapping; MOST] = [const {
-    Mapping { address: AtomicUsize::new(0), length: AtomicUsize::new(0), file: AtomicU64::new(0) }
+    Mapping {
+        address: AtomicUsize::new(0),
+        length: AtomicUsize::new(0),
+        file: AtomicU64::new(0),
+        offset: AtomicU64::new(0),
+        access: AtomicI32::new(0),
+    }
 }; MOST];
 
 /// Number of elements of the list that were in use at some time.
@@ -39,16 +59,18 @@ fn used() -> &'static [Mapping] {
 }
 
 /// Adds a mapping of a file. Calls are one after another.
-pub(crate) fn add(address: usize, length: usize, file: u64) {
+pub(crate) fn add(new: Mapped, file: u64) {
     let free = MAPPINGS.iter().position(|mapping| mapping.address.load(Ordering::Acquire) == 0);
     let Some(place) = free else {
         lose();
         return;
     };
     let mapping = &MAPPINGS[place];
-    mapping.length.store(length, Ordering::Relaxed);
+    mapping.length.store(new.length, Ordering::Relaxed);
     mapping.file.store(file, Ordering::Relaxed);
-    mapping.address.store(address, Ordering::Release);
+    mapping.offset.store(new.offset, Ordering::Relaxed);
+    mapping.access.store(new.access, Ordering::Relaxed);
+    mapping.address.store(new.address, Ordering::Release);
     USED.fetch_max(place + 1, Ordering::Release);
 }
 
@@ -88,6 +110,21 @@ pub(crate) fn has(file: u64) -> bool {
         mapping.address.load(Ordering::Acquire) != 0 && mapping.file.load(Ordering::Relaxed) == file
     };
     INCOMPLETE.load(Ordering::Relaxed) || used().iter().any(is_of_file)
+}
+
+/// Returns the mappings of a file, or `None` if the program may have others.
+pub(crate) fn all(file: u64) -> Option<Vec<Mapped>> {
+    let mapping = |mapping: &Mapping| {
+        let address = mapping.address.load(Ordering::Acquire);
+        let of_file = address != 0 && mapping.file.load(Ordering::Relaxed) == file;
+        of_file.then(|| Mapped {
+            address,
+            length: mapping.length.load(Ordering::Relaxed),
+            offset: mapping.offset.load(Ordering::Relaxed),
+            access: mapping.access.load(Ordering::Relaxed),
+        })
+    };
+    (!INCOMPLETE.load(Ordering::Relaxed)).then(|| used().iter().filter_map(mapping).collect())
 }
 
 /// Returns a number that changes with each fork, and when a copy of the process by `clone` uses the node.

@@ -26,7 +26,7 @@ use std::ptr::null_mut;
 use reconverge_simt::vram::{Fills, Vram};
 
 use crate::ioctls::Errno;
-use crate::mapped;
+use crate::mapped::{self, Mapped};
 use crate::real;
 
 /// How many bytes there are: far more than the buffers of any program. Pages that were never written take no memory.
@@ -65,6 +65,8 @@ struct Placed {
     file: u64,
     /// Forks before the buffer was created. A child has a file as well.
     forks: u32,
+    /// Whether other processes may have the file.
+    is_shared: bool,
 }
 
 /// A file without a buffer.
@@ -167,11 +169,14 @@ impl Memory {
     /// The process has too many mappings, or the system has too little memory.
     pub(crate) fn place(&mut self, range: &Range<u64>) -> io::Result<()> {
         if let Some(file) = self.unpark(range) {
-            self.placed.insert(range.start, Placed { end: range.end, file, forks: mapped::forks() });
+            self.placed.insert(
+                range.start,
+                Placed { end: range.end, file, forks: mapped::forks(), is_shared: false },
+            );
             return Ok(());
         }
         self.files += 1;
-        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks() };
+        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: false };
         self.placed.insert(range.start, placed);
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
         let start = self.chip.wrapping_add(start).cast();
@@ -181,11 +186,55 @@ impl Memory {
         kept_out_of_core_files(start, length).map(drop)
     }
 
+    /// Maps a file that other processes have for the chip. The file is as long as the range.
+    ///
+    /// # Errors
+    /// As `mmap`.
+    pub(crate) fn place_file(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
+        self.files += 1;
+        let placed = Placed { end: range.end, file: self.files, forks: mapped::forks(), is_shared: true };
+        let (start, length) =
+            (self.chip.wrapping_add(range.start as usize), (range.end - range.start) as usize);
+        map_at(start.cast(), length, ACCESS, descriptor, 0)?;
+        self.placed.insert(range.start, placed);
+        Ok(())
+    }
+
+    /// Moves a buffer into a file of its length: the chip, and each mapping of the program, have the file from then on.
+    /// The mappings stay where they are. What another thread of the program writes meanwhile can be lost.
+    ///
+    /// # Errors
+    /// `EBUSY` if the program may have mappings that are not known. The errors of `mmap`.
+    pub(crate) fn move_to(&mut self, range: &Range<u64>, descriptor: c_int) -> Result<(), Errno> {
+        self.whole().settle(range.start as usize..range.end as usize);
+        let number = self.placed.get(&range.start).map_or(0, |placed| placed.file);
+        let mappings = mapped::all(number).ok_or(Errno(libc::EBUSY))?;
+        // Pieces that are zero stay without pages.
+        const PIECE: usize = 1 << 16;
+        for at in (range.start..range.end).step_by(PIECE) {
+            let piece = self.read(at as usize..(at as usize + PIECE).min(range.end as usize));
+            if piece.iter().any(|byte| *byte != 0) {
+                store(descriptor, at - range.start, &piece)?;
+            }
+        }
+        self.place_file(range, descriptor)?;
+        let file = self.files;
+        for mapping in mappings {
+            let Mapped { address, length, offset, access } = mapping;
+            let address = std::ptr::with_exposed_provenance_mut(address);
+            map_at(address, length, access, descriptor, offset)?;
+            mapped::remove(mapping.address, length);
+            mapped::add(mapping, file);
+        }
+        Ok(())
+    }
+
     /// Removes the file of a buffer from the range of the chip, which then reads as zero. Mappings of the program keep
     /// the file. The kernel frees its pages with the last mapping.
     pub(crate) fn discard(&mut self, range: &Range<u64>) {
         self.whole().settle(range.start as usize..range.end as usize);
-        if let Some(placed) = self.placed.remove(&range.start).filter(|placed| placed.end == range.end) {
+        let placed = self.placed.remove(&range.start);
+        if let Some(placed) = placed.filter(|placed| placed.end == range.end && !placed.is_shared) {
             self.park(range, placed);
         }
         let (start, length) = (range.start as usize, (range.end - range.start) as usize);
@@ -301,7 +350,8 @@ impl Memory {
                 return Err(why);
             }
             let of = self.placed.range(..=part.start).next_back();
-            mapped::add(start.addr(), length, of.map_or(0, |(_, placed)| placed.file));
+            let (offset, file) = of.map_or((0, 0), |(begin, placed)| (part.start - begin, placed.file));
+            mapped::add(Mapped { address: start.addr(), length, offset, access }, file);
             // Both flags are about speed. `mmap` does not report their failure either.
             if flags & libc::MAP_LOCKED != 0 {
                 libc::mlock(start, length);
@@ -311,6 +361,38 @@ impl Memory {
             Ok(start)
         }
     }
+}
+
+/// Maps a part of a file at an address, in place of what is there.
+fn map_at(
+    address: *mut c_void,
+    length: usize,
+    access: c_int,
+    descriptor: c_int,
+    offset: u64,
+) -> Result<(), Errno> {
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
+    // SAFETY: the addresses are those of a mapping of a buffer, of the same length, and the file has these bytes.
+    let start = unsafe { real::mmap(address, length, access, flags, descriptor, offset as libc::off_t) };
+    kept_out_of_core_files(start, length).map(drop).map_err(|_| Errno(real::errno()))
+}
+
+/// Stores bytes in a file.
+fn store(descriptor: c_int, at: u64, bytes: &[u8]) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < bytes.len() {
+        let rest = &bytes[done..];
+        let place = (at + done as u64) as libc::off_t;
+        // SAFETY: as many bytes as the slice has. The system call: `pwrite` is a function that this library defines.
+        let count =
+            unsafe { libc::syscall(libc::SYS_pwrite64, descriptor, rest.as_ptr(), rest.len(), place) };
+        match usize::try_from(count) {
+            Ok(0) => return Err(Errno(libc::EIO)),
+            Ok(count) => done += count,
+            Err(_) => return Err(Errno(real::errno())),
+        }
+    }
+    Ok(())
 }
 
 /// Checks the result of `mmap`, and leaves the mapping out of core files, as the kernel does for mappings of drivers.

@@ -23,6 +23,7 @@ use crate::messages::{say_once, say_unusable};
 use crate::open_files;
 use crate::report::{self, Record};
 use crate::screen::Screen;
+use crate::shared::SharedBuffers;
 use crate::tally;
 
 /// The node. There is one in a process, from when it is first opened to the end.
@@ -44,6 +45,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     /// Where the buffers are. Offset 0 belongs to none, so that an address that was never set is not one by chance.
     pub(crate) buffers: Buffers,
+    /// The buffers that other processes have.
+    pub(crate) shared: SharedBuffers,
     /// What is shown.
     pub(crate) screen: Screen,
     /// What executes submissions; absent where they are only counted.
@@ -128,6 +131,19 @@ pub(crate) fn of(descriptor: c_int) -> Option<Client<'static>> {
     open_files::of(descriptor).map(|file| Client { node, file })
 }
 
+/// Returns the node and the open file of a descriptor as [`of`] does, also if another process opened the file and sent it here. The
+/// node is opened then.
+pub(crate) fn of_any(descriptor: c_int) -> Option<Client<'static>> {
+    of(descriptor).or_else(|| {
+        device::chosen()?;
+        if !open_files::adopt(descriptor) || opened().is_none() && first().is_err() {
+            return None;
+        }
+        PROCESS.store(process::id() as i32, Ordering::Relaxed);
+        of(descriptor)
+    })
+}
+
 /// Whether files were closed while the node was in use. Their buffers are not freed yet.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
@@ -166,6 +182,7 @@ impl Node {
         let state = State {
             memory,
             buffers: Buffers::new(UNIT..BYTES),
+            shared: SharedBuffers::default(),
             screen: Screen::new(device.screen.clone()),
             gpu,
             shares: true,
@@ -337,6 +354,7 @@ impl State {
 
     /// Removes what a buffer holds.
     fn discard(&mut self, range: &Range<u64>) {
+        self.shared.end(BufferId::at(range.start));
         self.memory.discard(range);
         self.replaced(&(range.start as usize..range.end as usize));
         self.shares = true;
@@ -347,6 +365,11 @@ impl State {
         if let Some(gpu) = &mut self.gpu {
             gpu.replaced(part);
         }
+    }
+
+    /// Notes that others than the chip write to a buffer.
+    pub(crate) fn others_write(&mut self, range: &Range<u64>) {
+        self.shares |= self.buffers.set_mapped(range);
     }
 
     /// States to the chip, before a submission, to which parts of memory others may write.

@@ -53,18 +53,8 @@ static PIPES: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the inode of a descriptor's pipe, if the descriptor is one of a pipe. Leaves `errno` unchanged.
 fn pipe_of(descriptor: c_int) -> Option<u64> {
-    let status = status(descriptor)?;
+    let status = real::status(descriptor)?;
     (status.st_dev == PIPES.load(Ordering::Relaxed)).then_some(status.st_ino)
-}
-
-fn status(descriptor: c_int) -> Option<libc::stat> {
-    // SAFETY: all bytes zero is a value of this plain structure.
-    let mut status: libc::stat = unsafe { std::mem::zeroed() };
-    let errno = real::errno();
-    // SAFETY: `status` is a structure of the kind that `fstat` fills.
-    let answer = unsafe { real::fstat(descriptor, &raw mut status) };
-    real::set_errno(errno);
-    (answer == 0).then_some(status)
 }
 
 /// Returns the open file of a descriptor, if it is one of the node. Leaves `errno` unchanged.
@@ -92,19 +82,49 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
         // SAFETY: a plain system call on a descriptor of our own.
         unsafe { libc::fcntl(descriptor, libc::F_SETFL, 0) };
     }
-    let Some(libc::stat { st_dev, st_ino: inode, .. }) = status(descriptor) else {
+    let Some(libc::stat { st_dev, st_ino: inode, .. }) = real::status(descriptor) else {
         ends.into_iter().for_each(real::close_own);
         return Err(Errno(libc::ENODEV));
     };
     PIPES.store(st_dev, Ordering::Relaxed);
-    let watch = moved_away(watch);
+    // SAFETY: a plain system call on a descriptor of our own.
+    unsafe { libc::fcntl(descriptor, SET_SIGNAL, MARK) };
+    enlist(inode, moved_away(watch));
+    Ok(descriptor)
+}
+
+/// Takes over an open file that another process opened, and sent or left to this one. Returns whether the descriptor is one of
+/// such a file. Leaves `errno` unchanged.
+pub(crate) fn adopt(descriptor: c_int) -> bool {
+    let Some(status) = real::status(descriptor) else { return false };
+    let errno = real::errno();
+    // SAFETY: a plain system call.
+    let is_marked = status.st_mode & libc::S_IFMT == libc::S_IFIFO
+        && unsafe { libc::fcntl(descriptor, GET_SIGNAL) } == MARK;
+    real::set_errno(errno);
+    if is_marked && !places().any(|place| place.inode.load(Ordering::Acquire) == status.st_ino) {
+        PIPES.store(status.st_dev, Ordering::Relaxed);
+        enlist(status.st_ino, NONE);
+    }
+    is_marked
+}
+
+/// Requests for the signal of a file that is ready. (`F_SETSIG`, `F_GETSIG`)
+const SET_SIGNAL: c_int = 10;
+const GET_SIGNAL: c_int = 11;
+/// The signal of an open file of the node, by which another process recognizes it: the last real-time signal but two. The kernel
+/// sends it only for files with `O_ASYNC`.
+const MARK: c_int = 62;
+
+/// Adds an open file to the list.
+fn enlist(inode: u64, watch: c_int) {
     let free = |place: &&FileSlot| {
         place.inode.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
     if let Some(place) = places().find(free) {
         place.watch.store(watch, Ordering::Relaxed);
         place.inode.store(inode, Ordering::Release);
-        return Ok(descriptor);
+        return;
     }
     let (inode, watch) = (AtomicU64::new(inode), AtomicI32::new(watch));
     let place = Box::into_raw(Box::new(FileSlot { next: null_mut(), inode, watch }));
@@ -113,7 +133,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
         // SAFETY: the entry is not yet in the list.
         unsafe { (*place).next = first };
         match FIRST.compare_exchange(first, place, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return Ok(descriptor),
+            Ok(_) => return,
             Err(other) => first = other,
         }
     }
@@ -121,7 +141,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
 
 /// Moves a descriptor of this library to a high number, out of the way of programs that close low numbers. Keeps the low
 /// number if no high one is free.
-fn moved_away(descriptor: c_int) -> c_int {
+pub(crate) fn moved_away(descriptor: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: a structure of the kind that is filled, and plain system calls.
     let high = unsafe {

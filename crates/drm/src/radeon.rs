@@ -355,9 +355,9 @@ mod tests {
     fn what_has_no_answer_is_counted_by_name() {
         let node = node();
         assert_eq!(informed(&node, 0x16), Err(Errno(libc::EINVAL)));
-        assert_eq!(ask(&node, 0x2d, &mut GemBusy::default()), Err(Errno(libc::EINVAL)));
+        assert_eq!(ask(&node, 0x2f, &mut GemBusy::default()), Err(Errno(libc::EINVAL)));
         let counted: Vec<(String, u64)> = node.lock().unanswered.clone().into_iter().collect();
-        assert_eq!(counted, [("RADEON_INFO 0x16".to_owned(), 1), ("ioctl 0x2d".to_owned(), 1)]);
+        assert_eq!(counted, [("RADEON_INFO 0x16".to_owned(), 1), ("ioctl 0x2f".to_owned(), 1)]);
         assert_eq!(
             ask(&node, INFO, &mut Info { request: 0, padding: 0, value: 0 }),
             Err(Errno(libc::EFAULT))

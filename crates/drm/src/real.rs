@@ -75,7 +75,8 @@ macro_rules! call {
 }
 pub(crate) use call;
 
-fn missing() -> c_int {
+/// The answer of a function that no other library has.
+pub(crate) fn missing() -> c_int {
     set_errno(libc::ENOSYS);
     -1
 }
@@ -290,4 +291,15 @@ pub(crate) unsafe fn mremap(
 pub(crate) unsafe fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     static FSTAT64: Symbol = Symbol::new(c"fstat64");
     call!(FSTAT64.address(), fn(c_int, *mut libc::stat64) -> c_int, (descriptor, status), else missing())
+}
+
+/// Returns what `fstat` gives for a descriptor. Leaves `errno` unchanged.
+pub(crate) fn status(descriptor: c_int) -> Option<libc::stat> {
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    let before = errno();
+    // SAFETY: `status` is a structure of the kind that `fstat` fills.
+    let answer = unsafe { fstat(descriptor, &raw mut status) };
+    set_errno(before);
+    (answer == 0).then_some(status)
 }

@@ -34,6 +34,7 @@ use crate::ioctls::*;
 use crate::messages::say_once;
 use crate::node::{Client, State};
 use crate::report;
+use crate::shared;
 use crate::user;
 
 use modes::{MILLIMETRES, MODES};
@@ -211,6 +212,8 @@ pub(crate) fn answer(
                 cap.value = capability(cap.capability);
                 Ok(())
             }),
+            PRIME_HANDLE_TO_FD => request.exchange(argument, |asked| shared::export(&mut node.lock(), asked)),
+            PRIME_FD_TO_HANDLE => request.exchange(argument, |asked| shared::import(&mut node.lock(), asked)),
             // There is no other process to have them.
             SET_MASTER | DROP_MASTER => Ok(()),
             GET_MAGIC => request.exchange(argument, |magic: &mut Magic| {
@@ -383,12 +386,10 @@ const BUS: &[u8] = b"pci:0000:01:00.0";
 /// What the node can do, by the number of the question: buffers of plain pixels, 24 bits of colour. (`DRM_CAP_*`)
 fn capability(question: u64) -> u64 {
     match question {
-        1 => 1,  // DUMB_BUFFER
-        2 => 1,  // VBLANK_HIGH_CRTC
-        3 => 24, // DUMB_PREFERRED_DEPTH
-        // PRIME, export only: GBM of Mesa 25.0.7 creates surfaces only on a device that reports it. With import, drivers
-        // would advertise EGL_EXT_image_dma_buf_import, whose requests are not answered.
-        5 => 2,
+        1 => 1,                 // DUMB_BUFFER
+        2 => 1,                 // VBLANK_HIGH_CRTC
+        3 => 24,                // DUMB_PREFERRED_DEPTH
+        5 => 3,                 // PRIME: export and import
         6 => 1,                 // TIMESTAMP_MONOTONIC
         7 => 1,                 // ASYNC_PAGE_FLIP
         8 | 9 => CURSOR.into(), // CURSOR_WIDTH, CURSOR_HEIGHT

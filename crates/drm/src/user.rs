@@ -83,13 +83,16 @@ pub(crate) fn write_list<T: Plain>(address: u64, values: &[T]) -> Result<(), Err
     copy(Way::ToProgram, &[(address, size_of_val(values))], values.as_ptr().cast_mut().cast())
 }
 
-/// Returns whether the C string at an address is `text`, which includes the zero at its end. An invalid address is not.
-/// Does not allocate, and leaves `errno` unchanged.
-pub(crate) fn is_text<const LENGTH: usize>(address: u64, text: &[u8; LENGTH]) -> bool {
+/// Returns whether the C string at an address starts with `text`; with its zero, whether it is `text`. An invalid address does
+/// not. Does not allocate, and leaves `errno` unchanged.
+pub(crate) fn is_start(address: u64, text: &[u8]) -> bool {
+    const MOST: usize = 32;
     let errno = real::errno();
-    let mut found = [0_u8; LENGTH];
+    assert!(text.len() <= MOST, "a short text");
+    let mut found = [0_u8; MOST];
+    let found = &mut found[..text.len()];
     // A shorter string may end at the end of its page, and the next page may not exist.
-    let first = LENGTH.min((PAGE - address % PAGE) as usize);
+    let first = text.len().min((PAGE - address % PAGE) as usize);
     let (head, tail) = found.split_at_mut(first);
     let same = copy(Way::FromProgram, &[(address, head.len())], head.as_mut_ptr()).is_ok()
         && *head == text[..first]
@@ -397,7 +400,7 @@ mod tests {
         let address = page(libc::PROT_READ | libc::PROT_WRITE);
         let end = address + PAGE - 4;
         write_list(end, b"abc\0").unwrap();
-        assert!(is_text(end, b"abc\0") && !is_text(end, b"abcdefgh\0") && !is_text(end, b"ab\0"));
-        assert!(!is_text(8, b"abc\0") && !is_text(0, b"abc\0") && !is_text(end, b"abc\0d"));
+        assert!(is_start(end, b"abc\0") && !is_start(end, b"abcdefgh\0") && !is_start(end, b"ab\0"));
+        assert!(!is_start(8, b"abc\0") && !is_start(0, b"abc\0") && !is_start(end, b"abc\0d"));
     }
 }

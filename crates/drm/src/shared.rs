@@ -1,0 +1,322 @@
+//! Buffers that several processes have: a buffer is exported as a file, and a file is imported as a buffer.
+//!
+//! ```text
+//! process 1              file in memory              process 2
+//! buffer  --- export -->  its contents  --- import -->  buffer
+//! chip 1 reads and writes  \____ the same pages ____/   chip 2 reads and writes
+//! ```
+//!
+//! A program asks for the file of a buffer (PRIME) and sends it to another process. Each process executes its own
+//! submissions before their requests return. A buffer therefore holds what was submitted before its file is used, and
+//! nobody waits for a fence.
+//!
+//! Buffers have no files with descriptors until then, see [`memory`](crate::memory). An export copies the buffer into a file
+//! with one, and maps the file where the buffer was: for the chip, and at each address where the program has mapped the
+//! buffer. The name of the file holds what the driver stored with the buffer until the export: domain, tiling and pitch. The
+//! file cannot be resized, so that no process can take the pages of another one.
+//!
+//! The kernel frees the pages with the last mapping and descriptor, also if a process is killed.
+//!
+//! Sources: the kernel's `drm_prime.c`; libdrm's `xf86drm.c` and Mesa 22.3.6, which take the size of a buffer from `lseek`.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, c_int};
+
+use crate::buffers::BufferId;
+use crate::ioctls::{DMA_BUF_SYNC, Errno, PrimeHandle, Request};
+use crate::node::State;
+use crate::open_files::moved_away;
+use crate::real;
+
+/// The begin of the names of files.
+const NAME: &str = "reconverge-drm-buffer";
+
+/// Flags of an export: the descriptor ends at `exec`, and it can be mapped to write. (`DRM_CLOEXEC`, `DRM_RDWR`)
+const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
+const READ_WRITE: u32 = libc::O_RDWR as u32;
+
+/// Seals of a file: nobody can resize it, or seal it further.
+const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+/// A buffer that is shared.
+#[derive(Debug)]
+struct SharedBuffer {
+    buffer: BufferId,
+    /// A descriptor of its file.
+    descriptor: c_int,
+}
+
+/// The shared buffers of this process, by the inodes of their files.
+#[derive(Debug, Default)]
+pub(crate) struct SharedBuffers {
+    files: BTreeMap<u64, SharedBuffer>,
+}
+
+impl SharedBuffers {
+    /// Closes the file of a buffer that is freed, if it has one. Other processes keep theirs.
+    pub(crate) fn end(&mut self, buffer: BufferId) {
+        for (_, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
+            real::close_own(ended.descriptor);
+        }
+    }
+}
+
+/// What the driver stored with a buffer: part of the name of its file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stored {
+    domain: u32,
+    tiling: u32,
+    pitch: u32,
+}
+
+impl Stored {
+    fn name(self) -> String {
+        format!("{NAME} {:x} {:x} {:x}", self.domain, self.tiling, self.pitch)
+    }
+
+    fn of_name(name: &str) -> Option<Stored> {
+        let mut numbers = name.strip_prefix(NAME)?.split_whitespace();
+        let mut number = || u32::from_str_radix(numbers.next()?, 16).ok();
+        Some(Stored { domain: number()?, tiling: number()?, pitch: number()? })
+    }
+
+    /// Returns what belongs to the file of a descriptor, if it is one of a buffer.
+    fn of_file(descriptor: c_int) -> Option<Stored> {
+        let link = std::fs::read_link(format!("/proc/self/fd/{descriptor}")).ok()?;
+        let name = link.to_str()?.strip_prefix("/memfd:")?;
+        Stored::of_name(name.strip_suffix(" (deleted)").unwrap_or(name))
+    }
+}
+
+/// `PRIME_HANDLE_TO_FD`: returns a descriptor of the file of a buffer.
+///
+/// # Errors
+/// `ENOENT` for a handle that means none, `EINVAL` for unknown flags, `EBUSY` if the program may have mappings of the buffer
+/// that are not known, and the errors of the system for a new file.
+pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
+    if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    let id = state.buffers.id(asked.handle)?;
+    let known = state.shared.files.values().find(|shared| shared.buffer == id);
+    let descriptor = match known {
+        Some(shared) => shared.descriptor,
+        None => new_file(state, asked.handle, id)?,
+    };
+    let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    // SAFETY: a plain system call on a descriptor of our own.
+    asked.descriptor = unsafe { libc::fcntl(descriptor, kind, 0) };
+    if asked.descriptor < 0 { Err(Errno(real::errno())) } else { Ok(()) }
+}
+
+/// Moves a buffer into a file, and returns a descriptor of it.
+fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno> {
+    let buffer = state.buffers.get(handle)?;
+    let stored = Stored { domain: buffer.domain, tiling: buffer.tiling, pitch: buffer.pitch };
+    let range = buffer.range.clone();
+    let name = CString::new(stored.name()).map_err(|_| Errno(libc::EINVAL))?;
+    // SAFETY: the name is a C string.
+    let descriptor =
+        unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) };
+    if descriptor < 0 {
+        return Err(Errno(real::errno()));
+    }
+    let descriptor = moved_away(descriptor);
+    let sealed = || {
+        // SAFETY: plain system calls on a descriptor of our own.
+        unsafe {
+            libc::ftruncate(descriptor, (range.end - range.start) as libc::off_t) == 0
+                && libc::fcntl(descriptor, libc::F_ADD_SEALS, SEALS) == 0
+        }
+    };
+    let moved = if sealed() { state.memory.move_to(&range, descriptor) } else { Err(Errno(real::errno())) };
+    let inode = real::status(descriptor).map(|status| status.st_ino).ok_or(Errno(libc::EIO));
+    match moved.and(inode) {
+        Ok(inode) => {
+            state.shared.files.insert(inode, SharedBuffer { buffer: id, descriptor });
+            state.others_write(&range);
+            Ok(descriptor)
+        }
+        Err(error) => {
+            real::close_own(descriptor);
+            Err(error)
+        }
+    }
+}
+
+/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. A file that this process knows has one buffer, and an open
+/// file of the node has one handle of it.
+///
+/// # Errors
+/// `EBADF` for what is no descriptor, `EINVAL` for a file of something else, and the errors of a new buffer.
+pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
+    let status = real::status(asked.descriptor).ok_or(Errno(libc::EBADF))?;
+    if let Some(known) = state.shared.files.get(&status.st_ino) {
+        asked.handle = state.buffers.name_once(known.buffer)?;
+        return Ok(());
+    }
+    let stored = Stored::of_file(asked.descriptor).ok_or(Errno(libc::EINVAL))?;
+    // SAFETY: plain system calls on a descriptor.
+    let seals = unsafe { libc::fcntl(asked.descriptor, libc::F_GET_SEALS) };
+    let size = u64::try_from(status.st_size).unwrap_or(0);
+    // A file that can be resized is a trap: pages that are gone are a signal.
+    if seals < 0 || seals & SEALS != SEALS {
+        return Err(Errno(libc::EINVAL));
+    }
+    let handle = state.buffers.create(size, 0, stored.domain)?;
+    let (id, range) = (state.buffers.id(handle)?, state.buffers.get(handle)?.range.clone());
+    // SAFETY: as above.
+    let own = unsafe { libc::fcntl(asked.descriptor, libc::F_DUPFD_CLOEXEC, 0) };
+    let placed = match own {
+        0.. if range.end - range.start == size => state.memory.place_file(&range, own),
+        0.. => Err(Errno(libc::EINVAL)),
+        _ => Err(Errno(real::errno())),
+    };
+    if let Err(error) = placed {
+        if own >= 0 {
+            real::close_own(own);
+        }
+        state.close(handle)?;
+        return Err(error);
+    }
+    let buffer = state.buffers.get_mut(handle)?;
+    (buffer.tiling, buffer.pitch) = (stored.tiling, stored.pitch);
+    state.shared.files.insert(status.st_ino, SharedBuffer { buffer: id, descriptor: moved_away(own) });
+    state.replaced(&(range.start as usize..range.end as usize));
+    state.others_write(&range);
+    asked.handle = handle;
+    Ok(())
+}
+
+/// Answers a request to the file of a buffer; `None` for other files. An access of a processor begins and ends
+/// (`DMA_BUF_IOCTL_SYNC`) without a wait. Files of fences do not exist, as in kernels before 6.0.
+pub(crate) fn answer(descriptor: c_int, request: Request) -> Option<Result<(), Errno>> {
+    Stored::of_file(descriptor)?;
+    Some(if request.number() == DMA_BUF_SYNC { Ok(()) } else { Err(Errno(libc::ENOTTY)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::null_mut;
+
+    use reconverge_board::Board;
+
+    use super::*;
+    use crate::device::Device;
+    use crate::node::{Client, Node};
+
+    /// A process: a node of its own.
+    fn process() -> Client<'static> {
+        let device =
+            Box::leak(Box::new(Device { execute: false, ..Device::new(Board::named("rv770").unwrap()) }));
+        Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
+    }
+
+    fn file_of(node: &Client<'_>, handle: u32) -> Result<c_int, Errno> {
+        let mut asked = PrimeHandle { handle, flags: CLOEXEC | READ_WRITE, descriptor: -1 };
+        export(&mut node.lock(), &mut asked).map(|()| asked.descriptor)
+    }
+
+    fn handle_of(node: &Client<'_>, descriptor: c_int) -> Result<u32, Errno> {
+        let mut asked = PrimeHandle { handle: 0, flags: 0, descriptor };
+        import(&mut node.lock(), &mut asked).map(|()| asked.handle)
+    }
+
+    fn start(node: &Client<'_>, handle: u32) -> usize {
+        node.lock().buffers.get(handle).unwrap().range.start as usize
+    }
+
+    #[test]
+    fn two_processes_have_the_same_bytes_and_what_the_driver_stored() {
+        let [one, other] = [process(), process()];
+        let handle = one.lock().create(200_000, 0, 4).unwrap();
+        let from = start(&one, handle);
+        one.lock().memory.write(from + 100_000, &[1, 2, 3]);
+        let part = from as u64..from as u64 + 200_000;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = one.map(part, null_mut(), access, libc::MAP_SHARED).unwrap().cast::<u8>();
+        {
+            let mut state = one.lock();
+            let buffer = state.buffers.get_mut(handle).unwrap();
+            (buffer.tiling, buffer.pitch) = (3, 512);
+        }
+        let descriptor = file_of(&one, handle).unwrap();
+        // Mesa asks for the size so.
+        // SAFETY: a plain system call.
+        assert_eq!(unsafe { libc::lseek(descriptor, 0, libc::SEEK_END) }, 4 << 16);
+        let imported = handle_of(&other, descriptor).unwrap();
+        let to = start(&other, imported);
+        assert_eq!(other.lock().memory.read(to + 100_000..to + 100_003), [1, 2, 3]);
+        {
+            let state = other.lock();
+            let buffer = state.buffers.get(imported).unwrap();
+            assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
+            assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
+        }
+        // Writes of either, and of a mapping from before, are seen by the other.
+        other.lock().memory.write(to, &[7]);
+        one.lock().memory.write(from + 1, &[8]);
+        // SAFETY: the mapping has these bytes, and is not unmapped here.
+        unsafe {
+            mapped.add(2).write_volatile(9);
+            assert_eq!([mapped.read_volatile(), mapped.add(1).read_volatile()], [7, 8]);
+        }
+        assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
+        // The first process ends its buffer: the other one keeps the bytes.
+        one.lock().close(handle).unwrap();
+        real::close_own(descriptor);
+        assert_eq!(other.lock().memory.read(to..to + 3), [7, 8, 9]);
+        assert!(one.lock().shared.files.is_empty());
+    }
+
+    /// The kernel's `drm_gem_prime_fd_to_handle`: a file has one buffer, and an open file one handle of it.
+    #[test]
+    fn a_file_has_one_handle_in_an_open_file() {
+        let node = process();
+        let handle = node.lock().create(1, 0, 4).unwrap();
+        let descriptors = [file_of(&node, handle).unwrap(), file_of(&node, handle).unwrap()];
+        assert_eq!(descriptors.map(|descriptor| handle_of(&node, descriptor)), [Ok(handle); 2]);
+        let other = process();
+        let imported = handle_of(&other, descriptors[0]).unwrap();
+        assert_eq!(handle_of(&other, descriptors[1]), Ok(imported));
+        other.lock().close(imported).unwrap();
+        assert_eq!(other.lock().buffers.used(u32::MAX), 0);
+        assert!(handle_of(&other, descriptors[1]).is_ok(), "a buffer again");
+        descriptors.into_iter().for_each(real::close_own);
+    }
+
+    #[test]
+    fn files_of_something_else_and_files_that_can_be_resized_are_refused() {
+        let node = process();
+        // SAFETY: the names are C strings.
+        let [other, named] = unsafe {
+            let sealable = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+            [c"other", c"reconverge-drm-buffer 4 0 0"].map(|name| libc::memfd_create(name.as_ptr(), sealable))
+        };
+        for (descriptor, error) in [(-1, libc::EBADF), (other, libc::EINVAL), (named, libc::EINVAL)] {
+            assert_eq!(handle_of(&node, descriptor), Err(Errno(error)));
+        }
+        // Sealed, and not as long as a buffer.
+        // SAFETY: plain system calls on a descriptor of the test.
+        unsafe {
+            libc::ftruncate(named, 4096);
+            libc::fcntl(named, libc::F_ADD_SEALS, SEALS);
+        }
+        assert_eq!(handle_of(&node, named), Err(Errno(libc::EINVAL)));
+        assert_eq!(node.lock().buffers.used(u32::MAX), 0);
+        assert_eq!(file_of(&node, 9), Err(Errno(libc::ENOENT)));
+        let mut asked = PrimeHandle { handle: 1, flags: 1, descriptor: -1 };
+        assert_eq!(export(&mut node.lock(), &mut asked), Err(Errno(libc::EINVAL)));
+        [other, named].into_iter().for_each(real::close_own);
+    }
+
+    #[test]
+    fn names_hold_what_was_stored() {
+        let stored = Stored { domain: 4, tiling: 0xffff_ffff, pitch: 0 };
+        assert_eq!(Stored::of_name(&stored.name()), Some(stored));
+        for wrong in ["", "reconverge-drm-buffer", "reconverge-drm-buffer 1 2", "reconverge-drm-buffer 1 2 x"]
+        {
+            assert_eq!(Stored::of_name(wrong), None);
+        }
+    }
+}
