@@ -9,6 +9,7 @@
 //! program, Mesa, libdrm
 //!    |  open, fstat, ioctl, mmap, close ...      files.rs  --- not the node ---> real.rs: the C library
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
+//!    |  stat, access ...                         paths.rs --- not the node ---> real.rs: the C library
 //!    v
 //! open_files.rs: the open file of a descriptor
 //!    |
@@ -18,6 +19,7 @@
 //!    v
 //! buffers.rs: which handle is where              memory.rs: the mappings of the chip and of the program
 //!    |                                           screen.rs: the board's screen, and frames that are shown
+//!    |                                           shared.rs: buffers that other processes have
 //!    |
 //!    v
 //! reconverge_gpu::Gpu: executes submissions before the ioctl returns
@@ -28,7 +30,8 @@
 //!
 //! The memory of the chip is a range of 1 TiB. Each buffer in it is a separate file in memory, and only pages in use take
 //! memory. `mmap` creates another mapping of the buffer's file, so that the kernel keeps its pages as long as the mapping
-//! exists. `open` returns the read end of a pipe: events are read from it, and its inode identifies the open file. `fstat`
+//! exists. `open` returns the read end of a pipe: events are read from it, and its inode identifies the open file. The pipe has a mark,
+//! by which another process recognizes it. `fstat`
 //! on it describes the render node. Handles belong to an open file and end with its last descriptor.
 //!
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
@@ -38,7 +41,7 @@
 //!
 //! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks, and `wiped.rs` how a copy is detected. Files are written by `whole.rs`.
 //!
-//! Limits: `dmabuf` export and import are refused. A process has up to 24,000 buffers at a time. After a fork, both
+//! Limits: files of buffers are those of this library, and not of other devices. A process has up to 24,000 buffers at a time. After a fork, both
 //! processes share the buffers that exist, and each has its own handles from then on. Draws of a child are not captured. A
 //! duplicate of a descriptor does not survive `exec`. glibc before 2.33 spells `fstat` otherwise and is not served.
 
