@@ -69,6 +69,27 @@ fn a_mapping_keeps_its_pages_after_its_handle_is_closed() {
 }
 
 #[test]
+fn two_processes_share_a_tiled_buffer() {
+    holds("processes", "rv770", &["two_processes_share_a_tiled_buffer"]);
+}
+
+#[test]
+fn an_open_file_is_used_by_another_process() {
+    holds("processes", "rv770", &["an_open_file_is_used_by_another_process"]);
+}
+
+/// 100 clients are killed at random moments.
+#[test]
+fn killed_clients_leave_nothing() {
+    holds("processes", "rv770", &["killed_clients_leave_nothing"]);
+}
+
+#[test]
+fn the_node_has_paths_and_a_folder() {
+    holds("processes", "gt215", &["the_node_has_paths"]);
+}
+
+#[test]
 fn a_framebuffer_keeps_its_buffer_and_ends_with_its_open_file() {
     holds("lifetimes", "rv770", &["a_framebuffer_keeps_its_buffer"]);
 }

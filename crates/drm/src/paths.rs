@@ -4,9 +4,11 @@
 //! Functions of the C library that describe a path give what the kernel gives for a device; all others ask the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
 
 use crate::device;
 use crate::files::{CARD, PATH, describe};
+use crate::lock::Lock;
 use crate::real::{self, Symbol, call};
 use crate::user;
 
@@ -215,5 +217,162 @@ pub unsafe extern "C-unwind" fn faccessat(
             fn(c_int, *const c_char, c_int, c_int) -> c_int,
             (folder, path, mode, flags), else real::missing()
         ),
+    }
+}
+
+/// The entries of the folder, in the order in which they are listed.
+const ENTRIES: [(&CStr, Named); 4] =
+    [(c".", Named::Folder), (c"..", Named::Folder), (c"card0", Named::Card), (c"renderD128", Named::Render)];
+
+/// A listing of the folder that a program has opened.
+#[repr(C)]
+struct Listing {
+    /// Number of the next entry.
+    next: usize,
+    entry: libc::dirent,
+}
+
+/// The addresses of the listings that are open.
+pub(crate) static LISTINGS: Lock<Vec<usize>> = Lock::new(Vec::new());
+
+/// Returns the listing that a program means, if it is one of ours.
+fn listing(address: *mut libc::DIR) -> Option<*mut Listing> {
+    let is_ours = LISTINGS.lock().is_ok_and(|open| open.contains(&address.addr()));
+    is_ours.then_some(address.cast())
+}
+
+/// `opendir`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
+    static REAL: Symbol = Symbol::new(c"opendir");
+    if Named::at(path) != Some(Named::Folder) {
+        return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
+    }
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let entry = unsafe { std::mem::zeroed() };
+    let made = Box::into_raw(Box::new(Listing { next: 0, entry }));
+    let Ok(mut open) = LISTINGS.lock() else {
+        real::set_errno(libc::EIO);
+        return null_mut();
+    };
+    open.push(made.expose_provenance());
+    made.cast()
+}
+
+/// `readdir`: the next entry, which the next call overwrites.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir(folder: *mut libc::DIR) -> *mut libc::dirent {
+    static REAL: Symbol = Symbol::new(c"readdir");
+    let Some(listing) = listing(folder) else {
+        return call!(REAL.address(), fn(*mut libc::DIR) -> *mut libc::dirent, (folder), else null_mut());
+    };
+    // SAFETY: the address is one of an open listing, which the program uses in one thread at a time.
+    let listing = unsafe { &mut *listing };
+    let Some((name, named)) = ENTRIES.get(listing.next) else { return null_mut() };
+    listing.next += 1;
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    describe(*named, &mut status);
+    let entry = &mut listing.entry;
+    (entry.d_ino, entry.d_off) = (status.st_ino, listing.next as libc::off_t);
+    entry.d_reclen = size_of::<libc::dirent>() as u16;
+    entry.d_type = if *named == Named::Folder { libc::DT_DIR } else { libc::DT_CHR };
+    for (letter, byte) in entry.d_name.iter_mut().zip(name.to_bytes_with_nul()) {
+        *letter = *byte as c_char;
+    }
+    entry
+}
+
+/// `readdir64`: see [`readdir`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir64(folder: *mut libc::DIR) -> *mut libc::dirent {
+    // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
+    unsafe { readdir(folder) }
+}
+
+/// `rewinddir`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn rewinddir(folder: *mut libc::DIR) {
+    static REAL: Symbol = Symbol::new(c"rewinddir");
+    match listing(folder) {
+        // SAFETY: the address is one of an open listing.
+        Some(listing) => unsafe { (*listing).next = 0 },
+        None => call!(REAL.address(), fn(*mut libc::DIR) -> (), (folder), else ()),
+    }
+}
+
+/// `closedir`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn closedir(folder: *mut libc::DIR) -> c_int {
+    static REAL: Symbol = Symbol::new(c"closedir");
+    let Some(listing) = listing(folder) else {
+        return call!(REAL.address(), fn(*mut libc::DIR) -> c_int, (folder), else real::missing());
+    };
+    if let Ok(mut open) = LISTINGS.lock() {
+        open.retain(|address| *address != folder.addr());
+    }
+    // SAFETY: made by `opendir`, and taken off the list above.
+    drop(unsafe { Box::from_raw(listing) });
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_without_a_chip_are_those_of_the_system() {
+        assert_eq!(Named::at(c"/dev/dri/card0".as_ptr()), None);
+        // SAFETY: C strings and structures of the right kind.
+        unsafe {
+            let mut status: libc::stat = std::mem::zeroed();
+            assert_eq!(
+                (stat(c"/dev".as_ptr(), &raw mut status), status.st_mode & libc::S_IFMT),
+                (0, libc::S_IFDIR)
+            );
+            assert_eq!(
+                (access(c"/dev".as_ptr(), libc::R_OK), access(c"/none".as_ptr(), libc::R_OK)),
+                (0, -1)
+            );
+            let folder = opendir(c"/dev".as_ptr());
+            assert!(!readdir(folder).is_null());
+            assert_eq!(closedir(folder), 0);
+        }
+    }
+
+    /// The kernel's devices of graphics have major number 226; render nodes begin at 128.
+    #[test]
+    fn a_node_is_described_as_a_device() {
+        // SAFETY: all bytes zero is a value of this plain structure.
+        let mut status: libc::stat = unsafe { std::mem::zeroed() };
+        for (named, kind, number) in [
+            (Named::Card, libc::S_IFCHR, [226, 0]),
+            (Named::Render, libc::S_IFCHR, [226, 128]),
+            (Named::Folder, libc::S_IFDIR, [0, 0]),
+        ] {
+            describe(named, &mut status);
+            let found = [libc::major(status.st_rdev), libc::minor(status.st_rdev)];
+            assert_eq!((status.st_mode & libc::S_IFMT, found), (kind, number));
+        }
+        assert_eq!(
+            (allowed(Named::Card, libc::R_OK | libc::W_OK), allowed(Named::Card, libc::X_OK)),
+            (0, -1)
+        );
+        assert_eq!((allowed(Named::Folder, libc::X_OK), allowed(Named::Folder, libc::W_OK)), (0, -1));
     }
 }
