@@ -127,11 +127,11 @@ requests! {
     GET_UNIQUE        = 0x01, "GET_UNIQUE";
     /// A number that shows the right to draw.
     GET_MAGIC         = 0x02, "GET_MAGIC";
-    /// The version of the requests that the program knows.
+    /// Version of the requests that the program is written for.
     SET_VERSION       = 0x07, "SET_VERSION";
-    /// What the program can do.
+    /// Abilities of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
-    /// Gives another program the right to draw.
+    /// Gives the right to draw to another program.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
     /// The file of a buffer.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";
@@ -163,13 +163,13 @@ requests! {
     MODE_GETENCODER   = 0xa6, "MODE_GETENCODER";
     /// What a connector is, and the sizes of its screen.
     MODE_GETCONNECTOR = 0xa7, "MODE_GETCONNECTOR";
-    /// What a property is.
+    /// Description of a property.
     MODE_GETPROPERTY  = 0xaa, "MODE_GETPROPERTY";
     /// Sets a property of a connector.
     MODE_SETPROPERTY  = 0xab, "MODE_SETPROPERTY";
     /// The data that a property names.
     MODE_GETPROPBLOB  = 0xac, "MODE_GETPROPBLOB";
-    /// What a framebuffer is.
+    /// Description of a framebuffer.
     MODE_GETFB        = 0xad, "MODE_GETFB";
     /// Makes a framebuffer.
     MODE_ADDFB        = 0xae, "MODE_ADDFB";
@@ -187,7 +187,7 @@ requests! {
     MODE_DESTROY_DUMB = 0xb4, "MODE_DESTROY_DUMB";
     /// The planes of the board.
     MODE_GETPLANERESOURCES  = 0xb5, "MODE_GETPLANERESOURCES";
-    /// What a plane is.
+    /// Description of a plane.
     MODE_GETPLANE           = 0xb6, "MODE_GETPLANE";
     /// Shows a framebuffer on a plane.
     MODE_SETPLANE           = 0xb7, "MODE_SETPLANE";
@@ -205,7 +205,7 @@ requests! {
     MODE_CREATEPROPBLOB     = 0xbd, "MODE_CREATEPROPBLOB";
     /// Ends them.
     MODE_DESTROYPROPBLOB    = 0xbe, "MODE_DESTROYPROPBLOB";
-    /// What a framebuffer of a format is.
+    /// Description of a framebuffer with its format.
     MODE_GETFB2             = 0xce, "MODE_GETFB2";
     /// Ends a framebuffer, which stays on the screen.
     MODE_CLOSEFB            = 0xd0, "MODE_CLOSEFB";

@@ -22,7 +22,7 @@ struct Mapping {
     file: AtomicU64,
     /// The place of its first byte in the file.
     offset: AtomicU64,
-    /// What the program may do. (`PROT_READ` and so on)
+    /// Its protection. (`PROT_READ` and so on)
     access: AtomicI32,
 }
 

@@ -201,7 +201,7 @@ impl Memory {
     }
 
     /// Moves a buffer into a file of its length: the chip, and each mapping of the program, have the file from then on.
-    /// The mappings stay where they are. What another thread of the program writes meanwhile can be lost.
+    /// The mappings stay where they are. A write of another thread during the move can be lost.
     ///
     /// # Errors
     /// `EBUSY` if the program may have mappings that are not known. The errors of `mmap`.
@@ -363,7 +363,7 @@ impl Memory {
     }
 }
 
-/// Maps a part of a file at an address, in place of what is there.
+/// Maps a part of a file at an address, and replaces the mapping there.
 fn map_at(
     address: *mut c_void,
     length: usize,

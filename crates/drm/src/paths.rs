@@ -1,7 +1,7 @@
 //! The paths of the node for programs that look at them and open nothing: `/dev/dri/card0`, `/dev/dri/renderD128`, and their
 //! folder.
 //!
-//! Functions of the C library that describe a path give what the kernel gives for a device; all others ask the C library.
+//! For these paths, the functions here answer as the kernel does for a device. For other paths, they call the C library.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
@@ -15,7 +15,7 @@ use crate::user;
 /// The folder of the node.
 const FOLDER: &CStr = c"/dev/dri";
 
-/// What a path is.
+/// The meaning of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Named {
     /// The node with the screen.
@@ -27,7 +27,7 @@ pub(crate) enum Named {
 }
 
 impl Named {
-    /// Returns what is at a path, if a chip is selected. Allocates nothing up to there: memory managers open files too.
+    /// Returns the meaning of a path, if a chip is selected. Allocates nothing up to there: memory managers open files too.
     pub(crate) fn at(path: *const c_char) -> Option<Named> {
         let address = path.expose_provenance() as u64;
         // Nearly all paths end here.
@@ -50,7 +50,7 @@ impl Named {
 
 const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the structures are the same");
 
-/// Gives a description of a path to a function that asks for one, or -1.
+/// Fills a structure with the description of a path. Returns 0, or -1 with `errno`.
 ///
 /// # Safety
 /// The address is one of a structure to fill.
@@ -101,7 +101,7 @@ describing! {
     lstat64, c"lstat64";
 }
 
-/// Functions that describe a path beside a folder.
+/// Functions that describe a path relative to a folder.
 macro_rules! describing_at {
     ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
         $(#[$doc])*

@@ -101,7 +101,7 @@ pub(crate) struct Screen {
     /// The power of the screen, a value of the property DPMS.
     power: u64,
     cursor: Cursor,
-    /// The gamma table, where one was set.
+    /// The gamma table, if one was set.
     gamma: Option<Gamma>,
     /// Data of the program, each with the open file that handed them over.
     blobs: BTreeMap<u32, (FileId, Vec<u8>)>,
@@ -308,7 +308,7 @@ pub(crate) fn answer(
             MODE_CLOSEFB => request.exchange(argument, |asked: &mut ModeCloseFramebuffer| {
                 let state = &mut *node.lock();
                 let file = state.buffers.file();
-                // What is on the screen stays there: then the framebuffer ends with its open file.
+                // A framebuffer that is shown stays on the screen, and ends with its open file.
                 if state.screen.shown.is_some_and(|shown| shown.framebuffer == asked.framebuffer) {
                     return Ok(());
                 }

@@ -6,9 +6,9 @@
 //! chip 1 reads and writes  \____ the same pages ____/   chip 2 reads and writes
 //! ```
 //!
-//! A program asks for the file of a buffer (PRIME) and sends it to another process. Each process executes its own
-//! submissions before their requests return. A buffer therefore holds what was submitted before its file is used, and
-//! nobody waits for a fence.
+//! A program requests the file of a buffer (PRIME) and sends it to another process. Each process executes its own
+//! submissions before their requests return. The results of a submission are therefore in the buffer when another process uses
+//! it, and no fence is needed.
 //!
 //! Buffers have no files with descriptors until then, see [`memory`](crate::memory). An export copies the buffer into a file
 //! with one, and maps the file where the buffer was: for the chip, and at each address where the program has mapped the
@@ -35,7 +35,7 @@ const NAME: &str = "reconverge-drm-buffer";
 const CLOEXEC: u32 = libc::O_CLOEXEC as u32;
 const READ_WRITE: u32 = libc::O_RDWR as u32;
 
-/// Seals of a file: nobody can resize it, or seal it further.
+/// Seals of a file. Its size and its seals are fixed.
 const SEALS: c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
 /// A buffer that is shared.
@@ -61,7 +61,7 @@ impl SharedBuffers {
     }
 }
 
-/// What the driver stored with a buffer: part of the name of its file.
+/// Data that the driver stored with a buffer. They are part of the name of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stored {
     domain: u32,
@@ -205,7 +205,7 @@ mod tests {
     use crate::device::Device;
     use crate::node::{Client, Node};
 
-    /// A process: a node of its own.
+    /// A node that stands for a process.
     fn process() -> Client<'static> {
         let device =
             Box::leak(Box::new(Device { execute: false, ..Device::new(Board::named("rv770").unwrap()) }));
@@ -241,7 +241,7 @@ mod tests {
             (buffer.tiling, buffer.pitch) = (3, 512);
         }
         let descriptor = file_of(&one, handle).unwrap();
-        // Mesa asks for the size so.
+        // Mesa takes the size from `lseek`.
         // SAFETY: a plain system call.
         assert_eq!(unsafe { libc::lseek(descriptor, 0, libc::SEEK_END) }, 4 << 16);
         let imported = handle_of(&other, descriptor).unwrap();
@@ -253,7 +253,7 @@ mod tests {
             assert_eq!((buffer.domain, buffer.tiling, buffer.pitch), (4, 3, 512));
             assert_eq!(state.buffers.mapped().count(), 1, "others write to it");
         }
-        // Writes of either, and of a mapping from before, are seen by the other.
+        // Each process sees writes of the other one, and those through an older mapping.
         other.lock().memory.write(to, &[7]);
         one.lock().memory.write(from + 1, &[8]);
         // SAFETY: the mapping has these bytes, and is not unmapped here.

@@ -1,4 +1,4 @@
-//! The picture on the screen: a framebuffer, the cursor above it, and the gamma table behind both.
+//! The picture on the screen: the gamma table applied to a framebuffer and the cursor above it.
 
 use std::io;
 
@@ -77,14 +77,14 @@ pub(super) const CURSOR: u32 = 64;
 pub(super) struct Cursor {
     /// The open file that set it. The cursor ends with this file.
     pub(super) file: FileId,
-    /// Its buffer, which lasts as long as it is shown.
+    /// Its buffer. The buffer lasts as long as the cursor has it.
     pub(super) buffer: Option<BufferId>,
     pub(super) size: [u32; 2],
-    /// Where its first pixel is on the screen.
+    /// The place of its first pixel on the screen.
     pub(super) place: [i32; 2],
 }
 
-/// Returns the picture on the screen, three bytes a pixel, from the upper row down.
+/// Returns the picture on the screen. Each pixel has three bytes, and the upper row comes first.
 ///
 /// # Errors
 /// A framebuffer without its buffer.

@@ -242,7 +242,7 @@ fn colors_are_taken_from_the_bytes_of_a_format() {
     assert_eq!(of(b"RG16", &0xf81f_u16.to_le_bytes()), [255, 0, 255]);
 }
 
-/// As libdrm asks for an object: for the number first, and then for as many.
+/// Requests properties as libdrm does: first their number, and then the list.
 fn properties(node: &Client<'_>, object: u32) -> Result<Vec<(String, u64)>, Errno> {
     let mut asked = ModeObjectProperties { object, ..ModeObjectProperties::default() };
     ask(node, MODE_OBJ_GETPROPERTIES, &mut asked)?;

@@ -26,7 +26,7 @@ pub(crate) const SEQUENCE: u32 = 3;
 const RELATIVE: u32 = 1;
 const EVENT: u32 = 1 << 26;
 const NEXT_ON_MISS: u32 = 1 << 28;
-/// The number of the screen, of which there is one.
+/// The field with the number of the screen. The only screen is 0.
 const WHICH: u32 = 0x2000_003e;
 const WAIT_FLAGS: u32 = RELATIVE | EVENT | 1 << 27 | NEXT_ON_MISS;
 
