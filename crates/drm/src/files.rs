@@ -4,7 +4,7 @@
 //! functions. With all arguments present they are found in the same registers by the calling conventions of Linux on
 //! x86-64 and aarch64; one that the caller left out is passed on as it was found, and looked at by neither side.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reconverge_board::Driver;
@@ -15,20 +15,16 @@ use crate::messages::say_once;
 use crate::node::{self, Client};
 use crate::nouveau;
 use crate::open_files;
-use crate::paths::Named;
+use crate::paths::{NodePath, describe};
 use crate::radeon;
 use crate::real;
 use crate::screen;
 use crate::shared;
 use crate::user;
 
-/// The path of the node.
-pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
-/// The path by which programs open it that have a screen. It is the same node.
-pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 /// Returns whether a path is that of the node, and a chip is selected.
 fn is_node(path: *const c_char) -> bool {
-    matches!(Named::at(path), Some(Named::Card | Named::Render))
+    matches!(NodePath::at(path), Some(NodePath::Card | NodePath::Render))
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -124,10 +120,7 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
     // SAFETY: the call has just filled the structure.
     if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
         // SAFETY: as above.
-        unsafe {
-            ((*status).st_mode, (*status).st_rdev) = (MODE, NUMBER);
-            ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
-        }
+        unsafe { describe(NodePath::Render, &mut *status) };
     }
     result
 }
@@ -142,11 +135,8 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     let result = unsafe { real::fstat64(descriptor, status) };
     // SAFETY: the call has just filled the structure.
     if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
-        // SAFETY: as above.
-        unsafe {
-            ((*status).st_mode, (*status).st_rdev) = (MODE, NUMBER);
-            ((*status).st_dev, (*status).st_ino) = (libc::makedev(0, DEVTMPFS), INODE);
-        }
+        // SAFETY: as above. Both structures are the same, see `paths`.
+        unsafe { describe(NodePath::Render, &mut *status.cast()) };
     }
     result
 }
@@ -154,30 +144,6 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
 /// An open file of the node is a pipe until [`fstat`] describes it.
 fn is_pipe(mode: libc::mode_t) -> bool {
     mode & libc::S_IFMT == libc::S_IFIFO
-}
-
-/// What the node is: a character device that everyone may read and write.
-const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
-/// The device number of graphics devices.
-const MAJOR: c_uint = 226;
-/// Of these, the first render node.
-const MINOR: c_uint = 128;
-/// The number of the node, which `fstat` gives.
-pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
-
-/// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
-const DEVTMPFS: c_uint = 5;
-/// Inode of the node.
-const INODE: libc::ino_t = 0x8000_0080;
-
-/// Fills in what a path of the node is. An open file is always one of the node without a screen.
-pub(crate) fn describe(named: Named, status: &mut libc::stat) {
-    (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
-    (status.st_mode, status.st_rdev, status.st_ino) = match named {
-        Named::Render => (MODE, NUMBER, INODE),
-        Named::Card => (MODE, libc::makedev(MAJOR, 0), INODE + 1),
-        Named::Folder => (libc::S_IFDIR | 0o755, 0, INODE + 2),
-    };
 }
 
 /// `ioctl`.

@@ -8,11 +8,11 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use crate::device;
-use crate::files::{CARD, NUMBER, PATH};
 use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
 use crate::open_files;
+use crate::paths::{CARD, NUMBER, PATH};
 use crate::real::{Symbol, call};
 use crate::screen::vblank;
 

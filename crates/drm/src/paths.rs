@@ -7,17 +7,20 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use crate::device;
-use crate::files::{CARD, PATH, describe};
 use crate::lock::Lock;
 use crate::real::{self, Symbol, call};
 use crate::user;
 
+/// The path of the node.
+pub(crate) const PATH: &CStr = c"/dev/dri/renderD128";
+/// The path by which programs open it that have a screen. It is the same node.
+pub(crate) const CARD: &CStr = c"/dev/dri/card0";
 /// The folder of the node.
 const FOLDER: &CStr = c"/dev/dri";
 
 /// The meaning of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum NodePath {
     /// The node with the screen.
     Card,
     /// The node without.
@@ -26,9 +29,9 @@ pub(crate) enum Named {
     Folder,
 }
 
-impl Named {
+impl NodePath {
     /// Returns the meaning of a path, if a chip is selected. Allocates nothing up to there: memory managers open files too.
-    pub(crate) fn at(path: *const c_char) -> Option<Named> {
+    pub(crate) fn at(path: *const c_char) -> Option<NodePath> {
         let address = path.expose_provenance() as u64;
         // Nearly all paths end here.
         if !user::is_start(address, FOLDER.to_bytes()) {
@@ -36,16 +39,40 @@ impl Named {
         }
         let is = |text: &CStr| user::is_start(address, text.to_bytes_with_nul());
         let named = if is(PATH) {
-            Named::Render
+            NodePath::Render
         } else if is(CARD) {
-            Named::Card
+            NodePath::Card
         } else if is(FOLDER) || is(c"/dev/dri/") {
-            Named::Folder
+            NodePath::Folder
         } else {
             return None;
         };
         device::chosen().is_some().then_some(named)
     }
+}
+
+/// What the node is: a character device that everyone may read and write.
+const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
+/// The device number of graphics devices.
+const MAJOR: c_uint = 226;
+/// Of these, the first render node.
+const MINOR: c_uint = 128;
+/// The number of the node, which `fstat` gives.
+pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
+
+/// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
+const DEVTMPFS: c_uint = 5;
+/// Inode of the node.
+const INODE: libc::ino_t = 0x8000_0080;
+
+/// Fills in the description of a path. An open file is always described as the node without a screen.
+pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
+    (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
+    (status.st_mode, status.st_rdev, status.st_ino) = match named {
+        NodePath::Render => (MODE, NUMBER, INODE),
+        NodePath::Card => (MODE, libc::makedev(MAJOR, 0), INODE + 1),
+        NodePath::Folder => (libc::S_IFDIR | 0o755, 0, INODE + 2),
+    };
 }
 
 const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the structures are the same");
@@ -54,7 +81,7 @@ const _: () = assert!(size_of::<libc::stat>() == size_of::<libc::stat64>(), "the
 ///
 /// # Safety
 /// The address is one of a structure to fill.
-unsafe fn described(named: Named, status: *mut libc::stat) -> c_int {
+unsafe fn described(named: NodePath, status: *mut libc::stat) -> c_int {
     if status.is_null() {
         real::set_errno(libc::EFAULT);
         return -1;
@@ -77,7 +104,7 @@ macro_rules! describing {
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(path: *const c_char, status: *mut libc::stat) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
-            match Named::at(path) {
+            match NodePath::at(path) {
                 // SAFETY: the caller's promises are those of the function that is called.
                 Some(named) => unsafe { described(named, status) },
                 None => call!(
@@ -116,7 +143,7 @@ macro_rules! describing_at {
             flags: c_int,
         ) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
-            match Named::at(path) {
+            match NodePath::at(path) {
                 // SAFETY: the caller's promises are those of the function that is called.
                 Some(named) => unsafe { described(named, status) },
                 None => call!(
@@ -149,7 +176,7 @@ pub unsafe extern "C-unwind" fn statx(
     status: *mut libc::statx,
 ) -> c_int {
     static REAL: Symbol = Symbol::new(c"statx");
-    let Some(named) = Named::at(path) else {
+    let Some(named) = NodePath::at(path) else {
         return call!(
             REAL.address(),
             fn(c_int, *const c_char, c_int, c_uint, *mut libc::statx) -> c_int,
@@ -176,8 +203,8 @@ pub unsafe extern "C-unwind" fn statx(
 }
 
 /// The answer to a question about access: everyone may read and write the node, and list its folder.
-fn allowed(named: Named, mode: c_int) -> c_int {
-    let refused = if named == Named::Folder { libc::W_OK } else { libc::X_OK };
+fn allowed(named: NodePath, mode: c_int) -> c_int {
+    let refused = if named == NodePath::Folder { libc::W_OK } else { libc::X_OK };
     if mode & refused == 0 {
         return 0;
     }
@@ -192,7 +219,7 @@ fn allowed(named: Named, mode: c_int) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"access");
-    match Named::at(path) {
+    match NodePath::at(path) {
         Some(named) => allowed(named, mode),
         None => call!(REAL.address(), fn(*const c_char, c_int) -> c_int, (path, mode), else real::missing()),
     }
@@ -210,7 +237,7 @@ pub unsafe extern "C-unwind" fn faccessat(
     flags: c_int,
 ) -> c_int {
     static REAL: Symbol = Symbol::new(c"faccessat");
-    match Named::at(path) {
+    match NodePath::at(path) {
         Some(named) => allowed(named, mode),
         None => call!(
             REAL.address(),
@@ -221,12 +248,16 @@ pub unsafe extern "C-unwind" fn faccessat(
 }
 
 /// The entries of the folder, in the order in which they are listed.
-const ENTRIES: [(&CStr, Named); 4] =
-    [(c".", Named::Folder), (c"..", Named::Folder), (c"card0", Named::Card), (c"renderD128", Named::Render)];
+const ENTRIES: [(&CStr, NodePath); 4] = [
+    (c".", NodePath::Folder),
+    (c"..", NodePath::Folder),
+    (c"card0", NodePath::Card),
+    (c"renderD128", NodePath::Render),
+];
 
 /// A listing of the folder that a program has opened.
 #[repr(C)]
-struct Listing {
+struct FolderListing {
     /// Number of the next entry.
     next: usize,
     entry: libc::dirent,
@@ -236,7 +267,7 @@ struct Listing {
 pub(crate) static LISTINGS: Lock<Vec<usize>> = Lock::new(Vec::new());
 
 /// Returns the listing that a program means, if it is one of ours.
-fn listing(address: *mut libc::DIR) -> Option<*mut Listing> {
+fn listing(address: *mut libc::DIR) -> Option<*mut FolderListing> {
     let is_ours = LISTINGS.lock().is_ok_and(|open| open.contains(&address.addr()));
     is_ours.then_some(address.cast())
 }
@@ -248,12 +279,12 @@ fn listing(address: *mut libc::DIR) -> Option<*mut Listing> {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     static REAL: Symbol = Symbol::new(c"opendir");
-    if Named::at(path) != Some(Named::Folder) {
+    if NodePath::at(path) != Some(NodePath::Folder) {
         return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
     }
     // SAFETY: all bytes zero is a value of this plain structure.
     let entry = unsafe { std::mem::zeroed() };
-    let made = Box::into_raw(Box::new(Listing { next: 0, entry }));
+    let made = Box::into_raw(Box::new(FolderListing { next: 0, entry }));
     let Ok(mut open) = LISTINGS.lock() else {
         real::set_errno(libc::EIO);
         return null_mut();
@@ -282,7 +313,7 @@ pub unsafe extern "C-unwind" fn readdir(folder: *mut libc::DIR) -> *mut libc::di
     let entry = &mut listing.entry;
     (entry.d_ino, entry.d_off) = (status.st_ino, listing.next as libc::off_t);
     entry.d_reclen = size_of::<libc::dirent>() as u16;
-    entry.d_type = if *named == Named::Folder { libc::DT_DIR } else { libc::DT_CHR };
+    entry.d_type = if *named == NodePath::Folder { libc::DT_DIR } else { libc::DT_CHR };
     for (letter, byte) in entry.d_name.iter_mut().zip(name.to_bytes_with_nul()) {
         *letter = *byte as c_char;
     }
@@ -337,7 +368,7 @@ mod tests {
 
     #[test]
     fn paths_without_a_chip_are_those_of_the_system() {
-        assert_eq!(Named::at(c"/dev/dri/card0".as_ptr()), None);
+        assert_eq!(NodePath::at(c"/dev/dri/card0".as_ptr()), None);
         // SAFETY: C strings and structures of the right kind.
         unsafe {
             let mut status: libc::stat = std::mem::zeroed();
@@ -361,18 +392,18 @@ mod tests {
         // SAFETY: all bytes zero is a value of this plain structure.
         let mut status: libc::stat = unsafe { std::mem::zeroed() };
         for (named, kind, number) in [
-            (Named::Card, libc::S_IFCHR, [226, 0]),
-            (Named::Render, libc::S_IFCHR, [226, 128]),
-            (Named::Folder, libc::S_IFDIR, [0, 0]),
+            (NodePath::Card, libc::S_IFCHR, [226, 0]),
+            (NodePath::Render, libc::S_IFCHR, [226, 128]),
+            (NodePath::Folder, libc::S_IFDIR, [0, 0]),
         ] {
             describe(named, &mut status);
             let found = [libc::major(status.st_rdev), libc::minor(status.st_rdev)];
             assert_eq!((status.st_mode & libc::S_IFMT, found), (kind, number));
         }
         assert_eq!(
-            (allowed(Named::Card, libc::R_OK | libc::W_OK), allowed(Named::Card, libc::X_OK)),
+            (allowed(NodePath::Card, libc::R_OK | libc::W_OK), allowed(NodePath::Card, libc::X_OK)),
             (0, -1)
         );
-        assert_eq!((allowed(Named::Folder, libc::X_OK), allowed(Named::Folder, libc::W_OK)), (0, -1));
+        assert_eq!((allowed(NodePath::Folder, libc::X_OK), allowed(NodePath::Folder, libc::W_OK)), (0, -1));
     }
 }

@@ -38,7 +38,7 @@ use crate::shared;
 use crate::user;
 
 use modes::{MILLIMETRES, MODES};
-use picture::{CURSOR, Cursor, GAMMA, Gamma, Pixels, straight};
+use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor, straight};
 use vblank::FLIP_COMPLETE;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
@@ -100,7 +100,7 @@ pub(crate) struct Screen {
     shown: Option<Shown>,
     /// The power of the screen, a value of the property DPMS.
     power: u64,
-    cursor: Cursor,
+    cursor: ScreenCursor,
     /// The gamma table, if one was set.
     gamma: Option<Gamma>,
     /// Data of the program, each with the open file that handed them over.

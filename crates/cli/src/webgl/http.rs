@@ -18,7 +18,7 @@ const BODY: usize = 256 << 20;
 
 /// A request.
 #[derive(Debug, PartialEq)]
-pub(super) struct Request {
+pub(super) struct PageRequest {
     pub(super) method: String,
     /// The path, and what follows `?`.
     pub(super) target: String,
@@ -27,17 +27,17 @@ pub(super) struct Request {
     pub(super) body: Vec<u8>,
 }
 
-impl Request {
+impl PageRequest {
     /// Reads the request of a connection; `None` if the connection ends without one.
     ///
     /// # Errors
     /// It cannot be read, is not a request of HTTP/1, or exceeds [`HEAD`], [`LINES`] or [`BODY`].
-    pub(super) fn read(stream: &TcpStream) -> Result<Option<Request>> {
+    pub(super) fn read(stream: &TcpStream) -> Result<Option<PageRequest>> {
         stream.set_read_timeout(Some(WAIT))?;
-        Request::read_from(stream)
+        PageRequest::read_from(stream)
     }
 
-    fn read_from(mut stream: impl Read) -> Result<Option<Request>> {
+    fn read_from(mut stream: impl Read) -> Result<Option<PageRequest>> {
         let refused = |why: &str| Error::new(ErrorKind::InvalidData, why);
         let mut bytes = Vec::new();
         let mut part = [0; 4096];
@@ -52,7 +52,7 @@ impl Request {
                 };
                 let body = header("Content-Length").map_or(Ok(0), str::parse);
                 let body = body.ok().filter(|body| *body <= BODY).ok_or_else(|| refused("Content-Length"))?;
-                let mut request = Request {
+                let mut request = PageRequest {
                     method: head.method.unwrap_or_default().to_owned(),
                     target: head.path.unwrap_or_default().to_owned(),
                     range: header("Range").map(str::to_owned),
@@ -144,20 +144,20 @@ mod unit {
     fn requests_have_a_line_lines_of_the_head_and_a_body() {
         let text =
             b"POST /verdict?a HTTP/1.1\r\nhost: x\r\nrange: bytes=0-1\r\ncontent-length: 3\r\n\r\nabcd";
-        let request = Request {
+        let request = PageRequest {
             method: "POST".to_owned(),
             target: "/verdict?a".to_owned(),
             range: Some("bytes=0-1".to_owned()),
             body: b"abc".to_vec(),
         };
-        assert_eq!(Request::read_from(&text[..]).unwrap().as_ref(), Some(&request));
-        assert_eq!(Request::read_from(Slowly(text)).unwrap(), Some(request));
-        assert_eq!(Request::read_from(&b""[..]).unwrap(), None);
+        assert_eq!(PageRequest::read_from(&text[..]).unwrap().as_ref(), Some(&request));
+        assert_eq!(PageRequest::read_from(Slowly(text)).unwrap(), Some(request));
+        assert_eq!(PageRequest::read_from(&b""[..]).unwrap(), None);
     }
 
     #[test]
     fn requests_that_are_cut_off_or_too_large_are_errors() {
-        let kind = |text: &[u8]| Request::read_from(text).unwrap_err().kind();
+        let kind = |text: &[u8]| PageRequest::read_from(text).unwrap_err().kind();
         assert_eq!(kind(b"GET / HT"), ErrorKind::UnexpectedEof);
         assert_eq!(kind(b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nab"), ErrorKind::UnexpectedEof);
         assert_eq!(kind(b"\x00\r\n\r\n"), ErrorKind::InvalidData);

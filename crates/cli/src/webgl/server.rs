@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::http::{Reply, Request};
+use super::http::{PageRequest, Reply};
 use super::verdict::{Assertion, FileEnd, FileVerdict};
 
 /// The page that runs the files.
@@ -132,12 +132,12 @@ struct Answers {
 impl Answers {
     /// Answers the request of a connection. The browser may have given up waiting.
     fn serve(&self, stream: &TcpStream) {
-        if let Ok(Some(request)) = Request::read(stream) {
+        if let Ok(Some(request)) = PageRequest::read(stream) {
             let _ = self.reply(&request).write(stream, request.method == "HEAD");
         }
     }
 
-    fn reply(&self, request: &Request) -> Reply {
+    fn reply(&self, request: &PageRequest) -> Reply {
         let path = request.target.split(['?', '#']).next().unwrap_or_default();
         let queue = || self.queue.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*request.method, path) {
@@ -175,7 +175,7 @@ impl Answers {
     }
 
     /// Answers with a file of the suite, or with the part of it that the request names.
-    fn file(&self, request: &Request, path: &str) -> Reply {
+    fn file(&self, request: &PageRequest, path: &str) -> Reply {
         let path = PathBuf::from(decoded(path));
         let is_below = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
         let Some(bytes) = is_below.then(|| fs::read(self.root.join(&path)).ok()).flatten() else {
@@ -195,7 +195,7 @@ impl Answers {
 }
 
 /// The value that the page sent; `None` if it is another one.
-fn sent<T: for<'de> Deserialize<'de>>(request: &Request) -> Option<T> {
+fn sent<T: for<'de> Deserialize<'de>>(request: &PageRequest) -> Option<T> {
     serde_json::from_slice(&request.body).ok()
 }
 

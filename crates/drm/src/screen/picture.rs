@@ -74,7 +74,7 @@ pub(super) const CURSOR: u32 = 64;
 
 /// The cursor: a small picture above the framebuffer, of which blue comes first and alpha last.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Cursor {
+pub(super) struct ScreenCursor {
     /// The open file that set it. The cursor ends with this file.
     pub(super) file: FileId,
     /// Its buffer. The buffer lasts as long as the cursor has it.
@@ -121,7 +121,7 @@ pub(super) fn picture(
 
 /// Lays the cursor over a picture. Its colours are multiplied by alpha, as Xorg and Weston give them.
 fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
-    let Cursor { buffer, size, place, .. } = &state.screen.cursor;
+    let ScreenCursor { buffer, size, place, .. } = &state.screen.cursor;
     let Some(buffer) = buffer.and_then(|id| state.buffers.held(id)) else { return };
     let pitch = size[0] as usize * 4;
     let words = state
