@@ -131,7 +131,7 @@ requests! {
     SET_VERSION       = 0x07, "SET_VERSION";
     /// Abilities of the program.
     SET_CLIENT_CAP    = 0x0d, "SET_CLIENT_CAP";
-    /// Gives the right to draw to another program.
+    /// Grants another program the right to draw.
     AUTH_MAGIC        = 0x11, "AUTH_MAGIC";
     /// The file of a buffer.
     PRIME_HANDLE_TO_FD = 0x2d, "PRIME_HANDLE_TO_FD";

@@ -22,7 +22,7 @@ struct Mapping {
     file: AtomicU64,
     /// The place of its first byte in the file.
     offset: AtomicU64,
-    /// Its protection. (`PROT_READ` and so on)
+    /// The protection of the mapping. (`PROT_READ` and so on)
     access: AtomicI32,
 }
 

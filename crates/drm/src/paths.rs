@@ -51,11 +51,11 @@ impl NodePath {
     }
 }
 
-/// What the node is: a character device that everyone may read and write.
+/// The node is a character device that everyone may read and write.
 const MODE: libc::mode_t = libc::S_IFCHR | 0o666;
-/// The device number of graphics devices.
+/// The major device number of graphics devices.
 const MAJOR: c_uint = 226;
-/// Of these, the first render node.
+/// The minor device number of the first render node.
 const MINOR: c_uint = 128;
 /// The number of the node, which `fstat` gives.
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);

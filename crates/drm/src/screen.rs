@@ -38,7 +38,7 @@ use crate::shared;
 use crate::user;
 
 use modes::{MILLIMETRES, MODES};
-use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor, straight};
+use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
 use vblank::FLIP_COMPLETE;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
@@ -64,9 +64,6 @@ const MOST_RECTANGLES: u32 = 256;
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
 const FLIP_ASYNC: u32 = 2;
-/// Flags of a cursor: another picture, another place. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
-const CURSOR_PICTURE: u32 = 1;
-const CURSOR_MOVE: u32 = 2;
 /// Planes of all kinds are listed for a program that says so. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
 const UNIVERSAL_PLANES: u64 = 2;
 /// The properties of atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
@@ -121,7 +118,7 @@ pub(crate) struct Screen {
     events: Vec<(FileId, ScreenEvent)>,
 }
 
-/// What is shown.
+/// The framebuffer on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
     framebuffer: u32,
@@ -242,13 +239,15 @@ pub(crate) fn answer(
                 request.exchange(argument, |asked| vblank::count(&node.lock().screen, asked))
             }
             CRTC_QUEUE_SEQUENCE => request.exchange(argument, |asked| vblank::queue(&mut node.lock(), asked)),
-            MODE_CURSOR => request.exchange(argument, |cursor| set_cursor(&mut node.lock(), cursor)),
+            MODE_CURSOR => request.exchange(argument, |cursor| picture::set_cursor(&mut node.lock(), cursor)),
             MODE_CURSOR2 => request.exchange(argument, |asked: &mut ModeCursor2| {
                 let ModeCursor2 { flags, crtc, place, size, handle, .. } = *asked;
-                set_cursor(&mut node.lock(), &ModeCursor { flags, crtc, place, size, handle })
+                picture::set_cursor(&mut node.lock(), &ModeCursor { flags, crtc, place, size, handle })
             }),
-            MODE_GETGAMMA => request.exchange(argument, |asked| gamma(&node.lock().screen, asked)),
-            MODE_SETGAMMA => request.exchange(argument, |asked| set_gamma(&mut node.lock().screen, asked)),
+            MODE_GETGAMMA => request.exchange(argument, |asked| picture::gamma(&node.lock().screen, asked)),
+            MODE_SETGAMMA => {
+                request.exchange(argument, |asked| picture::set_gamma(&mut node.lock().screen, asked))
+            }
             MODE_GETPROPERTY => request.exchange(argument, objects::describe),
             MODE_SETPROPERTY => {
                 request.exchange(argument, |asked| objects::set_of_connector(&mut node.lock().screen, asked))
@@ -450,7 +449,7 @@ fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> 
     Ok(())
 }
 
-/// What is shown.
+/// `MODE_GETCRTC`: the framebuffer on the screen.
 fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     asked.gamma_size = GAMMA as u32;
@@ -527,60 +526,6 @@ fn set_plane(state: &mut State, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     }
     let place = asked.from.map(|value| value >> 16);
     show(state, Shown { framebuffer: asked.framebuffer, place, ..shown })
-}
-
-/// Sets or moves the cursor.
-///
-/// # Errors
-/// `EINVAL` for unknown flags or a size that no cursor has, `ENOENT` for a handle that means no buffer.
-fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Errno> {
-    known(asked.crtc, CRTC)?;
-    if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {
-        return Err(Errno(libc::EINVAL));
-    }
-    if asked.flags & CURSOR_PICTURE != 0 {
-        let new = if asked.handle == 0 { None } else { Some(cursor_buffer(state, asked)?) };
-        let old = std::mem::replace(&mut state.screen.cursor.buffer, new);
-        (state.screen.cursor.size, state.screen.cursor.file) = (asked.size, state.buffers.file());
-        old.into_iter().for_each(|buffer| state.release(buffer));
-    }
-    if asked.flags & CURSOR_MOVE != 0 {
-        state.screen.cursor.place = asked.place.map(|at| at as i32);
-    }
-    Ok(())
-}
-
-/// Returns the buffer of a new cursor, to which a reference is added.
-fn cursor_buffer(state: &mut State, asked: &ModeCursor) -> Result<BufferId, Errno> {
-    let range = state.buffers.get(asked.handle)?.range.clone();
-    let [width, height] = asked.size;
-    let sized = asked.size.iter().all(|size| (1..=CURSOR).contains(size));
-    if !sized || u64::from(width) * u64::from(height) * 4 > range.end - range.start {
-        return Err(Errno(libc::EINVAL));
-    }
-    state.buffers.hold(asked.handle)
-}
-
-/// `MODE_GETGAMMA`
-fn gamma(screen: &Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
-    known(asked.crtc, CRTC)?;
-    if asked.size as usize != GAMMA {
-        return Err(Errno(libc::EINVAL));
-    }
-    let table = screen.gamma.clone().unwrap_or_else(straight);
-    asked.tables.iter().zip(&table).try_for_each(|(address, color)| user::write_list(*address, color))
-}
-
-/// `MODE_SETGAMMA`
-fn set_gamma(screen: &mut Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
-    known(asked.crtc, CRTC)?;
-    if asked.size as usize != GAMMA {
-        return Err(Errno(libc::EINVAL));
-    }
-    let [red, green, blue] = asked.tables.map(|address| user::read_list::<u16>(address, GAMMA));
-    let table = [red?, green?, blue?];
-    screen.gamma = (table != straight()).then_some(table);
-    Ok(())
 }
 
 /// Returns a framebuffer, and a new handle of its buffer.

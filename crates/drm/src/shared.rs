@@ -91,7 +91,7 @@ impl Stored {
 /// `PRIME_HANDLE_TO_FD`: returns a descriptor of the file of a buffer.
 ///
 /// # Errors
-/// `ENOENT` for a handle that means none, `EINVAL` for unknown flags, `EBUSY` if the program may have mappings of the buffer
+/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EBUSY` if the program may have mappings of the buffer
 /// that are not known, and the errors of the system for a new file.
 pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {
@@ -144,11 +144,11 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
     }
 }
 
-/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. A file that this process knows has one buffer, and an open
-/// file of the node has one handle of it.
+/// `PRIME_FD_TO_HANDLE`: returns a handle of the buffer of a file. Each file has one buffer in a process, and the buffer has one
+/// handle in each open file of the node.
 ///
 /// # Errors
-/// `EBADF` for what is no descriptor, `EINVAL` for a file of something else, and the errors of a new buffer.
+/// `EBADF` for an unknown descriptor, `EINVAL` for a file that is not the file of a buffer, and the errors of a new buffer.
 pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     let status = real::status(asked.descriptor).ok_or(Errno(libc::EBADF))?;
     if let Some(known) = state.shared.files.get(&status.st_ino) {

@@ -20,7 +20,8 @@ const PREFERRED: u32 = 1 << 3;
 const POSITIVE: u32 = 1 << 0 | 1 << 2;
 const NEGATIVE: u32 = 1 << 1 | 1 << 3;
 
-/// A mode of 60 Hz: the clock in kHz; of each direction what is seen, where the pulse begins and ends, and all.
+/// Returns a mode of 60 Hz. The clock is in kHz. Each direction has the visible size, the begin and the end of the pulse, and the
+/// whole size.
 const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses: u32, kind: u32) -> ModeInfo {
     let mut text = [0; 32];
     let mut at = 0;

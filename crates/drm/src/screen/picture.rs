@@ -1,13 +1,16 @@
-//! The picture on the screen: the gamma table applied to a framebuffer and the cursor above it.
+//! The picture on the screen: the gamma table applied to a framebuffer and the cursor above it. Requests for the cursor and the
+//! gamma table.
 
 use std::io;
 
 use crate::buffers::{BufferId, FileId};
+use crate::ioctls::{Errno, ModeCursor, ModeGamma};
 use crate::node::State;
+use crate::user;
 
-use super::Framebuffer;
+use super::{CRTC, Framebuffer, Screen, known};
 
-/// How the bytes of a pixel are red, green and blue.
+/// The order of red, green and blue in the bytes of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pixels {
     /// Four bytes, blue first.
@@ -19,7 +22,7 @@ pub(super) enum Pixels {
 }
 
 impl Pixels {
-    /// Of a code of four letters.
+    /// Returns the order that a code of four letters stands for.
     pub(super) fn of_code(code: u32) -> Option<Pixels> {
         Some(match &code.to_le_bytes() {
             b"XR24" | b"AR24" => Pixels::Bgrx,
@@ -69,6 +72,9 @@ pub(super) fn straight() -> Gamma {
     [0, 1, 2].map(|_| (0..GAMMA as u16).map(|value| value * 0x101).collect())
 }
 
+/// Flags of a cursor: another picture, another place. (`DRM_MODE_CURSOR_BO`, `DRM_MODE_CURSOR_MOVE`)
+pub(super) const CURSOR_PICTURE: u32 = 1;
+pub(super) const CURSOR_MOVE: u32 = 2;
 /// The largest cursor, in pixels of each direction: that of all three families.
 pub(super) const CURSOR: u32 = 64;
 
@@ -77,7 +83,7 @@ pub(super) const CURSOR: u32 = 64;
 pub(super) struct ScreenCursor {
     /// The open file that set it. The cursor ends with this file.
     pub(super) file: FileId,
-    /// Its buffer. The buffer lasts as long as the cursor has it.
+    /// The buffer with its pixels. The cursor keeps the buffer.
     pub(super) buffer: Option<BufferId>,
     pub(super) size: [u32; 2],
     /// The place of its first pixel on the screen.
@@ -140,4 +146,58 @@ fn lay_cursor(state: &State, picture: &mut [u8], [width, height]: [u32; 2]) {
             *below = (left + u16::from(above)).min(255) as u8;
         }
     }
+}
+
+/// Sets or moves the cursor.
+///
+/// # Errors
+/// `EINVAL` for unknown flags or a size that no cursor has, `ENOENT` for a handle that means no buffer.
+pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {
+        return Err(Errno(libc::EINVAL));
+    }
+    if asked.flags & CURSOR_PICTURE != 0 {
+        let new = if asked.handle == 0 { None } else { Some(cursor_buffer(state, asked)?) };
+        let old = std::mem::replace(&mut state.screen.cursor.buffer, new);
+        (state.screen.cursor.size, state.screen.cursor.file) = (asked.size, state.buffers.file());
+        old.into_iter().for_each(|buffer| state.release(buffer));
+    }
+    if asked.flags & CURSOR_MOVE != 0 {
+        state.screen.cursor.place = asked.place.map(|at| at as i32);
+    }
+    Ok(())
+}
+
+/// Returns the buffer of a new cursor, to which a reference is added.
+fn cursor_buffer(state: &mut State, asked: &ModeCursor) -> Result<BufferId, Errno> {
+    let range = state.buffers.get(asked.handle)?.range.clone();
+    let [width, height] = asked.size;
+    let sized = asked.size.iter().all(|size| (1..=CURSOR).contains(size));
+    if !sized || u64::from(width) * u64::from(height) * 4 > range.end - range.start {
+        return Err(Errno(libc::EINVAL));
+    }
+    state.buffers.hold(asked.handle)
+}
+
+/// `MODE_GETGAMMA`
+pub(super) fn gamma(screen: &Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.size as usize != GAMMA {
+        return Err(Errno(libc::EINVAL));
+    }
+    let table = screen.gamma.clone().unwrap_or_else(straight);
+    asked.tables.iter().zip(&table).try_for_each(|(address, color)| user::write_list(*address, color))
+}
+
+/// `MODE_SETGAMMA`
+pub(super) fn set_gamma(screen: &mut Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
+    known(asked.crtc, CRTC)?;
+    if asked.size as usize != GAMMA {
+        return Err(Errno(libc::EINVAL));
+    }
+    let [red, green, blue] = asked.tables.map(|address| user::read_list::<u16>(address, GAMMA));
+    let table = [red?, green?, blue?];
+    screen.gamma = (table != straight()).then_some(table);
+    Ok(())
 }

@@ -4,6 +4,7 @@ use std::fs;
 
 use reconverge_board::Board;
 
+use super::picture::{CURSOR_MOVE, CURSOR_PICTURE};
 use super::*;
 use crate::device::Device;
 use crate::node::Node;
@@ -49,7 +50,7 @@ fn shown(node: &Client<'_>, framebuffer: u32) -> Result<(), Errno> {
     ask(node, MODE_SETCRTC, &mut crtc)
 }
 
-/// As libdrm asks: for the numbers first, and then for as many.
+/// Requests lists as libdrm does: first their lengths, and then the lists.
 #[test]
 fn a_program_finds_a_screen() {
     let node = node(None);

@@ -15,7 +15,7 @@ use super::surface::Slices;
 /// Bytes of a word.
 const WORD: usize = 4;
 
-/// Clears what a word of CLEAR_BUFFERS says. Returns the memory that it may have written to.
+/// Clears the surfaces that a word of CLEAR_BUFFERS names. Returns the memory that it may have written to.
 pub(super) fn clear(
     state: &State,
     unknown: &mut Unknown,

@@ -53,7 +53,7 @@ impl Side {
 /// The most rows of a copy: the driver divides larger ones. (Mesa `nv50_transfer.c`, `nv50_m2mf_transfer_rect`)
 const MOST_ROWS: usize = 2047;
 
-/// Copies as the methods say; what is outside of memory is left out. Returns the memory that it may have written to.
+/// Executes the copy of the methods. Parts outside of memory are left out. Returns the memory that it may have written to.
 pub(super) fn copy(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Range<usize> {
     let from = Side::new(state, m::LINEAR_IN, m::OFFSET_IN_HIGH, m::OFFSET_IN, m::PITCH_IN);
     let to = Side::new(state, m::LINEAR_OUT, m::OFFSET_OUT_HIGH, m::OFFSET_OUT, m::PITCH_OUT);

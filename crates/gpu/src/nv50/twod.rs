@@ -140,7 +140,7 @@ pub(super) fn data(
     Some(target.range())
 }
 
-/// Blits as the methods say. Returns the memory that it may have written to.
+/// Executes the blit of the methods. Returns the memory that it may have written to.
 pub(super) fn blit(state: &State, unknown: &mut Unknown, memory: Vram<'_>) -> Option<Range<usize>> {
     blit_as(state, unknown, memory, true)
 }
