@@ -1,7 +1,7 @@
 //! `reconverge drm`
 
 #[cfg(target_os = "linux")]
-mod host;
+pub(crate) mod host;
 #[cfg(target_os = "linux")]
 pub(crate) mod setup;
 

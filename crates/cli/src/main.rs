@@ -52,6 +52,7 @@ mod page;
 mod part;
 mod patch;
 mod piglit;
+mod replay;
 mod run;
 mod shown;
 mod stats;
@@ -126,6 +127,8 @@ enum Command {
     Campaign(features::Absent),
     /// Run an OpenGL program on Mesa's driver and an emulated chip
     Drm(drm::Drm),
+    /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
+    Replay(Box<replay::Replay>),
     /// Run piglit's shader tests on Mesa's driver and an emulated chip
     Piglit(Box<piglit::Piglit>),
     /// Run Khronos' WebGL conformance suite in Chromium on an emulated chip, and compare with llvmpipe
@@ -234,6 +237,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "campaign"))]
         Command::Campaign(args) => args.run("campaign"),
         Command::Drm(args) => drm::run(&args),
+        Command::Replay(args) => replay::run(&args),
         Command::Piglit(args) => piglit::run(&args),
         Command::Webgl(args) => webgl::run(&args),
         Command::Completions(args) => man::completions(&args, Cli::command()),

@@ -11,6 +11,7 @@
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
+//! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; without it all are |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |
 //! | `RECONVERGE_DRM_SURFACES_OF` | the number of the draw whose surfaces are written whole |
@@ -87,13 +88,17 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                     let patch = patch.to_string_lossy().parse();
                     patch.map_err(|why: PatchError| format!("RECONVERGE_DRM_PATCH: {why}"))
                 });
-                let whole = variable("RECONVERGE_DRM_SURFACES_OF").map(|number| {
-                    let number = number.to_str().and_then(|number| number.parse().ok());
-                    number.ok_or("RECONVERGE_DRM_SURFACES_OF is the number of a draw")
-                });
-                let whole = whole.transpose()?;
+                let draw = |name: &str| {
+                    let number = variable(name).map(|number| {
+                        let number = number.to_str().and_then(|number| number.parse::<u64>().ok());
+                        number.ok_or_else(|| format!("{name} is the number of a draw"))
+                    });
+                    number.transpose()
+                };
+                let whole = draw("RECONVERGE_DRM_SURFACES_OF")?;
                 let watch = Watch {
                     capture: path("RECONVERGE_DRM_CAPTURE"),
+                    capture_from: draw("RECONVERGE_DRM_CAPTURE_FROM")?.unwrap_or(0),
                     patch: patch.transpose()?,
                     surfaces: path("RECONVERGE_DRM_SURFACES").map(|path| (path, whole)),
                     programs: path("RECONVERGE_DRM_PROGRAMS"),

@@ -11,6 +11,7 @@
 //! | `complete` | `false` where the process ended in the middle of a request: what is counted by name is then left out |
 //! | `chip`, `executes` | what is emulated, and whether submissions are executed |
 //! | `submissions`, `resets` | how many there were, and how many of them reset the chip |
+//! | `draws` | how many draws were executed: the number of the last one |
 //! | `unknown` | what the chip does not do, with how often it came up: `Gpu::unknown` |
 //! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
 //! | `patched` | places in programs where words were replaced, each time that one was started |
@@ -64,6 +65,7 @@ struct Before {
 pub(crate) struct Numbers {
     submissions: u64,
     resets: u64,
+    draws: u64,
     frames: u64,
     pictures: u64,
 }
@@ -71,13 +73,15 @@ pub(crate) struct Numbers {
 impl Numbers {
     fn of(state: &State) -> Numbers {
         let (frames, pictures) = (state.screen.frames, state.screen.pictures);
-        Numbers { submissions: state.submissions, resets: state.resets.into(), frames, pictures }
+        let draws = state.gpu.as_ref().map_or(0, |gpu| gpu.draws());
+        Numbers { submissions: state.submissions, resets: state.resets.into(), draws, frames, pictures }
     }
 
     fn since(self, before: Numbers) -> Numbers {
         Numbers {
             submissions: self.submissions.wrapping_sub(before.submissions),
             resets: self.resets.wrapping_sub(before.resets),
+            draws: self.draws.wrapping_sub(before.draws),
             frames: self.frames.wrapping_sub(before.frames),
             pictures: self.pictures.wrapping_sub(before.pictures),
         }
@@ -90,6 +94,7 @@ static LIVE: Live = Live {
     opened: AtomicU64::new(0),
     submissions: AtomicU64::new(0),
     resets: AtomicU64::new(0),
+    draws: AtomicU64::new(0),
     frames: AtomicU64::new(0),
     pictures: AtomicU64::new(0),
 };
@@ -99,6 +104,7 @@ struct Live {
     opened: AtomicU64,
     submissions: AtomicU64,
     resets: AtomicU64,
+    draws: AtomicU64,
     frames: AtomicU64,
     pictures: AtomicU64,
 }
@@ -111,9 +117,10 @@ impl Live {
     }
 
     fn set(&self, numbers: Numbers) {
-        let Numbers { submissions, resets, frames, pictures } = numbers;
+        let Numbers { submissions, resets, draws, frames, pictures } = numbers;
         self.submissions.store(submissions, Ordering::Relaxed);
         self.resets.store(resets, Ordering::Relaxed);
+        self.draws.store(draws, Ordering::Relaxed);
         self.frames.store(frames, Ordering::Relaxed);
         self.pictures.store(pictures, Ordering::Relaxed);
     }
@@ -122,6 +129,7 @@ impl Live {
         Numbers {
             submissions: self.submissions.load(Ordering::Relaxed),
             resets: self.resets.load(Ordering::Relaxed),
+            draws: self.draws.load(Ordering::Relaxed),
             frames: self.frames.load(Ordering::Relaxed),
             pictures: self.pictures.load(Ordering::Relaxed),
         }
@@ -265,11 +273,12 @@ fn write_numbers(
     complete: bool,
     numbers: Numbers,
 ) -> std::fmt::Result {
-    let Numbers { submissions, resets, frames, pictures } = numbers;
+    let Numbers { submissions, resets, draws, frames, pictures } = numbers;
     write!(
         line,
         "{{\"pid\": {}, \"opened\": {}, \"complete\": {complete}, \"chip\": {}, \"executes\": {executes}, \
-         \"submissions\": {submissions}, \"resets\": {resets}, \"frames\": {frames}, \"pictures\": {pictures}, \
+         \"submissions\": {submissions}, \"resets\": {resets}, \"draws\": {draws}, \"frames\": {frames}, \
+         \"pictures\": {pictures}, \
          \"captured\": {}, \"patched\": {}",
         LIVE.process.load(Ordering::Relaxed),
         LIVE.opened.load(Ordering::Relaxed),

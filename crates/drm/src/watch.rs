@@ -20,6 +20,8 @@ use crate::tally;
 pub(crate) struct Watch {
     /// The folder of captured draws.
     pub(crate) capture: Option<PathBuf>,
+    /// The number of the first draw that is captured.
+    pub(crate) capture_from: u64,
     /// Words of programs to change.
     pub(crate) patch: Option<Patch>,
     /// The folder for what draws leave, and the draw whose surfaces are written whole.
@@ -119,8 +121,8 @@ impl Observer for Watcher {
         }
     }
 
-    fn captures(&self) -> bool {
-        self.folder.is_some()
+    fn captures(&self, draw: u64) -> bool {
+        self.folder.is_some() && draw >= self.watch.capture_from
     }
 
     fn draw(&mut self, draw: &Captured) {

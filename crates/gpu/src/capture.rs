@@ -35,7 +35,7 @@ impl Watch {
 
     /// A draw that begins; `None` where draws are not wanted.
     pub(crate) fn begin(&self, number: u64, indices: usize, instances: u32) -> Option<Captured> {
-        self.0.as_ref().filter(|observer| observer.captures())?;
+        self.0.as_ref().filter(|observer| observer.captures(number))?;
         Some(Captured { number, indices, instances, ..Captured::default() })
     }
 

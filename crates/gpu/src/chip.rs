@@ -31,6 +31,9 @@ pub(crate) trait SharedParts: Send {
 
     /// See [`Gpu::unknown`].
     fn unknown(&self) -> &Unknown;
+
+    /// See [`Gpu::draws`].
+    fn draws(&self) -> u64;
 }
 
 /// Executes what was submitted. Clears are stored when something reads them, at the end at the latest, unless the maker of the
@@ -77,5 +80,9 @@ impl<C: SharedParts> Gpu for C {
 
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         SharedParts::unknown(self).each(visit);
+    }
+
+    fn draws(&self) -> u64 {
+        SharedParts::draws(self)
     }
 }

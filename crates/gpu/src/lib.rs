@@ -94,4 +94,9 @@ pub trait Gpu: Send {
     fn each_unknown(&self, visit: &mut dyn FnMut(&str, u64)) {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
+
+    /// Returns the number of draws so far, which is the number of the last draw. A chip without draws has 0.
+    fn draws(&self) -> u64 {
+        0
+    }
 }

@@ -22,8 +22,8 @@ pub trait Observer: Debug + Send {
     /// Takes a program before it is decoded, and may change its words.
     fn program(&mut self, _program: &mut ChipProgram) {}
 
-    /// Whether draws are wanted: without, none is put together.
-    fn captures(&self) -> bool {
+    /// Whether the draw with this number is wanted, from 1 on: without, it is not put together.
+    fn captures(&self, _draw: u64) -> bool {
         false
     }
 

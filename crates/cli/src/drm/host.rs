@@ -104,7 +104,7 @@ fn pictures(folder: &Path) -> u64 {
 ///
 /// # Errors
 /// It is neither, or cannot be made.
-pub(super) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
+pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
     let named = || format!("{option} {}", crate::shown::path(&path));
     if path.exists() && !path.is_dir() {
         bail!("{}: it is no folder; name one that is empty, or a new one", named());
@@ -150,27 +150,31 @@ fn status_of(name: &OsString, status: ExitStatus) -> u8 {
 
 /// What the processes with the device have reported, all together.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Seen {
     processes: usize,
+    pub(crate) resets: u64,
+    pub(crate) draws: u64,
+    /// What the chip does not do, with how often it came up.
+    pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
     /// Numbers of frames, programs, surfaces and captures that could not be written.
     lost: BTreeMap<String, u64>,
     captured: u64,
-    uncaptured: BTreeMap<String, u64>,
-    patched: u64,
+    pub(crate) uncaptured: BTreeMap<String, u64>,
+    pub(crate) patched: u64,
 }
 
 /// The file to which every process that opens the device appends: the one that the environment names, or one of our own
 /// that is removed afterwards.
-struct Report {
-    path: PathBuf,
+pub(crate) struct Report {
+    pub(crate) path: PathBuf,
     file: File,
     ours: bool,
 }
 
 impl Report {
-    fn new() -> Result<Report> {
+    pub(crate) fn new() -> Result<Report> {
         let given = env::var_os("RECONVERGE_DRM_REPORT").filter(|path| !path.is_empty()).map(PathBuf::from);
         let ours = given.is_none();
         let path = given.unwrap_or_else(|| {
@@ -193,7 +197,7 @@ impl Report {
     }
 
     /// What processes have appended.
-    fn seen(&mut self) -> Result<Seen> {
+    pub(crate) fn seen(&mut self) -> Result<Seen> {
         let mut text = Vec::new();
         self.file.read_to_end(&mut text).with_context(|| crate::shown::path(&self.path))?;
         let lines = String::from_utf8_lossy(&text);
@@ -204,11 +208,17 @@ impl Report {
         }
         let mut seen = Seen { processes: last.len(), ..Seen::default() };
         for line in last.values() {
+            seen.resets += line["resets"].as_u64().unwrap_or(0);
+            seen.draws += line["draws"].as_u64().unwrap_or(0);
             seen.frames += line["frames"].as_u64().unwrap_or(0);
             seen.pictures += line["pictures"].as_u64().unwrap_or(0);
             seen.captured += line["captured"].as_u64().unwrap_or(0);
             seen.patched += line["patched"].as_u64().unwrap_or(0);
-            for (field, sums) in [("uncaptured", &mut seen.uncaptured), ("lost", &mut seen.lost)] {
+            for (field, sums) in [
+                ("uncaptured", &mut seen.uncaptured),
+                ("lost", &mut seen.lost),
+                ("unknown", &mut seen.unknown),
+            ] {
                 for (name, count) in line[field].as_object().into_iter().flatten() {
                     *sums.entry(name.clone()).or_default() += count.as_u64().unwrap_or(0);
                 }

@@ -197,7 +197,8 @@ impl Setup {
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
-        for name in ["CAPTURE", "LOAD", "PATCH", "PROBE", "SCREEN", "SURFACES", "SURFACES_OF"] {
+        for name in ["CAPTURE", "CAPTURE_FROM", "LOAD", "PATCH", "PROBE", "SCREEN", "SURFACES", "SURFACES_OF"]
+        {
             command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
         // Each of these makes Mesa take another driver or another device.
@@ -214,14 +215,9 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`; gives its `GL_VERSION`.
-    ///
-    /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that
-    /// the chip has no part in it.
-    ///
-    /// # Errors
-    /// It is not the chip's renderer; says what is, and what may be missing.
-    pub(crate) fn check_renderer(&self) -> Result<String> {
+    /// Makes an OpenGL context in these surroundings, on a software renderer of Mesa if one is given. Returns the answer, and
+    /// messages, each line after a newline.
+    fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
         // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;
         let mut probe = Command::new(&program);
@@ -229,6 +225,9 @@ impl Setup {
         probe.env("RECONVERGE_DRM_PROBE", "1").env("RECONVERGE_DRM_EXECUTE", "none");
         probe.env("NOUVEAU_DISABLE_FENCES", "1");
         probe.env_remove("RECONVERGE_DRM_REPORT");
+        if let Some(renderer) = software {
+            Setup::draw_in_software(&mut probe, renderer);
+        }
         let output = probe.arg("--version").stdin(Stdio::null()).output();
         let output = output.with_context(|| crate::shown::path(&program))?;
         let (answer, messages) = (lossy(&output.stdout), lossy(&output.stderr));
@@ -240,6 +239,33 @@ impl Setup {
             let (library, status) = (crate::shown::path(&self.library), output.status);
             bail!("{library} was loaded into no program ({status}); is it of another build?{messages}");
         };
+        Ok((answer, messages))
+    }
+
+    /// Checks that a software renderer of Mesa draws in these surroundings, after [`Setup::draw_in_software`].
+    ///
+    /// # Errors
+    /// Another renderer draws, or OpenGL does not start.
+    pub(crate) fn check_software(&self, renderer: &str) -> Result<()> {
+        let (answer, messages) = self.probed(Some(renderer))?;
+        match (answer["renderer"].as_str(), answer["error"].as_str()) {
+            (Some(found), _) if is_renderer(found, renderer) => Ok(()),
+            (Some(found), _) => bail!("OpenGL draws with `{found}`, not with {renderer}{messages}"),
+            (None, error) => {
+                bail!("{renderer}: OpenGL does not start: {}{messages}", error.unwrap_or("no reason given"))
+            }
+        }
+    }
+
+    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`; gives its `GL_VERSION`.
+    ///
+    /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that
+    /// the chip has no part in it.
+    ///
+    /// # Errors
+    /// It is not the chip's renderer; says what is, and what may be missing.
+    pub(crate) fn check_renderer(&self) -> Result<String> {
+        let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();
         let found = match (answer["renderer"].as_str(), answer["error"].as_str()) {
             (Some(renderer), _) if is_renderer(renderer, &expected) => {

@@ -874,4 +874,8 @@ impl chip::SharedParts for Nv50 {
     fn unknown(&self) -> &Unknown {
         &self.unknown
     }
+
+    fn draws(&self) -> u64 {
+        self.draws
+    }
 }

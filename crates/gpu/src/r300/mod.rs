@@ -452,4 +452,8 @@ impl chip::SharedParts for R300 {
     fn unknown(&self) -> &Unknown {
         &self.state.unknown
     }
+
+    fn draws(&self) -> u64 {
+        self.draws
+    }
 }

@@ -748,4 +748,8 @@ impl chip::SharedParts for R600 {
     fn unknown(&self) -> &Unknown {
         &self.state.unknown
     }
+
+    fn draws(&self) -> u64 {
+        self.draws
+    }
 }

@@ -43,7 +43,7 @@ impl Observer for Keeper {
         self.seen.lock().unwrap().programs.push(program.clone());
     }
 
-    fn captures(&self) -> bool {
+    fn captures(&self, _draw: u64) -> bool {
         self.captures
     }
 

@@ -1,0 +1,120 @@
+//! `reconverge replay`
+//!
+//! Replays a trace of apitrace on an emulated chip and on a software renderer, and finds the first frame and the first draw
+//! whose pictures differ. Start at [`search`], the command. [`recording`] reads the trace by `apitrace`, [`retracer`] is a
+//! replay with its pictures, [`picture`] compares them, and [`capture`] finds the launch files of a draw.
+
+#[cfg(target_os = "linux")]
+mod answer;
+#[cfg(target_os = "linux")]
+mod capture;
+#[cfg(target_os = "linux")]
+mod picture;
+#[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
+mod retracer;
+#[cfg(target_os = "linux")]
+mod search;
+
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::ValueEnum;
+use reconverge_board::patch::Patch;
+
+use crate::args::Answer;
+use crate::drm::{ErrataArgs, Shaders};
+
+/// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
+///
+/// Mesa's unmodified driver replays the trace on the chip, and llvmpipe next to it. The first frame that differs is printed,
+/// then the first draw in this frame after which the pictures differ. A pixel differs if no channel is within 1/255 of
+/// llvmpipe's, neither at its place nor at one of the eight around it. The exit status is 1 if a frame differs.
+#[derive(clap::Args)]
+pub(crate) struct Replay {
+    /// A trace of OpenGL or OpenGL ES, written by `apitrace trace`
+    trace: PathBuf,
+    /// The chip, a board's name or its PCI id, for instance rv770
+    #[arg(long, value_name = "NAME")]
+    chip: String,
+    /// The renderer to compare with
+    #[arg(long, value_name = "RENDERER", default_value = "llvmpipe")]
+    compare: Reference,
+    /// Compare only these frames, from 0 on: N or N-M. Earlier ones are replayed as well
+    #[arg(long, value_name = "N-M", value_parser = frames)]
+    frames: Option<RangeInclusive<usize>>,
+    /// Compare every frame, instead of ending the search with the first that differs
+    #[arg(long)]
+    all: bool,
+    /// How much a channel of a pixel may differ, in steps of 1/255
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    tolerance: u8,
+    /// Number of pixels of a picture that may differ
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pixels: u64,
+    #[command(flatten)]
+    errata: ErrataArgs,
+    #[command(flatten)]
+    shaders: Shaders,
+    /// Replace words of shaders on their way into the chip, as `drm --patch` does
+    #[arg(long, value_name = "OLD:NEW")]
+    patch: Option<Patch>,
+    /// Below this folder is the build of Mesa to take instead of the installed one, on both sides
+    #[arg(long, value_name = "DIR")]
+    driver: Option<PathBuf>,
+    /// Write pictures that differ into this folder, new or empty, and the launch files of the first draw that differs
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Open the debugger at the first pixel that differs
+    #[arg(long, conflicts_with = "json")]
+    debug: bool,
+    /// One JSON object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// What the chip's pictures are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Reference {
+    /// Mesa's renderer that compiles shaders for the processor
+    Llvmpipe,
+    /// Mesa's renderer that interprets shaders
+    Softpipe,
+    /// Nothing: the trace is replayed on the chip and timed
+    None,
+}
+
+/// Parses `N` or `N-M`.
+fn frames(text: &str) -> Result<RangeInclusive<usize>, String> {
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let number = |text: &str| text.trim().parse::<usize>().ok();
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first <= last => Ok(first..=last),
+        _ => Err("N or N-M fits here, for instance 3 or 0-9".to_owned()),
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn run(args: &Replay) -> Result<Answer> {
+    search::run(args)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn run(_args: &Replay) -> Result<Answer> {
+    anyhow::bail!("replay: only on Linux, whose graphics drivers these are")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_one_or_a_range() {
+        assert_eq!((frames("3"), frames("0-9")), (Ok(3..=3), Ok(0..=9)));
+        for wrong in ["", "-", "3-2", "a", "1-", "-1", "99999999999999999999"] {
+            assert!(frames(wrong).is_err(), "{wrong}");
+        }
+    }
+}

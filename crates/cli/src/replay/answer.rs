@@ -1,0 +1,154 @@
+//! What a comparison has found: as JSON, and as lines.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::picture::{Difference, Place};
+use crate::messages::counted;
+
+/// The answer of `--json`.
+#[derive(Debug, Serialize)]
+pub(super) struct Found {
+    pub(super) trace: String,
+    pub(super) api: String,
+    pub(super) chip: &'static str,
+    /// The renderer that the chip is compared with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) reference: Option<&'static str>,
+    /// Number of frames of the trace.
+    pub(super) frames: usize,
+    /// Number of frames that were compared.
+    pub(super) compared: u64,
+    /// Number of frames that differ among those.
+    pub(super) differ: u64,
+    pub(super) first_frame: Option<DifferentFrame>,
+    /// Number of pictures that were compared, each after a draw: in the first frame that differs, or in a trace without frames.
+    pub(super) draws: u64,
+    /// Number of draws after which the pictures differ.
+    pub(super) draws_differ: u64,
+    pub(super) first_draw: Option<DifferentDraw>,
+    pub(super) captured: Option<CapturedCall>,
+    /// Duration of a replay that is not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) seconds: Option<f64>,
+    pub(super) resets: u64,
+    /// What the chip does not do, with how often it came up.
+    pub(super) unknown: BTreeMap<String, u64>,
+    /// Warnings and errors that only the replay on the chip has.
+    pub(super) only_on_chip: Vec<String>,
+}
+
+/// A frame that differs.
+#[derive(Debug, Serialize)]
+pub(super) struct DifferentFrame {
+    pub(super) frame: usize,
+    pub(super) call: u64,
+    pub(super) function: String,
+    pub(super) size: [usize; 2],
+    #[serde(flatten)]
+    pub(super) difference: Difference,
+}
+
+/// A draw after which the pictures differ.
+#[derive(Debug, Serialize)]
+pub(super) struct DifferentDraw {
+    pub(super) call: u64,
+    pub(super) text: String,
+    pub(super) size: [usize; 2],
+    #[serde(flatten)]
+    pub(super) difference: Difference,
+}
+
+/// The draws of the chip for a call.
+#[derive(Debug, Serialize)]
+pub(super) struct CapturedCall {
+    /// Numbers of the draws that the driver submitted for the call.
+    pub(super) draws: Vec<u64>,
+    /// The launch file of the last of them that covers the pixel.
+    pub(super) file: Option<String>,
+    /// The pixel, as launch files count it.
+    pub(super) pixel: [usize; 2],
+    /// The command that opens the debugger there.
+    pub(super) command: Option<String>,
+}
+
+/// Prints the answer.
+pub(super) fn show(found: &Found) {
+    let chip = found.chip;
+    if let Some(seconds) = found.seconds {
+        let frames = counted(found.frames as u64, "frame");
+        say!("{frames} in {seconds:.2} s, {:.2} frames/s", found.frames as f64 / seconds.max(1e-9));
+        return;
+    }
+    let reference = found.reference.unwrap_or_default();
+    if let Some(frame) = &found.first_frame {
+        let DifferentFrame { frame, call, function, size, difference } = frame;
+        say!("frame {frame}, call {call} {function}: {}", pixels(difference, *size));
+        colours(&difference.first, chip, reference);
+    }
+    if let Some(draw) = &found.first_draw {
+        let DifferentDraw { call, text, size, difference } = draw;
+        say!("draw, call {call}: {}", pixels(difference, *size));
+        say!("  {}", crate::shown::name(text));
+        colours(&difference.first, chip, reference);
+    } else if found.first_frame.is_some() {
+        say!(
+            "no draw of the frame differs: {} agree, and a call after the last differs",
+            counted(found.draws, "picture")
+        );
+    }
+    if let Some(captured) = &found.captured {
+        match (&captured.command, captured.draws.is_empty()) {
+            (Some(command), _) => say!("{command}"),
+            // The debugger opens a file that is removed afterwards.
+            (None, _) if captured.file.is_some() => {}
+            (None, true) => say!("the driver submitted no draw for this call"),
+            (None, false) => {
+                let [x, y] = captured.pixel;
+                let draws = counted(captured.draws.len() as u64, "draw");
+                say!("no captured launch of this call ({draws}) covers pixel {x},{y}");
+            }
+        }
+    }
+    if found.frames > 0 {
+        let frames = counted(found.compared, "frame");
+        match found.differ {
+            0 => say!("{frames} compared, all agree"),
+            differ => say!("{frames} compared, {differ} differ"),
+        }
+    }
+    if found.draws > 0 {
+        let of_frame = if found.frames > 0 { " of the frame" } else { "" };
+        let draws = counted(found.draws, "draw");
+        match found.draws_differ {
+            0 => say!("{draws}{of_frame} compared, all agree"),
+            differ => say!("{draws}{of_frame} compared, {differ} differ"),
+        }
+    }
+}
+
+/// How many pixels differ, and where.
+fn pixels(difference: &Difference, [width, height]: [usize; 2]) -> String {
+    let Difference { pixels, worst, x, y, .. } = difference;
+    let verb = if *pixels == 1 { "differs" } else { "differ" };
+    format!(
+        "{} of {} {verb}, by at most {worst}/255, in {},{} to {},{}",
+        counted(*pixels, "pixel"),
+        width * height,
+        x[0],
+        y[0],
+        x[1],
+        y[1]
+    )
+}
+
+/// The colours of the first pixel that differs.
+fn colours(first: &Place, chip: &str, reference: &str) {
+    let Place { x, y, chip: ours, reference: theirs } = first;
+    say!("  first at {x},{y}: {chip} {}, {reference} {}", colour(*ours), colour(*theirs));
+}
+
+fn colour([red, green, blue]: [u8; 3]) -> String {
+    format!("{red} {green} {blue}")
+}

@@ -1,0 +1,232 @@
+//! Pictures of a replay, and how two of them differ.
+//!
+//! The rule is that of docs/mesa.md, "Programs": a pixel agrees if every channel is within a tolerance of the reference. It is at an
+//! edge, and does not count, if it is within the tolerance of one of the eight pixels around it in the reference: renderers
+//! round the positions of edges differently. Pictures have no alpha, and begin with the upper row.
+
+use std::io::{self, BufRead, Read};
+
+use serde::Serialize;
+
+/// Bytes of the longest line in the head of a picture.
+const LINE: u64 = 256;
+/// Bytes of the largest picture: 16,384 x 16,384 pixels.
+const MOST: usize = 3 << 28;
+
+/// A picture with 3 bytes per pixel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Picture {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) pixels: Vec<u8>,
+}
+
+impl Picture {
+    /// Reads the next picture of apitrace's retracer in the format PNM, and the number of its call. `None` at the end.
+    ///
+    /// # Errors
+    /// The system's, or other bytes than those of a picture.
+    pub(super) fn read(from: &mut impl BufRead) -> io::Result<Option<(u64, Picture)>> {
+        if from.fill_buf()?.is_empty() {
+            return Ok(None);
+        }
+        let kind = line(from)?;
+        let call = line(from)?;
+        let call = call.strip_prefix('#').and_then(|call| call.trim().parse().ok());
+        let call = call.ok_or_else(|| not_a_picture(&kind))?;
+        let (size, most) = (line(from)?, line(from)?);
+        let numbers: Vec<usize> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+        let &[width, height] = &numbers[..] else { return Err(not_a_picture(&size)) };
+        // `P` and the kind: grey or coloured, of bytes or of floats.
+        let (channels, bytes) = match (&*kind, &*most) {
+            ("P5", "255") => (1, 1),
+            ("P6", "255") => (3, 1),
+            ("Pf", _) => (1, 4),
+            ("PF", _) => (3, 4),
+            _ => return Err(not_a_picture(&kind)),
+        };
+        let count = width.checked_mul(height).and_then(|pixels| pixels.checked_mul(channels));
+        let count = count.filter(|count| *count <= MOST).ok_or_else(|| not_a_picture(&size))?;
+        let mut data = Vec::new();
+        from.take((count * bytes) as u64).read_to_end(&mut data)?;
+        if data.len() < count * bytes {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                format!("the picture of call {call} is cut off"),
+            ));
+        }
+        if bytes == 4 {
+            data = data.as_chunks().0.iter().map(|value| unorm(f32::from_le_bytes(*value))).collect();
+        }
+        if channels == 1 {
+            data = data.iter().flat_map(|value| [*value; 3]).collect();
+        }
+        Ok(Some((call, Picture { width, height, pixels: data })))
+    }
+
+    /// Returns the picture as a file in the format PPM.
+    pub(super) fn ppm(&self) -> Vec<u8> {
+        let mut file = format!("P6\n{} {}\n255\n", self.width, self.height).into_bytes();
+        file.extend(&self.pixels);
+        file
+    }
+
+    /// Returns the colour of a pixel.
+    pub(super) fn at(&self, x: usize, y: usize) -> [u8; 3] {
+        self.pixels.as_chunks().0[y * self.width + x]
+    }
+
+    /// Returns the differences of two pictures of one size, 16 times as large.
+    pub(super) fn difference(&self, other: &Picture) -> Picture {
+        let pairs = self.pixels.iter().zip(&other.pixels);
+        let pixels = pairs.map(|(one, other)| one.abs_diff(*other).saturating_mul(16)).collect();
+        Picture { pixels, ..*self }
+    }
+}
+
+/// A channel of a float target as in a target of 8 bits: what is outside of 0 to 1 is clamped. A NaN is 0.
+fn unorm(value: f32) -> u8 {
+    (value.clamp(0., 1.) * 255.).round() as u8
+}
+
+/// Reads a line of the head.
+fn line(from: &mut impl BufRead) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(LINE).read_until(b'\n', &mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).trim_end().to_owned())
+}
+
+fn not_a_picture(found: &str) -> io::Error {
+    let found: String = found.chars().take(80).collect();
+    io::Error::new(io::ErrorKind::InvalidData, format!("expected a picture (PNM), found `{found}`"))
+}
+
+/// Differences of two pictures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Difference {
+    /// Number of pixels that differ.
+    pub(super) pixels: u64,
+    /// Number of pixels that are not within the tolerance, and lie at an edge.
+    pub(super) at_edges: u64,
+    /// The greatest difference of a channel among the pixels that differ, in steps of 1/255.
+    pub(super) worst: u8,
+    /// The first pixel that differs, in the order of rows from above.
+    pub(super) first: Place,
+    /// The smallest rectangle with all pixels that differ: the first and the last column and row.
+    pub(super) x: [usize; 2],
+    /// See [`Difference::x`].
+    pub(super) y: [usize; 2],
+}
+
+/// A pixel with both colours.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Place {
+    pub(super) x: usize,
+    pub(super) y: usize,
+    pub(super) chip: [u8; 3],
+    pub(super) reference: [u8; 3],
+}
+
+/// Compares two pictures of one size. Returns `None` if no pixel differs.
+pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Option<Difference> {
+    if chip.pixels == reference.pixels {
+        return None;
+    }
+    let Picture { width, height, .. } = *chip;
+    let mut found: Option<Difference> = None;
+    let mut at_edges = 0;
+    for y in 0..height {
+        for x in 0..width {
+            let here = chip.at(x, y);
+            let apart = distance(here, reference.at(x, y));
+            if apart <= tolerance {
+                continue;
+            }
+            let mut around = (y.saturating_sub(1)..(y + 2).min(height))
+                .flat_map(|v| (x.saturating_sub(1)..(x + 2).min(width)).map(move |u| (u, v)));
+            if around.any(|(u, v)| distance(here, reference.at(u, v)) <= tolerance) {
+                at_edges += 1;
+                continue;
+            }
+            let first = || Difference {
+                pixels: 0,
+                at_edges: 0,
+                worst: 0,
+                first: Place { x, y, chip: here, reference: reference.at(x, y) },
+                x: [x, x],
+                y: [y, y],
+            };
+            let found = found.get_or_insert_with(first);
+            found.pixels += 1;
+            found.worst = found.worst.max(apart);
+            found.x = [found.x[0].min(x), found.x[1].max(x)];
+            found.y[1] = y;
+        }
+    }
+    found.map(|found| Difference { at_edges, ..found })
+}
+
+/// The greatest difference of a channel.
+fn distance(one: [u8; 3], other: [u8; 3]) -> u8 {
+    one.iter().zip(other).map(|(one, other)| one.abs_diff(other)).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture(width: usize, grey: &[u8]) -> Picture {
+        Picture {
+            width,
+            height: grey.len() / width,
+            pixels: grey.iter().flat_map(|value| [*value; 3]).collect(),
+        }
+    }
+
+    #[test]
+    fn pictures_are_read_one_after_the_other() {
+        let mut bytes = b"P6\n#81\n2 1\n255\n\x01\x02\x03\x04\x05\x06".to_vec();
+        bytes.extend(b"P5\n#90\n1 1\n255\n\x07PF\n#91\n1 1\n1\n");
+        bytes.extend([0.5_f32, -1., 2.].iter().flat_map(|value| value.to_le_bytes()));
+        let mut from = &bytes[..];
+        let mut next = || Picture::read(&mut from).unwrap();
+        let (call, colours) = next().unwrap();
+        assert_eq!((call, colours.at(1, 0)), (81, [4, 5, 6]));
+        assert_eq!(next(), Some((90, picture(1, &[7]))));
+        assert_eq!(next().unwrap().1.at(0, 0), [128, 0, 255]);
+        assert_eq!(next(), None);
+    }
+
+    #[test]
+    fn what_is_no_picture_is_an_error_by_name() {
+        let why = |bytes: &[u8]| Picture::read(&mut &bytes[..]).unwrap_err().to_string();
+        assert_eq!(why(b"Rendered 3 frames\n"), "expected a picture (PNM), found `Rendered 3 frames`");
+        assert_eq!(why(b"P6\n#4\n2 2\n255\nabc"), "the picture of call 4 is cut off");
+        assert!(why(b"P6\n#4\n99999999 99999999\n255\n").contains("99999999"));
+        assert!(why(b"P6\n#4\n18446744073709551615 2\n255\n").contains("expected a picture"));
+        assert!(why(b"P7\n#4\n1 1\n255\n").contains("`P7`"));
+    }
+
+    #[test]
+    fn a_pixel_within_the_tolerance_or_of_a_neighbour_agrees() {
+        let reference = picture(3, &[10, 10, 200, 10, 10, 200]);
+        let edge = picture(3, &[11, 200, 200, 9, 10, 200]);
+        assert_eq!(compare(&edge, &reference, 1), None);
+        let wrong = picture(3, &[11, 90, 200, 9, 10, 10]);
+        let found = compare(&wrong, &reference, 1).unwrap();
+        let first = Place { x: 1, y: 0, chip: [90; 3], reference: [10; 3] };
+        let (x, y) = ([1, 1], [0, 0]);
+        assert_eq!(found, Difference { pixels: 1, at_edges: 1, worst: 80, first, x, y });
+        assert_eq!(compare(&wrong, &reference, 80), None);
+    }
+
+    #[test]
+    fn the_rectangle_holds_every_pixel_that_differs() {
+        let reference = picture(4, &[0; 12]);
+        let wrong = picture(4, &[0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 0, 9]);
+        let found = compare(&wrong, &reference, 1).unwrap();
+        assert_eq!((found.pixels, found.x, found.y), (3, [0, 3], [0, 2]));
+        assert_eq!((found.first.x, found.first.y), (2, 0));
+        assert_eq!(wrong.difference(&reference).at(2, 0), [144; 3]);
+    }
+}

@@ -1,0 +1,196 @@
+//! A trace, as `apitrace` describes it.
+
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// What installs apitrace on Debian.
+pub(super) const INSTALL: &str = "apt-get install apitrace";
+
+/// The part of the name of an interface that apitrace's OpenGL retracers replay.
+const OPENGL: &str = "OpenGL";
+
+/// A trace of OpenGL or OpenGL ES.
+#[derive(Debug)]
+pub(super) struct Recording {
+    pub(super) path: PathBuf,
+    /// The name of its interface.
+    pub(super) api: String,
+    /// Its frames. A trace without any has none.
+    pub(super) frames: Vec<Frame>,
+}
+
+/// The calls of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    /// Its number, from 0 on, as in `apitrace trim --frames`.
+    pub(super) number: usize,
+    /// The numbers of its calls. The last one shows it.
+    pub(super) calls: RangeInclusive<u64>,
+    /// The function that shows it.
+    pub(super) shown_by: String,
+}
+
+/// A call, as `apitrace dump` writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Call {
+    pub(super) number: u64,
+    /// The function with its arguments and its result.
+    pub(super) text: String,
+}
+
+impl Call {
+    /// The name of the function.
+    pub(super) fn function(&self) -> &str {
+        self.text.split('(').next().unwrap_or(&self.text)
+    }
+}
+
+impl Recording {
+    /// Reads which frames a trace has.
+    ///
+    /// # Errors
+    /// apitrace is not installed, the file is not a trace, or its interface is not OpenGL.
+    pub(super) fn open(path: &Path) -> Result<Recording> {
+        let shown = || crate::shown::path(path);
+        let about = path.metadata().with_context(shown)?;
+        if !about.is_file() {
+            bail!("{}: not a regular file", shown());
+        }
+        // A name with a dash at its start would be an option.
+        let path = std::path::absolute(path).with_context(shown)?;
+        let info = apitrace(&path, &["info"])?;
+        let api = api(&info).with_context(|| format!("{}: not a trace of apitrace", shown()))?;
+        if !api.contains(OPENGL) {
+            bail!("{}: a trace of {api}; OpenGL and OpenGL ES are replayed", shown());
+        }
+        let mut recording = Recording { path, api, frames: Vec::new() };
+        recording.frames = frames(&recording.calls("*/frame", None)?);
+        Ok(recording)
+    }
+
+    /// Returns the calls of a set, in apitrace's notation, whose function matches a regular expression.
+    pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<Call>> {
+        let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
+        let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
+        arguments.extend(grep.as_deref());
+        Ok(calls(&apitrace(&self.path, &arguments)?))
+    }
+
+    /// Returns a call with its arguments.
+    pub(super) fn call(&self, number: u64) -> Result<Call> {
+        let missing = || Call { number, text: "?".to_owned() };
+        let calls = self.calls(&format!("{number}-{number}"), None)?;
+        Ok(calls.into_iter().find(|call| call.number == number).unwrap_or_else(missing))
+    }
+
+    /// Whether a call draws into a window, rather than into a framebuffer object: decided by the last call that binds one.
+    pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
+        Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))
+    }
+}
+
+/// Runs a command of apitrace on a trace and returns its output.
+fn apitrace(path: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new("apitrace");
+    let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
+    let output = output.with_context(|| format!("apitrace: {INSTALL}"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        let path = crate::shown::path(path);
+        bail!("{path}: apitrace {}: {} ({})", arguments[0], said.trim(), output.status);
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The interface in the answer of `apitrace info`; `None` if the file is not a trace.
+fn api(info: &str) -> Option<String> {
+    let info: Value = serde_json::from_str(info).ok()?;
+    let api = info["API"].as_str()?;
+    // apitrace 11 reads any file, and finds version 0 and no interface.
+    let is_trace = info["ContainerVersion"].as_u64() != Some(0) || api.contains(OPENGL);
+    is_trace.then(|| api.to_owned())
+}
+
+/// The calls in the answer of `apitrace dump`. Other lines are comments, and values that take several lines.
+fn calls(dump: &str) -> Vec<Call> {
+    let call = |line: &str| {
+        let (number, text) = line.split_once(' ')?;
+        let call = Call { number: number.parse().ok()?, text: text.trim_end().to_owned() };
+        let is_function = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':';
+        let function = call.function();
+        (function.len() < text.len() && !function.is_empty() && function.bytes().all(is_function))
+            .then_some(call)
+    };
+    dump.lines().filter_map(call).collect()
+}
+
+/// The frames that end with these calls.
+fn frames(ends: &[Call]) -> Vec<Frame> {
+    let starts = std::iter::once(0).chain(ends.iter().map(|end| end.number + 1));
+    let frame = |(number, (start, end)): (usize, (u64, &Call))| Frame {
+        number,
+        calls: start..=end.number,
+        shown_by: end.function().to_owned(),
+    };
+    starts.zip(ends).enumerate().map(frame).collect()
+}
+
+/// Whether the last of these calls that binds a framebuffer for drawing binds that of the window.
+fn binds_window(calls: &[Call]) -> bool {
+    let binds = |call: &&Call| !call.text.contains("target = GL_READ_FRAMEBUFFER");
+    let last = calls.iter().rev().find(binds);
+    last.is_none_or(|call| call.text.contains("framebuffer = 0)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DUMP: &str = "// process.name = \"/usr/bin/es2gears_x11\"\n\
+        47 glClear(mask = GL_DEPTH_BUFFER_BIT | GL_COLOR_BUFFER_BIT)\n\
+        56 glDrawArrays(mode = GL_TRIANGLE_STRIP, first = 0, count = 958)\n\
+        57 glShaderSource(shader = 1, string = &\"\n12 not a call\n\")\n\
+        81 eglSwapBuffers(dpy = 0x55b6105c5290, surface = 0x55b61084f750) = EGL_TRUE\n\n\
+        117 eglSwapBuffers(dpy = 0x55b6105c5290, surface = 0x55b61084f750) = EGL_TRUE\n";
+
+    #[test]
+    fn a_dump_has_a_call_per_line_and_other_lines() {
+        let calls = calls(DUMP);
+        let numbers: Vec<u64> = calls.iter().map(|call| call.number).collect();
+        assert_eq!(numbers, [47, 56, 57, 81, 117]);
+        assert_eq!(calls[1].text, "glDrawArrays(mode = GL_TRIANGLE_STRIP, first = 0, count = 958)");
+        assert_eq!(calls[3].function(), "eglSwapBuffers");
+        assert_eq!(super::calls("12 (\n 13 a(b)\nx\n"), []);
+    }
+
+    #[test]
+    fn a_frame_is_what_its_last_call_shows() {
+        let frames = frames(&calls(DUMP)[3..]);
+        let frame = |number, calls| Frame { number, calls, shown_by: "eglSwapBuffers".to_owned() };
+        assert_eq!(frames, [frame(0, 0..=81), frame(1, 82..=117)]);
+    }
+
+    #[test]
+    fn the_last_framebuffer_bound_for_drawing_decides() {
+        let bound = |lines: &str| binds_window(&calls(lines));
+        let object = "3 glBindFramebuffer(target = GL_FRAMEBUFFER, framebuffer = 2)\n";
+        let read = "4 glBindFramebuffer(target = GL_READ_FRAMEBUFFER, framebuffer = 0)\n";
+        let window = "5 glBindFramebufferEXT(target = GL_DRAW_FRAMEBUFFER, framebuffer = 0)\n";
+        assert!(bound("") && !bound(object) && !bound(&format!("{object}{read}")));
+        assert!(bound(&format!("{object}{read}{window}")));
+    }
+
+    #[test]
+    fn a_file_that_is_no_trace_has_no_interface() {
+        let info =
+            |version: u32, api: &str| format!("{{\"ContainerVersion\": {version}, \"API\": \"{api}\"}}");
+        assert_eq!(api(&info(6, "OpenGL + GLX/WGL/CGL")).as_deref(), Some("OpenGL + GLX/WGL/CGL"));
+        assert_eq!(api(&info(6, "DirectX")).as_deref(), Some("DirectX"));
+        assert_eq!(api(&info(0, "Unknown API")), None);
+        assert_eq!(api("apitrace: error"), None);
+    }
+}

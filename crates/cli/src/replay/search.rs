@@ -1,0 +1,428 @@
+//! The search: frames, then the draws of the first frame that differs, then the launch files of the first draw that differs.
+
+use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use reconverge_output::random_name;
+
+use super::answer::{CapturedCall, DifferentDraw, DifferentFrame, Found, show};
+use super::capture;
+use super::picture::{Difference, Picture, compare};
+use super::recording::{Frame, Recording};
+use super::retracer::{Calls, Renderer, Retracer, of_calls, of_library};
+use super::{Reference, Replay};
+use crate::args::Answer;
+use crate::drm::host::{Report, Seen, empty_folder};
+use crate::drm::setup::{Build, Setup};
+use crate::drm::{board, named_counts};
+use crate::messages::{answer_as, bar, counted, note};
+use crate::{files, interrupt};
+
+/// Messages that are shown, at most.
+const SHOWN: usize = 5;
+
+pub(super) fn run(args: &Replay) -> Result<Answer> {
+    let board = board(&args.chip)?;
+    args.errata.check(board)?;
+    let recording = Recording::open(&args.trace)?;
+    let frames = chosen(args, &recording)?;
+    let reference = match args.compare {
+        Reference::Llvmpipe => Some("llvmpipe"),
+        Reference::Softpipe => Some("softpipe"),
+        Reference::None => None,
+    };
+    let driver = args.driver.as_deref().map(Build::new).transpose()?.flatten();
+    let setup = Setup::new(board, true, driver)?.with_errata(&args.errata).with(&args.shaders)?;
+    let output = args.output.as_deref().map(|folder| empty_folder("--output", folder)).transpose()?;
+    setup.check_renderer()?;
+    if let Some(reference) = reference {
+        setup.check_software(reference)?;
+    }
+    interrupt::watch();
+    let search = Search {
+        args,
+        recording: &recording,
+        chip: Renderer { setup: &setup, name: board.chip, is_software: false },
+        reference: Renderer { setup: &setup, name: reference.unwrap_or_default(), is_software: true },
+        output: output.as_deref(),
+        folder: Temporary::new()?,
+        replays: Cell::new(0),
+    };
+    let mut found = Found {
+        trace: crate::shown::path(&args.trace),
+        api: recording.api.clone(),
+        chip: board.chip,
+        reference,
+        frames: recording.frames.len(),
+        compared: 0,
+        differ: 0,
+        first_frame: None,
+        draws: 0,
+        draws_differ: 0,
+        first_draw: None,
+        captured: None,
+        seconds: None,
+        resets: 0,
+        unknown: BTreeMap::new(),
+        only_on_chip: Vec::new(),
+    };
+    match reference {
+        Some(_) => search.compared(frames, &mut found)?,
+        None => search.timed(&mut found)?,
+    }
+    if interrupt::asked() {
+        tell!("interrupted");
+        return Ok(Answer::Status(interrupt::STATUS as u8));
+    }
+    answer_as(args.json, &found, show);
+    told(&found);
+    if let Some(captured) = found.captured.as_ref().filter(|_| args.debug) {
+        match &captured.file {
+            Some(file) => debug(file, captured.pixel)?,
+            None => bail!("--debug: no launch file has the pixel"),
+        }
+    }
+    let agrees = found.differ == 0 && found.draws_differ == 0;
+    Ok(if agrees { Answer::Yes } else { Answer::No })
+}
+
+/// The frames to compare. None in a trace without frames.
+fn chosen<'a>(args: &Replay, recording: &'a Recording) -> Result<&'a [Frame]> {
+    let frames = &recording.frames;
+    let Some(range) = &args.frames else { return Ok(frames) };
+    let spelled = format!("--frames {}-{}", range.start(), range.end());
+    match frames.get(range.clone()) {
+        Some(chosen) => Ok(chosen),
+        None if frames.is_empty() => bail!("{spelled}: the trace shows no frame"),
+        None => bail!("{spelled}: the trace has frames 0 to {}", frames.len() - 1),
+    }
+}
+
+/// Two pictures of a call that differ.
+struct Different {
+    call: u64,
+    size: [usize; 2],
+    difference: Difference,
+}
+
+/// What a comparison of pictures has found.
+#[derive(Default)]
+struct Pass {
+    /// Calls whose pictures were compared.
+    calls: BTreeSet<u64>,
+    differ: u64,
+    first: Option<Different>,
+    /// Whether the search ended at the first that differ.
+    is_cut: bool,
+}
+
+struct Search<'a> {
+    args: &'a Replay,
+    recording: &'a Recording,
+    chip: Renderer<'a>,
+    reference: Renderer<'a>,
+    output: Option<&'a Path>,
+    folder: Temporary,
+    /// Number of replays so far, for the names of their messages.
+    replays: Cell<u32>,
+}
+
+impl Search<'_> {
+    /// Finds what differs.
+    fn compared(&self, frames: &[Frame], found: &mut Found) -> Result<()> {
+        let last = frames.last().map(|frame| *frame.calls.end());
+        let draws = match (frames.first(), last) {
+            (Some(first), Some(last)) => {
+                let set = format!("{}-{last}/frame", first.calls.start());
+                let pass = self.pass(&set, last + 1, self.args.all, frames.len(), found)?;
+                found.compared = pass.calls.len() as u64;
+                found.differ = pass.differ;
+                self.check_pictures(frames, &pass);
+                let Some(different) = pass.first else { return Ok(()) };
+                let at = frames.iter().find(|frame| *frame.calls.end() == different.call);
+                let frame = at.with_context(|| format!("call {} shows no frame", different.call))?;
+                found.first_frame = Some(DifferentFrame {
+                    frame: frame.number,
+                    call: different.call,
+                    function: frame.shown_by.clone(),
+                    size: different.size,
+                    difference: different.difference,
+                });
+                frame.calls.clone()
+            }
+            _ => {
+                let draws = self.recording.calls("*/draw", None)?;
+                let Some(last) = draws.last() else {
+                    bail!("{}: neither a frame nor a draw is in the trace", found.trace);
+                };
+                let count = counted(draws.len() as u64, "draw");
+                note(&format!(
+                    "{}: no frame is shown; pictures are taken after each of its {count}",
+                    found.trace
+                ));
+                0..=last.number
+            }
+        };
+        if interrupt::asked() {
+            return Ok(());
+        }
+        let (start, end) = draws.into_inner();
+        let pass = self.pass(&format!("{start}-{end}/draw"), end + 1, true, 0, found)?;
+        (found.draws, found.draws_differ) = (pass.calls.len() as u64, pass.differ);
+        if frames.is_empty() && pass.calls.is_empty() {
+            bail!("{}: no draw of the trace leaves a picture", found.trace);
+        }
+        let Some(Different { call, size, difference }) = pass.first else { return Ok(()) };
+        let (x, y) = (difference.first.x, difference.first.y);
+        let text = self.recording.call(call)?.text;
+        found.first_draw = Some(DifferentDraw { call, text, size, difference });
+        if (self.output.is_some() || self.args.debug) && !interrupt::asked() {
+            let window = self.recording.draws_into_window(call)?;
+            let pixel = if window { [x, y] } else { [x, size[1] - 1 - y] };
+            found.captured = Some(self.captured(call, pixel)?);
+        }
+        Ok(())
+    }
+
+    /// Replays on both, and compares the pictures of the calls in a set, until `end`. Ends at the first that differ, unless all
+    /// are wanted.
+    fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut Found) -> Result<Pass> {
+        let mut report = Report::new()?;
+        let calls = Calls { pictures: Some(set), end };
+        let mut chip = self.start(&self.chip, calls, &report, &[])?;
+        let mut reference = self.start(&self.reference, calls, &report, &[])?;
+        let what = if count > 0 { "frames" } else { "draws" };
+        let form = format!("{{bar:40}} {{pos}}/{{len}} {what} {{elapsed}}, {{eta}} left");
+        let progress = bar((count > 0).then_some(count as u64), &form);
+        let mut pass = Pass::default();
+        while !interrupt::asked() {
+            let (call, ours, theirs) = match (reference.next()?, chip.next()?) {
+                (None, None) => break,
+                (Some((call, theirs)), Some((other, ours))) if call == other => (call, ours, theirs),
+                (theirs, ours) => return Err(self.missing([&ours, &theirs], &chip, &reference)),
+            };
+            let sizes = [&ours, &theirs].map(|picture| [picture.width, picture.height]);
+            if let [[width, height], [w, h]] = sizes
+                && sizes[0] != sizes[1]
+            {
+                let (chip, reference) = (self.chip.name, self.reference.name);
+                bail!(
+                    "call {call}: the picture has {width}x{height} pixels on {chip}, and {w}x{h} on {reference}"
+                );
+            }
+            pass.calls.insert(call);
+            progress.inc(1);
+            let difference = compare(&ours, &theirs, self.args.tolerance);
+            let Some(difference) = difference.filter(|found| found.pixels > self.args.pixels) else {
+                continue;
+            };
+            pass.differ += 1;
+            if what == "frames" || pass.first.is_none() {
+                self.write(what, call, &ours, &theirs)?;
+            }
+            pass.first.get_or_insert(Different { call, size: sizes[0], difference });
+            if !all {
+                pass.is_cut = true;
+                break;
+            }
+        }
+        progress.finish_and_clear();
+        let messages = [chip.messages(), reference.messages()];
+        // A replay that is cut off has not reported at its end.
+        drop((chip, reference));
+        self.reported(&mut report, &messages, found)?;
+        if pass.is_cut {
+            note("the search ended at the first frame that differs; --all compares every frame");
+        }
+        Ok(pass)
+    }
+
+    /// The error about a call with a picture on one side only.
+    fn missing(
+        &self,
+        [ours, theirs]: [&Option<(u64, Picture)>; 2],
+        chip: &Retracer,
+        reference: &Retracer,
+    ) -> anyhow::Error {
+        let call = |side: &Option<(u64, Picture)>| side.as_ref().map_or(u64::MAX, |(call, _)| *call);
+        let on_chip = call(ours) < call(theirs);
+        let (there, not, messages) = match on_chip {
+            true => (self.chip.name, self.reference.name, reference.messages()),
+            false => (self.reference.name, self.chip.name, chip.messages()),
+        };
+        let call = call(ours).min(call(theirs));
+        let prefix = format!("{call}: ");
+        let why = messages.lines().find(|line| line.starts_with(&prefix));
+        let why = why.map(|line| format!(" ({line})")).unwrap_or_default();
+        let frame = self.recording.frames.iter().find(|frame| *frame.calls.end() == call);
+        let what = frame
+            .map_or_else(|| format!("call {call}"), |frame| format!("frame {} (call {call})", frame.number));
+        anyhow::anyhow!("{what}: a picture on {there} and none on {not}{why}")
+    }
+
+    /// Names frames that have no picture on either side.
+    fn check_pictures(&self, frames: &[Frame], pass: &Pass) {
+        let reached = pass.calls.last().copied().filter(|_| pass.is_cut).unwrap_or(u64::MAX);
+        let ends = frames.iter().filter(|frame| *frame.calls.end() <= reached);
+        let without: Vec<usize> =
+            ends.filter(|frame| !pass.calls.contains(frame.calls.end())).map(|frame| frame.number).collect();
+        if let (Some(first), false) = (without.first(), interrupt::asked()) {
+            let count = counted(without.len() as u64, "frame");
+            tell!("warning: {count} without a picture on both, the first is frame {first}");
+        }
+    }
+
+    /// Starts a replay.
+    fn start(
+        &self,
+        renderer: &Renderer<'_>,
+        calls: Calls<'_>,
+        report: &Report,
+        others: &[(&str, OsString)],
+    ) -> Result<Retracer> {
+        let number = self.replays.get();
+        self.replays.set(number + 1);
+        let log = self.folder.0.join(format!("messages-{number}"));
+        let mut variables = others.to_vec();
+        if !renderer.is_software {
+            variables.push(("RECONVERGE_DRM_REPORT", report.path.clone().into_os_string()));
+            if let Some(patch) = &self.args.patch {
+                variables.push(("RECONVERGE_DRM_PATCH", patch.to_string().into()));
+            }
+        }
+        Retracer::start(renderer, self.recording, calls, log, &variables)
+    }
+
+    /// Takes the report of a replay on the chip, and the messages that only this replay has.
+    fn reported(&self, report: &mut Report, messages: &[String; 2], found: &mut Found) -> Result<Seen> {
+        let seen = report.seen()?;
+        found.resets = found.resets.max(seen.resets);
+        for (name, count) in &seen.unknown {
+            let most = found.unknown.entry(name.clone()).or_default();
+            *most = (*most).max(*count);
+        }
+        let theirs = of_calls(&messages[1]);
+        let only = of_calls(&messages[0]).into_iter().filter(|line| !theirs.contains(line));
+        for line in only.chain(of_library(&messages[0])) {
+            if !found.only_on_chip.iter().any(|known| known == line) {
+                found.only_on_chip.push(line.to_owned());
+            }
+        }
+        if let Some(patch) = self.args.patch.as_ref().filter(|_| seen.patched == 0 && seen.draws > 0) {
+            tell!("warning: --patch {patch}: no shader that was drawn with has these words");
+        }
+        Ok(seen)
+    }
+
+    /// Writes two pictures that differ, and their difference.
+    fn write(&self, what: &str, call: u64, ours: &Picture, theirs: &Picture) -> Result<()> {
+        let Some(folder) = self.output else { return Ok(()) };
+        let name = match self.recording.frames.iter().find(|frame| *frame.calls.end() == call) {
+            Some(frame) if what == "frames" => format!("frame-{:04}", frame.number),
+            _ => format!("call-{call:06}"),
+        };
+        let pictures =
+            [(self.chip.name, ours), (self.reference.name, theirs), ("difference", &ours.difference(theirs))];
+        for (side, picture) in pictures {
+            files::write(&folder.join(format!("{name}.{side}.ppm")), &picture.ppm())?;
+        }
+        Ok(())
+    }
+
+    /// Captures the draws that the driver submits for a call.
+    fn captured(&self, call: u64, pixel: [usize; 2]) -> Result<CapturedCall> {
+        let folder = self.output.unwrap_or(&self.folder.0).join("capture");
+        let replay = |end, variables: &[(&str, OsString)]| {
+            let mut report = Report::new()?;
+            let mut retracer = self.start(&self.chip, Calls { pictures: None, end }, &report, variables)?;
+            retracer.said()?;
+            report.seen()
+        };
+        let before = replay(call, &[])?.draws;
+        let variables = [
+            ("RECONVERGE_DRM_CAPTURE", folder.clone().into_os_string()),
+            ("RECONVERGE_DRM_CAPTURE_FROM", (before + 1).to_string().into()),
+        ];
+        let seen = replay(call + 1, &variables)?;
+        for (why, count) in &seen.uncaptured {
+            tell!("warning: not captured, {}: {why}", counted(*count, "time"));
+        }
+        let draws = capture::draws(&folder);
+        let file = capture::covering(&draws, pixel)?.map(|file| file.to_string_lossy().into_owned());
+        let quoted = |file: &str| shlex::try_quote(file).map(|file| file.into_owned());
+        let command = file.as_deref().filter(|_| self.output.is_some()).map(|file| {
+            quoted(file).map(|file| format!("reconverge debug {file} --pixel {},{}", pixel[0], pixel[1]))
+        });
+        let draws = draws.iter().map(|draw| draw.number).collect();
+        Ok(CapturedCall { draws, file, pixel, command: command.transpose()? })
+    }
+
+    /// Replays on the chip alone.
+    fn timed(&self, found: &mut Found) -> Result<()> {
+        let mut report = Report::new()?;
+        let begin = Instant::now();
+        let end = self.args.frames.as_ref().and_then(|range| self.recording.frames.get(*range.end()));
+        if let Some(frame) = end {
+            found.frames = frame.number + 1;
+        }
+        let end = end.map_or(u64::MAX, |frame| *frame.calls.end() + 1);
+        let mut retracer = self.start(&self.chip, Calls { pictures: None, end }, &report, &[])?;
+        let said = retracer.said()?;
+        found.seconds = Some(begin.elapsed().as_secs_f64());
+        self.reported(&mut report, &[said, String::new()], found)?;
+        Ok(())
+    }
+}
+
+/// Names what the chip did not do, and what only the replay on it says.
+fn told(found: &Found) {
+    if found.resets > 0 {
+        tell!("warning: {} was reset {}", found.chip, counted(found.resets, "time"));
+    }
+    for line in found.only_on_chip.iter().take(SHOWN) {
+        note(&format!("only on {}: {}", found.chip, crate::shown::name(line)));
+    }
+    let more = found.only_on_chip.len().saturating_sub(SHOWN);
+    if more > 0 {
+        note(&format!("{more} more messages only on {} (--json has them)", found.chip));
+    }
+    if !found.unknown.is_empty() {
+        note(&format!("not done by {}: {}", found.chip, named_counts(&found.unknown)));
+    }
+}
+
+/// Opens the debugger at a pixel of a launch file.
+fn debug(file: &str, [x, y]: [usize; 2]) -> Result<()> {
+    let program = env::current_exe().context("the path of this program")?;
+    let mut command = Command::new(&program);
+    let status = command.arg("debug").arg(file).arg("--pixel").arg(format!("{x},{y}")).status();
+    let status = status.with_context(|| crate::shown::path(&program))?;
+    if !status.success() {
+        bail!("the debugger ended with {status}");
+    }
+    Ok(())
+}
+
+/// A folder that is removed.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new() -> Result<Temporary> {
+        let folder = env::temp_dir().join(format!("reconverge-replay-{}", random_name()?));
+        fs::create_dir(&folder).with_context(|| crate::shown::path(&folder))?;
+        Ok(Temporary(folder))
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
