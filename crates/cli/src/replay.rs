@@ -30,8 +30,8 @@ use crate::drm::{ErrataArgs, Shaders};
 /// Replay a trace of apitrace on an emulated chip, and find the first draw that differs from llvmpipe
 ///
 /// Mesa's unmodified driver replays the trace on the chip, and llvmpipe next to it. The first frame that differs is printed,
-/// then the first draw in this frame after which the pictures differ. A pixel differs if no channel is within 1/255 of
-/// llvmpipe's, neither at its place nor at one of the eight around it. The exit status is 1 if a frame differs.
+/// then the first draw in this frame after which the pictures differ. A pixel agrees if every channel is within 1/255 of
+/// llvmpipe's, at its place or at one of the eight around it. The exit status is 1 if a frame differs.
 #[derive(clap::Args)]
 pub(crate) struct Replay {
     /// A trace of OpenGL or OpenGL ES, written by `apitrace trace`
@@ -48,12 +48,12 @@ pub(crate) struct Replay {
     /// Compare every frame, instead of ending the search with the first that differs
     #[arg(long)]
     all: bool,
-    /// How much a channel of a pixel may differ, in steps of 1/255
+    /// Accept differences of a channel up to N steps of 1/255
     #[arg(long, value_name = "N", default_value_t = 1)]
     tolerance: u8,
-    /// Number of pixels of a picture that may differ
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pixels: u64,
+    /// Accept up to N pixels of a picture that differ. One in 10,000 is accepted when absent
+    #[arg(long, value_name = "N")]
+    pixels: Option<u64>,
     #[command(flatten)]
     errata: ErrataArgs,
     #[command(flatten)]
@@ -75,14 +75,14 @@ pub(crate) struct Replay {
     json: bool,
 }
 
-/// What the chip's pictures are compared with.
+/// The renderer that the chip's pictures are compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Reference {
     /// Mesa's renderer that compiles shaders for the processor
     Llvmpipe,
     /// Mesa's renderer that interprets shaders
     Softpipe,
-    /// Nothing: the trace is replayed on the chip and timed
+    /// No renderer: the trace is replayed on the chip and timed
     None,
 }
 

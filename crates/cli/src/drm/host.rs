@@ -154,7 +154,7 @@ pub(crate) struct Seen {
     processes: usize,
     pub(crate) resets: u64,
     pub(crate) draws: u64,
-    /// What the chip does not do, with how often it came up.
+    /// Features that the chip lacks, each with the number of times that it was needed.
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,

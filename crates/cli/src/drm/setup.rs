@@ -215,8 +215,8 @@ impl Setup {
         command.env("LIBGL_ALWAYS_SOFTWARE", "true").env("GALLIUM_DRIVER", renderer);
     }
 
-    /// Makes an OpenGL context in these surroundings, on a software renderer of Mesa if one is given. Returns the answer, and
-    /// messages, each line after a newline.
+    /// Starts the probe in these surroundings, on a software renderer of Mesa if one is given. Returns its answer and its
+    /// messages; these begin with a newline.
     fn probed(&self, software: Option<&str>) -> Result<(Value, String)> {
         // This program, with the library loaded into it, ends before its own `main`: see the library's `probe`.
         let program = env::current_exe().context("the path of this program")?;

@@ -1,4 +1,4 @@
-//! What a comparison has found: as JSON, and as lines.
+//! The answer of a comparison, as JSON and as lines.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,8 @@ pub(super) struct Found {
     pub(super) compared: u64,
     /// Number of frames that differ among those.
     pub(super) differ: u64,
+    /// The largest number of pixels that differ in a picture that agrees.
+    pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
     /// Number of pictures that were compared, each after a draw: in the first frame that differs, or in a trace without frames.
     pub(super) draws: u64,
@@ -33,7 +35,7 @@ pub(super) struct Found {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<f64>,
     pub(super) resets: u64,
-    /// What the chip does not do, with how often it came up.
+    /// Features that the chip lacks, each with the number of times that it was needed.
     pub(super) unknown: BTreeMap<String, u64>,
     /// Warnings and errors that only the replay on the chip has.
     pub(super) only_on_chip: Vec<String>,
@@ -65,11 +67,13 @@ pub(super) struct DifferentDraw {
 pub(super) struct CapturedCall {
     /// Numbers of the draws that the driver submitted for the call.
     pub(super) draws: Vec<u64>,
-    /// The launch file of the last of them that covers the pixel.
-    pub(super) file: Option<String>,
     /// The pixel, as launch files count it.
     pub(super) pixel: [usize; 2],
-    /// The command that opens the debugger there.
+    /// Whether a captured draw covers it.
+    pub(super) is_covered: bool,
+    /// The launch file of the last draw that covers the pixel; that of the last draw's vertices if none does.
+    pub(super) file: Option<String>,
+    /// The command that opens the debugger with the file.
     pub(super) command: Option<String>,
 }
 
@@ -99,16 +103,15 @@ pub(super) fn show(found: &Found) {
         );
     }
     if let Some(captured) = &found.captured {
-        match (&captured.command, captured.draws.is_empty()) {
-            (Some(command), _) => say!("{command}"),
-            // The debugger opens a file that is removed afterwards.
-            (None, _) if captured.file.is_some() => {}
-            (None, true) => say!("the driver submitted no draw for this call"),
-            (None, false) => {
-                let [x, y] = captured.pixel;
-                let draws = counted(captured.draws.len() as u64, "draw");
-                say!("no captured launch of this call ({draws}) covers pixel {x},{y}");
-            }
+        let [x, y] = captured.pixel;
+        match captured.draws.len() {
+            0 => say!("the driver submitted no draw for this call"),
+            _ if captured.is_covered => {}
+            1 => say!("the driver's draw for this call does not cover pixel {x},{y}"),
+            count => say!("none of the driver's {count} draws for this call covers pixel {x},{y}"),
+        }
+        if let Some(command) = &captured.command {
+            say!("{command}");
         }
     }
     if found.frames > 0 {
@@ -119,16 +122,16 @@ pub(super) fn show(found: &Found) {
         }
     }
     if found.draws > 0 {
-        let of_frame = if found.frames > 0 { " of the frame" } else { "" };
+        let in_frame = if found.frames > 0 { " in the frame" } else { "" };
         let draws = counted(found.draws, "draw");
         match found.draws_differ {
-            0 => say!("{draws}{of_frame} compared, all agree"),
-            differ => say!("{draws}{of_frame} compared, {differ} differ"),
+            0 => say!("{draws}{in_frame} compared, all agree"),
+            differ => say!("{draws}{in_frame} compared, {differ} differ"),
         }
     }
 }
 
-/// How many pixels differ, and where.
+/// Returns the number of pixels that differ, and their rectangle.
 fn pixels(difference: &Difference, [width, height]: [usize; 2]) -> String {
     let Difference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };

@@ -13,6 +13,8 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Draw {
     pub(super) number: u64,
+    /// The launch file of its vertices.
+    pub(super) vertices: Option<PathBuf>,
     /// The launch file of its fragments.
     pub(super) fragments: Option<PathBuf>,
 }
@@ -22,10 +24,12 @@ pub(super) fn draws(folder: &Path) -> Vec<Draw> {
     let list = fs::read_to_string(folder.join("draws.jsonl")).unwrap_or_default();
     let lines = list.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let draw = |line: Value| {
-        let launches = line["launches"].as_array().into_iter().flatten();
-        let fragment = launches.into_iter().find(|launch| launch["stage"] == "fragment");
-        let file = fragment.and_then(|launch| launch["file"].as_str());
-        Some(Draw { number: line["draw"].as_u64()?, fragments: file.map(|file| folder.join(file)) })
+        let of_stage = |stage: &str| {
+            let launch = line["launches"].as_array()?.iter().find(|launch| launch["stage"] == stage)?;
+            Some(folder.join(launch["file"].as_str()?))
+        };
+        let (vertices, fragments) = (of_stage("vertex"), of_stage("fragment"));
+        Some(Draw { number: line["draw"].as_u64()?, vertices, fragments })
     };
     lines.filter_map(draw).collect()
 }

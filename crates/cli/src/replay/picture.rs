@@ -71,6 +71,11 @@ impl Picture {
         file
     }
 
+    /// Returns the number of pixels.
+    pub(super) fn count(&self) -> u64 {
+        (self.width * self.height) as u64
+    }
+
     /// Returns the colour of a pixel.
     pub(super) fn at(&self, x: usize, y: usize) -> [u8; 3] {
         self.pixels.as_chunks().0[y * self.width + x]

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// What installs apitrace on Debian.
+/// The command that installs apitrace on Debian.
 pub(super) const INSTALL: &str = "apt-get install apitrace";
 
 /// The part of the name of an interface that apitrace's OpenGL retracers replay.
@@ -17,16 +17,16 @@ const OPENGL: &str = "OpenGL";
 #[derive(Debug)]
 pub(super) struct Recording {
     pub(super) path: PathBuf,
-    /// The name of its interface.
+    /// The name of the interface that was recorded.
     pub(super) api: String,
-    /// Its frames. A trace without any has none.
+    /// The frames of the trace, if it shows any.
     pub(super) frames: Vec<Frame>,
 }
 
 /// The calls of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Its number, from 0 on, as in `apitrace trim --frames`.
+    /// The frame's number; the first is 0, as in `apitrace trim --frames`.
     pub(super) number: usize,
     /// The numbers of its calls. The last one shows it.
     pub(super) calls: RangeInclusive<u64>,

@@ -24,7 +24,7 @@ const LAST_CALL: u64 = u32::MAX as u64;
 /// Lines of messages in an error.
 const LINES: usize = 8;
 
-/// What draws in a replay.
+/// The renderer of a replay.
 #[derive(Clone, Copy)]
 pub(super) struct Renderer<'a> {
     pub(super) setup: &'a Setup,
@@ -116,7 +116,7 @@ impl Retracer {
         }
     }
 
-    /// Returns what the retracer says that is not a picture, at the end of the replay.
+    /// Waits for the end of a replay without pictures. Returns its output and its messages.
     ///
     /// # Errors
     /// The replay did not end well.

@@ -15,7 +15,7 @@ use reconverge_output::random_name;
 use super::answer::{CapturedCall, DifferentDraw, DifferentFrame, Found, show};
 use super::capture;
 use super::picture::{Difference, Picture, compare};
-use super::recording::{Frame, Recording};
+use super::recording::{Call, Frame, Recording};
 use super::retracer::{Calls, Renderer, Retracer, of_calls, of_library};
 use super::{Reference, Replay};
 use crate::args::Answer;
@@ -25,6 +25,9 @@ use crate::drm::{board, named_counts};
 use crate::messages::{answer_as, bar, counted, note};
 use crate::{files, interrupt};
 
+/// One pixel in this many may differ. Some edges pass so close to a pixel's centre that renderers round to different sides,
+/// and no pixel around has the other colour.
+const TOLERATED: u64 = 10_000;
 /// Messages that are shown, at most.
 const SHOWN: usize = 5;
 
@@ -63,6 +66,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
         frames: recording.frames.len(),
         compared: 0,
         differ: 0,
+        tolerated: 0,
         first_frame: None,
         draws: 0,
         draws_differ: 0,
@@ -85,8 +89,8 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     told(&found);
     if let Some(captured) = found.captured.as_ref().filter(|_| args.debug) {
         match &captured.file {
-            Some(file) => debug(file, captured.pixel)?,
-            None => bail!("--debug: no launch file has the pixel"),
+            Some(file) => debug(file, captured.pixel, captured.is_covered)?,
+            None => bail!("--debug: no launch of the call was captured"),
         }
     }
     let agrees = found.differ == 0 && found.draws_differ == 0;
@@ -112,7 +116,7 @@ struct Different {
     difference: Difference,
 }
 
-/// What a comparison of pictures has found.
+/// The result of comparing pictures.
 #[derive(Default)]
 struct Pass {
     /// Calls whose pictures were compared.
@@ -174,8 +178,19 @@ impl Search<'_> {
             return Ok(());
         }
         let (start, end) = draws.into_inner();
-        let pass = self.pass(&format!("{start}-{end}/draw"), end + 1, true, 0, found)?;
+        let set = format!("{start}-{end}/draw");
+        let pass = self.pass(&set, end + 1, true, 0, found)?;
         (found.draws, found.draws_differ) = (pass.calls.len() as u64, pass.differ);
+        let all = self.recording.calls(&set, None)?;
+        let without: Vec<&Call> = all.iter().filter(|call| !pass.calls.contains(&call.number)).collect();
+        if let (Some(first), false) = (without.first(), interrupt::asked()) {
+            let count = counted(without.len() as u64, "draw");
+            note(&format!(
+                "{count} without a picture on both, the first is call {} {}",
+                first.number,
+                first.function()
+            ));
+        }
         if frames.is_empty() && pass.calls.is_empty() {
             bail!("{}: no draw of the trace leaves a picture", found.trace);
         }
@@ -219,10 +234,12 @@ impl Search<'_> {
             }
             pass.calls.insert(call);
             progress.inc(1);
-            let difference = compare(&ours, &theirs, self.args.tolerance);
-            let Some(difference) = difference.filter(|found| found.pixels > self.args.pixels) else {
+            let Some(difference) = compare(&ours, &theirs, self.args.tolerance) else { continue };
+            let tolerated = self.args.pixels.unwrap_or(ours.count() / TOLERATED);
+            if difference.pixels <= tolerated {
+                found.tolerated = found.tolerated.max(difference.pixels);
                 continue;
-            };
+            }
             pass.differ += 1;
             if what == "frames" || pass.first.is_none() {
                 self.write(what, call, &ours, &theirs)?;
@@ -308,10 +325,11 @@ impl Search<'_> {
             let most = found.unknown.entry(name.clone()).or_default();
             *most = (*most).max(*count);
         }
-        let theirs = of_calls(&messages[1]);
+        let theirs: BTreeSet<&str> = of_calls(&messages[1]).into_iter().collect();
         let only = of_calls(&messages[0]).into_iter().filter(|line| !theirs.contains(line));
+        let mut known: BTreeSet<String> = found.only_on_chip.iter().cloned().collect();
         for line in only.chain(of_library(&messages[0])) {
-            if !found.only_on_chip.iter().any(|known| known == line) {
+            if known.insert(line.to_owned()) {
                 found.only_on_chip.push(line.to_owned());
             }
         }
@@ -355,13 +373,22 @@ impl Search<'_> {
             tell!("warning: not captured, {}: {why}", counted(*count, "time"));
         }
         let draws = capture::draws(&folder);
-        let file = capture::covering(&draws, pixel)?.map(|file| file.to_string_lossy().into_owned());
-        let quoted = |file: &str| shlex::try_quote(file).map(|file| file.into_owned());
-        let command = file.as_deref().filter(|_| self.output.is_some()).map(|file| {
-            quoted(file).map(|file| format!("reconverge debug {file} --pixel {},{}", pixel[0], pixel[1]))
-        });
-        let draws = draws.iter().map(|draw| draw.number).collect();
-        Ok(CapturedCall { draws, file, pixel, command: command.transpose()? })
+        let covering = capture::covering(&draws, pixel)?;
+        let vertices = draws.iter().rev().find_map(|draw| draw.vertices.as_deref());
+        let command = |file: &Path| {
+            let file = shlex::try_quote(&file.to_string_lossy())?.into_owned();
+            let pixel = covering.map(|_| format!(" --pixel {},{}", pixel[0], pixel[1]));
+            anyhow::Ok(format!("reconverge debug {file}{}", pixel.unwrap_or_default()))
+        };
+        let file = covering.or(vertices);
+        Ok(CapturedCall {
+            draws: draws.iter().map(|draw| draw.number).collect(),
+            pixel,
+            is_covered: covering.is_some(),
+            file: file.map(|file| file.to_string_lossy().into_owned()),
+            // Without a folder of the user's, the files are removed at the end.
+            command: file.filter(|_| self.output.is_some()).map(command).transpose()?,
+        })
     }
 
     /// Replays on the chip alone.
@@ -381,8 +408,12 @@ impl Search<'_> {
     }
 }
 
-/// Names what the chip did not do, and what only the replay on it says.
+/// Prints notes: resets, features that the chip lacks, and messages that only its replay has.
 fn told(found: &Found) {
+    if found.tolerated > 0 {
+        let pixels = counted(found.tolerated, "pixel");
+        note(&format!("up to {pixels} of a picture that agrees differ; --pixels 0 accepts none"));
+    }
     if found.resets > 0 {
         tell!("warning: {} was reset {}", found.chip, counted(found.resets, "time"));
     }
@@ -398,12 +429,15 @@ fn told(found: &Found) {
     }
 }
 
-/// Opens the debugger at a pixel of a launch file.
-fn debug(file: &str, [x, y]: [usize; 2]) -> Result<()> {
+/// Opens the debugger with a launch file, at a pixel if a lane covers it.
+fn debug(file: &str, [x, y]: [usize; 2], is_covered: bool) -> Result<()> {
     let program = env::current_exe().context("the path of this program")?;
     let mut command = Command::new(&program);
-    let status = command.arg("debug").arg(file).arg("--pixel").arg(format!("{x},{y}")).status();
-    let status = status.with_context(|| crate::shown::path(&program))?;
+    command.arg("debug").arg(file);
+    if is_covered {
+        command.arg("--pixel").arg(format!("{x},{y}"));
+    }
+    let status = command.status().with_context(|| crate::shown::path(&program))?;
     if !status.success() {
         bail!("the debugger ended with {status}");
     }
