@@ -111,7 +111,7 @@ pub(super) fn show(found: &Found) {
             count => say!("none of the driver's {count} draws for this call covers pixel {x},{y}"),
         }
         if let Some(command) = &captured.command {
-            say!("{command}");
+            say!("debugger: {command}");
         }
     }
     if found.frames > 0 {
