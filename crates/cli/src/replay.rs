@@ -1,7 +1,7 @@
 //! `reconverge replay`
 //!
 //! Replays a trace of apitrace on an emulated chip and on a software renderer, and finds the first frame and the first draw
-//! whose pictures differ. Start at [`search`], the command. [`recording`] reads the trace by `apitrace`, [`retracer`] is a
+//! whose pictures differ. Start at [`search`], the command. [`trace_file`] reads the trace by `apitrace`, [`retracer`] is a
 //! replay with its pictures, [`picture`] compares them, and [`capture`] finds the launch files of a draw.
 
 #[cfg(target_os = "linux")]
@@ -11,11 +11,11 @@ mod capture;
 #[cfg(target_os = "linux")]
 mod picture;
 #[cfg(target_os = "linux")]
-mod recording;
-#[cfg(target_os = "linux")]
 mod retracer;
 #[cfg(target_os = "linux")]
 mod search;
+#[cfg(target_os = "linux")]
+mod trace_file;
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;

@@ -114,6 +114,7 @@ fn the_first_frame_and_the_first_draw_that_differ_are_named_and_captured() {
     // The launch file has this draw alone, and the pixel of a framebuffer object counts from below.
     let captured = &found["captured"];
     assert_eq!(captured["pixel"], serde_json::json!([0, 3]), "{captured}");
+    assert_eq!(captured["draws"].as_array().map(Vec::len), Some(1), "{captured}");
     let file = captured["file"].as_str().unwrap();
     let quad = reconverge(&["run", file, "--pixel", "0,3", "--json"]);
     let quad: Value = serde_json::from_slice(&quad.stdout).unwrap();

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::picture::{Difference, Place};
+use super::picture::{PictureDifference, PixelPair};
 use crate::messages::counted;
 
 /// The answer of `--json`.
 #[derive(Debug, Serialize)]
-pub(super) struct Found {
+pub(super) struct ReplayAnswer {
     pub(super) trace: String,
     pub(super) api: String,
     pub(super) chip: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct DifferentFrame {
     pub(super) function: String,
     pub(super) size: [usize; 2],
     #[serde(flatten)]
-    pub(super) difference: Difference,
+    pub(super) difference: PictureDifference,
 }
 
 /// A draw after which the pictures differ.
@@ -59,7 +59,7 @@ pub(super) struct DifferentDraw {
     pub(super) text: String,
     pub(super) size: [usize; 2],
     #[serde(flatten)]
-    pub(super) difference: Difference,
+    pub(super) difference: PictureDifference,
 }
 
 /// The draws of the chip for a call.
@@ -78,7 +78,7 @@ pub(super) struct CapturedCall {
 }
 
 /// Prints the answer.
-pub(super) fn show(found: &Found) {
+pub(super) fn show(found: &ReplayAnswer) {
     let chip = found.chip;
     if let Some(seconds) = found.seconds {
         let frames = counted(found.frames as u64, "frame");
@@ -132,8 +132,8 @@ pub(super) fn show(found: &Found) {
 }
 
 /// Returns the number of pixels that differ, and their rectangle.
-fn pixels(difference: &Difference, [width, height]: [usize; 2]) -> String {
-    let Difference { pixels, worst, x, y, .. } = difference;
+fn pixels(difference: &PictureDifference, [width, height]: [usize; 2]) -> String {
+    let PictureDifference { pixels, worst, x, y, .. } = difference;
     let verb = if *pixels == 1 { "differs" } else { "differ" };
     format!(
         "{} of {} {verb}, by at most {worst}/255, in {},{} to {},{}",
@@ -147,8 +147,8 @@ fn pixels(difference: &Difference, [width, height]: [usize; 2]) -> String {
 }
 
 /// The colours of the first pixel that differs.
-fn colours(first: &Place, chip: &str, reference: &str) {
-    let Place { x, y, chip: ours, reference: theirs } = first;
+fn colours(first: &PixelPair, chip: &str, reference: &str) {
+    let PixelPair { x, y, chip: ours, reference: theirs } = first;
     say!("  first at {x},{y}: {chip} {}, {reference} {}", colour(*ours), colour(*theirs));
 }
 

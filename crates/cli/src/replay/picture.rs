@@ -108,7 +108,7 @@ fn not_a_picture(found: &str) -> io::Error {
 
 /// Differences of two pictures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Difference {
+pub(super) struct PictureDifference {
     /// Number of pixels that differ.
     pub(super) pixels: u64,
     /// Number of pixels that are not within the tolerance, and lie at an edge.
@@ -116,16 +116,16 @@ pub(super) struct Difference {
     /// The greatest difference of a channel among the pixels that differ, in steps of 1/255.
     pub(super) worst: u8,
     /// The first pixel that differs, in the order of rows from above.
-    pub(super) first: Place,
+    pub(super) first: PixelPair,
     /// The smallest rectangle with all pixels that differ: the first and the last column and row.
     pub(super) x: [usize; 2],
-    /// See [`Difference::x`].
+    /// See [`PictureDifference::x`].
     pub(super) y: [usize; 2],
 }
 
 /// A pixel with both colours.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Place {
+pub(super) struct PixelPair {
     pub(super) x: usize,
     pub(super) y: usize,
     pub(super) chip: [u8; 3],
@@ -133,12 +133,12 @@ pub(super) struct Place {
 }
 
 /// Compares two pictures of one size. Returns `None` if no pixel differs.
-pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Option<Difference> {
+pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Option<PictureDifference> {
     if chip.pixels == reference.pixels {
         return None;
     }
     let Picture { width, height, .. } = *chip;
-    let mut found: Option<Difference> = None;
+    let mut found: Option<PictureDifference> = None;
     let mut at_edges = 0;
     for y in 0..height {
         for x in 0..width {
@@ -153,11 +153,11 @@ pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Opt
                 at_edges += 1;
                 continue;
             }
-            let first = || Difference {
+            let first = || PictureDifference {
                 pixels: 0,
                 at_edges: 0,
                 worst: 0,
-                first: Place { x, y, chip: here, reference: reference.at(x, y) },
+                first: PixelPair { x, y, chip: here, reference: reference.at(x, y) },
                 x: [x, x],
                 y: [y, y],
             };
@@ -168,7 +168,7 @@ pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Opt
             found.y[1] = y;
         }
     }
-    found.map(|found| Difference { at_edges, ..found })
+    found.map(|found| PictureDifference { at_edges, ..found })
 }
 
 /// The greatest difference of a channel.
@@ -219,9 +219,9 @@ mod tests {
         assert_eq!(compare(&edge, &reference, 1), None);
         let wrong = picture(3, &[11, 90, 200, 9, 10, 10]);
         let found = compare(&wrong, &reference, 1).unwrap();
-        let first = Place { x: 1, y: 0, chip: [90; 3], reference: [10; 3] };
+        let first = PixelPair { x: 1, y: 0, chip: [90; 3], reference: [10; 3] };
         let (x, y) = ([1, 1], [0, 0]);
-        assert_eq!(found, Difference { pixels: 1, at_edges: 1, worst: 80, first, x, y });
+        assert_eq!(found, PictureDifference { pixels: 1, at_edges: 1, worst: 80, first, x, y });
         assert_eq!(compare(&wrong, &reference, 80), None);
     }
 

@@ -1,8 +1,9 @@
 //! A replay: apitrace's retracer in the surroundings of the chip or of a software renderer, and its pictures.
 //!
-//! `eglretrace` needs no window system with waffle's platform `surfaceless_egl`, and also replays traces of GLX. Calls after the last that is wanted
-//! are ignored, so that calls keep their numbers. All calls run in one thread: `eglretrace` then ends with `glFinish` for the
-//! current context, so that the draws of every call reach the chip. It writes pictures to standard output.
+//! With waffle's platform `surfaceless_egl`, `eglretrace` needs no window system. It also replays traces of GLX, and writes
+//! pictures to standard output. Calls after the last that is wanted are ignored, so that the others keep their numbers. All
+//! calls run in one thread: `eglretrace` then ends with `glFinish` for the current context, and the draws of every call
+//! reach the chip.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -15,7 +16,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
 use super::picture::Picture;
-use super::recording::{INSTALL, Recording};
+use super::trace_file::{INSTALL, TraceFile};
 use crate::drm::setup::Setup;
 
 const PROGRAM: &str = "eglretrace";
@@ -36,7 +37,7 @@ pub(super) struct Renderer<'a> {
 
 /// The calls of a replay.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calls<'a> {
+pub(super) struct ReplayedCalls<'a> {
     /// The set of calls after which pictures are taken, in apitrace's notation; none if absent.
     pub(super) pictures: Option<&'a str>,
     /// The number of the first call that is ignored, as are all later ones.
@@ -61,8 +62,8 @@ impl Retracer {
     /// apitrace is not installed.
     pub(super) fn start(
         renderer: &Renderer<'_>,
-        recording: &Recording,
-        calls: Calls<'_>,
+        recording: &TraceFile,
+        calls: ReplayedCalls<'_>,
         log: PathBuf,
         variables: &[(&str, OsString)],
     ) -> Result<Retracer> {

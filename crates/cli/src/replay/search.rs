@@ -12,11 +12,11 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use reconverge_output::random_name;
 
-use super::answer::{CapturedCall, DifferentDraw, DifferentFrame, Found, show};
+use super::answer::{CapturedCall, DifferentDraw, DifferentFrame, ReplayAnswer, show};
 use super::capture;
-use super::picture::{Difference, Picture, compare};
-use super::recording::{Call, Frame, Recording};
-use super::retracer::{Calls, Renderer, Retracer, of_calls, of_library};
+use super::picture::{Picture, PictureDifference, compare};
+use super::retracer::{Renderer, ReplayedCalls, Retracer, of_calls, of_library};
+use super::trace_file::{TraceFile, TracedCall, TracedFrame};
 use super::{Reference, Replay};
 use crate::args::Answer;
 use crate::drm::host::{Report, Seen, empty_folder};
@@ -34,7 +34,7 @@ const SHOWN: usize = 5;
 pub(super) fn run(args: &Replay) -> Result<Answer> {
     let board = board(&args.chip)?;
     args.errata.check(board)?;
-    let recording = Recording::open(&args.trace)?;
+    let recording = TraceFile::open(&args.trace)?;
     let frames = chosen(args, &recording)?;
     let reference = match args.compare {
         Reference::Llvmpipe => Some("llvmpipe"),
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
         folder: Temporary::new()?,
         replays: Cell::new(0),
     };
-    let mut found = Found {
+    let mut found = ReplayAnswer {
         trace: crate::shown::path(&args.trace),
         api: recording.api.clone(),
         chip: board.chip,
@@ -98,7 +98,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
 }
 
 /// The frames to compare. None in a trace without frames.
-fn chosen<'a>(args: &Replay, recording: &'a Recording) -> Result<&'a [Frame]> {
+fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFrame]> {
     let frames = &recording.frames;
     let Some(range) = &args.frames else { return Ok(frames) };
     let spelled = format!("--frames {}-{}", range.start(), range.end());
@@ -113,7 +113,7 @@ fn chosen<'a>(args: &Replay, recording: &'a Recording) -> Result<&'a [Frame]> {
 struct Different {
     call: u64,
     size: [usize; 2],
-    difference: Difference,
+    difference: PictureDifference,
 }
 
 /// The result of comparing pictures.
@@ -129,7 +129,7 @@ struct Pass {
 
 struct Search<'a> {
     args: &'a Replay,
-    recording: &'a Recording,
+    recording: &'a TraceFile,
     chip: Renderer<'a>,
     reference: Renderer<'a>,
     output: Option<&'a Path>,
@@ -140,7 +140,7 @@ struct Search<'a> {
 
 impl Search<'_> {
     /// Finds what differs.
-    fn compared(&self, frames: &[Frame], found: &mut Found) -> Result<()> {
+    fn compared(&self, frames: &[TracedFrame], found: &mut ReplayAnswer) -> Result<()> {
         let last = frames.last().map(|frame| *frame.calls.end());
         let draws = match (frames.first(), last) {
             (Some(first), Some(last)) => {
@@ -182,7 +182,8 @@ impl Search<'_> {
         let pass = self.pass(&set, end + 1, true, 0, found)?;
         (found.draws, found.draws_differ) = (pass.calls.len() as u64, pass.differ);
         let all = self.recording.calls(&set, None)?;
-        let without: Vec<&Call> = all.iter().filter(|call| !pass.calls.contains(&call.number)).collect();
+        let without: Vec<&TracedCall> =
+            all.iter().filter(|call| !pass.calls.contains(&call.number)).collect();
         if let (Some(first), false) = (without.first(), interrupt::asked()) {
             let count = counted(without.len() as u64, "draw");
             note(&format!(
@@ -208,9 +209,9 @@ impl Search<'_> {
 
     /// Replays on both, and compares the pictures of the calls in a set, until `end`. Ends at the first that differ, unless all
     /// are wanted.
-    fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut Found) -> Result<Pass> {
+    fn pass(&self, set: &str, end: u64, all: bool, count: usize, found: &mut ReplayAnswer) -> Result<Pass> {
         let mut report = Report::new()?;
-        let calls = Calls { pictures: Some(set), end };
+        let calls = ReplayedCalls { pictures: Some(set), end };
         let mut chip = self.start(&self.chip, calls, &report, &[])?;
         let mut reference = self.start(&self.reference, calls, &report, &[])?;
         let what = if count > 0 { "frames" } else { "draws" };
@@ -285,7 +286,7 @@ impl Search<'_> {
     }
 
     /// Names frames that have no picture on either side.
-    fn check_pictures(&self, frames: &[Frame], pass: &Pass) {
+    fn check_pictures(&self, frames: &[TracedFrame], pass: &Pass) {
         let reached = pass.calls.last().copied().filter(|_| pass.is_cut).unwrap_or(u64::MAX);
         let ends = frames.iter().filter(|frame| *frame.calls.end() <= reached);
         let without: Vec<usize> =
@@ -300,7 +301,7 @@ impl Search<'_> {
     fn start(
         &self,
         renderer: &Renderer<'_>,
-        calls: Calls<'_>,
+        calls: ReplayedCalls<'_>,
         report: &Report,
         others: &[(&str, OsString)],
     ) -> Result<Retracer> {
@@ -318,7 +319,12 @@ impl Search<'_> {
     }
 
     /// Takes the report of a replay on the chip, and the messages that only this replay has.
-    fn reported(&self, report: &mut Report, messages: &[String; 2], found: &mut Found) -> Result<Seen> {
+    fn reported(
+        &self,
+        report: &mut Report,
+        messages: &[String; 2],
+        found: &mut ReplayAnswer,
+    ) -> Result<Seen> {
         let seen = report.seen()?;
         found.resets = found.resets.max(seen.resets);
         for (name, count) in &seen.unknown {
@@ -359,7 +365,8 @@ impl Search<'_> {
         let folder = self.output.unwrap_or(&self.folder.0).join("capture");
         let replay = |end, variables: &[(&str, OsString)]| {
             let mut report = Report::new()?;
-            let mut retracer = self.start(&self.chip, Calls { pictures: None, end }, &report, variables)?;
+            let mut retracer =
+                self.start(&self.chip, ReplayedCalls { pictures: None, end }, &report, variables)?;
             retracer.said()?;
             report.seen()
         };
@@ -392,7 +399,7 @@ impl Search<'_> {
     }
 
     /// Replays on the chip alone.
-    fn timed(&self, found: &mut Found) -> Result<()> {
+    fn timed(&self, found: &mut ReplayAnswer) -> Result<()> {
         let mut report = Report::new()?;
         let begin = Instant::now();
         let end = self.args.frames.as_ref().and_then(|range| self.recording.frames.get(*range.end()));
@@ -400,7 +407,7 @@ impl Search<'_> {
             found.frames = frame.number + 1;
         }
         let end = end.map_or(u64::MAX, |frame| *frame.calls.end() + 1);
-        let mut retracer = self.start(&self.chip, Calls { pictures: None, end }, &report, &[])?;
+        let mut retracer = self.start(&self.chip, ReplayedCalls { pictures: None, end }, &report, &[])?;
         let said = retracer.said()?;
         found.seconds = Some(begin.elapsed().as_secs_f64());
         self.reported(&mut report, &[said, String::new()], found)?;
@@ -409,7 +416,7 @@ impl Search<'_> {
 }
 
 /// Prints notes: resets, features that the chip lacks, and messages that only its replay has.
-fn told(found: &Found) {
+fn told(found: &ReplayAnswer) {
     if found.tolerated > 0 {
         let pixels = counted(found.tolerated, "pixel");
         note(&format!("up to {pixels} of a picture that agrees differ; --pixels 0 accepts none"));

@@ -15,17 +15,17 @@ const OPENGL: &str = "OpenGL";
 
 /// A trace of OpenGL or OpenGL ES.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(super) struct TraceFile {
     pub(super) path: PathBuf,
     /// The name of the interface that was recorded.
     pub(super) api: String,
     /// The frames of the trace, if it shows any.
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<TracedFrame>,
 }
 
 /// The calls of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct TracedFrame {
     /// The frame's number; the first is 0, as in `apitrace trim --frames`.
     pub(super) number: usize,
     /// The numbers of its calls. The last one shows it.
@@ -36,25 +36,25 @@ pub(super) struct Frame {
 
 /// A call, as `apitrace dump` writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct TracedCall {
     pub(super) number: u64,
     /// The function with its arguments and its result.
     pub(super) text: String,
 }
 
-impl Call {
+impl TracedCall {
     /// The name of the function.
     pub(super) fn function(&self) -> &str {
         self.text.split('(').next().unwrap_or(&self.text)
     }
 }
 
-impl Recording {
+impl TraceFile {
     /// Reads which frames a trace has.
     ///
     /// # Errors
     /// apitrace is not installed, the file is not a trace, or its interface is not OpenGL.
-    pub(super) fn open(path: &Path) -> Result<Recording> {
+    pub(super) fn open(path: &Path) -> Result<TraceFile> {
         let shown = || crate::shown::path(path);
         let about = path.metadata().with_context(shown)?;
         if !about.is_file() {
@@ -67,13 +67,13 @@ impl Recording {
         if !api.contains(OPENGL) {
             bail!("{}: a trace of {api}; OpenGL and OpenGL ES are replayed", shown());
         }
-        let mut recording = Recording { path, api, frames: Vec::new() };
+        let mut recording = TraceFile { path, api, frames: Vec::new() };
         recording.frames = frames(&recording.calls("*/frame", None)?);
         Ok(recording)
     }
 
     /// Returns the calls of a set, in apitrace's notation, whose function matches a regular expression.
-    pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<Call>> {
+    pub(super) fn calls(&self, set: &str, function: Option<&str>) -> Result<Vec<TracedCall>> {
         let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
         let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
         arguments.extend(grep.as_deref());
@@ -81,8 +81,8 @@ impl Recording {
     }
 
     /// Returns a call with its arguments.
-    pub(super) fn call(&self, number: u64) -> Result<Call> {
-        let missing = || Call { number, text: "?".to_owned() };
+    pub(super) fn call(&self, number: u64) -> Result<TracedCall> {
+        let missing = || TracedCall { number, text: "?".to_owned() };
         let calls = self.calls(&format!("{number}-{number}"), None)?;
         Ok(calls.into_iter().find(|call| call.number == number).unwrap_or_else(missing))
     }
@@ -116,10 +116,10 @@ fn api(info: &str) -> Option<String> {
 }
 
 /// The calls in the answer of `apitrace dump`. Other lines are comments, and values that take several lines.
-fn calls(dump: &str) -> Vec<Call> {
+fn calls(dump: &str) -> Vec<TracedCall> {
     let call = |line: &str| {
         let (number, text) = line.split_once(' ')?;
-        let call = Call { number: number.parse().ok()?, text: text.trim_end().to_owned() };
+        let call = TracedCall { number: number.parse().ok()?, text: text.trim_end().to_owned() };
         let is_function = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b':';
         let function = call.function();
         (function.len() < text.len() && !function.is_empty() && function.bytes().all(is_function))
@@ -129,9 +129,9 @@ fn calls(dump: &str) -> Vec<Call> {
 }
 
 /// The frames that end with these calls.
-fn frames(ends: &[Call]) -> Vec<Frame> {
+fn frames(ends: &[TracedCall]) -> Vec<TracedFrame> {
     let starts = std::iter::once(0).chain(ends.iter().map(|end| end.number + 1));
-    let frame = |(number, (start, end)): (usize, (u64, &Call))| Frame {
+    let frame = |(number, (start, end)): (usize, (u64, &TracedCall))| TracedFrame {
         number,
         calls: start..=end.number,
         shown_by: end.function().to_owned(),
@@ -140,8 +140,8 @@ fn frames(ends: &[Call]) -> Vec<Frame> {
 }
 
 /// Whether the last of these calls that binds a framebuffer for drawing binds that of the window.
-fn binds_window(calls: &[Call]) -> bool {
-    let binds = |call: &&Call| !call.text.contains("target = GL_READ_FRAMEBUFFER");
+fn binds_window(calls: &[TracedCall]) -> bool {
+    let binds = |call: &&TracedCall| !call.text.contains("target = GL_READ_FRAMEBUFFER");
     let last = calls.iter().rev().find(binds);
     last.is_none_or(|call| call.text.contains("framebuffer = 0)"))
 }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_frame_is_what_its_last_call_shows() {
         let frames = frames(&calls(DUMP)[3..]);
-        let frame = |number, calls| Frame { number, calls, shown_by: "eglSwapBuffers".to_owned() };
+        let frame = |number, calls| TracedFrame { number, calls, shown_by: "eglSwapBuffers".to_owned() };
         assert_eq!(frames, [frame(0, 0..=81), frame(1, 82..=117)]);
     }
 
