@@ -1,7 +1,7 @@
 //! The protocol between the driver library in a program and the window of `reconverge drm --screen window`.
 //!
-//! The window's process listens on three Unix stream sockets in a folder of its own, which `RECONVERGE_DRM_WINDOW` names.
-//! The library connects to them.
+//! The process with the window listens on three Unix stream sockets. `RECONVERGE_DRM_WINDOW` names their folder, which is
+//! private. The library connects to them.
 //!
 //! | socket | sender | data |
 //! |---|---|---|
@@ -9,8 +9,7 @@
 //! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, as long as the connection lasts |
 //! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
 //!
-//! A connection per frame needs no state in the library: a program may fork, and it may close descriptors that it does
-//! not know. The window reads connections in their order, so the frames of a process arrive in theirs.
+//! A connection per frame needs no state in the library: a program may fork, and it may close descriptors of others. The window reads connections in their order, so the frames of a process arrive in theirs.
 //!
 //! A pixel has four bytes: blue, green, red, and one that is not used. The upper row comes first.
 //!
@@ -39,7 +38,7 @@ pub const PREFERRED: [u16; 2] = [640, 480];
 /// Maximum width and height of a frame.
 pub const LARGEST: u32 = 8192;
 
-/// What precedes the pixels of a frame.
+/// The start of a frame, before its pixels.
 ///
 /// ```text
 /// byte   0      8         12      16       20        24       32        40
@@ -55,7 +54,7 @@ pub struct FrameHeader {
     pub process: u32,
     /// Number of resets of the chip in this process.
     pub resets: u64,
-    /// Number of registers, packets and formats that the program uses and the chip does not have.
+    /// Number of different registers, packets and formats that the process has used and the chip does not have.
     pub unknown: u64,
 }
 
@@ -127,7 +126,7 @@ impl FrameHeader {
 pub struct InputEvent {
     /// Type: a constant `EV_*` of the kernel.
     pub kind: u16,
-    /// Which key, axis or end of a group.
+    /// The key, the axis, or the kind of end of a group.
     pub code: u16,
     /// Pressed or released, position, or steps.
     pub value: i32,

@@ -44,7 +44,7 @@ const REDRAW: Duration = Duration::from_millis(250);
 /// The time from one title to the next.
 const TITLE: Duration = Duration::from_millis(500);
 
-/// What to do without a window.
+/// The remedy in messages.
 const INSTEAD: &str = "--screen DIR and --record FILE keep frames without a window";
 
 /// An open window, and the sockets of the program.
@@ -52,7 +52,7 @@ pub(super) struct ScreenWindow {
     window: Window,
     /// Changes of keys since the last look.
     keys: Rc<RefCell<Vec<(Key, bool)>>>,
-    /// What the title begins with.
+    /// Start of the title.
     title: String,
     /// Scroll of the library per step of a wheel, up and to the right.
     per_step: [f32; 2],
@@ -178,7 +178,9 @@ impl ScreenWindow {
     fn send_events(&mut self, pointer: &mut Pointer, picture: [u32; 2]) {
         let changes = self.keys.take();
         self.keyboard.accept();
-        self.pointer.accept();
+        if self.pointer.accept() {
+            pointer.forget_place();
+        }
         for (key, is_down) in changes {
             self.keyboard.key(keys::code(key), is_down);
         }

@@ -1,4 +1,4 @@
-//! Where a frame goes that is shown, and files with frames.
+//! The way of a frame to files and to the window.
 
 use std::fs;
 use std::io::{self, ErrorKind};

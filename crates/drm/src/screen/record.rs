@@ -1,12 +1,12 @@
 //! A recording of the screen: the frames that were shown, one after the other, in a file that ffmpeg reads.
 //!
 //! The format is YUV4MPEG2: a line for the file, and for each frame a line and three planes of the picture's size. The planes
-//! are luma and the two chromas of BT.601 in the limited range, which readers assume where nothing else is known. 60 frames
+//! are luma and the two chromas of BT.601 in the limited range, which readers assume by default. 60 frames
 //! are a second, as a frame of the screen counts 1/60 s.
 //!
 //! A frame is appended whole or not at all. A frame of another size starts a new file, and so does another process:
 //! `NAME-2.y4m` and so on, the first name that is not taken. The file is opened for each frame, since a program may close
-//! descriptors that it does not know.
+//! descriptors of others.
 //!
 //! Source: "YUV4MPEG2" of MJPEG Tools, `yuv4mpeg(5)`; ITU-R BT.601-7, 2.5.
 
@@ -70,7 +70,7 @@ impl Recording {
             }
             return written;
         }
-        Err(io::Error::other(format!("{FILES} files are there")))
+        Err(io::Error::other(format!("{FILES} files exist")))
     }
 
     /// The name of a file of the recording, counted from 1.

@@ -50,13 +50,15 @@ impl Device {
         Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new() })
     }
 
-    /// Accepts the connections that wait.
-    pub(super) fn accept(&mut self) {
+    /// Accepts the connections that wait. Returns whether there are any.
+    pub(super) fn accept(&mut self) -> bool {
+        let before = self.connections.len();
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
                 self.connections.push(Connection { stream, has_dropped: false });
             }
         }
+        self.connections.len() > before
     }
 
     /// Presses or releases a key with a number of the kernel. Repetitions are left out.
@@ -127,6 +129,11 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
+    /// Sends the position again with the next events, for a program that does not have it.
+    pub(super) fn forget_place(&mut self) {
+        self.place = None;
+    }
+
     /// Returns a group of events with the changes.
     pub(super) fn events(&mut self, seen: &Seen) -> Vec<InputEvent> {
         let mut events = Vec::new();
@@ -215,6 +222,15 @@ mod tests {
         );
         assert_eq!(events(None, none, [0.5, 0.]), [event(EV_REL, 6, 1)]);
         assert_eq!(events(None, none, [0.; 2]), []);
+        pointer.forget_place();
+        let seen = Seen {
+            place: Some((3., 5.)),
+            window: [640., 480.],
+            picture: [640, 480],
+            buttons: none,
+            steps: [0.; 2],
+        };
+        assert_eq!(pointer.events(&seen), [event(EV_ABS, 0, 3), event(EV_ABS, 1, 5)]);
     }
 
     #[test]
@@ -223,7 +239,7 @@ mod tests {
         let _ = std::fs::remove_file(&path);
         let mut device = Device::new(UnixListener::bind(&path).unwrap()).unwrap();
         let mut programs = [0, 1].map(|_| UnixStream::connect(&path).unwrap());
-        device.accept();
+        assert!(device.accept() && !device.accept());
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
@@ -243,7 +259,7 @@ mod tests {
         while read(0) != [0, 0, 0] || device.connections[0].has_dropped {
             device.send(&[event(EV_ABS, 1, 2)]);
         }
-        // The events from before, the mark of the lost ones, and the group behind it.
+        // The earlier events, the mark of the lost ones, and the next group.
         while read(0) != [0, 3, 0] {}
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
