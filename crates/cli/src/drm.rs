@@ -49,7 +49,7 @@ pub(crate) struct Drm {
     capture: Option<PathBuf>,
     /// Write each frame that the program shows on the screen of /dev/dri/card0 into this folder, new or empty, as a picture;
     /// `window` shows frames in a window instead, which is keyboard and mouse of the program. ./window is a folder
-    #[arg(long, value_name = "DIR|window")]
+    #[arg(long, value_name = "DIR")]
     screen: Option<PathBuf>,
     /// Record each frame that the program shows on that screen in a new video file, uncompressed, of 60 frames per second.
     /// A frame of another size starts FILE-2.y4m, and so does another process
