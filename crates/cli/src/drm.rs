@@ -137,7 +137,7 @@ fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let wanted = host::Wanted {
         capture: folder("--capture", &args.capture)?,
         screen: folder("--screen", screen)?,
-        record: args.record.as_deref().map(recording::Recording::new).transpose()?,
+        record: args.record.as_deref().map(recording::RecordingFiles::new).transpose()?,
         patch: args.patch.as_ref(),
     };
     setup.check_renderer()?;

@@ -43,7 +43,7 @@ use crate::user;
 
 use modes::{MILLIMETRES, MODES};
 use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
-use record::Recording;
+use record::ScreenRecording;
 use vblank::FLIP_COMPLETE;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
@@ -97,7 +97,7 @@ struct Framebuffer {
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     folder: Option<PathBuf>,
-    recording: Option<Recording>,
+    recording: Option<ScreenRecording>,
     /// The folder with the sockets of the window, until the window is closed.
     window: Option<PathBuf>,
     framebuffers: BTreeMap<u32, Framebuffer>,
@@ -151,12 +151,12 @@ impl Screen {
 
     /// The screen with a file that records it and a window that shows it, if there are any.
     pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
-        Screen { recording: record.map(Recording::new), window, ..self }
+        Screen { recording: record.map(ScreenRecording::new), window, ..self }
     }
 
     /// Restarts the names of files in a copy of the process.
     pub(crate) fn copied(&mut self) {
-        self.recording.iter_mut().for_each(Recording::restart);
+        self.recording.iter_mut().for_each(ScreenRecording::restart);
         (self.process, self.others) = (1, self.frames);
     }
 

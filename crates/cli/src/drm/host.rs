@@ -21,7 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::named_counts;
-use super::recording::Recording;
+use super::recording::RecordingFiles;
 use super::setup::Setup;
 use super::window::ScreenWindow;
 use crate::args::Answer;
@@ -35,7 +35,7 @@ pub(super) struct Wanted<'a> {
     /// The folder for frames that are shown.
     pub(super) screen: Option<PathBuf>,
     /// The file that records them.
-    pub(super) record: Option<Recording>,
+    pub(super) record: Option<RecordingFiles>,
     /// Words of shaders to replace.
     pub(super) patch: Option<&'a Patch>,
 }

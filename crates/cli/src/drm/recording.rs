@@ -10,21 +10,21 @@ use anyhow::{Context, Result, bail};
 use super::host::absolute;
 
 /// A recording, which may have several files.
-pub(super) struct Recording {
+pub(super) struct RecordingFiles {
     path: PathBuf,
 }
 
-impl Recording {
+impl RecordingFiles {
     /// A recording whose first file is new.
     ///
     /// # Errors
     /// The name has another extension, a file of a recording with this name exists, or a file cannot be made there.
-    pub(super) fn new(path: &Path) -> Result<Recording> {
+    pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
         let named = || format!("--record {}", crate::shown::path(&path));
         if path.extension() != Some(OsStr::new("y4m")) {
             bail!("{}: expected a name that ends in .y4m; ffmpeg converts such a file to others", named());
         }
-        let recording = Recording { path: absolute(path) };
+        let recording = RecordingFiles { path: absolute(path) };
         if let Some((_, old)) = recording.existing().into_iter().next() {
             let old = old.file_name().unwrap_or_default().display().to_string();
             bail!(
@@ -94,7 +94,7 @@ mod tests {
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         let path = folder.join("a.y4m");
-        let recording = Recording::new(&path).unwrap();
+        let recording = RecordingFiles::new(&path).unwrap();
         assert_eq!(recording.files(), [(path.clone(), 0)]);
         // One frame and a part of another; a name that is similar.
         let file = [b"YUV4MPEG2 W2 H1 F60:1 C444\n".to_vec(), vec![0; 12], vec![0; 5]].concat();
@@ -103,7 +103,7 @@ mod tests {
         }
         let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
         assert_eq!(recording.files(), found);
-        let refused = |path: &Path| format!("{:#}", Recording::new(path).err().unwrap());
+        let refused = |path: &Path| format!("{:#}", RecordingFiles::new(path).err().unwrap());
         assert!(
             refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file, or remove the old recording")
         );

@@ -34,7 +34,7 @@ use reconverge_board::Board;
 use reconverge_board::screen::{FRAMES, KEYBOARD, POINTER, PREFERRED};
 
 use crate::messages::counted;
-use frames::{Frame, Reader};
+use frames::{FrameReader, ScreenFrame};
 use input::{Device, Pointer, Seen};
 
 /// The time from one look at keyboard and mouse to the next.
@@ -56,10 +56,10 @@ pub(super) struct ScreenWindow {
     title: String,
     /// Scroll of the library per step of a wheel, up and to the right.
     per_step: [f32; 2],
-    reader: Reader,
+    reader: FrameReader,
     keyboard: Device,
     pointer: Device,
-    folder: Folder,
+    folder: SocketFolder,
 }
 
 /// Checks that there is a window system.
@@ -80,7 +80,7 @@ impl ScreenWindow {
     /// # Errors
     /// The window system's, or that of the system for the sockets.
     pub(super) fn open(program: &OsStr, board: &Board) -> Result<ScreenWindow> {
-        let folder = Folder::new().context("--screen window: the folder for sockets")?;
+        let folder = SocketFolder::new().context("--screen window: the folder for sockets")?;
         let socket = |name: &str| {
             let path = folder.0.join(name);
             let shown =
@@ -113,7 +113,7 @@ impl ScreenWindow {
             keys,
             title,
             per_step,
-            reader: Reader::new(frames, folder.0.join(FRAMES)).context("--screen window")?,
+            reader: FrameReader::new(frames, folder.0.join(FRAMES)).context("--screen window")?,
             keyboard: Device::new(keyboard).context("--screen window")?,
             pointer: Device::new(pointer).context("--screen window")?,
             folder,
@@ -131,7 +131,7 @@ impl ScreenWindow {
     /// The system's, for the program.
     pub(super) fn until_end(mut self, child: &mut Child) -> io::Result<ExitStatus> {
         let [width, height] = PREFERRED.map(u32::from);
-        let mut frame = Frame { size: [width, height], pixels: vec![0; (width * height) as usize] };
+        let mut frame = ScreenFrame { size: [width, height], pixels: vec![0; (width * height) as usize] };
         let mut pointer = Pointer::default();
         let (mut drawn, mut titled) = (None::<(Instant, (usize, usize))>, None::<Instant>);
         loop {
@@ -213,19 +213,19 @@ impl InputCallback for Keys {
 }
 
 /// A new folder that no other user can open, which is removed at the end.
-struct Folder(PathBuf);
+struct SocketFolder(PathBuf);
 
-impl Folder {
-    fn new() -> io::Result<Folder> {
+impl SocketFolder {
+    fn new() -> io::Result<SocketFolder> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let path = env::temp_dir().join(format!("reconverge-window-{}-{now}", process::id()));
         let path = std::path::absolute(path)?;
         fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Folder(path))
+        Ok(SocketFolder(path))
     }
 }
 
-impl Drop for Folder {
+impl Drop for SocketFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

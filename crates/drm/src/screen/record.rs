@@ -22,17 +22,17 @@ const FILES: u32 = 10_000;
 
 /// A recording.
 #[derive(Debug)]
-pub(super) struct Recording {
+pub(super) struct ScreenRecording {
     /// The name of the first file.
     path: PathBuf,
     /// The current file of this process, and the size of its frames.
     current: Option<(PathBuf, [u32; 2])>,
 }
 
-impl Recording {
+impl ScreenRecording {
     /// A recording into a file, and into further ones with similar names.
-    pub(super) fn new(path: PathBuf) -> Recording {
-        Recording { path, current: None }
+    pub(super) fn new(path: PathBuf) -> ScreenRecording {
+        ScreenRecording { path, current: None }
     }
 
     /// Starts a new file with the next frame.
@@ -160,7 +160,7 @@ mod tests {
         let path = folder.join("a.b.y4m");
         // A link to nothing has the second name.
         std::os::unix::fs::symlink(folder.join("victim"), folder.join("a.b-2.y4m")).unwrap();
-        let (mut first, mut other) = (Recording::new(path.clone()), Recording::new(path.clone()));
+        let (mut first, mut other) = (ScreenRecording::new(path.clone()), ScreenRecording::new(path.clone()));
         first.append(&[255; 6], [2, 1]).unwrap();
         other.append(&[0; 3], [1, 1]).unwrap();
         first.append(&[0; 6], [2, 1]).unwrap();
@@ -188,7 +188,7 @@ mod tests {
     fn a_file_that_is_gone_is_an_error_and_not_a_new_file() {
         let folder = std::env::temp_dir().join(format!("reconverge-record-gone-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
-        let mut recording = Recording::new(folder.join("a.y4m"));
+        let mut recording = ScreenRecording::new(folder.join("a.y4m"));
         recording.append(&[0; 3], [1, 1]).unwrap();
         fs::remove_dir_all(folder).unwrap();
         assert_eq!(recording.append(&[0; 3], [1, 1]).unwrap_err().kind(), ErrorKind::NotFound);

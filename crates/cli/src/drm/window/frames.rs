@@ -17,41 +17,41 @@ const SECOND: Duration = Duration::from_secs(1);
 
 /// A picture of the screen. A pixel is 0x00RRGGBB.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Frame {
+pub(super) struct ScreenFrame {
     pub(super) size: [u32; 2],
     pub(super) pixels: Vec<u32>,
 }
 
 /// The thread that reads frames.
-pub(super) struct Reader {
-    shared: Arc<Shared>,
+pub(super) struct FrameReader {
+    shared: Arc<Handover>,
     thread: Option<JoinHandle<()>>,
     path: PathBuf,
 }
 
 #[derive(Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Handover {
+    state: Mutex<Arrived>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
-    newest: Option<Frame>,
-    counts: Counts,
+struct Arrived {
+    newest: Option<ScreenFrame>,
+    counts: FrameCounts,
     is_over: bool,
 }
 
 /// Counts for the title.
 #[derive(Default)]
-struct Counts {
+struct FrameCounts {
     /// When frames of the last second have come.
     recent: VecDeque<Instant>,
     /// Resets and unknown features of each process.
     troubles: HashMap<u32, [u64; 2]>,
 }
 
-impl Counts {
+impl FrameCounts {
     fn add(&mut self, header: &FrameHeader, now: Instant) {
         self.recent.push_back(now);
         self.drop_old(now);
@@ -81,28 +81,28 @@ impl Counts {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl Handover {
+    fn lock(&self) -> MutexGuard<'_, Arrived> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Reader {
+impl FrameReader {
     /// Starts the thread. `path` is the name of the socket.
     ///
     /// # Errors
     /// The system's.
-    pub(super) fn new(listener: UnixListener, path: PathBuf) -> io::Result<Reader> {
-        let shared = Arc::new(Shared::default());
+    pub(super) fn new(listener: UnixListener, path: PathBuf) -> io::Result<FrameReader> {
+        let shared = Arc::new(Handover::default());
         let thread_shared = Arc::clone(&shared);
         let name = "frames".to_owned();
         let thread =
             std::thread::Builder::new().name(name).spawn(move || read_all(&listener, &thread_shared))?;
-        Ok(Reader { shared, thread: Some(thread), path })
+        Ok(FrameReader { shared, thread: Some(thread), path })
     }
 
     /// Takes the newest frame that was not taken yet. Waits for one for a limited time.
-    pub(super) fn newest(&self, longest: Duration) -> Option<Frame> {
+    pub(super) fn newest(&self, longest: Duration) -> Option<ScreenFrame> {
         let state = self.shared.lock();
         let waited = self.shared.changed.wait_timeout_while(state, longest, |state| state.newest.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.newest.take()
@@ -114,7 +114,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for FrameReader {
     /// Closes the socket.
     fn drop(&mut self) {
         self.shared.lock().is_over = true;
@@ -127,7 +127,7 @@ impl Drop for Reader {
 }
 
 /// Reads the frames of all connections, in their order.
-fn read_all(listener: &UnixListener, shared: &Shared) {
+fn read_all(listener: &UnixListener, shared: &Handover) {
     let mut said = false;
     loop {
         let accepted = listener.accept();
@@ -161,7 +161,7 @@ fn read_all(listener: &UnixListener, shared: &Shared) {
 ///
 /// # Errors
 /// It is not one, or not complete.
-fn read(mut from: impl Read) -> io::Result<(FrameHeader, Frame)> {
+fn read(mut from: impl Read) -> io::Result<(FrameHeader, ScreenFrame)> {
     let mut header = [0; FrameHeader::LENGTH];
     from.read_exact(&mut header)?;
     let header = FrameHeader::from_bytes(&header).map_err(io::Error::other)?;
@@ -169,7 +169,7 @@ fn read(mut from: impl Read) -> io::Result<(FrameHeader, Frame)> {
     from.read_exact(&mut bytes)?;
     let pixels =
         bytes.as_chunks::<4>().0.iter().map(|pixel| u32::from_le_bytes(*pixel) & 0xff_ffff).collect();
-    Ok((header, Frame { size: header.size, pixels }))
+    Ok((header, ScreenFrame { size: header.size, pixels }))
 }
 
 #[cfg(test)]
@@ -195,13 +195,13 @@ mod tests {
     fn the_newest_frame_is_taken_and_the_socket_is_closed_at_the_end() {
         let path = std::env::temp_dir().join(format!("reconverge-reader-{}", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let reader = Reader::new(UnixListener::bind(&path).unwrap(), path.clone()).unwrap();
+        let reader = FrameReader::new(UnixListener::bind(&path).unwrap(), path.clone()).unwrap();
         for byte in [1, 2] {
             let mut stream = UnixStream::connect(&path).unwrap();
             stream.write_all(&[&HEADER.to_bytes()[..], &[byte; 8]].concat()).unwrap();
         }
         let mut last = None;
-        while last.as_ref().is_none_or(|frame: &Frame| frame.pixels[0] != 0x02_0202) {
+        while last.as_ref().is_none_or(|frame: &ScreenFrame| frame.pixels[0] != 0x02_0202) {
             last = reader.newest(Duration::from_secs(60)).or(last);
         }
         assert_eq!(reader.newest(Duration::ZERO), None);
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_last_second_and_of_all_processes() {
-        let mut counts = Counts::default();
+        let mut counts = FrameCounts::default();
         let begin = Instant::now();
         for number in 0..31 {
             let process = 7 + number % 2;
