@@ -7,6 +7,7 @@
 //   host child                        a forked process submits 3 times, this one twice
 //   host hammer SECONDS SEED THREADS  random requests and submissions
 //   host flips COUNT [BYTES]          shows frames; the system writes no file of more than BYTES
+//   host video                        shows two frames of one size and one of another, and is killed
 //   host names COUNT                  questions that the node has no answer for, all of them different
 //   host resets COUNT                 submissions that reset the chip
 //
@@ -50,6 +51,7 @@ struct push {
 struct mode { uint32_t clock; uint16_t across[5], down[5]; uint32_t refresh, flags, kind; char name[32]; };
 struct crtc { uint64_t connectors; uint32_t count, crtc, framebuffer, x, y, gamma, valid; struct mode mode; };
 struct dumb { uint32_t height, width, bits, flags, handle, pitch; uint64_t size; };
+struct map_dumb { uint32_t handle, padding; uint64_t offset; };
 struct framebuffer { uint32_t id, width, height, pitch, bits, depth, handle; };
 struct flip { uint32_t crtc, framebuffer, flags, padding; uint64_t user; };
 
@@ -286,6 +288,29 @@ static int flips(int count, long most) {
   return 0;
 }
 
+/* A framebuffer of one color. */
+static struct crtc painted(uint32_t width, uint32_t height, uint32_t color) {
+  struct dumb dumb = { .height = height, .width = width, .bits = 32 };
+  if (ioctl(node, REQUEST(0xb2, struct dumb), &dumb)) failed("MODE_CREATE_DUMB");
+  struct map_dumb map = { .handle = dumb.handle };
+  if (ioctl(node, REQUEST(0xb3, struct map_dumb), &map)) failed("MODE_MAP_DUMB");
+  uint32_t *pixels = mmap(0, dumb.size, PROT_READ | PROT_WRITE, MAP_SHARED, node, map.offset);
+  if (pixels == MAP_FAILED) failed("mmap");
+  for (uint64_t at = 0; at < dumb.size / 4; at++) pixels[at] = color;
+  struct framebuffer framebuffer = { 0, width, height, dumb.pitch, 32, 24, dumb.handle };
+  if (ioctl(node, REQUEST(0xae, struct framebuffer), &framebuffer)) failed("MODE_ADDFB");
+  static uint32_t connector = 3;
+  struct crtc crtc = { (uint64_t)&connector, 1, 1, framebuffer.id, .valid = 1 };
+  crtc.mode.across[0] = width, crtc.mode.down[0] = height;
+  return crtc;
+}
+
+static int video(void) {
+  struct crtc frames[3] = { painted(64, 48, 0xff0000), painted(64, 48, 0x0000ff), painted(32, 16, 0x00ff00) };
+  for (int at = 0; at < 3; at++) if (ioctl(node, REQUEST(0xa2, struct crtc), &frames[at])) failed("MODE_SETCRTC");
+  return raise(SIGKILL);
+}
+
 int main(int count, char **arguments) {
   const char *what = count > 1 ? arguments[1] : "";
   const long first = count > 2 ? atol(arguments[2]) : 0, second = count > 3 ? atol(arguments[3]) : -1;
@@ -300,6 +325,7 @@ int main(int count, char **arguments) {
     return hammered(count > 4 && atoi(arguments[4]) <= THREADS ? atoi(arguments[4]) : 8);
   }
   if (!strcmp(what, "flips")) return flips(first, second);
+  if (!strcmp(what, "video")) return video();
   int handle = created(65536);
   if (handle < 0) failed("RADEON_GEM_CREATE");
   shared = handle;

@@ -1,13 +1,14 @@
 //! The boards that are emulated: which chip, and the PCI id by which a driver recognizes it.
 //!
 //! The crate has no emulation, so that the command line, which starts programs on a board, is built without it: that is in
-//! the library which such a program loads. [`mod@patch`] and [`errata`] are for both, too.
+//! the library which such a program loads. [`mod@patch`], [`errata`] and [`screen`] are for both, too.
 
 #![forbid(unsafe_code)]
 
 pub mod errata;
 mod ids;
 pub mod patch;
+pub mod screen;
 
 use reconverge_isa::Isa;
 

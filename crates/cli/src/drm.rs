@@ -3,7 +3,12 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod host;
 #[cfg(target_os = "linux")]
+mod recording;
+#[cfg(target_os = "linux")]
 pub(crate) mod setup;
+#[cfg(target_os = "linux")]
+#[cfg_attr(not(feature = "window"), path = "drm/absent_window.rs")]
+mod window;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -42,9 +47,14 @@ pub(crate) struct Drm {
     /// open, with --pixel or --vertex at one of its pixels or vertices; draws.jsonl in it lists them
     #[arg(long, value_name = "DIR")]
     capture: Option<PathBuf>,
-    /// Write each frame that the program shows on the screen of /dev/dri/card0 into this folder, new or empty, as a picture
+    /// Write each frame that the program shows on the screen of /dev/dri/card0 into this folder, new or empty, as a picture;
+    /// `window` shows frames in a window instead, which is keyboard and mouse of the program. ./window is a folder
     #[arg(long, value_name = "DIR")]
     screen: Option<PathBuf>,
+    /// Record each frame that the program shows on that screen in a new video file, uncompressed, of 60 frames per second.
+    /// A frame of another size starts FILE-2.y4m, and so does another process
+    #[arg(long, value_name = "FILE.y4m")]
+    record: Option<PathBuf>,
     /// Replace words of shaders on their way into the chip, wherever they are: 80000c10,00000001:80000c10,00000002
     #[arg(long, value_name = "OLD:NEW")]
     patch: Option<Patch>,
@@ -117,13 +127,22 @@ fn started(args: &Drm, board: &'static Board) -> Result<Answer> {
     let folder = |option: &str, path: &Option<PathBuf>| {
         path.as_deref().map(|path| host::empty_folder(option, path)).transpose()
     };
+    let (in_window, screen) = match &args.screen {
+        Some(screen) if screen.as_os_str() == "window" => (true, &None),
+        screen => (false, screen),
+    };
+    if in_window {
+        window::check()?;
+    }
     let wanted = host::Wanted {
         capture: folder("--capture", &args.capture)?,
-        screen: folder("--screen", &args.screen)?,
+        screen: folder("--screen", screen)?,
+        record: args.record.as_deref().map(recording::RecordingFiles::new).transpose()?,
         patch: args.patch.as_ref(),
     };
     setup.check_renderer()?;
-    host::run(&setup, &args.command, &wanted)
+    let window = in_window.then(|| window::ScreenWindow::open(&args.command[0], board)).transpose()?;
+    host::run(&setup, &args.command, &wanted, window)
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -52,6 +52,7 @@
 //! * `parquet` (off): traces as tables of Parquet.
 //! * `terminal` (off): the debugger's screen, and history and completion on its command line.
 //! * `webgl` (off): the command `webgl`.
+//! * `window` (off): the window of `drm --screen window`.
 //! * `full` (off): all of these.
 
 #![forbid(unsafe_code)]

@@ -4,12 +4,13 @@
 
 mod driver;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
 use driver::{LIBRARY, fresh, has_driver, on_driver, reconverge, refuses, text};
+use reconverge_board::screen::{FRAMES, FrameHeader};
 
 /// `reconverge drm` in surroundings without the variables that it reads.
 fn drm(arguments: &[&str]) -> Command {
@@ -736,6 +737,86 @@ fn no_frame_is_lost_without_a_word() {
     assert_eq!(said.matches("frames are not written: File too large").count(), 1, "{said}");
     assert!(said.contains("error: not completely written: frames (3)"), "{said}");
     let _ = std::fs::remove_dir_all(&folder);
+}
+
+#[test]
+fn a_recording_has_every_frame_also_of_a_program_that_was_killed() {
+    let Some(host) = HOST.as_ref().filter(|_| has_driver()) else { return };
+    let folder = fresh("drm-record");
+    let record = folder.join("a.y4m");
+    let run = |line: &str| {
+        let options = ["--chip", "rv770", "--record", record.to_str().unwrap(), "--", "sh", "-c"];
+        drm(&options).arg(line.replace("host", host.to_str().unwrap())).output().unwrap()
+    };
+    let output = run("host video; host flips 2");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    // The colours are those of BT.601.
+    let header =
+        |size: &str| format!("YUV4MPEG2 {size} F60:1 Ip A1:1 C444 XCOLORRANGE=LIMITED\n").into_bytes();
+    let frame = |pixels: usize, color: [u8; 3]| {
+        [b"FRAME\n".to_vec(), color.into_iter().flat_map(|sample| vec![sample; pixels]).collect()].concat()
+    };
+    let (red, blue, green, black) = ([81, 90, 240], [41, 240, 110], [145, 54, 34], [16, 128, 128]);
+    for (name, size, pixels, colors) in [
+        ("a.y4m", "W64 H48", 64 * 48, &[red, blue][..]),
+        ("a-2.y4m", "W32 H16", 32 * 16, &[green]),
+        ("a-3.y4m", "W64 H64", 64 * 64, &[black, black]),
+    ] {
+        let expected: Vec<_> =
+            [header(size)].into_iter().chain(colors.iter().map(|color| frame(pixels, *color))).collect();
+        assert!(std::fs::read(folder.join(name)).unwrap() == expected.concat(), "{name}");
+        let note = format!("{name}: {} frame", colors.len());
+        assert!(said.contains(&note), "{note}: {said}");
+    }
+    refuses(&run("true"), &["a.y4m: a.y4m exists; name a new file"]);
+    // None fits on the disk.
+    for name in files(&folder) {
+        std::fs::remove_file(folder.join(name)).unwrap();
+    }
+    let output = run("host flips 3 8192");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), files(&folder).len()), (Some(2), 0), "{said}");
+    assert_eq!(said.matches("a.y4m: frames are not recorded: File too large").count(), 1, "{said}");
+    assert!(said.contains("error: not completely written: recorded frames (3)"), "{said}");
+}
+
+#[test]
+fn frames_reach_the_socket_of_a_window_and_a_program_outlives_it() {
+    let folder = fresh("drm-window");
+    // A short path: that of a socket has up to 107 bytes.
+    let sockets = std::env::temp_dir().join(format!("reconverge-test-window-{}", std::process::id()));
+    std::fs::create_dir_all(&sockets).unwrap();
+    let listener = std::os::unix::net::UnixListener::bind(sockets.join(FRAMES)).unwrap();
+    let run = || {
+        let mut command = host(&folder.join("report"), &["flips", "3"])?;
+        Some(command.env("RECONVERGE_DRM_WINDOW", &sockets).spawn().unwrap())
+    };
+    let Some(mut program) = run() else { return };
+    for _ in 0..3 {
+        let mut bytes = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+        let (header, pixels) = bytes.split_first_chunk().unwrap();
+        let header = FrameHeader::from_bytes(header).unwrap();
+        assert_eq!((header.size, header.resets, header.unknown), ([64, 64], 0, 0));
+        assert!(pixels == [0; 4 * 64 * 64]);
+    }
+    assert_eq!(program.wait().unwrap().code(), Some(0));
+    drop(listener);
+    assert_eq!(run().unwrap().wait().unwrap().code(), Some(0));
+    std::fs::remove_dir_all(sockets).unwrap();
+}
+
+#[test]
+fn without_a_window_system_nothing_is_run() {
+    let folder = fresh("drm-no-window");
+    let mut command = drm(&["--chip", "rv770", "--screen", "window", "--", "touch", "ran"]);
+    for name in ["DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET"] {
+        command.env_remove(name);
+    }
+    let output = command.current_dir(&folder).output().unwrap();
+    refuses(&output, &["neither DISPLAY nor WAYLAND_DISPLAY is set; --screen DIR and --record FILE"]);
+    assert_eq!(files(&folder), [""; 0]);
 }
 
 /// Mesa's `src/amd/drm-shim/README.md`: a preloaded library and a variable are enough.

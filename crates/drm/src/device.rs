@@ -10,6 +10,8 @@
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
+//! | `RECONVERGE_DRM_RECORD` | a file for the same frames, see `screen/record.rs` |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them, see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; without it all are |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
@@ -48,6 +50,10 @@ pub(crate) struct Device {
     pub(crate) report: Option<PathBuf>,
     /// Where frames go that are shown.
     pub(crate) screen: Option<PathBuf>,
+    /// The file that records them.
+    pub(crate) record: Option<PathBuf>,
+    /// The folder with the sockets of the window.
+    pub(crate) window: Option<PathBuf>,
     /// What looks at the chip.
     pub(crate) watch: Watch,
 }
@@ -63,6 +69,8 @@ impl Device {
             errata: Errata::default(),
             report: None,
             screen: None,
+            record: None,
+            window: None,
             watch: Watch::default(),
         }
     }
@@ -106,7 +114,9 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 };
                 let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
                 let errata = errata(variable("RECONVERGE_DRM_ERRATA").as_deref(), device.board)?;
-                Ok(Device { engine, errata, screen: path("RECONVERGE_DRM_SCREEN"), watch, ..device })
+                let [screen, record, window] =
+                    ["SCREEN", "RECORD", "WINDOW"].map(|name| path(&format!("RECONVERGE_DRM_{name}")));
+                Ok(Device { engine, errata, screen, record, window, watch, ..device })
             });
         found.inspect_err(|why| say_once(why)).ok()
     };

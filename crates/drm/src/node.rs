@@ -183,7 +183,7 @@ impl Node {
             memory,
             buffers: Buffers::new(UNIT..BYTES),
             shared: SharedBuffers::default(),
-            screen: Screen::new(device.screen.clone()),
+            screen: Screen::new(device.screen.clone()).with(device.record.clone(), device.window.clone()),
             gpu,
             shares: true,
             submissions: 0,

@@ -16,7 +16,7 @@
 //! | `captured`, `uncaptured` | launch files of captured draws, and why others are not there, with how often |
 //! | `patched` | places in programs where words were replaced, each time that one was started |
 //! | `frames`, `pictures` | how many frames were shown, and how many of them are files |
-//! | `lost` | numbers of frames, programs and surfaces that the system could not write, and of captures that ended early |
+//! | `lost` | numbers of frames, recorded frames, programs and surfaces that the system could not write, and of captures that ended early |
 //! | `unanswered` | requests that the node has no answer for, with how often they came up |
 //!
 //! Names are limited, see [`tally`](crate::tally): a line has less than a MiB. The file is a regular one: a report never
@@ -159,7 +159,7 @@ pub(crate) fn copied(device: &Device, state: &mut State) {
     }
     state.record.before = Before { numbers: Numbers::of(state), unknown };
     state.unanswered.clear();
-    state.lost_frames = 0;
+    (state.lost_frames, state.screen.unrecorded) = (0, 0);
     state.screen.copied();
     device.watch.restart();
     publish(state);
@@ -213,16 +213,8 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     // Absent in a process that was forked in the middle of a change.
     let counts = device.watch.counts.lock_within(EXIT).ok();
     write_numbers(line, device, state.gpu.is_some(), counts.is_some(), numbers)?;
-    let before = &state.record.before.unknown;
     let mut unknown = json::Object::new(line, ", \"unknown\": ");
-    if let Some(gpu) = &state.gpu {
-        gpu.each_unknown(&mut |name, count| {
-            let own = count - before.get(name).copied().unwrap_or(0).min(count);
-            if own > 0 {
-                unknown.entry(name, own);
-            }
-        });
-    }
+    each_unknown(state, &mut |name, count| unknown.entry(name, count));
     unknown.end();
     let of = |counts: &BTreeMap<String, u64>, line: &mut String, before: &str| {
         let mut object = json::Object::new(line, before);
@@ -236,10 +228,31 @@ fn write_line(line: &mut String, device: &Device, state: &State) -> std::fmt::Re
     if state.lost_frames > 0 {
         lost.entry("frames", state.lost_frames);
     }
+    if state.screen.unrecorded > 0 {
+        lost.entry("recorded frames", state.screen.unrecorded);
+    }
     counts.iter().flat_map(|counts| &counts.lost).for_each(|(name, count)| lost.entry(name, *count));
     lost.end();
     line.push_str("}\n");
     Ok(())
+}
+
+/// Visits what the chip does not do and this process has used, with how often it came up.
+fn each_unknown(state: &State, visit: &mut dyn FnMut(&str, u64)) {
+    let Some(gpu) = &state.gpu else { return };
+    gpu.each_unknown(&mut |name, count| {
+        let before = state.record.before.unknown.get(name).copied().unwrap_or(0);
+        if count > before {
+            visit(name, count - before);
+        }
+    });
+}
+
+/// Returns the number of resets in this process, and of what [`each_unknown`] visits.
+pub(crate) fn troubles(state: &State) -> [u64; 2] {
+    let mut unknown = 0;
+    each_unknown(state, &mut |_, _| unknown += 1);
+    [Numbers::of(state).since(state.record.before.numbers).resets, unknown]
 }
 
 /// Appends a line without what is counted by name. Allocates nothing and takes no lock.

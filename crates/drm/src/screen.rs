@@ -6,7 +6,8 @@
 //! A new size, a flip, and the note that the shown framebuffer has changed each show a frame. Where
 //! `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from the
 //! upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
-//! complete, see [`whole`](crate::whole). The report counts frames and files.
+//! complete, see [`whole`](crate::whole). The report counts frames and files. `RECONVERGE_DRM_RECORD` names a file that
+//! records frames, and `RECONVERGE_DRM_WINDOW` a window that shows them.
 //!
 //! | module | |
 //! |---|---|
@@ -14,6 +15,8 @@
 //! | `objects` | properties of the connector and the plane |
 //! | `picture` | framebuffer, cursor and gamma table as one picture |
 //! | `frames` | files of the frames that were shown |
+//! | `record` | a file of all of them, for ffmpeg |
+//! | `window` | the way to a window of the host |
 //! | `vblank` | the count of frames, and events |
 //!
 //! Source: the kernel's `include/uapi/drm/drm.h` and `drm_mode.h`. Left out: atomic requests, planes besides the one of
@@ -23,15 +26,16 @@ mod frames;
 mod modes;
 mod objects;
 mod picture;
+mod record;
 pub(crate) mod vblank;
+mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_void;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::buffers::{BufferId, FileId};
 use crate::ioctls::*;
-use crate::messages::say_once;
 use crate::node::{Client, State};
 use crate::report;
 use crate::shared;
@@ -39,6 +43,7 @@ use crate::user;
 
 use modes::{MILLIMETRES, MODES};
 use picture::{CURSOR, GAMMA, Gamma, Pixels, ScreenCursor};
+use record::ScreenRecording;
 use vblank::FLIP_COMPLETE;
 
 /// The identifiers of what the board has. Those of framebuffers follow.
@@ -92,6 +97,9 @@ struct Framebuffer {
 #[derive(Debug, Default)]
 pub(crate) struct Screen {
     folder: Option<PathBuf>,
+    recording: Option<ScreenRecording>,
+    /// The folder with the sockets of the window, until the window is closed.
+    window: Option<PathBuf>,
     framebuffers: BTreeMap<u32, Framebuffer>,
     last: u32,
     shown: Option<Shown>,
@@ -110,6 +118,8 @@ pub(crate) struct Screen {
     pub(crate) frames: u64,
     /// Number of frames that are files.
     pub(crate) pictures: u64,
+    /// Number of frames that could not be recorded.
+    pub(crate) unrecorded: u64,
     /// Number of this process in the names of files.
     process: u32,
     /// Number of frames that the parent of this process has shown.
@@ -139,8 +149,14 @@ impl Screen {
         Screen { folder, last: LAST, process: 1, ..Screen::default() }
     }
 
-    /// Restarts the names of frames in a copy of the process.
+    /// The screen with a file that records it and a window that shows it, if there are any.
+    pub(crate) fn with(self, record: Option<PathBuf>, window: Option<PathBuf>) -> Screen {
+        Screen { recording: record.map(ScreenRecording::new), window, ..self }
+    }
+
+    /// Restarts the names of files in a copy of the process.
     pub(crate) fn copied(&mut self) {
+        self.recording.iter_mut().for_each(ScreenRecording::restart);
         (self.process, self.others) = (1, self.frames);
     }
 
@@ -571,11 +587,7 @@ fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
     state.screen.shown = Some(shown);
     state.screen.frames += 1;
     state.screen.count += 1;
-    if let Err(error) = frames::write(state, &framebuffer, shown.place, [width, height]) {
-        let folder = state.screen.folder.as_deref().unwrap_or(Path::new(""));
-        say_once(&format!("{}: frames are not written: {error}", folder.display()));
-        state.lost_frames += 1;
-    }
+    frames::put(state, &framebuffer, shown.place, [width, height]);
     report::publish(state);
     Ok(())
 }

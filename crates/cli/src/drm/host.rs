@@ -21,7 +21,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::named_counts;
+use super::recording::RecordingFiles;
 use super::setup::Setup;
+use super::window::ScreenWindow;
 use crate::args::Answer;
 use crate::messages;
 use crate::messages::{counted, note};
@@ -32,16 +34,23 @@ pub(super) struct Wanted<'a> {
     pub(super) capture: Option<PathBuf>,
     /// The folder for frames that are shown.
     pub(super) screen: Option<PathBuf>,
+    /// The file that records them.
+    pub(super) record: Option<RecordingFiles>,
     /// Words of shaders to replace.
     pub(super) patch: Option<&'a Patch>,
 }
 
-/// Runs a program and ends as it does.
+/// Runs a program, with a window for its screen if there is one, and ends as it does.
 ///
 /// # Errors
 /// It cannot be started.
-pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> Result<Answer> {
-    let Wanted { capture, screen, patch } = wanted;
+pub(super) fn run(
+    setup: &Setup,
+    command: &[OsString],
+    wanted: &Wanted<'_>,
+    window: Option<ScreenWindow>,
+) -> Result<Answer> {
+    let Wanted { capture, screen, record, patch } = wanted;
     let [name, arguments @ ..] = command else { unreachable!("the arguments ask for a command") };
     let mut report = Report::new()?;
     let mut program = Command::new(name);
@@ -53,13 +62,23 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
     if let Some(folder) = screen {
         program.env("RECONVERGE_DRM_SCREEN", folder);
     }
+    if let Some(record) = record {
+        program.env("RECONVERGE_DRM_RECORD", record.path());
+    }
+    if let Some(window) = &window {
+        program.env("RECONVERGE_DRM_WINDOW", window.folder());
+    }
     if let Some(patch) = patch {
         program.env("RECONVERGE_DRM_PATCH", patch.to_string());
     }
     // Before the start: a signal that comes meanwhile is not lost.
     let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]).context("signals")?;
     let mut child = program.spawn().with_context(|| crate::shown::path(&name))?;
-    let status = ended(&mut child, signals).with_context(|| crate::shown::path(&name))?;
+    let until_end = |child: &mut Child| match window {
+        Some(window) => window.until_end(child),
+        None => child.wait(),
+    };
+    let status = ended(&mut child, signals, until_end).with_context(|| crate::shown::path(&name))?;
     let seen = report.seen()?;
     if seen.processes == 0 && !messages::quiet() {
         tell!("warning: {}: the program never opened the emulated device", crate::shown::path(&name));
@@ -76,6 +95,11 @@ pub(super) fn run(setup: &Setup, command: &[OsString], wanted: &Wanted<'_>) -> R
         if missing > 0 {
             let folder = crate::shown::path(&folder);
             tell!("warning: {folder}: {} shown and not written", counted(missing, "frame"));
+        }
+    }
+    if let Some(record) = record {
+        for (path, frames) in record.files() {
+            note(&format!("{}: {}", crate::shown::path(&path), counted(frames, "frame")));
         }
     }
     if let Some(patch) = patch.filter(|_| seen.patched == 0 && seen.processes > 0) {
@@ -117,7 +141,11 @@ pub(crate) fn empty_folder(option: &str, path: &Path) -> Result<PathBuf> {
 }
 
 /// Waits for the end of a program, and hands signals on to it meanwhile.
-fn ended(child: &mut Child, mut signals: Signals) -> std::io::Result<ExitStatus> {
+fn ended(
+    child: &mut Child,
+    mut signals: Signals,
+    until_end: impl FnOnce(&mut Child) -> std::io::Result<ExitStatus>,
+) -> std::io::Result<ExitStatus> {
     let handle = signals.handle();
     let id = i32::try_from(child.id()).map(Pid::from_raw);
     let hand_on = move || {
@@ -132,7 +160,7 @@ fn ended(child: &mut Child, mut signals: Signals) -> std::io::Result<ExitStatus>
     };
     std::thread::scope(|scope| {
         scope.spawn(hand_on);
-        let status = child.wait();
+        let status = until_end(child);
         handle.close();
         status
     })
@@ -158,7 +186,7 @@ pub(crate) struct Seen {
     pub(crate) unknown: BTreeMap<String, u64>,
     frames: u64,
     pictures: u64,
-    /// Numbers of frames, programs, surfaces and captures that could not be written.
+    /// Numbers of frames, recorded frames, programs, surfaces and captures that could not be written.
     lost: BTreeMap<String, u64>,
     captured: u64,
     pub(crate) uncaptured: BTreeMap<String, u64>,
@@ -237,6 +265,6 @@ impl Drop for Report {
 }
 
 /// A path from the root.
-fn absolute(path: &Path) -> PathBuf {
+pub(super) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -197,8 +197,18 @@ impl Setup {
         }
         // Shaders from a cache would have been compiled for other drivers' options, and tests would not compile at all.
         command.env("MESA_SHADER_CACHE_DISABLE", "true");
-        for name in ["CAPTURE", "CAPTURE_FROM", "LOAD", "PATCH", "PROBE", "SCREEN", "SURFACES", "SURFACES_OF"]
-        {
+        for name in [
+            "CAPTURE",
+            "CAPTURE_FROM",
+            "LOAD",
+            "PATCH",
+            "PROBE",
+            "RECORD",
+            "SCREEN",
+            "SURFACES",
+            "SURFACES_OF",
+            "WINDOW",
+        ] {
             command.env_remove(format!("RECONVERGE_DRM_{name}"));
         }
         // Each of these makes Mesa take another driver or another device.

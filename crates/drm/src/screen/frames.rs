@@ -1,37 +1,68 @@
-//! Files with the frames that were shown.
+//! The way of a frame to files and to the window.
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::path::Path;
 
 use crate::messages::say_once;
 use crate::node::State;
 use crate::whole;
 
 use super::picture::picture;
-use super::{Framebuffer, Screen};
+use super::{Framebuffer, Screen, window};
 
 /// Number of frames of a process that are written.
 const WRITTEN: u64 = 10_000;
 /// Number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
 
-/// Writes the part of a framebuffer that is on the screen, of this size and from this place on.
-pub(super) fn write(
-    state: &mut State,
-    framebuffer: &Framebuffer,
-    place: [u32; 2],
-    [width, height]: [u32; 2],
-) -> io::Result<()> {
-    if state.screen.folder.is_none() {
-        return Ok(());
+/// Writes, records and shows the part of a framebuffer that is on the screen, of this size and from this place on.
+///
+/// A frame that could not be written or recorded is counted, and the first one is reported.
+pub(super) fn put(state: &mut State, framebuffer: &Framebuffer, place: [u32; 2], size: [u32; 2]) {
+    let writes = state.screen.folder.is_some() && !is_past_the_last(&state.screen);
+    if !writes && state.screen.recording.is_none() && state.screen.window.is_none() {
+        return;
     }
-    if state.screen.frames - state.screen.others > WRITTEN {
+    let picture = picture(state, framebuffer, place, size);
+    if writes && let Err(error) = write(&mut state.screen, &picture, size) {
+        let folder = state.screen.folder.as_deref().unwrap_or(Path::new(""));
+        say_once(&format!("{}: frames are not written: {error}", folder.display()));
+        state.lost_frames += 1;
+    }
+    let screen = &mut state.screen;
+    if let Some(recording) = &mut screen.recording
+        && let Err(error) = result(&picture).and_then(|picture| recording.append(picture, size))
+    {
+        say_once(&format!("{}: frames are not recorded: {error}", recording.file().display()));
+        screen.unrecorded += 1;
+    }
+    if let Ok(picture) = &picture {
+        window::show(state, picture, size);
+    }
+}
+
+/// Whether the last frame comes after all that are written, which is reported.
+fn is_past_the_last(screen: &Screen) -> bool {
+    let is_past = screen.frames - screen.others > WRITTEN;
+    if is_past {
         say_once(&format!("frames after the first {WRITTEN} are not written"));
-        return Ok(());
     }
+    is_past
+}
+
+fn write(screen: &mut Screen, picture: &io::Result<Vec<u8>>, [width, height]: [u32; 2]) -> io::Result<()> {
     let mut file = format!("P6\n{width} {height}\n255\n").into_bytes();
-    file.extend(picture(state, framebuffer, place, [width, height])?);
-    save(&mut state.screen, &file)
+    file.extend(result(picture)?);
+    save(screen, &file)
+}
+
+/// A result by reference. The error is a copy.
+fn result(picture: &io::Result<Vec<u8>>) -> io::Result<&[u8]> {
+    match picture {
+        Ok(picture) => Ok(picture),
+        Err(error) => Err(io::Error::new(error.kind(), error.to_string())),
+    }
 }
 
 /// Writes a picture under the name of the last frame.

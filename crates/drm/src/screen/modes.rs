@@ -118,6 +118,8 @@ fn text(tag: u8, letters: &[u8]) -> [u8; 18] {
 
 #[cfg(test)]
 mod tests {
+    use reconverge_board::screen::PREFERRED as PREFERRED_SIZE;
+
     use super::*;
 
     /// E-EDID, sections 3.2, 3.10.2 and 3.12; the timing of 640x480 is that of VESA's document.
@@ -128,6 +130,13 @@ mod tests {
         assert_eq!(u16::from_be_bytes([edid[8], edid[9]]), 18 << 10 | 3 << 5 | 22);
         assert_eq!(edid[54..66], [0xd5, 0x09, 0x80, 0xa0, 0x20, 0xe0, 0x2d, 0x10, 16, 96, 0xa2, 0]);
         assert_eq!(edid[77..88], *b"Reconverge\n");
+    }
+
+    /// The pointer of the window has the range of this size, see `reconverge_board::screen`.
+    #[test]
+    fn the_preferred_mode_has_the_preferred_size() {
+        assert_eq!([MODES[0].horizontal[0], MODES[0].vertical[0]], PREFERRED_SIZE);
+        assert_eq!(MODES[0].kind & PREFERRED, PREFERRED);
     }
 
     /// VESA's clocks give 60 Hz within half a hertz.

@@ -1,6 +1,7 @@
 //! Tests of the screen.
 
 use std::fs;
+use std::path::Path;
 
 use reconverge_board::Board;
 

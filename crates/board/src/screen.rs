@@ -1,0 +1,188 @@
+//! The protocol between the driver library in a program and the window of `reconverge drm --screen window`.
+//!
+//! The process with the window listens on three Unix stream sockets. `RECONVERGE_DRM_WINDOW` names their folder, which is
+//! private. The library connects to them.
+//!
+//! | socket | sender | data |
+//! |---|---|---|
+//! | [`FRAMES`] | library | one frame per connection: a [`FrameHeader`], then its pixels |
+//! | [`KEYBOARD`] | window | [`InputEvent`]s of a keyboard, as long as the connection lasts |
+//! | [`POINTER`] | window | [`InputEvent`]s of a pointer with absolute positions, like QEMU's tablet |
+//!
+//! A connection per frame needs no state in the library: a program may fork, and it may close descriptors of others. The window reads connections in their order, so the frames of a process arrive in theirs.
+//!
+//! A pixel has four bytes: blue, green, red, and one that is not used. The upper row comes first.
+//!
+//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of 64 bits each, type and code of
+//! 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a program does not read its events and the
+//! socket is full, events are dropped; the next group then begins with `SYN_DROPPED`, as the kernel's `evdev` does it. A key is pressed and
+//! released; it does not repeat. The position of the pointer has the range 0 to [`PREFERRED`] minus one in each direction,
+//! whatever the size of the picture is.
+//!
+//! Sources: the kernel's `include/uapi/linux/input.h` and `input-event-codes.h`.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+/// The socket for frames.
+pub const FRAMES: &str = "frames";
+/// The socket for events of the keyboard.
+pub const KEYBOARD: &str = "keyboard";
+/// The socket for events of the pointer.
+pub const POINTER: &str = "pointer";
+
+/// Width and height of the preferred mode of the emulated monitor.
+pub const PREFERRED: [u16; 2] = [640, 480];
+
+/// Maximum width and height of a frame.
+pub const LARGEST: u32 = 8192;
+
+/// The start of a frame, before its pixels.
+///
+/// ```text
+/// byte   0      8         12      16       20        24       32        40
+///        magic  version   width   height   process   resets   unknown
+/// ```
+///
+/// Numbers are little-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameHeader {
+    /// Width and height in pixels.
+    pub size: [u32; 2],
+    /// The process that shows the frame.
+    pub process: u32,
+    /// Number of resets of the chip in this process.
+    pub resets: u64,
+    /// Number of different registers, packets and formats that the process has used and the chip does not have.
+    pub unknown: u64,
+}
+
+const MAGIC: [u8; 8] = *b"RCVFRAME";
+const VERSION: u32 = 1;
+
+/// A header that is not one of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum FrameError {
+    /// The first bytes are others.
+    #[error("not a frame of the driver library")]
+    Magic,
+    /// The library is of another build.
+    #[error(
+        "expected version {VERSION} of a frame, found {0}; build the command and the driver library together"
+    )]
+    Version(u32),
+    /// Width and height.
+    #[error("expected a frame of up to {LARGEST}x{LARGEST} pixels, found {}x{}", .0[0], .0[1])]
+    Size([u32; 2]),
+}
+
+impl FrameHeader {
+    /// Length in bytes.
+    pub const LENGTH: usize = 40;
+
+    /// Number of bytes of the pixels.
+    pub const fn pixel_bytes(&self) -> usize {
+        4 * self.size[0] as usize * self.size[1] as usize
+    }
+
+    /// Returns the bytes of the header.
+    pub fn to_bytes(&self) -> [u8; FrameHeader::LENGTH] {
+        let mut bytes = [0; FrameHeader::LENGTH];
+        bytes[..8].copy_from_slice(&MAGIC);
+        let words = [VERSION, self.size[0], self.size[1], self.process];
+        bytes[8..24].copy_from_slice(&words.map(u32::to_le_bytes).concat());
+        bytes[24..].copy_from_slice(&[self.resets, self.unknown].map(u64::to_le_bytes).concat());
+        bytes
+    }
+
+    /// Returns the header with these bytes.
+    ///
+    /// # Errors
+    /// They are not those of a frame, or of another version, or the size is out of range.
+    pub fn from_bytes(bytes: &[u8; FrameHeader::LENGTH]) -> Result<FrameHeader, FrameError> {
+        if bytes[..8] != MAGIC {
+            return Err(FrameError::Magic);
+        }
+        let long = |at: usize| {
+            let mut value = [0; 8];
+            value.copy_from_slice(&bytes[at..at + 8]);
+            u64::from_le_bytes(value)
+        };
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if word(8) != VERSION {
+            return Err(FrameError::Version(word(8)));
+        }
+        let size = [word(12), word(16)];
+        if !size.iter().all(|size| (1..=LARGEST).contains(size)) {
+            return Err(FrameError::Size(size));
+        }
+        Ok(FrameHeader { size, process: word(20), resets: long(24), unknown: long(32) })
+    }
+}
+
+/// An event of the keyboard or the pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InputEvent {
+    /// Type: a constant `EV_*` of the kernel.
+    pub kind: u16,
+    /// The key, the axis, or the kind of end of a group.
+    pub code: u16,
+    /// Pressed or released, position, or steps.
+    pub value: i32,
+}
+
+impl InputEvent {
+    /// Length in bytes.
+    pub const LENGTH: usize = 24;
+
+    /// Returns the bytes of the event at a time since 1970.
+    pub fn to_bytes(&self, time: Duration) -> [u8; InputEvent::LENGTH] {
+        let mut bytes = [0; InputEvent::LENGTH];
+        bytes[..8].copy_from_slice(&time.as_secs().to_le_bytes());
+        bytes[8..16].copy_from_slice(&u64::from(time.subsec_micros()).to_le_bytes());
+        bytes[16..18].copy_from_slice(&self.kind.to_le_bytes());
+        bytes[18..20].copy_from_slice(&self.code.to_le_bytes());
+        bytes[20..].copy_from_slice(&self.value.to_le_bytes());
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: FrameHeader =
+        FrameHeader { size: [640, 480], process: 0x0102_0304, resets: 5, unknown: u64::MAX };
+
+    #[test]
+    fn a_header_is_read_as_it_was_written() {
+        let bytes = HEADER.to_bytes();
+        assert_eq!(bytes[..24], *b"RCVFRAME\x01\0\0\0\x80\x02\0\0\xe0\x01\0\0\x04\x03\x02\x01");
+        assert_eq!(FrameHeader::from_bytes(&bytes), Ok(HEADER));
+        assert_eq!(HEADER.pixel_bytes(), 1_228_800);
+    }
+
+    #[test]
+    fn a_header_of_something_else_is_an_error() {
+        let changed = |at: usize, value: u8| {
+            let mut bytes = HEADER.to_bytes();
+            bytes[at] = value;
+            FrameHeader::from_bytes(&bytes).unwrap_err()
+        };
+        assert_eq!(changed(0, b'X'), FrameError::Magic);
+        assert_eq!(changed(8, 2), FrameError::Version(2));
+        assert_eq!(changed(14, 1), FrameError::Size([0x1_0280, 480]));
+        let none = FrameHeader { size: [0, 480], ..HEADER };
+        assert_eq!(FrameHeader::from_bytes(&none.to_bytes()), Err(FrameError::Size([0, 480])));
+    }
+
+    /// `struct input_event` of `include/uapi/linux/input.h` on a 64-bit system: a `struct timeval`, two `__u16`, an `__s32`.
+    #[test]
+    fn an_event_has_the_layout_of_the_kernels() {
+        let event = InputEvent { kind: 2, code: 8, value: -1 };
+        let bytes = event.to_bytes(Duration::new(0x0102_0304, 5_000));
+        assert_eq!(bytes[..16], [4, 3, 2, 1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[16..], [2, 0, 8, 0, 0xff, 0xff, 0xff, 0xff]);
+    }
+}

@@ -1,0 +1,114 @@
+//! The files of `--record`. The driver library writes them, see `screen/record.rs` there.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+use super::host::absolute;
+
+/// A recording, which may have several files.
+pub(super) struct RecordingFiles {
+    path: PathBuf,
+}
+
+impl RecordingFiles {
+    /// A recording whose first file is new.
+    ///
+    /// # Errors
+    /// The name has another extension, a file of a recording with this name exists, or a file cannot be made there.
+    pub(super) fn new(path: &Path) -> Result<RecordingFiles> {
+        let named = || format!("--record {}", crate::shown::path(&path));
+        if path.extension() != Some(OsStr::new("y4m")) {
+            bail!("{}: expected a name that ends in .y4m; ffmpeg converts such a file to others", named());
+        }
+        let recording = RecordingFiles { path: absolute(path) };
+        if let Some((_, old)) = recording.existing().into_iter().next() {
+            let old = old.file_name().unwrap_or_default().display().to_string();
+            bail!(
+                "{}: {} exists; name a new file, or remove the old recording",
+                named(),
+                crate::shown::name(&old)
+            );
+        }
+        // The library makes the file with the first frame.
+        OpenOptions::new().write(true).create_new(true).open(&recording.path).with_context(named)?;
+        fs::remove_file(&recording.path).with_context(named)?;
+        Ok(recording)
+    }
+
+    /// The name of the first file, from the root.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns the files with their numbers of frames. A process that was killed has not reported its own.
+    pub(super) fn files(&self) -> Vec<(PathBuf, u64)> {
+        let files: Vec<_> = self.existing().into_iter().map(|(_, path)| (frames(&path), path)).collect();
+        match files.is_empty() {
+            true => vec![(self.path.clone(), 0)],
+            false => files.into_iter().map(|(frames, path)| (path, frames.unwrap_or(0))).collect(),
+        }
+    }
+
+    /// Returns the files that exist, in the order of their numbers.
+    fn existing(&self) -> Vec<(u32, PathBuf)> {
+        let stem = self.path.file_stem().unwrap_or_default().as_encoded_bytes();
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let number_of = |path: &Path| {
+            if path.file_name() == self.path.file_name() {
+                return Some(1);
+            }
+            let rest = path.file_stem()?.as_encoded_bytes().strip_prefix(stem)?.strip_prefix(b"-")?;
+            let number = std::str::from_utf8(rest).ok()?.parse().ok()?;
+            (path.extension() == self.path.extension()).then_some(number)
+        };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut files: Vec<_> = entries.filter_map(|path| Some((number_of(&path)?, path))).collect();
+        files.sort();
+        files
+    }
+}
+
+/// Returns the number of complete frames in a file.
+fn frames(path: &Path) -> Option<u64> {
+    let file = File::open(path).ok()?;
+    let length = file.metadata().ok()?.len();
+    let mut line = String::new();
+    BufReader::new(file).read_line(&mut line).ok()?;
+    let size = |letter: char| line.split(' ').find_map(|word| word.strip_prefix(letter)?.parse::<u64>().ok());
+    // A line of six bytes and three planes.
+    let frame = 6 + 3 * size('W')? * size('H')?;
+    Some((length - line.len() as u64) / frame)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_is_new_and_its_files_are_counted() {
+        let folder = std::env::temp_dir().join(format!("reconverge-recording-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("a.y4m");
+        let recording = RecordingFiles::new(&path).unwrap();
+        assert_eq!(recording.files(), [(path.clone(), 0)]);
+        // One frame and a part of another; a name that is similar.
+        let file = [b"YUV4MPEG2 W2 H1 F60:1 C444\n".to_vec(), vec![0; 12], vec![0; 5]].concat();
+        for name in ["a-10.y4m", "a-2.y4m", "a-b.y4m", "ab.y4m"] {
+            fs::write(folder.join(name), &file).unwrap();
+        }
+        let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
+        assert_eq!(recording.files(), found);
+        let refused = |path: &Path| format!("{:#}", RecordingFiles::new(path).err().unwrap());
+        assert!(
+            refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file, or remove the old recording")
+        );
+        assert!(refused(&folder.join("a.mp4")).contains("a.mp4: expected a name that ends in .y4m"));
+        assert!(refused(&folder.join("none/b.y4m")).contains("No such file"));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,272 @@
+//! Events of keyboard and pointer, and the sockets on which programs read them.
+//!
+//! Source: the kernel's `include/uapi/linux/input-event-codes.h` for the numbers.
+
+use std::collections::BTreeSet;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use reconverge_board::screen::{InputEvent, PREFERRED};
+
+const EV_SYN: u16 = 0;
+const EV_KEY: u16 = 1;
+const EV_REL: u16 = 2;
+const EV_ABS: u16 = 3;
+const SYN_REPORT: u16 = 0;
+const SYN_DROPPED: u16 = 3;
+const ABS: [u16; 2] = [0, 1];
+/// `REL_HWHEEL` and `REL_WHEEL`.
+const WHEELS: [u16; 2] = [6, 8];
+/// `BTN_LEFT`, `BTN_RIGHT` and `BTN_MIDDLE`.
+const BUTTONS: [u16; 3] = [0x110, 0x111, 0x112];
+
+fn event(kind: u16, code: u16, value: i32) -> InputEvent {
+    InputEvent { kind, code, value }
+}
+
+/// A keyboard or a pointer, which any number of programs read.
+pub(super) struct Device {
+    listener: UnixListener,
+    connections: Vec<Connection>,
+    /// Keys that are pressed.
+    pressed: BTreeSet<u16>,
+}
+
+/// A program that reads a device.
+struct Connection {
+    stream: UnixStream,
+    /// Whether a group of events was dropped since the last one that was sent.
+    has_dropped: bool,
+}
+
+impl Device {
+    /// A device to which programs connect.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn new(listener: UnixListener) -> io::Result<Device> {
+        listener.set_nonblocking(true)?;
+        Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new() })
+    }
+
+    /// Accepts the connections that wait. Returns whether there are any.
+    pub(super) fn accept(&mut self) -> bool {
+        let before = self.connections.len();
+        while let Ok((stream, _)) = self.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                self.connections.push(Connection { stream, has_dropped: false });
+            }
+        }
+        self.connections.len() > before
+    }
+
+    /// Presses or releases a key with a number of the kernel. Repetitions are left out.
+    pub(super) fn key(&mut self, code: Option<u16>, is_down: bool) {
+        let Some(code) = code else { return };
+        let is_change = if is_down { self.pressed.insert(code) } else { self.pressed.remove(&code) };
+        if is_change {
+            self.send(&[event(EV_KEY, code, is_down.into())]);
+        }
+    }
+
+    /// Releases all keys.
+    pub(super) fn release_all(&mut self) {
+        let events: Vec<_> =
+            std::mem::take(&mut self.pressed).into_iter().map(|code| event(EV_KEY, code, 0)).collect();
+        self.send(&events);
+    }
+
+    /// Sends a group of events to all programs, and drops connections that are closed.
+    pub(super) fn send(&mut self, events: &[InputEvent]) {
+        if events.is_empty() {
+            return;
+        }
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let bytes = |events: &[InputEvent]| events.iter().flat_map(|event| event.to_bytes(time)).collect();
+        let mut group: Vec<u8> = bytes(events);
+        group.extend(event(EV_SYN, SYN_REPORT, 0).to_bytes(time));
+        let lost: Vec<u8> = bytes(&[event(EV_SYN, SYN_DROPPED, 0), event(EV_SYN, SYN_REPORT, 0)]);
+        self.connections.retain_mut(|connection| connection.send(&group, &lost));
+    }
+}
+
+impl Connection {
+    /// Sends a group, and before it that groups were lost if they were. Returns whether the connection is of further use.
+    fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
+        let before = if self.has_dropped { lost } else { &[] };
+        // In one call: a stream socket takes a message of this size whole or not at all.
+        match self.stream.write(&[before, group].concat()) {
+            Ok(_) => self.has_dropped = false,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.has_dropped = true,
+            Err(_) => return false,
+        }
+        true
+    }
+}
+
+/// The mouse at one time.
+pub(super) struct Seen {
+    /// The position in the window; `None` outside of it.
+    pub(super) place: Option<(f32, f32)>,
+    /// The size of the window.
+    pub(super) window: [f32; 2],
+    /// The size of the frame.
+    pub(super) picture: [u32; 2],
+    /// Left, right and middle.
+    pub(super) buttons: [bool; 3],
+    /// Steps of the wheels to the right and up.
+    pub(super) steps: [f32; 2],
+}
+
+/// The state of the pointer.
+#[derive(Default)]
+pub(super) struct Pointer {
+    place: Option<[i32; 2]>,
+    buttons: [bool; 3],
+    /// Parts of steps of the wheels.
+    steps: [f32; 2],
+}
+
+impl Pointer {
+    /// Sends the position again with the next events, for a program that does not have it.
+    pub(super) fn forget_place(&mut self) {
+        self.place = None;
+    }
+
+    /// Returns a group of events with the changes.
+    pub(super) fn events(&mut self, seen: &Seen) -> Vec<InputEvent> {
+        let mut events = Vec::new();
+        if let Some(place) = seen.place.and_then(|place| scaled(place, seen.window, seen.picture)) {
+            for way in 0..2 {
+                if self.place.is_none_or(|old| old[way] != place[way]) {
+                    events.push(event(EV_ABS, ABS[way], place[way]));
+                }
+            }
+            self.place = Some(place);
+        }
+        for (number, code) in BUTTONS.into_iter().enumerate() {
+            if self.buttons[number] != seen.buttons[number] {
+                events.push(event(EV_KEY, code, seen.buttons[number].into()));
+            }
+        }
+        self.buttons = seen.buttons;
+        for (way, code) in WHEELS.into_iter().enumerate() {
+            self.steps[way] += seen.steps[way];
+            let whole = self.steps[way].trunc();
+            if whole != 0. {
+                self.steps[way] -= whole;
+                events.push(event(EV_REL, code, whole as i32));
+            }
+        }
+        events
+    }
+}
+
+/// Returns the position on the screen of a position in the window, in the range of [`PREFERRED`]. The picture fills the window in one
+/// direction and is in the middle of the other one. A position next to it is moved to its edge.
+fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i32; 2]> {
+    let size = picture.map(|size| size as f32);
+    let scale = (window[0] / size[0]).min(window[1] / size[1]);
+    if !scale.is_finite() || scale <= 0. {
+        return None;
+    }
+    let place = [x, y];
+    Some([0, 1].map(|way| {
+        let start = (window[way] - size[way] * scale) / 2.;
+        let range = f32::from(PREFERRED[way]);
+        // The middle of the pixel, so that rounding does not move it to the one before.
+        let at = (place[way] + 0.5 - start) / (size[way] * scale) * range;
+        at.clamp(0., range - 1.) as i32
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    #[test]
+    fn a_position_is_scaled_to_the_range_of_the_pointer() {
+        let picture = [640, 480];
+        assert_eq!(scaled((12., 34.), [640., 480.], picture), Some([12, 34]));
+        assert_eq!(scaled((639., 479.), [640., 480.], picture), Some([639, 479]));
+        // Twice as large, and with bars at the left and at the right.
+        assert_eq!(scaled((1278., 959.), [1280., 960.], picture), Some([639, 479]));
+        assert_eq!(scaled((180., 0.), [1000., 480.], picture), Some([0, 0]));
+        assert_eq!(scaled((100., 240.), [1000., 480.], picture), Some([0, 240]));
+        assert_eq!(scaled((999., 479.), [1000., 480.], picture), Some([639, 479]));
+        // A larger mode has the same range.
+        assert_eq!(scaled((512., 384.), [1024., 768.], [1024, 768]), Some([320, 240]));
+        assert_eq!(scaled((0., 0.), [0., 0.], picture), None);
+    }
+
+    #[test]
+    fn the_pointer_sends_changes_only() {
+        let mut pointer = Pointer::default();
+        let mut events = |place, buttons, steps| {
+            let seen = Seen { place, window: [640., 480.], picture: [640, 480], buttons, steps };
+            pointer.events(&seen)
+        };
+        let none = [false; 3];
+        assert_eq!(events(Some((3., 4.)), none, [0.; 2]), [event(EV_ABS, 0, 3), event(EV_ABS, 1, 4)]);
+        assert_eq!(events(Some((3., 5.)), none, [0.; 2]), [event(EV_ABS, 1, 5)]);
+        assert_eq!(
+            events(None, [true, false, true], [0.; 2]),
+            [event(EV_KEY, 0x110, 1), event(EV_KEY, 0x112, 1)]
+        );
+        assert_eq!(
+            events(None, none, [0.5, -1.]),
+            [event(EV_KEY, 0x110, 0), event(EV_KEY, 0x112, 0), event(EV_REL, 8, -1)]
+        );
+        assert_eq!(events(None, none, [0.5, 0.]), [event(EV_REL, 6, 1)]);
+        assert_eq!(events(None, none, [0.; 2]), []);
+        pointer.forget_place();
+        let seen = Seen {
+            place: Some((3., 5.)),
+            window: [640., 480.],
+            picture: [640, 480],
+            buttons: none,
+            steps: [0.; 2],
+        };
+        assert_eq!(pointer.events(&seen), [event(EV_ABS, 0, 3), event(EV_ABS, 1, 5)]);
+    }
+
+    #[test]
+    fn every_program_gets_groups_and_is_told_of_lost_ones() {
+        let path = std::env::temp_dir().join(format!("reconverge-events-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let mut device = Device::new(UnixListener::bind(&path).unwrap()).unwrap();
+        let mut programs = [0, 1].map(|_| UnixStream::connect(&path).unwrap());
+        assert!(device.accept() && !device.accept());
+        device.key(Some(30), true);
+        device.key(Some(30), true);
+        device.key(None, true);
+        device.release_all();
+        let mut read = |program: usize| {
+            let mut bytes = [0; InputEvent::LENGTH];
+            programs[program].read_exact(&mut bytes).unwrap();
+            // The type, the code and the value.
+            [bytes[16], bytes[18], bytes[20]]
+        };
+        for program in 0..2 {
+            assert_eq!([0; 4].map(|_| read(program)), [[1, 30, 1], [0, 0, 0], [1, 30, 0], [0, 0, 0]]);
+        }
+        while device.connections.iter().any(|connection| !connection.has_dropped) {
+            device.send(&[event(EV_ABS, 0, 1)]);
+        }
+        // Room for another group.
+        for _ in 0..8 {
+            read(0);
+        }
+        device.send(&[event(EV_ABS, 1, 2)]);
+        // The earlier events, the mark of the lost ones, and the next group.
+        while read(0) != [0, 3, 0] {}
+        assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
+        drop(programs);
+        device.key(Some(30), true);
+        assert_eq!(device.connections.len(), 0);
+        std::fs::remove_file(path).unwrap();
+    }
+}

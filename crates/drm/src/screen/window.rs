@@ -1,0 +1,121 @@
+//! The way of a frame to the window of `reconverge drm --screen window`, see [`reconverge_board::screen`].
+//!
+//! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]; then, and if
+//! the window is closed, it continues without the window.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process;
+use std::time::{Duration, Instant};
+
+use reconverge_board::screen::{FRAMES, FrameHeader};
+
+use crate::messages::say_once;
+use crate::node::State;
+use crate::report;
+
+/// The time for which a program waits for the window.
+const LONGEST: Duration = Duration::from_secs(3);
+
+/// Shows a picture of three bytes per pixel in the window, if there is one.
+pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
+    let Some(folder) = &state.screen.window else { return };
+    let [resets, unknown] = report::troubles(state);
+    let header = FrameHeader { size, process: process::id(), resets, unknown };
+    let Err(error) = send(folder, &header, picture, LONGEST) else { return };
+    // The user has closed the window, or the command has ended.
+    let is_closed = matches!(
+        error.kind(),
+        ErrorKind::NotFound
+            | ErrorKind::ConnectionRefused
+            | ErrorKind::ConnectionReset
+            | ErrorKind::BrokenPipe
+    );
+    if !is_closed {
+        say_once(&format!("the window does not show further frames of this process: {error}"));
+    }
+    state.screen.window = None;
+}
+
+/// Sends a frame.
+///
+/// # Errors
+/// The system's, or `TimedOut`.
+fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) -> io::Result<()> {
+    let begun = Instant::now();
+    let stream = UnixStream::connect(folder.join(FRAMES))?;
+    stream.set_write_timeout(Some(longest))?;
+    let mut bytes = Vec::with_capacity(FrameHeader::LENGTH + header.pixel_bytes());
+    bytes.extend(header.to_bytes());
+    bytes.extend(picture.as_chunks::<3>().0.iter().flat_map(|[r, g, b]| [*b, *g, *r, 0]));
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        // SAFETY: the address and the length are those of a slice.
+        let sent = unsafe {
+            // `write` would end the program if the window is closed meanwhile.
+            libc::send(stream.as_raw_fd(), rest.as_ptr().cast(), rest.len(), libc::MSG_NOSIGNAL)
+        };
+        match usize::try_from(sent) {
+            Ok(sent) => rest = &rest[sent..],
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == ErrorKind::Interrupted => {}
+                error if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+                error => return Err(error),
+            },
+        }
+        if !rest.is_empty() && begun.elapsed() > longest {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const HEADER: FrameHeader = FrameHeader { size: [2, 1], process: 7, resets: 1, unknown: 2 };
+
+    fn folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("reconverge-window-{}-{name}", process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_frame_is_a_header_and_pixels_with_blue_first() {
+        let folder = folder("frame");
+        let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
+        send(&folder, &HEADER, &[1, 2, 3, 4, 5, 6], LONGEST).unwrap();
+        let mut bytes = Vec::new();
+        listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+        let (header, pixels) = bytes.split_first_chunk().unwrap();
+        assert_eq!(FrameHeader::from_bytes(header), Ok(HEADER));
+        assert_eq!(pixels, [3, 2, 1, 0, 6, 5, 4, 0]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_window_that_is_closed_or_does_not_read_is_an_error() {
+        let folder = folder("closed");
+        let kind = |header: &FrameHeader, picture: &[u8]| {
+            send(&folder, header, picture, Duration::from_millis(20)).unwrap_err().kind()
+        };
+        assert_eq!(kind(&HEADER, &[0; 6]), ErrorKind::NotFound);
+        let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
+        // More than the socket holds.
+        let large = FrameHeader { size: [2000, 2000], ..HEADER };
+        assert_eq!(kind(&large, &vec![0; 12_000_000]), ErrorKind::TimedOut);
+        drop(listener);
+        assert_eq!(kind(&HEADER, &[0; 6]), ErrorKind::ConnectionRefused);
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
