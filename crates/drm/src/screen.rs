@@ -133,6 +133,12 @@ impl Shown {
     }
 }
 
+/// Returns the width and the height of the preferred mode.
+pub(crate) fn preferred() -> [u32; 2] {
+    let mode = &MODES[0];
+    [mode.horizontal[0], mode.vertical[0]].map(u32::from)
+}
+
 impl Screen {
     /// A screen whose frames are written into a folder, if there is one.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
