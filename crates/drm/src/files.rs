@@ -157,7 +157,11 @@ fn redescribe(descriptor: c_int, status: &mut libc::stat) {
 }
 
 /// Answers a request to an input device or the terminal; `None` if the request or the descriptor is another's.
-fn answer_of_socket(descriptor: c_int, request: c_ulong, argument: *mut c_void) -> Option<Result<c_int, Errno>> {
+fn answer_of_socket(
+    descriptor: c_int,
+    request: c_ulong,
+    argument: *mut c_void,
+) -> Option<Result<c_int, Errno>> {
     if input::is_request(request) {
         device::chosen()?;
         return input::of(descriptor).map(|device| input::answer(device, descriptor, request, argument));
@@ -379,7 +383,7 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// `read`: an input device whose window was closed returns `ENODEV`, as one that was removed.
+/// `read`: an input device whose window was closed returns `ENODEV`, as the kernel does for one that was removed or revoked.
 ///
 /// # Safety
 /// As for the function of the C library.
@@ -387,7 +391,8 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
 pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::read(descriptor, bytes, count) };
-    if result == 0 && count > 0 && input::of_opened(descriptor).is_some() {
+    let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
+    if is_empty && input::is_removed(descriptor) {
         real::set_errno(libc::ENODEV);
         return -1;
     }

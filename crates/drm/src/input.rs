@@ -33,6 +33,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::ioctls::{Errno, Plain};
 use crate::messages::say_once;
+use crate::real;
 use crate::screen;
 use crate::sockets::{self, Mark};
 use crate::user;
@@ -188,6 +189,19 @@ pub(crate) fn of_opened(descriptor: c_int) -> Option<InputDevice> {
     if OPENED.load(Ordering::Relaxed) { of(descriptor) } else { None }
 }
 
+/// Whether a descriptor is one of a device whose window was closed, or that was revoked. Leaves `errno` unchanged.
+pub(crate) fn is_removed(descriptor: c_int) -> bool {
+    if of_opened(descriptor).is_none() {
+        return false;
+    }
+    let errno = real::errno();
+    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one structure of this kind.
+    unsafe { libc::poll(&raw mut asked, 1, 0) };
+    real::set_errno(errno);
+    asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
+}
+
 /// Whether a request is one of input devices.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (request >> 8) & 0xff == c_ulong::from(b'E')
@@ -336,6 +350,9 @@ mod tests {
             answer(InputDevice::Pointer, -1, 1 << 30 | 4 << 16 | 0x45a0, (&raw mut clock).cast())
         };
         let invalid = Err(Errno(libc::EINVAL));
-        assert_eq!((set(libc::CLOCK_MONOTONIC), set(libc::CLOCK_REALTIME), set(77)), (Ok(0), invalid, invalid));
+        assert_eq!(
+            (set(libc::CLOCK_MONOTONIC), set(libc::CLOCK_REALTIME), set(77)),
+            (Ok(0), invalid, invalid)
+        );
     }
 }

@@ -28,7 +28,8 @@ pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
     // SAFETY: a plain system call.
     let signal = unsafe { libc::fcntl(descriptor, GET_SIGNAL) };
     real::set_errno(errno);
-    let found = [Mark::Keyboard, Mark::Pointer, Mark::Terminal].into_iter().find(|mark| *mark as c_int == signal)?;
+    let found =
+        [Mark::Keyboard, Mark::Pointer, Mark::Terminal].into_iter().find(|mark| *mark as c_int == signal)?;
     let is_socket = real::status(descriptor)?.st_mode & libc::S_IFMT == libc::S_IFSOCK;
     is_socket.then_some(found)
 }
@@ -71,7 +72,8 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
 
 fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
     let either = |flag: c_int, socket: c_int| if flags & flag != 0 { socket } else { 0 };
-    let kind = kind | either(libc::O_NONBLOCK, libc::SOCK_NONBLOCK) | either(libc::O_CLOEXEC, libc::SOCK_CLOEXEC);
+    let kind =
+        kind | either(libc::O_NONBLOCK, libc::SOCK_NONBLOCK) | either(libc::O_CLOEXEC, libc::SOCK_CLOEXEC);
     // SAFETY: plain system calls.
     unsafe {
         let descriptor = libc::socket(libc::AF_UNIX, kind, 0);

@@ -267,8 +267,12 @@ fn is_found(rules: &[Rule], entry: &Entry) -> bool {
     for rule in rules {
         let (kind, holds) = match rule {
             Rule::NotSubsystem(name) if fits(name, entry.subsystem) => return false,
-            Rule::Attribute(name, value) if !fits_value(value.as_ref(), entry.attribute(name)) => return false,
-            Rule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => return false,
+            Rule::Attribute(name, value) if !fits_value(value.as_ref(), entry.attribute(name)) => {
+                return false;
+            }
+            Rule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => {
+                return false;
+            }
             Rule::NotSubsystem(_) | Rule::Attribute(..) | Rule::NotAttribute(..) => continue,
             Rule::Subsystem(name) => (0, fits(name, entry.subsystem)),
             Rule::Property(name, value) => (

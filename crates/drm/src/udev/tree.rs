@@ -98,8 +98,14 @@ impl Entry {
         if let Some(node) = node {
             let node = node.to_string_lossy();
             all.push(("DEVNAME", node.clone().into_owned()));
-            all.extend([("MAJOR", libc::major(number).to_string()), ("MINOR", libc::minor(number).to_string())]);
-            uevent.extend([("MAJOR", libc::major(number).to_string()), ("MINOR", libc::minor(number).to_string())]);
+            all.extend([
+                ("MAJOR", libc::major(number).to_string()),
+                ("MINOR", libc::minor(number).to_string()),
+            ]);
+            uevent.extend([
+                ("MAJOR", libc::major(number).to_string()),
+                ("MINOR", libc::minor(number).to_string()),
+            ]);
             uevent.push(("DEVNAME", node["/dev/".len()..].to_owned()));
         }
         all.extend(properties);
@@ -171,7 +177,9 @@ impl Entry {
 
 /// Returns a list of texts that are never freed.
 fn leaked(texts: Texts) -> Vec<UdevList> {
-    let text = |text: String| -> &'static CStr { Box::leak(CString::new(text).unwrap_or_default().into_boxed_c_str()) };
+    let text = |text: String| -> &'static CStr {
+        Box::leak(CString::new(text).unwrap_or_default().into_boxed_c_str())
+    };
     let texts: Vec<(&CStr, &CStr)> =
         texts.into_iter().map(|(name, value)| (text(name.to_owned()), text(value))).collect();
     chained(texts.into_iter().map(|(name, value)| (name, Some(value))))
@@ -251,9 +259,8 @@ fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'stat
 
 /// The words of a set of bits, as the kernel prints it: hexadecimal, the highest first.
 fn words(bits: &[u8]) -> String {
-    let words = bits.chunks(8).map(|word| {
-        word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte))
-    });
+    let words =
+        bits.chunks(8).map(|word| word.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
     let words: Vec<u64> = words.collect();
     let used = words.iter().rposition(|word| *word != 0).map_or(1, |last| last + 1);
     words[..used].iter().rev().map(|word| format!("{word:x}")).collect::<Vec<_>>().join(" ")
@@ -267,7 +274,9 @@ fn input_entries(device: InputDevice) -> [Entry; 2] {
     let [bus, vendor, product, version] = device.id();
     let bits = |kind| words(&device.bits(kind).unwrap_or_default());
     let class = match device {
-        InputDevice::Keyboard => vec![("ID_INPUT_KEY", "1".to_owned()), ("ID_INPUT_KEYBOARD", "1".to_owned())],
+        InputDevice::Keyboard => {
+            vec![("ID_INPUT_KEY", "1".to_owned()), ("ID_INPUT_KEYBOARD", "1".to_owned())]
+        }
         InputDevice::Pointer => vec![("ID_INPUT_MOUSE", "1".to_owned())],
     };
     let of_events: Texts = [("ID_INPUT", "1".to_owned()), ("ID_SERIAL", "noserial".to_owned())]
