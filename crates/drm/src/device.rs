@@ -10,6 +10,7 @@
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the input devices, see [`input`](crate::input) |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |
 //! | `RECONVERGE_DRM_SURFACES` | a folder for what draws leave in surfaces, see [`surfaces`](crate::surfaces) |

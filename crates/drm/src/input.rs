@@ -3,7 +3,7 @@
 //! If `RECONVERGE_DRM_WINDOW` names a folder, an open file of a device is a connection to the unix stream socket `keyboard` or
 //! `pointer` in it. Otherwise, or if nothing listens there, no event ever arrives.
 //!
-//! # What the listening side does
+//! # The listening side
 //!
 //! It accepts any number of connections on each socket, and writes every event to all of them: the kernel's
 //! `struct input_event` (`include/uapi/linux/input.h`), 24 bytes in the byte order of this machine.
@@ -262,7 +262,7 @@ pub(crate) fn answer(
         (0x90, false) => Ok(0),
         // EVIOCREVOKE
         (0x91, false) if argument.is_null() => {
-            // Nothing arrives from now on, and `read` finds the end.
+            // No event arrives any more, and `is_removed` finds the end.
             // SAFETY: a plain system call.
             unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
             Ok(0)

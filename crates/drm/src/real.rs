@@ -28,7 +28,7 @@ impl Symbol {
         found
     }
 
-    /// Its address in libudev, which is loaded if it was not.
+    /// Returns the address of the function in libudev, and loads libudev if it was not loaded.
     pub(crate) fn address_in_libudev(&self) -> *mut c_void {
         let found = self.address();
         if !found.is_null() {

@@ -11,7 +11,7 @@ use crate::ioctls::Errno;
 use crate::open_files::{GET_SIGNAL, SET_SIGNAL};
 use crate::real;
 
-/// What a socket stands for. The values are real-time signals next to that of the node's open files.
+/// The device that a socket stands for. The values are real-time signals next to that of the node's open files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// The keyboard.

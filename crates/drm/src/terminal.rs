@@ -1,7 +1,7 @@
 //! The virtual terminal that belongs to the emulated screen: `/dev/tty0`, and `/dev/tty1`, the only one.
 //!
 //! A program that shows pictures without a window system first takes a terminal, so that the kernel draws no text on the screen and no
-//! key reaches a shell. Here, nothing else draws or reads keys: all that is left to do is to remember the mode. Each process has its own.
+//! key reaches a shell. Nothing else draws or reads keys here, so the terminal only keeps its mode, in each process its own.
 //!
 //! Source: the kernel's `include/uapi/linux/vt.h` and `kd.h`.
 
@@ -20,7 +20,7 @@ static MODE: AtomicU32 = AtomicU32::new(0);
 /// The mode of the keyboard: `K_UNICODE`, until a program sets another.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// Who is asked before another terminal is shown. (`struct vt_mode`)
+/// The way in which the shown terminal changes. (`struct vt_mode`)
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct SwitchMode([u8; 8]);

@@ -72,10 +72,10 @@ enum Rule {
     Below(CString),
 }
 
-/// Something of which a program counts its references.
+/// An object whose references a program counts.
 trait Counted {
     fn references(&self) -> &AtomicUsize;
-    /// Gives back what it has, before it ends.
+    /// Frees the contents.
     fn end(&mut self) {}
 }
 
@@ -260,9 +260,9 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Whether an entry fits all rules. Of several subsystems, properties, names, tags or parents, one has to fit.
+/// Whether an entry fits all rules. If there are several subsystems, properties, names, tags or parents, one has to fit.
 fn is_found(rules: &[Rule], entry: &Entry) -> bool {
-    // Of each kind: whether there is a rule, and whether one fits.
+    // Whether there is a rule of each kind, and whether one fits.
     let mut kinds = [(false, false); 5];
     for rule in rules {
         let (kind, holds) = match rule {
@@ -356,9 +356,9 @@ functions! {
         }
     }
     // Nothing is logged.
-    fn udev_set_log_fn(_udev: *mut Udev, _log: *mut c_void) -> () { () }
+    fn udev_set_log_fn(_udev: *mut Udev, _log: *mut c_void) -> () {}
     fn udev_get_log_priority(_udev: *mut Udev) -> c_int { 3 }
-    fn udev_set_log_priority(_udev: *mut Udev, _priority: c_int) -> () { () }
+    fn udev_set_log_priority(_udev: *mut Udev, _priority: c_int) -> () {}
 
     fn udev_device_new_from_syspath(udev: *mut Udev, path: *const c_char) -> *mut UdevDevice {
         handed_out_if(udev, text(path).and_then(|path| tree().of_path(&path)))
