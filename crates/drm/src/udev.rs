@@ -654,7 +654,8 @@ mod tests {
         // Several subsystems, as Xorg asks for.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
         let property = Rule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
-        assert_eq!(found(&[property]), ["event1"]);
+        // As with systemd's rules, the parent has the property as well.
+        assert_eq!(found(&[property]), ["input1", "event1"]);
         let attribute = Rule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
         assert_eq!(found(&[Rule::Tag(c"seat".to_owned()), subsystem(c"drm")]), ["card0"]);
