@@ -13,8 +13,8 @@
 //!
 //! A pixel has four bytes: blue, green, red, and one that is not used. The upper row comes first.
 //!
-//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of 64 bits each, type and code of
-//! 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a program does not read its events and the
+//! An event is the kernel's `struct input_event` of a 64-bit system: seconds and microseconds of `CLOCK_MONOTONIC`, of 64 bits each,
+//! type and code of 16 bits, value of 32 bits. `EV_SYN` with `SYN_REPORT` ends each group. If a program does not read its events and the
 //! socket is full, events are dropped; the next group then begins with `SYN_DROPPED`, as the kernel's `evdev` does it. A key is pressed and
 //! released; it does not repeat. The position of the pointer has the range 0 to [`PREFERRED`] minus one in each direction,
 //! whatever the size of the picture is.
@@ -136,7 +136,7 @@ impl InputEvent {
     /// Length in bytes.
     pub const LENGTH: usize = 24;
 
-    /// Returns the bytes of the event at a time since 1970.
+    /// Returns the bytes of the event at a time of `CLOCK_MONOTONIC`.
     pub fn to_bytes(&self, time: Duration) -> [u8; InputEvent::LENGTH] {
         let mut bytes = [0; InputEvent::LENGTH];
         bytes[..8].copy_from_slice(&time.as_secs().to_le_bytes());

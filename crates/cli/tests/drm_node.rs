@@ -125,3 +125,18 @@ fn a_thread_is_cancelled_in_functions_that_the_library_defines() {
 fn functions_of_files_fail_on_the_node_and_events_are_read_from_it() {
     holds("operations", "rv770", &[]);
 }
+
+#[test]
+fn devices_are_found_with_libudev() {
+    holds("devices", "rv770", &["devices_are_found_with_libudev"]);
+}
+
+#[test]
+fn input_devices_answer_as_the_kernel_does() {
+    holds("devices", "gt215", &["input_devices_answer_as_the_kernel_does"]);
+}
+
+#[test]
+fn events_of_a_window_are_read() {
+    holds("devices", "rv515", &["events_of_a_window_are_read"]);
+}

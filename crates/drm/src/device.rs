@@ -11,7 +11,7 @@
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
 //! | `RECONVERGE_DRM_RECORD` | a file for the same frames, see `screen/record.rs` |
-//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them, see [`reconverge_board::screen`] |
+//! | `RECONVERGE_DRM_WINDOW` | a folder with the sockets of the window that shows them and of its [`input`](crate::input), see [`reconverge_board::screen`] |
 //! | `RECONVERGE_DRM_CAPTURE` | a folder into which draws are captured, see [`capture`](crate::capture) |
 //! | `RECONVERGE_DRM_CAPTURE_FROM` | the number of the first draw that is captured; without it all are |
 //! | `RECONVERGE_DRM_PATCH` | `OLD:NEW`: words of programs, and those that take their place |

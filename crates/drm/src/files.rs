@@ -9,6 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use reconverge_board::Driver;
 
+use crate::device;
+use crate::input;
 use crate::ioctls::{Errno, Request};
 use crate::mapped;
 use crate::messages::say_once;
@@ -20,11 +22,18 @@ use crate::radeon;
 use crate::real;
 use crate::screen;
 use crate::shared;
+use crate::sockets::{self, Mark};
+use crate::terminal;
 use crate::user;
 
-/// Returns whether a path is that of the node, and a chip is selected.
-fn is_node(path: *const c_char) -> bool {
-    matches!(NodePath::at(path), Some(NodePath::Card | NodePath::Render))
+/// Opens a path of this library's devices; `None` for any other path.
+fn opened(path: *const c_char, flags: c_int) -> Option<c_int> {
+    match NodePath::at(path)? {
+        NodePath::Card | NodePath::Render => Some(answer(node::open(flags))),
+        NodePath::Input(device) => Some(answer(input::open(device, flags))),
+        NodePath::Terminal | NodePath::ShownTerminal => Some(answer(terminal::open(flags))),
+        NodePath::Folder | NodePath::InputFolder => None,
+    }
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -42,7 +51,7 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN.call(path, flags, mode) } }
+    unsafe { opened(path, flags).unwrap_or_else(|| real::OPEN.call(path, flags, mode)) }
 }
 
 /// `open64`.
@@ -52,7 +61,7 @@ pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { if is_node(path) { answer(node::open(flags)) } else { real::OPEN64.call(path, flags, mode) } }
+    unsafe { opened(path, flags).unwrap_or_else(|| real::OPEN64.call(path, flags, mode)) }
 }
 
 /// `openat`.
@@ -67,9 +76,7 @@ pub unsafe extern "C-unwind" fn openat(
     mode: c_uint,
 ) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe {
-        if is_node(path) { answer(node::open(flags)) } else { real::OPENAT.call(folder, path, flags, mode) }
-    }
+    unsafe { opened(path, flags).unwrap_or_else(|| real::OPENAT.call(folder, path, flags, mode)) }
 }
 
 /// `openat64`.
@@ -84,9 +91,7 @@ pub unsafe extern "C-unwind" fn openat64(
     mode: c_uint,
 ) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe {
-        if is_node(path) { answer(node::open(flags)) } else { real::OPENAT64.call(folder, path, flags, mode) }
-    }
+    unsafe { opened(path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
 }
 
 /// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
@@ -117,10 +122,9 @@ pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) ->
 pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat(descriptor, status) };
-    // SAFETY: the call has just filled the structure.
-    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
-        // SAFETY: as above.
-        unsafe { describe(NodePath::Render, &mut *status) };
+    if result == 0 {
+        // SAFETY: the call has just filled the structure.
+        unsafe { redescribe(descriptor, &mut *status) };
     }
     result
 }
@@ -133,17 +137,40 @@ pub unsafe extern "C-unwind" fn fstat(descriptor: c_int, status: *mut libc::stat
 pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::stat64) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     let result = unsafe { real::fstat64(descriptor, status) };
-    // SAFETY: the call has just filled the structure.
-    if result == 0 && unsafe { is_pipe((*status).st_mode) } && node::of_any(descriptor).is_some() {
-        // SAFETY: as above. Both structures are the same, see `paths`.
-        unsafe { describe(NodePath::Render, &mut *status.cast()) };
+    if result == 0 {
+        // SAFETY: the call has just filled the structure. Both structures are the same, see `paths`.
+        unsafe { redescribe(descriptor, &mut *status.cast()) };
     }
     result
 }
 
-/// An open file of the node is a pipe until [`fstat`] describes it.
-fn is_pipe(mode: libc::mode_t) -> bool {
-    mode & libc::S_IFMT == libc::S_IFIFO
+/// Replaces the description of a pipe or a socket by that of the device it stands for, if it does.
+fn redescribe(descriptor: c_int, status: &mut libc::stat) {
+    let named = match status.st_mode & libc::S_IFMT {
+        libc::S_IFIFO => node::of_any(descriptor).map(|_| NodePath::Render),
+        libc::S_IFSOCK if device::chosen().is_some() => sockets::mark(descriptor).map(NodePath::of_mark),
+        _ => None,
+    };
+    if let Some(named) = named {
+        describe(named, status);
+    }
+}
+
+/// Answers a request to an input device or the terminal; `None` if the request or the descriptor is another's.
+fn answer_of_socket(
+    descriptor: c_int,
+    request: c_ulong,
+    argument: *mut c_void,
+) -> Option<Result<c_int, Errno>> {
+    if input::is_request(request) {
+        device::chosen()?;
+        return input::of(descriptor).map(|device| input::answer(device, descriptor, request, argument));
+    }
+    if terminal::is_request(request) {
+        device::chosen()?;
+        return (sockets::mark(descriptor)? == Mark::Terminal).then(|| terminal::answer(request, argument));
+    }
+    None
 }
 
 /// `ioctl`.
@@ -157,6 +184,9 @@ pub unsafe extern "C-unwind" fn ioctl(descriptor: c_int, request: c_ulong, argum
         && let Some(answered) = shared::answer(descriptor, asked)
     {
         return answer(answered.map(|()| 0));
+    }
+    if let Some(answered) = answer_of_socket(descriptor, request, argument) {
+        return answer(answered);
     }
     match asked.of_drm().then(|| node::of_any(descriptor)).flatten() {
         Some(client) => {
@@ -353,12 +383,32 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`.
+/// `read`: an input device whose window was closed returns `ENODEV`, as the kernel does for one that was removed or revoked.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
+    // SAFETY: the caller's promises are those of the function that is called.
+    let result = unsafe { real::read(descriptor, bytes, count) };
+    let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
+    if is_empty && input::is_removed(descriptor) {
+        real::set_errno(libc::ENODEV);
+        return -1;
+    }
+    result
+}
+
+/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. The lights of a keyboard are
+/// not shown.
 ///
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
+    if input::of_opened(descriptor).is_some() {
+        return count as isize;
+    }
     // SAFETY: the caller's promises are those of the function that is called.
     refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
 }

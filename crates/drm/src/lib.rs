@@ -1,15 +1,15 @@
 //! A library to preload: an OpenGL program finds a render node of a graphics chip that is not there.
 //!
-//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. Of what the program and its
-//! OpenGL driver ask of the system, only what concerns `/dev/dri/renderD128` and `/dev/dri/card0`, the
-//! same node, is answered here; everything else goes on
-//! to the function that would have been called. Without the variables, so does everything.
+//! `reconverge drm` sets `LD_PRELOAD` to this library and the variables of [`device`]. The
+//! library answers requests of the program and its OpenGL driver that concern `/dev/dri/renderD128` and `/dev/dri/card0`, which are
+//! the same node, and the devices that belong to its screen. All others go on to the function that would have been called. Without the variables, so does everything.
 //!
 //! ```text
 //! program, Mesa, libdrm
 //!    |  open, fstat, ioctl, mmap, close ...      files.rs  --- not the node ---> real.rs: the C library
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
 //!    |  stat, access ...                         paths.rs --- not the node ---> real.rs: the C library
+//!    |  udev_new and others                      udev.rs --- no chip ---> real.rs: libudev
 //!    v
 //! open_files.rs: the open file of a descriptor
 //!    |
@@ -37,6 +37,9 @@
 //! Sources: the kernel's `include/uapi/drm/drm.h`, `radeon_drm.h` and `nouveau_drm.h` for requests, libdrm's `xf86drm.h` for its
 //! functions, and what Mesa 22.3.6 was seen to ask.
 //!
+//! `input.rs` has the keyboard and the pointer, `terminal.rs` the terminal of the screen. Their descriptors are marked sockets
+//! (`sockets.rs`).
+//!
 //! `probe.rs` makes a context of OpenGL (`gl.rs`) in a process without a program of its own, and times loads (`loads.rs`).
 //!
 //! Locks are those of `lock.rs`; `fork.rs` has what happens when the program forks, and `wiped.rs` how a copy is detected. Files are written by `whole.rs`.
@@ -57,6 +60,7 @@ mod device;
 pub mod files;
 mod fork;
 mod gl;
+mod input;
 mod ioctls;
 mod json;
 pub mod libdrm;
@@ -76,9 +80,12 @@ mod real;
 mod report;
 mod screen;
 mod shared;
+mod sockets;
 mod submit;
 mod surfaces;
 mod tally;
+mod terminal;
+pub mod udev;
 mod user;
 mod watch;
 mod whole;

@@ -12,7 +12,7 @@ use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
 use crate::open_files;
-use crate::paths::{CARD, NUMBER, PATH};
+use crate::paths::{CARD, CARD_NUMBER, NUMBER, PATH};
 use crate::real::{Symbol, call};
 use crate::screen::vblank;
 
@@ -150,7 +150,7 @@ pub unsafe extern "C" fn drmGetDeviceFromDevId(
     device: *mut *mut Device,
 ) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceFromDevId");
-    if let Some(chosen) = device::chosen().filter(|_| number == NUMBER) {
+    if let Some(chosen) = device::chosen().filter(|_| [NUMBER, CARD_NUMBER].contains(&number)) {
         if device.is_null() {
             return -libc::EINVAL;
         }

@@ -110,8 +110,8 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
 }
 
 /// Requests for the signal of a file that is ready. (`F_SETSIG`, `F_GETSIG`)
-const SET_SIGNAL: c_int = 10;
-const GET_SIGNAL: c_int = 11;
+pub(crate) const SET_SIGNAL: c_int = 10;
+pub(crate) const GET_SIGNAL: c_int = 11;
 /// The signal of an open file of the node, by which another process recognizes it: the last real-time signal but two. The kernel
 /// sends it only for files with `O_ASYNC`.
 const MARK: c_int = 62;

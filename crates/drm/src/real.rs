@@ -28,6 +28,21 @@ impl Symbol {
         found
     }
 
+    /// Returns the address of the function in libudev, and loads libudev if it was not loaded.
+    pub(crate) fn address_in_libudev(&self) -> *mut c_void {
+        let found = self.address();
+        if !found.is_null() {
+            return found;
+        }
+        // SAFETY: names are C strings. The handle is kept: libudev must not go while its address is known.
+        let found = unsafe {
+            let libudev = libc::dlopen(c"libudev.so.1".as_ptr(), libc::RTLD_LAZY);
+            if libudev.is_null() { null_mut() } else { libc::dlsym(libudev, self.name.as_ptr()) }
+        };
+        self.found.store(found, Ordering::Relaxed);
+        found
+    }
+
     /// Its address in libdrm, also where that was loaded later and for one library only, which [`Symbol::address`] does
     /// not see.
     pub(crate) fn address_in_libdrm(&self) -> *mut c_void {
@@ -137,6 +152,7 @@ static CLOSE: Symbol = Symbol::new(c"close");
 static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
 static DUP2: Symbol = Symbol::new(c"dup2");
 static DUP3: Symbol = Symbol::new(c"dup3");
+static READ: Symbol = Symbol::new(c"read");
 static WRITE: Symbol = Symbol::new(c"write");
 static WRITEV: Symbol = Symbol::new(c"writev");
 static PWRITE: Symbol = Symbol::new(c"pwrite");
@@ -152,7 +168,7 @@ extern "C" fn when_loaded() {
     for symbol in [&OPEN.0, &OPEN64.0, &OPENAT.0, &OPENAT64.0, &WRITE, &WRITEV, &PWRITE, &FALLOCATE] {
         symbol.address();
     }
-    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3] {
+    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3, &READ] {
         symbol.address();
     }
 }
@@ -191,6 +207,13 @@ pub(crate) unsafe fn dup2(old: c_int, new: c_int) -> c_int {
 /// As for `dup3`.
 pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
     call!(DUP3.address(), fn(c_int, c_int, c_int) -> c_int, (old, new, flags), else missing())
+}
+
+/// # Safety
+/// As for `read`.
+pub(crate) unsafe fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
+    let address = READ.address();
+    call!(address, fn(c_int, *mut c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
 }
 
 /// # Safety

@@ -5,8 +5,9 @@
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+use nix::time::{ClockId, clock_gettime};
 use reconverge_board::screen::{InputEvent, PREFERRED};
 
 const EV_SYN: u16 = 0;
@@ -82,7 +83,7 @@ impl Device {
         if events.is_empty() {
             return;
         }
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let time = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
         let bytes = |events: &[InputEvent]| events.iter().flat_map(|event| event.to_bytes(time)).collect();
         let mut group: Vec<u8> = bytes(events);
         group.extend(event(EV_SYN, SYN_REPORT, 0).to_bytes(time));

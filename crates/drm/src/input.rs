@@ -1,0 +1,343 @@
+//! The input devices of the emulated machine: a keyboard, `/dev/input/event0`, and an absolute pointer, `/dev/input/event1`.
+//!
+//! If `RECONVERGE_DRM_WINDOW` names a folder, an open file of a device is a connection to the unix stream socket `keyboard` or
+//! `pointer` in it. Otherwise, or if nothing listens there, no event ever arrives.
+//!
+//! [`reconverge_board::screen`] has the protocol. The time of an event is that of `CLOCK_MONOTONIC`, and programs repeat keys themselves.
+//!
+//! A closed window is a device that was removed: `read` returns `ENODEV`.
+//!
+//! Left out: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between programs, masks of events, and force
+//! feedback. Lights (`EV_LED`) are accepted and not shown.
+
+use std::ffi::{CStr, c_int, c_ulong, c_void};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reconverge_board::screen::{KEYBOARD, POINTER};
+
+use crate::ioctls::{Errno, Plain};
+use crate::messages::say_once;
+use crate::real;
+use crate::screen;
+use crate::sockets::{self, Mark};
+use crate::user;
+
+/// An input device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum InputDevice {
+    /// All keys of a keyboard, and three lights.
+    Keyboard,
+    /// A pointer with absolute coordinates, five buttons and two wheels.
+    Pointer,
+}
+
+/// Types of events. (`EV_SYN` and so on, `include/uapi/linux/input-event-codes.h`)
+pub(crate) const SYN: u8 = 0;
+pub(crate) const KEY: u8 = 1;
+pub(crate) const REL: u8 = 2;
+pub(crate) const ABS: u8 = 3;
+const MSC: u8 = 4;
+const SW: u8 = 5;
+pub(crate) const LED: u8 = 0x11;
+const SND: u8 = 0x12;
+const FF: u8 = 0x15;
+
+/// Number of codes of a type, a multiple of 64 bits: `EVIOCGBIT` gives words of the kernel. (`KEY_CNT` and so on)
+const fn codes(kind: u8) -> Option<usize> {
+    match kind {
+        KEY => Some(0x300),
+        FF => Some(0x80),
+        SYN | REL | ABS | MSC | SW | LED | SND => Some(64),
+        _ => None,
+    }
+}
+
+/// `BTN_LEFT`, and `BTN_EXTRA`, the last of five.
+const BUTTONS: std::ops::RangeInclusive<u16> = 0x110..=0x114;
+/// `KEY_ESC` to `KEY_MICMUTE`.
+const KEYS: std::ops::RangeInclusive<u16> = 1..=248;
+/// `REL_HWHEEL` and `REL_WHEEL`
+const WHEELS: [u16; 2] = [6, 8];
+/// `LED_NUML`, `LED_CAPSL`, `LED_SCROLLL`
+const LIGHTS: [u16; 3] = [0, 1, 2];
+/// `BUS_VIRTUAL`
+const VIRTUAL: u16 = 6;
+/// The version of the interface. (`EV_VERSION`)
+const VERSION: u32 = 0x01_00_01;
+
+/// Bus, vendor, product and version. (`struct input_id`)
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct InputId([u16; 4]);
+
+/// Value, minimum, maximum, fuzz, flat and resolution. (`struct input_absinfo`)
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct AbsoluteAxis([i32; 6]);
+
+// SAFETY: integers.
+unsafe impl Plain for InputId {}
+// SAFETY: integers.
+unsafe impl Plain for AbsoluteAxis {}
+
+impl InputDevice {
+    /// All devices, in the order of their numbers.
+    pub(crate) const ALL: [InputDevice; 2] = [InputDevice::Keyboard, InputDevice::Pointer];
+
+    /// Number of the device: that of `event0`.
+    pub(crate) fn number(self) -> u32 {
+        self as u32
+    }
+
+    /// The name for people.
+    pub(crate) fn name(self) -> &'static CStr {
+        match self {
+            InputDevice::Keyboard => c"Reconverge keyboard",
+            InputDevice::Pointer => c"Reconverge pointer",
+        }
+    }
+
+    /// The place of the device.
+    pub(crate) fn place(self) -> &'static CStr {
+        match self {
+            InputDevice::Keyboard => c"reconverge/input0",
+            InputDevice::Pointer => c"reconverge/input1",
+        }
+    }
+
+    /// Bus, vendor, product and version.
+    pub(crate) fn id(self) -> [u16; 4] {
+        [VIRTUAL, 0, self.number() as u16 + 1, 1]
+    }
+
+    fn mark(self) -> Mark {
+        match self {
+            InputDevice::Keyboard => Mark::Keyboard,
+            InputDevice::Pointer => Mark::Pointer,
+        }
+    }
+
+    /// Returns the codes of a type that the device has, a bit for each; the types themselves for type 0. Returns nothing for
+    /// a type that does not exist.
+    pub(crate) fn bits(self, kind: u8) -> Option<Vec<u8>> {
+        let mut bits = vec![0; codes(kind)? / 8];
+        let mut set = |code: u16| bits[usize::from(code / 8)] |= 1 << (code % 8);
+        match (self, kind) {
+            (InputDevice::Keyboard, SYN) => [SYN, KEY, LED].map(u16::from).into_iter().for_each(set),
+            (InputDevice::Keyboard, KEY) => KEYS.for_each(set),
+            (InputDevice::Keyboard, LED) => LIGHTS.into_iter().for_each(set),
+            (InputDevice::Pointer, SYN) => [SYN, KEY, REL, ABS].map(u16::from).into_iter().for_each(set),
+            (InputDevice::Pointer, KEY) => BUTTONS.for_each(set),
+            (InputDevice::Pointer, REL) => WHEELS.into_iter().for_each(set),
+            (InputDevice::Pointer, ABS) => [0, 1].into_iter().for_each(&mut set),
+            _ => (),
+        }
+        Some(bits)
+    }
+}
+
+/// Whether a device was opened in this process. `read` and `write` look at descriptors only then.
+static OPENED: AtomicBool = AtomicBool::new(false);
+
+/// Opens a device. `flags` are those of `open`.
+///
+/// # Errors
+/// As `socket`.
+pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
+    OPENED.store(true, Ordering::Relaxed);
+    if let Some(folder) = std::env::var_os("RECONVERGE_DRM_WINDOW").filter(|folder| !folder.is_empty()) {
+        let name = match device {
+            InputDevice::Keyboard => KEYBOARD,
+            InputDevice::Pointer => POINTER,
+        };
+        let path = Path::new(&folder).join(name);
+        match sockets::connected(&path, device.mark(), flags) {
+            Ok(descriptor) => return Ok(descriptor),
+            Err(Errno(why)) => {
+                let why = std::io::Error::from_raw_os_error(why);
+                say_once(&format!("{}: {why}: no input arrives", path.display()));
+            }
+        }
+    }
+    sockets::silent(Some(device.mark()), flags)
+}
+
+/// Returns the device of a descriptor, if it is one. Leaves `errno` unchanged.
+pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
+    let mark = sockets::mark(descriptor)?;
+    InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
+}
+
+/// Returns the device of a descriptor if one was opened in this process, and so the descriptor may be one.
+pub(crate) fn of_opened(descriptor: c_int) -> Option<InputDevice> {
+    if OPENED.load(Ordering::Relaxed) { of(descriptor) } else { None }
+}
+
+/// Whether a descriptor is one of a device whose window was closed, or that was revoked. Leaves `errno` unchanged.
+pub(crate) fn is_removed(descriptor: c_int) -> bool {
+    if of_opened(descriptor).is_none() {
+        return false;
+    }
+    let errno = real::errno();
+    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLRDHUP, revents: 0 };
+    // SAFETY: one structure of this kind.
+    unsafe { libc::poll(&raw mut asked, 1, 0) };
+    real::set_errno(errno);
+    asked.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0
+}
+
+/// Whether a request is one of input devices.
+pub(crate) fn is_request(request: c_ulong) -> bool {
+    (request >> 8) & 0xff == c_ulong::from(b'E')
+}
+
+/// Answers a request to a device.
+///
+/// # Errors
+/// As in the kernel (`drivers/input/evdev.c`): `EINVAL` for a request that does not exist and for values of such axes and codes,
+/// `ENOENT` for a text that does not exist, `ENOSYS` for the speed of a repetition that does not exist, `EFAULT`.
+pub(crate) fn answer(
+    device: InputDevice,
+    descriptor: c_int,
+    request: c_ulong,
+    argument: *mut c_void,
+) -> Result<c_int, Errno> {
+    let (number, size) = ((request & 0xff) as u8, (request >> 16) as usize & 0x3fff);
+    let address = argument.expose_provenance() as u64;
+    // As many bytes as there is room for. Returns their number.
+    let bytes = |bytes: &[u8]| {
+        let bytes = &bytes[..bytes.len().min(size)];
+        user::write_list(address, bytes).map(|()| bytes.len() as c_int)
+    };
+    let read_request = request >> 31 & 1 == 1;
+    match (number, read_request) {
+        // EVIOCGVERSION, EVIOCGID
+        (0x01, true) => user::write(address, &VERSION).map(|()| 0),
+        (0x02, true) => user::write(address, &InputId(device.id())).map(|()| 0),
+        // EVIOCGREP, EVIOCSREP: there is no EV_REP.
+        (0x03, _) => Err(Errno(libc::ENOSYS)),
+        // EVIOCGNAME, EVIOCGPHYS, EVIOCGUNIQ, EVIOCGPROP
+        (0x06, true) => bytes(device.name().to_bytes_with_nul()),
+        (0x07, true) => bytes(device.place().to_bytes_with_nul()),
+        (0x08, true) => Err(Errno(libc::ENOENT)),
+        (0x09, true) => bytes(&[0; 8]),
+        // EVIOCGMTSLOTS: there are no slots.
+        (0x0a, true) => user::read::<u32>(address).and(Err(Errno(libc::EINVAL))),
+        // EVIOCGKEY, EVIOCGLED, EVIOCGSND, EVIOCGSW
+        (0x18, true) => bytes(&[0; 0x300 / 8]),
+        (0x19..=0x1b, true) => bytes(&[0; 8]),
+        // EVIOCGBIT
+        (0x20..=0x3f, true) => bytes(&device.bits(number - 0x20).ok_or(Errno(libc::EINVAL))?),
+        // EVIOCGABS
+        (0x40..=0x7f, true) if device == InputDevice::Pointer => {
+            let maximum = match number {
+                0x40 => screen::preferred()[0] as i32 - 1,
+                0x41 => screen::preferred()[1] as i32 - 1,
+                _ => 0,
+            };
+            let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);
+            // The resolution was added later: a program may have room for the values before it.
+            let axis = axis.0.iter().flat_map(|value| value.to_ne_bytes()).collect::<Vec<_>>();
+            bytes(&axis).map(|_| 0)
+        }
+        // EVIOCGEFFECTS: none at a time.
+        (0x84, true) => user::write(address, &0_u32).map(|()| 0),
+        // EVIOCGRAB
+        (0x90, false) => Ok(0),
+        // EVIOCREVOKE
+        (0x91, false) if argument.is_null() => {
+            // No event arrives any more, and `is_removed` finds the end.
+            // SAFETY: a plain system call.
+            unsafe { libc::shutdown(descriptor, libc::SHUT_RDWR) };
+            Ok(0)
+        }
+        // EVIOCSCLOCKID
+        (0xa0, false) => match user::read::<u32>(address)? as c_int {
+            libc::CLOCK_MONOTONIC => Ok(0),
+            clock => {
+                if [libc::CLOCK_REALTIME, libc::CLOCK_BOOTTIME].contains(&clock) {
+                    say_once("input devices: events have times of CLOCK_MONOTONIC only");
+                }
+                Err(Errno(libc::EINVAL))
+            }
+        },
+        // EVIOCSABS, EVIOCGMASK, EVIOCSMASK, EVIOCSFF, EVIOCRMFF: the kernel has them.
+        (0xc0..=0xff | 0x92 | 0x93 | 0x80 | 0x81, _) => {
+            say_once(&format!("input devices: ioctl {number:#04x} is not answered"));
+            Err(Errno(libc::EINVAL))
+        }
+        _ => Err(Errno(libc::EINVAL)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `_IOC(_IOC_READ, 'E', number, size)`
+    fn get(number: c_ulong, size: c_ulong) -> c_ulong {
+        2 << 30 | size << 16 | c_ulong::from(b'E') << 8 | number
+    }
+
+    fn asked<const N: usize>(device: InputDevice, number: c_ulong) -> (Result<c_int, Errno>, [u8; N]) {
+        let mut room = [0xee_u8; N];
+        (answer(device, -1, get(number, N as c_ulong), room.as_mut_ptr().cast()), room)
+    }
+
+    /// `include/uapi/linux/input.h` and `input-event-codes.h`.
+    #[test]
+    fn a_keyboard_has_keys_and_lights_and_a_pointer_has_axes() {
+        use InputDevice::{Keyboard, Pointer};
+        assert_eq!(asked::<4>(Keyboard, 1), (Ok(0), VERSION.to_ne_bytes()));
+        let (length, types) = asked::<8>(Keyboard, 0x20);
+        assert_eq!((length, u64::from_ne_bytes(types)), (Ok(8), 1 << 0 | 1 << 1 | 1 << 0x11));
+        let (length, types) = asked::<4>(Pointer, 0x20);
+        assert_eq!((length, u32::from_ne_bytes(types)), (Ok(4), 0b1111));
+        let (length, keys) = asked::<96>(Keyboard, 0x21);
+        assert_eq!(length, Ok(96));
+        // KEY_RESERVED, KEY_ESC, KEY_A, KEY_MICMUTE, and BTN_MISC is none.
+        let has = |key: usize| keys[key / 8] >> (key % 8) & 1 == 1;
+        assert_eq!([0, 1, 30, 248, 249, 0x100].map(has), [false, true, true, true, false, false]);
+        // BTN_LEFT to BTN_EXTRA; the room is longer than the bits.
+        let (length, buttons) = asked::<100>(Pointer, 0x21);
+        assert_eq!((length, buttons[0x110 / 8], buttons[96]), (Ok(96), 0x1f, 0xee));
+    }
+
+    #[test]
+    fn the_axes_span_the_preferred_mode() {
+        let (answered, axis) = asked::<24>(InputDevice::Pointer, 0x40);
+        assert_eq!((answered, i32::from_ne_bytes(axis[8..12].try_into().unwrap())), (Ok(0), 639));
+        let (_, axis) = asked::<24>(InputDevice::Pointer, 0x41);
+        assert_eq!(i32::from_ne_bytes(axis[8..12].try_into().unwrap()), 479);
+        assert_eq!(asked::<24>(InputDevice::Keyboard, 0x40).0, Err(Errno(libc::EINVAL)));
+    }
+
+    /// `drivers/input/evdev.c`, `evdev_do_ioctl` and `str_to_user`.
+    #[test]
+    fn texts_are_cut_and_what_does_not_exist_is_an_error() {
+        let device = InputDevice::Keyboard;
+        let (length, name) = asked::<32>(device, 6);
+        assert_eq!((length, &name[..20]), (Ok(20), &b"Reconverge keyboard\0"[..]));
+        assert_eq!(asked::<4>(device, 6), (Ok(4), *b"Reco"));
+        let errors = [(0x08, libc::ENOENT), (0x03, libc::ENOSYS), (0x0a, libc::EINVAL), (0x3e, libc::EINVAL)];
+        for (number, error) in errors {
+            assert_eq!(asked::<8>(device, number).0, Err(Errno(error)), "{number:#x}");
+        }
+        let null = std::ptr::null_mut();
+        assert_eq!(answer(device, -1, get(1, 4), null), Err(Errno(libc::EFAULT)));
+    }
+
+    #[test]
+    fn times_are_those_of_one_clock() {
+        let set = |clock: c_int| {
+            let mut clock = clock;
+            answer(InputDevice::Pointer, -1, 1 << 30 | 4 << 16 | 0x45a0, (&raw mut clock).cast())
+        };
+        let invalid = Err(Errno(libc::EINVAL));
+        assert_eq!(
+            (set(libc::CLOCK_MONOTONIC), set(libc::CLOCK_REALTIME), set(77)),
+            (Ok(0), invalid, invalid)
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! Descriptors that stand for an input device or the terminal: sockets with a mark.
+//!
+//! The mark is the signal of the open file (`F_SETSIG`), which the kernel sends only with `O_ASYNC`. Duplicates have it too, and
+//! so does a descriptor that another process has received. So no list of descriptors is needed.
+
+use std::ffi::c_int;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::ioctls::Errno;
+use crate::open_files::{GET_SIGNAL, SET_SIGNAL};
+use crate::real;
+
+/// The device that a socket stands for. The values are real-time signals next to that of the node's open files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mark {
+    /// The keyboard.
+    Keyboard = 61,
+    /// The pointer.
+    Pointer = 60,
+    /// The terminal.
+    Terminal = 59,
+}
+
+/// Returns the mark of a socket, if it has one. Leaves `errno` unchanged.
+pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
+    let errno = real::errno();
+    // SAFETY: a plain system call.
+    let signal = unsafe { libc::fcntl(descriptor, GET_SIGNAL) };
+    real::set_errno(errno);
+    let found =
+        [Mark::Keyboard, Mark::Pointer, Mark::Terminal].into_iter().find(|mark| *mark as c_int == signal)?;
+    let is_socket = real::status(descriptor)?.st_mode & libc::S_IFMT == libc::S_IFSOCK;
+    is_socket.then_some(found)
+}
+
+/// Creates a socket with a mark, on which nothing ever arrives. `flags` are those of `open`.
+///
+/// # Errors
+/// As `socket`.
+pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
+    // Without a peer, such a socket is never ready to be read.
+    created(libc::SOCK_DGRAM, mark, flags)
+}
+
+/// Creates a socket with a mark that is connected to a listening socket. `flags` are those of `open`.
+///
+/// # Errors
+/// As `socket` and `connect`; `ENAMETOOLONG` if the path has no room in an address.
+pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.len() >= address.sun_path.len() {
+        return Err(Errno(libc::ENAMETOOLONG));
+    }
+    for (letter, byte) in address.sun_path.iter_mut().zip(bytes) {
+        *letter = byte.cast_signed();
+    }
+    let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
+    // A nonblocking socket connects at once or not at all, as its peer is on this machine.
+    let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+    // SAFETY: an address of this length.
+    if unsafe { libc::connect(descriptor, (&raw const address).cast(), length) } != 0 {
+        let errno = real::errno();
+        real::close_own(descriptor);
+        return Err(Errno(errno));
+    }
+    Ok(descriptor)
+}
+
+fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
+    let either = |flag: c_int, socket: c_int| if flags & flag != 0 { socket } else { 0 };
+    let kind =
+        kind | either(libc::O_NONBLOCK, libc::SOCK_NONBLOCK) | either(libc::O_CLOEXEC, libc::SOCK_CLOEXEC);
+    // SAFETY: plain system calls.
+    unsafe {
+        let descriptor = libc::socket(libc::AF_UNIX, kind, 0);
+        if descriptor < 0 {
+            return Err(Errno(real::errno()));
+        }
+        if let Some(mark) = mark {
+            libc::fcntl(descriptor, SET_SIGNAL, mark as c_int);
+        }
+        Ok(descriptor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_silent_socket_has_its_mark_and_is_never_ready() {
+        let descriptor = silent(Some(Mark::Pointer), libc::O_NONBLOCK | libc::O_CLOEXEC).unwrap();
+        let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+        let mut byte = 0_u8;
+        // SAFETY: one structure of this kind, and room for a byte.
+        unsafe {
+            assert_eq!(libc::poll(&raw mut asked, 1, 0), 0);
+            assert_eq!(libc::syscall(libc::SYS_read, descriptor, &raw mut byte, 1), -1);
+            assert_eq!(real::errno(), libc::EAGAIN);
+        }
+        assert_eq!((mark(descriptor), mark(0), mark(-1)), (Some(Mark::Pointer), None, None));
+        real::close_own(descriptor);
+    }
+
+    #[test]
+    fn a_path_that_has_no_room_in_an_address_is_an_error() {
+        let long = "x".repeat(200);
+        assert_eq!(connected(Path::new(&long), Mark::Keyboard, 0), Err(Errno(libc::ENAMETOOLONG)));
+        assert_eq!(connected(Path::new("/none/keyboard"), Mark::Keyboard, 0), Err(Errno(libc::ENOENT)));
+    }
+}

@@ -1,0 +1,670 @@
+//! The functions of libudev, for programs that look for devices with it.
+//!
+//! Where a chip is selected, all functions of libudev are answered here, so that no object comes from one library and goes to the other.
+//! The devices are those of [`tree`], and no others; none is added or removed later. Otherwise the calls go on to libudev.
+//!
+//! A program finds these functions in place of libudev's if it is linked with libudev, or looks for them in all libraries (`RTLD_DEFAULT`).
+//!
+//! Source: systemd's `src/libudev/libudev.h`; the rules of a search follow `libudev-enumerate.c`.
+
+mod tree;
+
+use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use crate::device;
+use crate::real::{self, Symbol, call};
+use crate::sockets;
+
+pub use tree::UdevList;
+use tree::{Entry, Tree};
+
+/// The context of a program.
+#[derive(Debug)]
+pub struct Udev {
+    references: AtomicUsize,
+    user: AtomicPtr<c_void>,
+}
+
+/// A device that a program has.
+#[derive(Debug)]
+pub struct UdevDevice {
+    references: AtomicUsize,
+    udev: *mut Udev,
+    entry: &'static Entry,
+    /// The parent, which lasts as long as this device.
+    parent: *mut UdevDevice,
+}
+
+/// A search.
+#[derive(Debug)]
+pub struct UdevSearch {
+    references: AtomicUsize,
+    udev: *mut Udev,
+    rules: Vec<Rule>,
+    found: Vec<UdevList>,
+    /// The texts of `found`.
+    texts: Vec<CString>,
+}
+
+/// Waits for devices that come and go: none does.
+#[derive(Debug)]
+pub struct UdevMonitor {
+    references: AtomicUsize,
+    udev: *mut Udev,
+    descriptor: c_int,
+}
+
+/// The queue of the device manager, which is empty.
+pub type UdevQueue = UdevMonitor;
+
+/// A condition of a search. Texts are patterns of `fnmatch`.
+#[derive(Debug)]
+enum Rule {
+    Subsystem(CString),
+    NotSubsystem(CString),
+    Attribute(CString, Option<CString>),
+    NotAttribute(CString, Option<CString>),
+    Property(CString, Option<CString>),
+    Name(CString),
+    Tag(CString),
+    Below(CString),
+}
+
+/// An object whose references a program counts.
+trait Counted {
+    fn references(&self) -> &AtomicUsize;
+    /// Frees the contents.
+    fn end(&mut self) {}
+}
+
+impl Counted for Udev {
+    fn references(&self) -> &AtomicUsize {
+        &self.references
+    }
+}
+
+impl Counted for UdevDevice {
+    fn references(&self) -> &AtomicUsize {
+        &self.references
+    }
+
+    fn end(&mut self) {
+        // SAFETY: null, or a device of which this one has a reference.
+        unsafe { give_back(self.parent) };
+    }
+}
+
+impl Counted for UdevSearch {
+    fn references(&self) -> &AtomicUsize {
+        &self.references
+    }
+}
+
+impl Counted for UdevMonitor {
+    fn references(&self) -> &AtomicUsize {
+        &self.references
+    }
+
+    fn end(&mut self) {
+        real::close_own(self.descriptor);
+    }
+}
+
+/// Adds a reference.
+///
+/// # Safety
+/// Null, or an object that was handed out here.
+unsafe fn refer<T: Counted>(object: *mut T) -> *mut T {
+    // SAFETY: the caller's promise.
+    if let Some(object) = unsafe { object.as_ref() } {
+        object.references().fetch_add(1, Ordering::Relaxed);
+    }
+    object
+}
+
+/// Drops a reference, and frees the object with the last one. Returns null.
+///
+/// # Safety
+/// As for [`refer`].
+unsafe fn give_back<T: Counted>(object: *mut T) -> *mut T {
+    // SAFETY: the caller's promise. The last reference is ours alone.
+    unsafe {
+        if object.as_ref().is_some_and(|it| it.references().fetch_sub(1, Ordering::AcqRel) == 1) {
+            Box::from_raw(object).end();
+        }
+    }
+    null_mut()
+}
+
+fn first() -> AtomicUsize {
+    AtomicUsize::new(1)
+}
+
+/// The answer of a function that fails.
+trait Nothing {
+    const NOTHING: Self;
+}
+
+impl<T> Nothing for *mut T {
+    const NOTHING: Self = null_mut();
+}
+impl<T> Nothing for *const T {
+    const NOTHING: Self = null();
+}
+impl Nothing for () {
+    const NOTHING: Self = ();
+}
+impl Nothing for c_int {
+    const NOTHING: Self = -libc::ENOSYS;
+}
+impl Nothing for c_ulonglong {
+    const NOTHING: Self = 0;
+}
+
+/// Sets `errno`, and returns the answer of a function that fails.
+fn fails<T: Nothing>(errno: c_int) -> T {
+    real::set_errno(errno);
+    T::NOTHING
+}
+
+/// Defines functions of libudev. Without a chip, each calls the function of the same name in libudev.
+macro_rules! functions {
+    ($(fn $name:ident($($argument:ident: $kind:ty),*) -> $answer:ty $ours:block)*) => {$(
+        #[doc = concat!("`", stringify!($name), "`.")]
+        ///
+        /// # Safety
+        /// As for the function of libudev.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
+            const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name"),
+            };
+            static REAL: Symbol = Symbol::new(NAME);
+            if device::chosen().is_none() {
+                return call!(
+                    REAL.address_in_libudev(),
+                    fn($($kind),*) -> $answer,
+                    ($($argument),*), else fails::<$answer>(libc::ENOSYS)
+                );
+            }
+            // SAFETY: objects and texts are null or valid, as libudev requires.
+            #[allow(unused_unsafe, reason = "not every answer looks at an object")]
+            unsafe { $ours }
+        }
+    )*};
+}
+
+/// Returns a copy of a text.
+///
+/// # Safety
+/// Null, or a C string.
+unsafe fn text(text: *const c_char) -> Option<CString> {
+    // SAFETY: the caller's promise.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_owned())
+}
+
+fn address(text: Option<&CStr>) -> *const c_char {
+    text.map_or(null(), CStr::as_ptr)
+}
+
+/// Hands out a device with its parents.
+fn handed_out(udev: *mut Udev, entry: &'static Entry) -> *mut UdevDevice {
+    let parent = tree().parent(entry).map_or(null_mut(), |parent| handed_out(udev, parent));
+    Box::into_raw(Box::new(UdevDevice { references: first(), udev, entry, parent }))
+}
+
+/// Hands out a device that was found; otherwise fails as for a device that does not exist.
+fn handed_out_if(udev: *mut Udev, found: Option<&'static Entry>) -> *mut UdevDevice {
+    found.map_or_else(|| fails(libc::ENODEV), |entry| handed_out(udev, entry))
+}
+
+/// Returns what a function finds in the entry of a device.
+///
+/// # Safety
+/// Null, or a device that was handed out here.
+unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static Entry) -> T) -> T {
+    // SAFETY: the caller's promise.
+    match unsafe { device.as_ref() } {
+        Some(device) => find(device.entry),
+        None => fails(libc::EINVAL),
+    }
+}
+
+/// The devices of the process.
+fn tree() -> &'static Tree {
+    // Not a `OnceLock`: a process that is forked while one is set waits for ever.
+    static TREE: AtomicPtr<Tree> = AtomicPtr::new(null_mut());
+    // SAFETY: null, or a value that is never freed, and of which there are shared references only.
+    if let Some(tree) = unsafe { TREE.load(Ordering::Acquire).as_ref() } {
+        return tree;
+    }
+    let made = Box::into_raw(Box::new(device::chosen().map_or_else(Tree::default, Tree::new)));
+    let tree = match TREE.compare_exchange(null_mut(), made, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => made,
+        Err(other) => other,
+    };
+    // SAFETY: as above.
+    unsafe { &*tree }
+}
+
+/// Whether a text fits a pattern.
+fn fits(pattern: &CStr, text: &CStr) -> bool {
+    // SAFETY: C strings.
+    unsafe { libc::fnmatch(pattern.as_ptr(), text.as_ptr(), 0) == 0 }
+}
+
+fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
+    value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
+}
+
+/// Whether an entry fits all rules. If there are several subsystems, properties, names, tags or parents, one has to fit.
+fn is_found(rules: &[Rule], entry: &Entry) -> bool {
+    // Whether there is a rule of each kind, and whether one fits.
+    let mut kinds = [(false, false); 5];
+    for rule in rules {
+        let (kind, holds) = match rule {
+            Rule::NotSubsystem(name) if fits(name, entry.subsystem) => return false,
+            Rule::Attribute(name, value) if !fits_value(value.as_ref(), entry.attribute(name)) => {
+                return false;
+            }
+            Rule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => {
+                return false;
+            }
+            Rule::NotSubsystem(_) | Rule::Attribute(..) | Rule::NotAttribute(..) => continue,
+            Rule::Subsystem(name) => (0, fits(name, entry.subsystem)),
+            Rule::Property(name, value) => (
+                1,
+                entry.properties.iter().any(|property| {
+                    fits(name, property.name()) && fits_value(value.as_ref(), property.value())
+                }),
+            ),
+            Rule::Name(name) => (2, fits(name, entry.name())),
+            Rule::Tag(tag) => (3, entry.has_tag(tag)),
+            Rule::Below(path) => (4, entry.is_below(path)),
+        };
+        kinds[kind] = (true, kinds[kind].1 || holds);
+    }
+    kinds.iter().all(|(exists, holds)| !exists || *holds)
+}
+
+/// Adds a rule. Returns 0, or an error as a negative number.
+///
+/// # Safety
+/// Null, or a search that was handed out here.
+unsafe fn add(search: *mut UdevSearch, rule: Option<Rule>) -> c_int {
+    // SAFETY: the caller's promise.
+    match unsafe { search.as_mut() } {
+        Some(search) => {
+            search.rules.extend(rule);
+            0
+        }
+        None => -libc::EINVAL,
+    }
+}
+
+impl UdevSearch {
+    fn find(&mut self, texts: impl Iterator<Item = CString>) {
+        self.texts = texts.collect();
+        self.found = tree::chained(self.texts.iter().map(|text| (text.as_c_str(), None)));
+    }
+}
+
+fn monitor(udev: *mut Udev) -> *mut UdevMonitor {
+    match sockets::silent(None, libc::O_NONBLOCK | libc::O_CLOEXEC) {
+        Ok(descriptor) => Box::into_raw(Box::new(UdevMonitor { references: first(), udev, descriptor })),
+        Err(errno) => fails(errno.0),
+    }
+}
+
+/// Returns the subsystem and name of `+drm:card0`, or the kind and number of `c226:0`. (`libudev.h`, "device id")
+fn of_id(id: &CStr) -> Option<&'static Entry> {
+    let id = id.to_str().ok()?;
+    let (kind, rest) = id.split_at_checked(1)?;
+    let (left, right) = rest.split_once(':')?;
+    match kind {
+        "c" => {
+            let number = libc::makedev(left.parse().ok()?, right.parse().ok()?);
+            tree().of_number(number)
+        }
+        "+" => tree().of_name(&CString::new(left).ok()?, &CString::new(right).ok()?),
+        _ => None,
+    }
+}
+
+/// Encodes a text for the name of a link: letters, digits and a few signs remain, other bytes are `\xNN`.
+fn encoded(text: &[u8]) -> Vec<u8> {
+    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"#+-.:=@_".contains(&byte);
+    let encode = |byte: &u8| if is_kept(*byte) { vec![*byte] } else { format!("\\x{byte:02x}").into_bytes() };
+    text.iter().flat_map(encode).collect()
+}
+
+functions! {
+    fn udev_new() -> *mut Udev {
+        Box::into_raw(Box::new(Udev { references: first(), user: AtomicPtr::new(null_mut()) }))
+    }
+    fn udev_ref(udev: *mut Udev) -> *mut Udev { refer(udev) }
+    fn udev_unref(udev: *mut Udev) -> *mut Udev { give_back(udev) }
+    fn udev_get_userdata(udev: *mut Udev) -> *mut c_void {
+        udev.as_ref().map_or_else(|| fails(libc::EINVAL), |udev| udev.user.load(Ordering::Relaxed))
+    }
+    fn udev_set_userdata(udev: *mut Udev, user: *mut c_void) -> () {
+        if let Some(udev) = udev.as_ref() {
+            udev.user.store(user, Ordering::Relaxed);
+        }
+    }
+    // Nothing is logged.
+    fn udev_set_log_fn(_udev: *mut Udev, _log: *mut c_void) -> () {}
+    fn udev_get_log_priority(_udev: *mut Udev) -> c_int { 3 }
+    fn udev_set_log_priority(_udev: *mut Udev, _priority: c_int) -> () {}
+
+    fn udev_device_new_from_syspath(udev: *mut Udev, path: *const c_char) -> *mut UdevDevice {
+        handed_out_if(udev, text(path).and_then(|path| tree().of_path(&path)))
+    }
+    fn udev_device_new_from_devnum(udev: *mut Udev, kind: c_char, number: libc::dev_t) -> *mut UdevDevice {
+        let is_character = kind == b'c'.cast_signed();
+        handed_out_if(udev, tree().of_number(number).filter(|_| is_character))
+    }
+    fn udev_device_new_from_subsystem_sysname(
+        udev: *mut Udev, subsystem: *const c_char, name: *const c_char
+    ) -> *mut UdevDevice {
+        let names = text(subsystem).zip(text(name));
+        handed_out_if(udev, names.and_then(|(subsystem, name)| tree().of_name(&subsystem, &name)))
+    }
+    fn udev_device_new_from_device_id(udev: *mut Udev, id: *const c_char) -> *mut UdevDevice {
+        handed_out_if(udev, text(id).and_then(|id| of_id(&id)))
+    }
+    // Programs that the device manager starts have such an environment. It starts none here.
+    fn udev_device_new_from_environment(_udev: *mut Udev) -> *mut UdevDevice { fails(libc::ENODEV) }
+    fn udev_device_ref(device: *mut UdevDevice) -> *mut UdevDevice { refer(device) }
+    fn udev_device_unref(device: *mut UdevDevice) -> *mut UdevDevice { give_back(device) }
+    fn udev_device_get_udev(device: *mut UdevDevice) -> *mut Udev {
+        device.as_ref().map_or_else(|| fails(libc::EINVAL), |device| device.udev)
+    }
+    fn udev_device_get_parent(device: *mut UdevDevice) -> *mut UdevDevice {
+        match device.as_ref() {
+            Some(device) if !device.parent.is_null() => device.parent,
+            Some(_) => fails(libc::ENODEV),
+            None => fails(libc::EINVAL),
+        }
+    }
+    fn udev_device_get_parent_with_subsystem_devtype(
+        device: *mut UdevDevice, subsystem: *const c_char, kind: *const c_char
+    ) -> *mut UdevDevice {
+        let (Some(device), Some(subsystem)) = (device.as_ref(), text(subsystem)) else {
+            return fails(libc::EINVAL);
+        };
+        let (kind, mut next) = (text(kind), device.parent);
+        while let Some(parent) = next.as_ref() {
+            let is_kind = kind.is_none() || kind.as_deref() == parent.entry.devtype();
+            if *subsystem == *parent.entry.subsystem && is_kind {
+                return next;
+            }
+            next = parent.parent;
+        }
+        fails(libc::ENODEV)
+    }
+    fn udev_device_get_syspath(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| entry.path.as_ptr())
+    }
+    fn udev_device_get_devpath(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| entry.devpath().as_ptr())
+    }
+    fn udev_device_get_sysname(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| entry.name().as_ptr())
+    }
+    fn udev_device_get_sysnum(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| address(entry.sysnum()))
+    }
+    fn udev_device_get_subsystem(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| entry.subsystem.as_ptr())
+    }
+    fn udev_device_get_devtype(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| address(entry.devtype()))
+    }
+    fn udev_device_get_devnode(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| entry.node.map_or_else(|| fails(libc::ENOENT), CStr::as_ptr))
+    }
+    fn udev_device_get_driver(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |entry| address(entry.property(c"DRIVER")))
+    }
+    fn udev_device_get_devnum(device: *mut UdevDevice) -> libc::dev_t {
+        of_entry(device, |entry| entry.number)
+    }
+    // A device that was found by a search has no action.
+    fn udev_device_get_action(device: *mut UdevDevice) -> *const c_char {
+        of_entry(device, |_| null())
+    }
+    fn udev_device_get_seqnum(device: *mut UdevDevice) -> c_ulonglong { of_entry(device, |_| 0_u64) }
+    fn udev_device_get_usec_since_initialized(device: *mut UdevDevice) -> c_ulonglong {
+        of_entry(device, |_| 1_000_000_u64)
+    }
+    fn udev_device_get_is_initialized(device: *mut UdevDevice) -> c_int { of_entry(device, |_| 1) }
+    fn udev_device_get_property_value(device: *mut UdevDevice, name: *const c_char) -> *const c_char {
+        let Some(name) = text(name) else { return fails(libc::EINVAL) };
+        of_entry(device, |entry| entry.property(&name).map_or_else(|| fails(libc::ENOENT), CStr::as_ptr))
+    }
+    fn udev_device_get_sysattr_value(device: *mut UdevDevice, name: *const c_char) -> *const c_char {
+        let Some(name) = text(name) else { return fails(libc::EINVAL) };
+        of_entry(device, |entry| entry.attribute(&name).map_or_else(|| fails(libc::ENOENT), CStr::as_ptr))
+    }
+    fn udev_device_set_sysattr_value(
+        device: *mut UdevDevice, name: *const c_char, _value: *const c_char
+    ) -> c_int {
+        let Some(name) = text(name) else { return -libc::EINVAL };
+        of_entry(device, |entry| if entry.attribute(&name).is_some() { -libc::EACCES } else { -libc::ENOENT })
+    }
+    fn udev_device_get_properties_list_entry(device: *mut UdevDevice) -> *const UdevList {
+        of_entry(device, |entry| tree::first(&entry.properties))
+    }
+    fn udev_device_get_sysattr_list_entry(device: *mut UdevDevice) -> *const UdevList {
+        of_entry(device, |entry| tree::first(&entry.attributes))
+    }
+    fn udev_device_get_tags_list_entry(device: *mut UdevDevice) -> *const UdevList {
+        of_entry(device, |entry| tree::first(&entry.tags))
+    }
+    fn udev_device_get_current_tags_list_entry(device: *mut UdevDevice) -> *const UdevList {
+        of_entry(device, |entry| tree::first(&entry.tags))
+    }
+    // There are no links to the nodes.
+    fn udev_device_get_devlinks_list_entry(device: *mut UdevDevice) -> *const UdevList {
+        of_entry(device, |_| null())
+    }
+    fn udev_device_has_tag(device: *mut UdevDevice, tag: *const c_char) -> c_int {
+        of_entry(device, |entry| c_int::from(text(tag).is_some_and(|tag| entry.has_tag(&tag))))
+    }
+    fn udev_device_has_current_tag(device: *mut UdevDevice, tag: *const c_char) -> c_int {
+        of_entry(device, |entry| c_int::from(text(tag).is_some_and(|tag| entry.has_tag(&tag))))
+    }
+
+    fn udev_list_entry_get_next(list: *const UdevList) -> *const UdevList {
+        list.as_ref().map_or(null(), UdevList::next)
+    }
+    fn udev_list_entry_get_name(list: *const UdevList) -> *const c_char {
+        list.as_ref().map_or(null(), |entry| entry.name().as_ptr())
+    }
+    fn udev_list_entry_get_value(list: *const UdevList) -> *const c_char {
+        list.as_ref().map_or(null(), |entry| address(entry.value()))
+    }
+    fn udev_list_entry_get_by_name(list: *const UdevList, name: *const c_char) -> *const UdevList {
+        let Some(name) = text(name) else { return fails(libc::EINVAL) };
+        let mut next = list;
+        while let Some(entry) = next.as_ref() {
+            if *entry.name() == *name {
+                return next;
+            }
+            next = entry.next();
+        }
+        null()
+    }
+
+    fn udev_enumerate_new(udev: *mut Udev) -> *mut UdevSearch {
+        Box::into_raw(Box::new(UdevSearch {
+            references: first(), udev, rules: Vec::new(), found: Vec::new(), texts: Vec::new()
+        }))
+    }
+    fn udev_enumerate_ref(search: *mut UdevSearch) -> *mut UdevSearch { refer(search) }
+    fn udev_enumerate_unref(search: *mut UdevSearch) -> *mut UdevSearch { give_back(search) }
+    fn udev_enumerate_get_udev(search: *mut UdevSearch) -> *mut Udev {
+        search.as_ref().map_or_else(|| fails(libc::EINVAL), |search| search.udev)
+    }
+    fn udev_enumerate_add_match_subsystem(search: *mut UdevSearch, name: *const c_char) -> c_int {
+        add(search, text(name).map(Rule::Subsystem))
+    }
+    fn udev_enumerate_add_nomatch_subsystem(search: *mut UdevSearch, name: *const c_char) -> c_int {
+        add(search, text(name).map(Rule::NotSubsystem))
+    }
+    fn udev_enumerate_add_match_sysattr(
+        search: *mut UdevSearch, name: *const c_char, value: *const c_char
+    ) -> c_int {
+        add(search, text(name).map(|name| Rule::Attribute(name, text(value))))
+    }
+    fn udev_enumerate_add_nomatch_sysattr(
+        search: *mut UdevSearch, name: *const c_char, value: *const c_char
+    ) -> c_int {
+        add(search, text(name).map(|name| Rule::NotAttribute(name, text(value))))
+    }
+    fn udev_enumerate_add_match_property(
+        search: *mut UdevSearch, name: *const c_char, value: *const c_char
+    ) -> c_int {
+        add(search, text(name).map(|name| Rule::Property(name, text(value))))
+    }
+    fn udev_enumerate_add_match_sysname(search: *mut UdevSearch, name: *const c_char) -> c_int {
+        add(search, text(name).map(Rule::Name))
+    }
+    fn udev_enumerate_add_match_tag(search: *mut UdevSearch, tag: *const c_char) -> c_int {
+        add(search, text(tag).map(Rule::Tag))
+    }
+    fn udev_enumerate_add_match_parent(search: *mut UdevSearch, parent: *mut UdevDevice) -> c_int {
+        add(search, parent.as_ref().map(|parent| Rule::Below(parent.entry.path.clone())))
+    }
+    // All devices are.
+    fn udev_enumerate_add_match_is_initialized(search: *mut UdevSearch) -> c_int { add(search, None) }
+    fn udev_enumerate_add_syspath(search: *mut UdevSearch, path: *const c_char) -> c_int {
+        let (Some(search), Some(path)) = (search.as_mut(), text(path)) else { return -libc::EINVAL };
+        if tree().of_path(&path).is_none() {
+            return -libc::ENODEV;
+        }
+        let texts = std::mem::take(&mut search.texts);
+        search.find(texts.into_iter().chain([path]));
+        0
+    }
+    fn udev_enumerate_scan_devices(search: *mut UdevSearch) -> c_int {
+        let Some(search) = search.as_mut() else { return -libc::EINVAL };
+        let rules = std::mem::take(&mut search.rules);
+        search.find(tree().entries.iter().filter(|entry| is_found(&rules, entry)).map(|entry| entry.path.clone()));
+        search.rules = rules;
+        0
+    }
+    fn udev_enumerate_scan_subsystems(search: *mut UdevSearch) -> c_int {
+        let Some(search) = search.as_mut() else { return -libc::EINVAL };
+        search.find([c"/sys/bus/pci", c"/sys/class/drm", c"/sys/class/input"].into_iter().map(CStr::to_owned));
+        0
+    }
+    fn udev_enumerate_get_list_entry(search: *mut UdevSearch) -> *const UdevList {
+        match search.as_ref() {
+            Some(search) if !search.found.is_empty() => tree::first(&search.found),
+            Some(_) => fails(libc::ENODATA),
+            None => fails(libc::EINVAL),
+        }
+    }
+
+    fn udev_monitor_new_from_netlink(udev: *mut Udev, _name: *const c_char) -> *mut UdevMonitor {
+        monitor(udev)
+    }
+    fn udev_monitor_ref(monitor: *mut UdevMonitor) -> *mut UdevMonitor { refer(monitor) }
+    fn udev_monitor_unref(monitor: *mut UdevMonitor) -> *mut UdevMonitor { give_back(monitor) }
+    fn udev_monitor_get_udev(monitor: *mut UdevMonitor) -> *mut Udev {
+        monitor.as_ref().map_or_else(|| fails(libc::EINVAL), |monitor| monitor.udev)
+    }
+    fn udev_monitor_enable_receiving(_monitor: *mut UdevMonitor) -> c_int { 0 }
+    fn udev_monitor_set_receive_buffer_size(_monitor: *mut UdevMonitor, _size: c_int) -> c_int { 0 }
+    fn udev_monitor_get_fd(monitor: *mut UdevMonitor) -> c_int {
+        monitor.as_ref().map_or(-libc::EINVAL, |monitor| monitor.descriptor)
+    }
+    fn udev_monitor_receive_device(_monitor: *mut UdevMonitor) -> *mut UdevDevice { fails(libc::EAGAIN) }
+    fn udev_monitor_filter_add_match_subsystem_devtype(
+        _monitor: *mut UdevMonitor, _subsystem: *const c_char, _kind: *const c_char
+    ) -> c_int { 0 }
+    fn udev_monitor_filter_add_match_tag(_monitor: *mut UdevMonitor, _tag: *const c_char) -> c_int { 0 }
+    fn udev_monitor_filter_update(_monitor: *mut UdevMonitor) -> c_int { 0 }
+    fn udev_monitor_filter_remove(_monitor: *mut UdevMonitor) -> c_int { 0 }
+
+    fn udev_queue_new(udev: *mut Udev) -> *mut UdevQueue { monitor(udev) }
+    fn udev_queue_ref(queue: *mut UdevQueue) -> *mut UdevQueue { refer(queue) }
+    fn udev_queue_unref(queue: *mut UdevQueue) -> *mut UdevQueue { give_back(queue) }
+    fn udev_queue_get_udev(queue: *mut UdevQueue) -> *mut Udev {
+        queue.as_ref().map_or_else(|| fails(libc::EINVAL), |queue| queue.udev)
+    }
+    fn udev_queue_get_fd(queue: *mut UdevQueue) -> c_int {
+        queue.as_ref().map_or(-libc::EINVAL, |queue| queue.descriptor)
+    }
+    fn udev_queue_flush(_queue: *mut UdevQueue) -> c_int { 0 }
+    fn udev_queue_get_udev_is_active(_queue: *mut UdevQueue) -> c_int { 1 }
+    fn udev_queue_get_queue_is_empty(_queue: *mut UdevQueue) -> c_int { 1 }
+    fn udev_queue_get_seqnum_is_finished(_queue: *mut UdevQueue, _number: c_ulonglong) -> c_int { 1 }
+    fn udev_queue_get_seqnum_sequence_is_finished(
+        _queue: *mut UdevQueue, _start: c_ulonglong, _end: c_ulonglong
+    ) -> c_int { 1 }
+    fn udev_queue_get_kernel_seqnum(_queue: *mut UdevQueue) -> c_ulonglong { 0 }
+    fn udev_queue_get_udev_seqnum(_queue: *mut UdevQueue) -> c_ulonglong { 0 }
+    fn udev_queue_get_queued_list_entry(_queue: *mut UdevQueue) -> *const UdevList { fails(libc::ENODATA) }
+
+    // The data base of hardware is not one of devices.
+    fn udev_hwdb_new(_udev: *mut Udev) -> *mut c_void { fails(libc::ENOENT) }
+    fn udev_hwdb_ref(hwdb: *mut c_void) -> *mut c_void { hwdb }
+    fn udev_hwdb_unref(_hwdb: *mut c_void) -> *mut c_void { null_mut() }
+    fn udev_hwdb_get_properties_list_entry(
+        _hwdb: *mut c_void, _modalias: *const c_char, _flags: c_uint
+    ) -> *const UdevList { fails(libc::EINVAL) }
+
+    fn udev_util_encode_string(plain: *const c_char, room: *mut c_char, size: usize) -> c_int {
+        let Some(plain) = text(plain).filter(|_| !room.is_null()) else { return -libc::EINVAL };
+        let encoded = encoded(plain.to_bytes());
+        if encoded.len() >= size {
+            return -libc::EINVAL;
+        }
+        room.cast::<u8>().copy_from_nonoverlapping(encoded.as_ptr(), encoded.len());
+        *room.add(encoded.len()) = 0;
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reconverge_board::Board;
+
+    use super::*;
+
+    fn found(rules: &[Rule]) -> Vec<String> {
+        let tree = Tree::new(&device::Device::new(Board::named("rv770").unwrap()));
+        let found = tree.entries.iter().filter(|entry| is_found(rules, entry));
+        found.map(|entry| entry.name().to_str().unwrap().to_owned()).collect()
+    }
+
+    #[test]
+    fn rules_of_a_search_are_patterns() {
+        let subsystem = |name: &CStr| Rule::Subsystem(name.to_owned());
+        let name = |name: &CStr| Rule::Name(name.to_owned());
+        // Weston, then libinput.
+        assert_eq!(found(&[subsystem(c"drm"), name(c"card[0-9]*")]), ["card0"]);
+        assert_eq!(found(&[subsystem(c"input"), name(c"event*")]), ["event0", "event1"]);
+        // Several subsystems, as Xorg asks for.
+        assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
+        let property = Rule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
+        // As with systemd's rules, the parent has the property as well.
+        assert_eq!(found(&[property]), ["input1", "event1"]);
+        let attribute = Rule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
+        assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
+        assert_eq!(found(&[Rule::Tag(c"seat".to_owned()), subsystem(c"drm")]), ["card0"]);
+        assert_eq!(found(&[Rule::NotSubsystem(c"*".to_owned())]).len(), 0);
+    }
+
+    /// systemd's manual of `udev_util_encode_string`: unsafe bytes are `\x` and two digits.
+    #[test]
+    fn signs_that_a_name_may_not_have_are_encoded() {
+        assert_eq!(encoded(b"A b/c-\\"), b"A\\x20b\\x2fc-\\x5c");
+    }
+}
