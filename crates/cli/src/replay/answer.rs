@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::picture::{PictureDifference, PixelPair};
+use super::picture::{PictureDifference, PixelCounts, PixelPair};
 use crate::messages::counted;
 
 /// The answer of `--json`.
@@ -22,6 +22,8 @@ pub(super) struct ReplayAnswer {
     pub(super) compared: u64,
     /// Number of frames that differ among those.
     pub(super) differ: u64,
+    /// Numbers of the pixels of all frames that were compared.
+    pub(super) pixels: PixelCounts,
     /// The largest number of pixels that differ in a picture that agrees.
     pub(super) tolerated: u64,
     pub(super) first_frame: Option<DifferentFrame>,
@@ -120,6 +122,7 @@ pub(super) fn show(found: &ReplayAnswer) {
             0 => say!("{frames} compared, all agree"),
             differ => say!("{frames} compared, {differ} differ"),
         }
+        shares(found.pixels);
     }
     if found.draws > 0 {
         let in_frame = if found.frames > 0 { " in the frame" } else { "" };
@@ -129,6 +132,16 @@ pub(super) fn show(found: &ReplayAnswer) {
             differ => say!("{draws}{in_frame} compared, {differ} differ"),
         }
     }
+}
+
+/// Prints the shares of the pixels of all frames.
+fn shares(pixels: PixelCounts) {
+    let PixelCounts { agree, at_edges, near, rest } = pixels;
+    let all = (agree + at_edges + near + rest).max(1) as f64;
+    let [agree, at_edges, near, rest] = [agree, at_edges, near, rest].map(|count| 100. * count as f64 / all);
+    say!(
+        "pixels: {agree:.3} % agree, {at_edges:.3} % at edges, {near:.3} % within 16/255, {rest:.3} % further off"
+    );
 }
 
 /// Returns the number of pixels that differ, and their rectangle.

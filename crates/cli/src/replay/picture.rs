@@ -132,9 +132,31 @@ pub(super) struct PixelPair {
     pub(super) reference: [u8; 3],
 }
 
-/// Compares two pictures of one size. Returns `None` if no pixel differs.
-pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Option<PictureDifference> {
+/// A channel that differs by no more than this is another rounding of a colour, or of a position in a texture.
+const NEAR: u8 = 16;
+
+/// Numbers of pixels by how far they are from the reference: the columns of the table in docs/mesa.md, "Programs".
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(super) struct PixelCounts {
+    /// Within the tolerance.
+    pub(super) agree: u64,
+    /// At an edge, and not within the tolerance.
+    pub(super) at_edges: u64,
+    /// Within 16/255, and neither of the two before.
+    pub(super) near: u64,
+    /// All others.
+    pub(super) rest: u64,
+}
+
+/// Compares two pictures of one size, and adds the numbers of their pixels. Returns `None` if no pixel differs.
+pub(super) fn compare(
+    chip: &Picture,
+    reference: &Picture,
+    tolerance: u8,
+    counts: &mut PixelCounts,
+) -> Option<PictureDifference> {
     if chip.pixels == reference.pixels {
+        counts.agree += chip.count();
         return None;
     }
     let Picture { width, height, .. } = *chip;
@@ -145,6 +167,7 @@ pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Opt
             let here = chip.at(x, y);
             let apart = distance(here, reference.at(x, y));
             if apart <= tolerance {
+                counts.agree += 1;
                 continue;
             }
             let mut around = (y.saturating_sub(1)..(y + 2).min(height))
@@ -152,6 +175,11 @@ pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Opt
             if around.any(|(u, v)| distance(here, reference.at(u, v)) <= tolerance) {
                 at_edges += 1;
                 continue;
+            }
+            if apart <= NEAR {
+                counts.near += 1;
+            } else {
+                counts.rest += 1;
             }
             let first = || PictureDifference {
                 pixels: 0,
@@ -168,6 +196,7 @@ pub(super) fn compare(chip: &Picture, reference: &Picture, tolerance: u8) -> Opt
             found.y[1] = y;
         }
     }
+    counts.at_edges += at_edges;
     found.map(|found| PictureDifference { at_edges, ..found })
 }
 
@@ -216,20 +245,25 @@ mod tests {
     fn a_pixel_within_the_tolerance_or_of_a_neighbour_agrees() {
         let reference = picture(3, &[10, 10, 200, 10, 10, 200]);
         let edge = picture(3, &[11, 200, 200, 9, 10, 200]);
-        assert_eq!(compare(&edge, &reference, 1), None);
+        let mut counts = PixelCounts::default();
+        assert_eq!(compare(&edge, &reference, 1, &mut counts), None);
+        assert_eq!(counts, PixelCounts { agree: 5, at_edges: 1, near: 0, rest: 0 });
         let wrong = picture(3, &[11, 90, 200, 9, 10, 10]);
-        let found = compare(&wrong, &reference, 1).unwrap();
+        let found = compare(&wrong, &reference, 1, &mut counts).unwrap();
+        assert_eq!(counts, PixelCounts { agree: 9, at_edges: 2, near: 0, rest: 1 });
         let first = PixelPair { x: 1, y: 0, chip: [90; 3], reference: [10; 3] };
         let (x, y) = ([1, 1], [0, 0]);
         assert_eq!(found, PictureDifference { pixels: 1, at_edges: 1, worst: 80, first, x, y });
-        assert_eq!(compare(&wrong, &reference, 80), None);
+        assert_eq!(compare(&wrong, &reference, 80, &mut counts), None);
     }
 
     #[test]
     fn the_rectangle_holds_every_pixel_that_differs() {
         let reference = picture(4, &[0; 12]);
         let wrong = picture(4, &[0, 0, 9, 0, 9, 0, 0, 0, 0, 0, 0, 9]);
-        let found = compare(&wrong, &reference, 1).unwrap();
+        let mut counts = PixelCounts::default();
+        let found = compare(&wrong, &reference, 1, &mut counts).unwrap();
+        assert_eq!(counts, PixelCounts { agree: 9, at_edges: 0, near: 3, rest: 0 });
         assert_eq!((found.pixels, found.x, found.y), (3, [0, 3], [0, 2]));
         assert_eq!((found.first.x, found.first.y), (2, 0));
         assert_eq!(wrong.difference(&reference).at(2, 0), [144; 3]);

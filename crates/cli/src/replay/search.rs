@@ -14,7 +14,7 @@ use reconverge_output::random_name;
 
 use super::answer::{CapturedCall, DifferentDraw, DifferentFrame, ReplayAnswer, show};
 use super::capture;
-use super::picture::{Picture, PictureDifference, compare};
+use super::picture::{Picture, PictureDifference, PixelCounts, compare};
 use super::retracer::{Renderer, ReplayedCalls, Retracer, of_calls, of_library};
 use super::trace_file::{TraceFile, TracedCall, TracedFrame};
 use super::{Reference, Replay};
@@ -66,6 +66,7 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
         frames: recording.frames.len(),
         compared: 0,
         differ: 0,
+        pixels: PixelCounts::default(),
         tolerated: 0,
         first_frame: None,
         draws: 0,
@@ -122,6 +123,7 @@ struct Pass {
     /// Calls whose pictures were compared.
     calls: BTreeSet<u64>,
     differ: u64,
+    pixels: PixelCounts,
     first: Option<Different>,
     /// Whether the search ended at the first that differ.
     is_cut: bool,
@@ -147,7 +149,7 @@ impl Search<'_> {
                 let set = format!("{}-{last}/frame", first.calls.start());
                 let pass = self.pass(&set, last + 1, self.args.all, frames.len(), found)?;
                 found.compared = pass.calls.len() as u64;
-                found.differ = pass.differ;
+                (found.differ, found.pixels) = (pass.differ, pass.pixels);
                 self.check_pictures(frames, &pass);
                 let Some(different) = pass.first else { return Ok(()) };
                 let at = frames.iter().find(|frame| *frame.calls.end() == different.call);
@@ -235,7 +237,8 @@ impl Search<'_> {
             }
             pass.calls.insert(call);
             progress.inc(1);
-            let Some(difference) = compare(&ours, &theirs, self.args.tolerance) else { continue };
+            let compared = compare(&ours, &theirs, self.args.tolerance, &mut pass.pixels);
+            let Some(difference) = compared else { continue };
             let tolerated = self.args.pixels.unwrap_or(ours.count() / TOLERATED);
             if difference.pixels <= tolerated {
                 found.tolerated = found.tolerated.max(difference.pixels);
