@@ -350,7 +350,7 @@ fn size(image: &Image, level: u32) -> [u32; 4] {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_simt::texture::{Filter, MipFilter, Wrap};
+    use reconverge_simt::texture::{Filter, Level, MipFilter, Wrap};
 
     use super::*;
 

@@ -22,7 +22,9 @@ pub struct Footprint {
     /// The number of places, at least 1.
     count: u8,
     /// The longer side: changes of the coordinates.
-    longer: [f32; 3],
+    pub(super) longer: [f32; 3],
+    /// Subtracted from the level of detail: the logarithm of the number.
+    pub(super) finer: f32,
 }
 
 impl Footprint {
@@ -37,7 +39,7 @@ impl Footprint {
             true => (ratio - TOLERANCE).ceil().clamp(1.0, sampler.anisotropy.max(1).into()) as u8,
             false => 1,
         };
-        Footprint { count, longer }
+        Footprint { count, longer, finer: libm::log2f(count.into()) }
     }
 
     /// The number of places, at least 1.
@@ -50,8 +52,7 @@ impl Footprint {
         if self.count() == 1 {
             return *at;
         }
-        let count = f32::from(self.count());
-        let along = (f32::from(number) + 0.5) / count - 0.5;
+        let along = along(number, self.count().into());
         let moved = |from: [f32; 3]| [0, 1, 2].map(|axis| from[axis] + self.longer[axis] * along);
         let coordinates = match image.shape {
             // Places beyond the edge of a face are on its plane, which other faces hide.
@@ -63,7 +64,7 @@ impl Footprint {
             }
             Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => moved(at.coordinates),
         };
-        Position { coordinates, lod: at.lod - libm::log2f(count), ..*at }
+        Position { coordinates, lod: at.lod - self.finer, ..*at }
     }
 
     /// Returns the mean of the components that `read` gives of the places, as bits. The texel of a single place keeps its bits.
@@ -84,6 +85,12 @@ impl Footprint {
         let mean = sum / f32::from(self.count());
         if mean.is_nan() { QUIET_NAN } else { mean.to_bits() }
     }
+}
+
+/// Where a place is on the longer side, -1/2 to 1/2.
+#[inline(always)]
+pub(super) fn along(number: u8, count: f32) -> f32 {
+    (f32::from(number) + 0.5) / count - 0.5
 }
 
 #[cfg(test)]
