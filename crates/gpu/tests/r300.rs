@@ -393,7 +393,7 @@ fn textured(stream: &mut Stream, filters: u32) {
     textured_point(stream, filters, [8, 4]);
 }
 
-/// The same for a point of a size, around the same place.
+/// Draws as [`textured`] does, with a point of another size around the same place.
 fn textured_point(stream: &mut Stream, filters: u32, [width, height]: [u32; 2]) {
     stream.set(0x2150, &[0x2003]);
     stream.set(0x20b4, &[4]);

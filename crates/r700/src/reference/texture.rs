@@ -303,8 +303,8 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// Returns the changes of coordinates that the level of detail and the footprint of a lane depend on. `quad` has the coordinates of the first lane of its quad, the lane to the right and the lane
-/// below.
+/// Returns the changes of coordinates that the level of detail and the footprint of a lane depend on. `quad` has the coordinates of the
+/// first lane of its quad, the lane to the right and the lane below.
 ///
 /// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face: inferred from
 /// `tex-miplevel-selection`, which RV770 passes with quads that several faces share.

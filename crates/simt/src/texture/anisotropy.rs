@@ -19,7 +19,7 @@ const TOLERANCE: f64 = 1.0 / 64.0;
 /// The places that the mean of an anisotropic filter is made of.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Footprint {
-    /// The number of places, at least 1.
+    /// The number of places; 0 is one place as well.
     count: u8,
     /// The longer side: changes of the coordinates.
     pub(super) longer: [f32; 3],
@@ -30,13 +30,16 @@ pub struct Footprint {
 impl Footprint {
     /// Returns the places of a pixel. Sides of length zero, infinity and NaN leave one place.
     pub fn new(image: &Image, sampler: &Sampler, gradients: Gradients) -> Footprint {
+        if sampler.anisotropy <= 1 {
+            return Footprint::default();
+        }
         let [right, below] = squares(image, sampler, gradients);
         let [across, down] = gradients;
         let (longer, larger, smaller) =
             if right >= below { (across, right, below) } else { (down, below, right) };
         let ratio = (larger / smaller).sqrt();
         let count = match larger.is_finite() && ratio > 1.0 {
-            true => (ratio - TOLERANCE).ceil().clamp(1.0, sampler.anisotropy.max(1).into()) as u8,
+            true => (ratio - TOLERANCE).ceil().clamp(1.0, sampler.anisotropy.into()) as u8,
             false => 1,
         };
         Footprint { count, longer, finer: libm::log2f(count.into()) }
@@ -87,7 +90,7 @@ impl Footprint {
     }
 }
 
-/// Where a place is on the longer side, -1/2 to 1/2.
+/// Returns the position of a place on the longer side, -1/2 to 1/2.
 #[inline(always)]
 pub(super) fn along(number: u8, count: f32) -> f32 {
     (f32::from(number) + 0.5) / count - 0.5
