@@ -447,7 +447,7 @@ fn with_texture(memory: &mut [u8]) -> Stream {
     stream
 }
 
-/// Pixels of four texels by one: the mean of the four with an anisotropy of the sampler, or with one of the texture's entry.
+/// Pixels four times as long along s as along t: four places, by the anisotropy of the sampler or by that of the texture's entry.
 #[test]
 fn an_anisotropic_filter_reads_along_the_longer_side() {
     let drawn = |engine: Engine, of_sampler: u32, of_texture: Option<u32>| {
@@ -469,9 +469,9 @@ fn an_anisotropic_filter_reads_along_the_longer_side() {
         pixels(&mut gpu, &mut memory, 39)[54][0]
     };
     for engine in Engine::ALL {
-        // Texels of row 2: the one to the right of the middle, and the mean of 0, 20, 40 and 60.
-        assert_eq!([drawn(engine, 0, None), drawn(engine, 2, None)], [42, 32]);
-        assert_eq!([drawn(engine, 0, Some(2)), drawn(engine, 2, Some(0))], [32, 42]);
+        // The middle is at texel 13.95 of row 2, whose red is 22. The last of four places is in texel 14, whose red is 42.
+        assert_eq!([drawn(engine, 0, None), drawn(engine, 2, None)], [22, 27]);
+        assert_eq!([drawn(engine, 0, Some(2)), drawn(engine, 2, Some(0))], [27, 22]);
     }
 }
 
