@@ -35,3 +35,8 @@ pub(crate) fn mip_filter(code: u32) -> MipFilter {
         _ => MipFilter::Linear,
     }
 }
+
+/// The largest number of places of an anisotropic filter, from a code: its logarithm, up to 16.
+pub(crate) fn anisotropy(code: u32) -> u8 {
+    1 << code.min(4)
+}

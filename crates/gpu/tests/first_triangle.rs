@@ -368,3 +368,42 @@ fn a_texture_is_decoded_anew_when_its_memory_has_other_bytes() {
         assert!(is_current(&mut gpu, &mut memory), "{name}");
     }
 }
+
+/// Pixels of four texels by one: SAMPLE with filters of points is the mean of the four with MAX_ANISO_RATIO 2, on all engines.
+#[test]
+fn an_anisotropic_filter_reads_along_the_longer_side() {
+    let drawn = |engine: Engine, filter: u32, ratio: u32| {
+        let (mut memory, mut gpu) = (memory(), R600::new(Chip::RV770));
+        gpu.use_engine(engine);
+        memory.resize(TEXTURE.end, 0);
+        // TEX; EXPORT_DONE PIX0 = R0. SAMPLE R0 = the texture at R0.xy.
+        let sample = [2, 0x8080_0000, 0xc000_0000, 0x9420_0688, 0x10, 0xf00d_1000, 0x0080_0000, 0];
+        put(&mut memory, PIXEL.start + 0x100, &sample);
+        let texels: Vec<u32> = (0..64 * 64).map(|at| (at % 64 % 4 * 20 + at / 64) | 0xff00_0000).collect();
+        put(&mut memory, TEXTURE.start, &texels);
+        let mut stream = stream();
+        let draw = stream.0.split_off(stream.0.len() - 3);
+        stream.context(0x28840, &[1]);
+        stream.relocation(3);
+        stream.packet(0x6d, &[0, 0x01f8_0701, 0x6800_003f, 0, 0, 0x0688_4000, 0, 0x8000_0010]);
+        stream.relocation(5);
+        stream.relocation(5);
+        stream.packet(
+            0x6e,
+            &[0, 0x0c00_0000 | filter << 9 | filter << 12 | ratio << 19, 0x000f_0000, 0x8000_0000],
+        );
+        stream.context(0x2843c, &[8., 8., 32., 32.].map(f32::to_bits));
+        stream.0.extend(draw);
+        let buffers = [&BUFFERS[..], &[TEXTURE]].concat();
+        gpu.submit(Vram::new(&mut memory), &Submission { commands: &stream.0, buffers: &buffers }).unwrap();
+        assert_eq!(gpu.unknown(), []);
+        [[0, 0], [5, 9], [15, 63]].map(|[x, y]| pixel(&memory, x, y)[0])
+    };
+    for engine in Engine::ALL {
+        // The texel to the right of the middle, and the mean of 0, 20, 40 and 60.
+        assert_eq!(drawn(engine, 0, 2), [40, 49, 103]);
+        assert_eq!(drawn(engine, 4, 2), [30, 39, 93]);
+        // Two places: between texels 0 and 1, and 2 and 3, which a bilinear filter mixes.
+        assert_eq!(drawn(engine, 5, 1), [30, 39, 93]);
+    }
+}

@@ -129,6 +129,7 @@ fn everything() -> Launch {
         lod_bias: -0.015_625,
         unnormalised: true,
         seamless: true,
+        anisotropy: 6,
     };
     all.samplers.insert(4, TextureSampler { sampler, compare: Compare::NotEqual });
     all.samplers.insert(17, TextureSampler::default());
@@ -266,6 +267,7 @@ fn sampler() -> Sampler {
         lod_bias: -0.015_625,
         unnormalised: true,
         seamless: true,
+        anisotropy: 6,
     }
 }
 

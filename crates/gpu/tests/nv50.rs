@@ -8,6 +8,7 @@ use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
 use reconverge_board::errata::{Errata, Erratum};
 use reconverge_gpu::nv50::Nv50;
 use reconverge_gpu::{Fault, Gpu};
+use reconverge_simt::Engine;
 use reconverge_simt::loaded::loads;
 use reconverge_simt::pool::on_one_thread;
 use reconverge_simt::random::Random;
@@ -444,6 +445,34 @@ fn with_texture(memory: &mut [u8]) -> Stream {
     stream.call(TESLA, 0x155c, &[0, sampler as u32, 0]);
     stream.call(TESLA, 0x1454, &[1, 1]);
     stream
+}
+
+/// Pixels four times as long along s as along t: four places, by the anisotropy of the sampler or by that of the texture's entry.
+#[test]
+fn an_anisotropic_filter_reads_along_the_longer_side() {
+    let drawn = |engine: Engine, of_sampler: u32, of_texture: Option<u32>| {
+        let (mut gpu, mut memory) = gpu();
+        gpu.use_engine(engine);
+        let stream = with_texture(&mut memory);
+        for (at, texel) in memory[TEXTURE..][..64 * 16 * 4].chunks_exact_mut(4).enumerate() {
+            texel.copy_from_slice(&[(at % 64 % 4 * 20 + at / 64) as u8, 0, 0, 255]);
+        }
+        let mut put = |at: usize, word: u32| memory[at..at + 4].copy_from_slice(&word.to_le_bytes());
+        let (entry, sampler) = (RESULT + 0x4000, RESULT + 0x5000);
+        put(entry + 12, 256 | u32::from(of_texture.is_some()) << 29);
+        put(entry + 16, 0x8000_0040);
+        put(entry + 24, 0x0300_0000 | of_texture.unwrap_or(0) << 27);
+        put(sampler, 0x0002_6000 | of_sampler << 20);
+        stream.push(&mut gpu, &mut memory).unwrap();
+        strip_to(TARGET, TEXTURED).push(&mut gpu, &mut memory).unwrap();
+        assert_eq!(gpu.unknown(), vec![]);
+        pixels(&mut gpu, &mut memory, 39)[54][0]
+    };
+    for engine in Engine::ALL {
+        // The middle is at texel 13.95 of row 2, whose red is 22. The last of four places is in texel 14, whose red is 42.
+        assert_eq!([drawn(engine, 0, None), drawn(engine, 2, None)], [22, 27]);
+        assert_eq!([drawn(engine, 0, Some(2)), drawn(engine, 2, Some(0))], [27, 22]);
+    }
 }
 
 /// A rectangle of the other bytes to the texture: as the 2D object copies it.

@@ -390,12 +390,17 @@ fn the_depth_unit_stores_its_clear_value_at_every_pixel() {
 /// A point with coordinates of its own, from (S0, T0) at the left and lower edge, reads eight texels across and four down
 /// with the filters of TX_FILTER0_0.
 fn textured(stream: &mut Stream, filters: u32) {
+    textured_point(stream, filters, [8, 4]);
+}
+
+/// Draws as [`textured`] does, with a point of another size around the same place.
+fn textured_point(stream: &mut Stream, filters: u32, [width, height]: [u32; 2]) {
     stream.set(0x2150, &[0x2003]);
     stream.set(0x20b4, &[4]);
     stream.set(0x2090, &[1, 0]);
     stream.set(0x4008, &[0x0002_0001]);
     stream.set(0x4074, &[0x00ff_e040]);
-    stream.set(0x421c, &[(8 * 6) << 16 | (4 * 6)]);
+    stream.set(0x421c, &[(width * 6) << 16 | (height * 6)]);
     stream.set(0x4200, &[0f32, 1., 1., 0.].map(f32::to_bits));
     stream.set(0x4104, &[1]);
     stream.set(0x4400, &[filters]);
@@ -427,15 +432,25 @@ fn a_point_is_stretched_over_a_texture() {
     assert_eq!([pixel(&memory, 9, 20), pixel(&memory, 18, 20), pixel(&memory, 10, 24)], [[0; 4]; 3]);
 }
 
-/// An anisotropic filter reads as a linear one, and says so for each draw.
+/// Pixels that are four texels wide and one high. A linear filter mixes the two in the middle; the places of an anisotropic one are
+/// those that its ratio allows.
 #[test]
-fn an_anisotropic_filter_is_named() {
-    let (mut memory, mut stream) = (vec![0; MEMORY], stream());
-    for max_aniso in [0, 1, 4] {
-        textured(&mut stream, NEAREST | 3 << 11 | 3 << 9 | max_aniso << 21);
-    }
-    let named = submitted(&stream, &mut memory).unknown();
-    assert_eq!(named, [("TX_FILTER0_0.MAX_ANISO: anisotropic filter".to_owned(), 2)]);
+fn an_anisotropic_filter_reads_along_the_longer_side() {
+    let drawn = |filter: u32, most: u32, finer: u32| {
+        let (mut memory, mut stream) = (vec![0; MEMORY], stream());
+        let texels: Vec<u32> = (0..32).map(|texel| [200, 0, 0, 40, 0, 100, 80, 0][texel % 8]).collect();
+        put(&mut memory, TEXTURE.start, &texels);
+        stream.set(0x4440, &[0x8000_0000 | finer << 23]);
+        let filters = filter << 11 | filter << 9 | most << 21;
+        textured_point(&mut stream, filters, [2, 4]);
+        assert_eq!(submitted(&stream, &mut memory).unknown(), []);
+        [13, 14].map(|x| [20, 21, 22, 23].map(|y| pixel(&memory, x, y)[0]))
+    };
+    // MAX_ANISO counts with an anisotropic filter alone.
+    assert_eq!([drawn(2, 4, 0), drawn(3, 0, 0)], [[[0; 4], [90; 4]]; 2]);
+    // The middles of the halves: texels 1 and 2, and 3 and 4 of each four.
+    assert_eq!(drawn(3, 1, 0), [[60; 4], [45; 4]]);
+    assert_eq!([drawn(3, 2, 0), drawn(3, 4, 0)], [[[60; 4], [45; 4]]; 2]);
 }
 
 /// END_TYPE 2 and 3 of GA_LINE_CNTL: a line of one pixel down a slope of 1 is a pixel wide along x, or at right angles.

@@ -1,6 +1,9 @@
 //! Texture fetches: what the TEX operations make of their coordinates. (CTM guide p. 33; REG, US_TEX_INST)
 
-use reconverge_simt::texture::{Image, Position, Sampler, Shape, lod_of_quad, sample};
+use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
+use reconverge_simt::texture::{
+    Image, Position, Sampler, Shape, gradients_of_quad, lod_of_gradients, sample,
+};
 use std::sync::Arc;
 
 use crate::cause::TextureError;
@@ -37,11 +40,38 @@ pub struct Coordinates {
     pub unscaled: bool,
 }
 
+impl Coordinates {
+    /// The changes of S, T and R that the level of detail and the footprint of an operation depend on; `None` for LOD, which names its
+    /// level.
+    pub(crate) fn gradients(&self, image: &Image, op: TexOp) -> Option<Gradients> {
+        let position = coordinates(op, self.position);
+        let quad = match op {
+            TexOp::LD | TexOp::PROJ | TexOp::LODBIAS | TexOp::NOP | TexOp::TEXKILL => {
+                [0, 1, 2].map(|lane| coordinates(op, self.quad[lane]))
+            }
+            TexOp::DXDY => {
+                let step = |by: Option<[f32; 4]>| {
+                    let by = by.unwrap_or_default();
+                    [0, 1, 2].map(|axis| position[axis] + by[axis])
+                };
+                [position, step(self.dx), step(self.dy)]
+            }
+            TexOp::LOD => return None,
+        };
+        Some(gradients_of_quad(image, position, quad))
+    }
+}
+
+/// S, T and R of an operation: PROJ divides by Q.
+fn coordinates(op: TexOp, [s, t, r, q]: [f32; 4]) -> [f32; 3] {
+    if op == TexOp::PROJ { [s / q, t / q, r / q] } else { [s, t, r] }
+}
+
 /// Fetches for one lane: bits of the four channels.
 ///
 /// The index is the floor of the scaled coordinate (recommended, r500.md Q13). The level of detail of LD, PROJ and
 /// LODBIAS comes from the differences of the quad's coordinates, that of LOD from Q, that of DXDY from the two
-/// derivative registers.
+/// derivative registers. An anisotropic filter takes its places from the same differences; LOD has a single place.
 ///
 /// # Errors
 /// Textures that the machine does not have.
@@ -50,29 +80,18 @@ pub fn fetch(texture: &Texture, op: TexOp, at: &Coordinates) -> Result<[u32; 4],
     if matches!(image.shape(), Shape::D1Array | Shape::D2Array | Shape::CubeArray) {
         return Err(TextureError::Shape(image.shape()));
     }
+    if matches!(op, TexOp::NOP | TexOp::TEXKILL) {
+        return Ok([0; 4]);
+    }
     let sampler = Sampler { unnormalised: at.unscaled || texture.sampler.unnormalised, ..texture.sampler };
-    let plain = |[s, t, r, _]: [f32; 4]| [s, t, r];
-    let projected = |[s, t, r, q]: [f32; 4]| [s / q, t / q, r / q];
-    let coordinates = |lane| if op == TexOp::PROJ { projected(lane) } else { plain(lane) };
-    let position = coordinates(at.position);
-    let of_quad = || {
-        let [here, right, below] = [0, 1, 2].map(|lane| coordinates(at.quad[lane]));
-        lod_of_quad(image, &sampler, position, [here, right, below])
+    let read = |position: &Position| sample(image, &sampler, position);
+    let position = Position { coordinates: coordinates(op, at.position), ..Position::default() };
+    let Some([dx, dy]) = at.gradients(image, op) else {
+        return Ok(read(&Position { lod: at.position[3], ..position }));
     };
-    let lod = match op {
-        TexOp::LD | TexOp::PROJ => of_quad(),
-        TexOp::LODBIAS => of_quad() + at.position[3],
-        TexOp::LOD => at.position[3],
-        TexOp::DXDY => {
-            let step = |by: Option<[f32; 4]>| {
-                let by = plain(by.unwrap_or_default());
-                [0, 1, 2].map(|axis| position[axis] + by[axis])
-            };
-            lod_of_quad(image, &sampler, position, [position, step(at.dx), step(at.dy)])
-        }
-        TexOp::NOP | TexOp::TEXKILL => return Ok([0; 4]),
-    };
-    Ok(sample(image, &sampler, &Position { coordinates: position, lod, ..Position::default() }))
+    let bias = if op == TexOp::LODBIAS { at.position[3] } else { 0.0 };
+    let position = Position { lod: lod_of_gradients(image, &sampler, dx, dy) + bias, ..position };
+    Ok(Footprint::new(image, &sampler, [dx, dy]).mean(image, &position, read))
 }
 
 #[cfg(test)]

@@ -8,17 +8,20 @@
 //! OpenGL specification (version 3.0, 3.9.5 to 3.9.9), evaluated in binary32: nearest filtering at texel centres is
 //! exact, everything else is a recommended reading. The hardware weighs with few bits: 8 of fraction on Tesla (CUDA
 //! programming guide, "Linear Filtering"). No document states the rounding, so the weights here are binary32.
+//! [`anisotropy`] has the filters that read several places.
 //!
 //! Linear filtering computes low * (1 - weight) + high * weight, each operation rounded, along s, then t, then r,
 //! then between levels; a side of weight 0 is not read. What stays unmixed keeps its bits; a NaN that mixing makes
 //! is [`QUIET_NAN`], on every host. A NaN coordinate reads as 0, a NaN level of detail too.
 
+pub mod anisotropy;
 pub mod elements;
 mod image;
 pub mod rows;
 #[cfg(test)]
 mod tests;
 
+use anisotropy::Gradients;
 pub use image::{Decode, Image, ImageError, Level, Shape, Texels};
 
 /// The NaN that filtering gives, whatever NaN or infinities went in.
@@ -148,6 +151,9 @@ pub struct Sampler {
     pub unnormalised: bool,
     /// Linear filtering of a cube mixes texels of several faces at their edges. (OpenGL 3.2, 3.8.8)
     pub seamless: bool,
+    /// The largest number of places of an anisotropic filter; 0 and 1 without one. [`sample`] and its kin read one place:
+    /// [`Footprint`](anisotropy::Footprint) has the others.
+    pub anisotropy: u8,
 }
 
 impl Default for Sampler {
@@ -164,6 +170,7 @@ impl Default for Sampler {
             lod_bias: 0.0,
             unnormalised: false,
             seamless: false,
+            anisotropy: 0,
         }
     }
 }
@@ -236,18 +243,22 @@ pub fn sample_bits(image: &Image, sampler: &Sampler, at: &Position) -> [u32; 4] 
 /// that the image does not have do not count, whatever their gradients. Zero gradients give minus infinity, a NaN in
 /// one of them leaves the other, in both NaN.
 pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32; 3]) -> f32 {
+    let [right, below] = squares(image, sampler, [dx, dy]);
+    let larger = right.max(below);
+    if larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * libm::log2(larger)) as f32 }
+}
+
+/// Squares of the lengths of two gradients, in texels of level 0.
+fn squares(image: &Image, sampler: &Sampler, gradients: Gradients) -> [f64; 2] {
     let Level { width, height, depth, .. } = image.levels[0];
     let sizes = match sampler.unnormalised {
         true => [1.0; 3],
         false => [width, height, depth].map(|size| size as f32),
     };
-    let axes = image.shape.axes();
-    let square = |gradient: [f32; 3]| -> f64 {
-        let scaled = gradient.iter().zip(sizes).take(axes);
+    gradients.map(|gradient| {
+        let scaled = gradient.iter().zip(sizes).take(image.shape.axes());
         scaled.map(|(change, size)| f64::from(*change) * f64::from(size)).map(|texels| texels * texels).sum()
-    };
-    let larger = square(dx).max(square(dy));
-    if larger == 0.0 { f32::NEG_INFINITY } else { (0.5 * libm::log2(larger)) as f32 }
+    })
 }
 
 /// Level of detail of a quad: [`lod_of_gradients`] of the changes from one lane to its neighbours.
@@ -255,6 +266,12 @@ pub fn lod_of_gradients(image: &Image, sampler: &Sampler, dx: [f32; 3], dy: [f32
 /// `quad` are the coordinates of the lane that is the origin, of the one to its right and of the one below. On a
 /// cube all three are projected onto the face that `facing` points at, the direction of the lane that reads.
 pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f32; 3]; 3]) -> f32 {
+    let [dx, dy] = gradients_of_quad(image, facing, quad);
+    lod_of_gradients(image, sampler, dx, dy)
+}
+
+/// The changes from which [`lod_of_quad`] computes the level of detail.
+pub fn gradients_of_quad(image: &Image, facing: [f32; 3], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = match image.shape {
         Shape::Cube | Shape::CubeArray => quad.map(|direction| {
             let [s, t] = Face::of(facing).project(direction);
@@ -263,7 +280,7 @@ pub fn lod_of_quad(image: &Image, sampler: &Sampler, facing: [f32; 3], quad: [[f
         Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => quad,
     };
     let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - origin[axis]);
-    lod_of_gradients(image, sampler, change(right), change(below))
+    [change(right), change(below)]
 }
 
 /// A face of a cube, and coordinates on it. (OpenGL 3.9.6, table 3.19)
@@ -300,6 +317,18 @@ impl Face {
         };
         let ma = ma.abs();
         [(sc / ma + 1.0) * 0.5, (tc / ma + 1.0) * 0.5]
+    }
+
+    /// The direction to a place on the plane of this face, -1 to 1 from edge to edge.
+    pub fn direction(self, [s, t]: [f32; 2]) -> [f32; 3] {
+        match self.0 {
+            0 => [1.0, -t, -s],
+            1 => [-1.0, -t, s],
+            2 => [s, 1.0, t],
+            3 => [s, -1.0, -t],
+            4 => [s, -t, 1.0],
+            _ => [-s, -t, -1.0],
+        }
     }
 }
 
@@ -477,15 +506,8 @@ fn on_faces(
         }
         _ => {
             // The middle of a texel one beyond the edge lies on the plane of the face.
-            let [s, t] = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
-            let direction = match slice % 6 {
-                0 => [1.0, -t, -s],
-                1 => [-1.0, -t, s],
-                2 => [s, 1.0, t],
-                3 => [s, -1.0, -t],
-                4 => [s, -t, 1.0],
-                _ => [-s, -t, -1.0],
-            };
+            let place = [x, y].map(|at| (2 * at.clamp(-1, size) + 1 - size) as f32 / size as f32);
+            let direction = Face((slice % 6) as u8).direction(place);
             let face = Face::of(direction);
             // Seen from the centre, texel n of the other face has its middle at (n + 1) / (size + 1).
             let index = |at: f32| (libm::rintf(at * (size + 1) as f32) as i64 - 1).clamp(0, size - 1);

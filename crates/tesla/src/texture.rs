@@ -7,9 +7,10 @@
 use std::sync::Arc;
 
 use litemap::LiteMap;
+use reconverge_simt::texture::anisotropy::Footprint;
 use reconverge_simt::texture::{
-    Compare, Face, Image, Level, Position, Sampler, Shape, accessed_level, gather, lod_of_quad, sample,
-    sample_bits, sample_compare,
+    Compare, Face, Image, Position, Sampler, Shape, accessed_level, gather, gradients_of_quad,
+    lod_of_gradients, sample, sample_bits, sample_compare,
 };
 
 use crate::trap::Cause;
@@ -26,8 +27,6 @@ pub struct Texture {
     /// The faces of a cube array as layers of two dimensions, for instructions without the cube form: their places are those
     /// that `texprep` computes. (Mesa `nv50_ir_lowering_nv50.cpp`: so does the driver read a cube array with five sources)
     faces: Option<Arc<Image>>,
-    /// The number of places along the longer side of a pixel, at most, whose mean is a filtered texel; 0 and 1 for one.
-    pub anisotropy: u8,
 }
 
 impl Texture {
@@ -35,7 +34,7 @@ impl Texture {
     pub fn new(image: Arc<Image>, integer: bool) -> Texture {
         let is_array = image.shape() == Shape::CubeArray;
         let faces = is_array.then(|| Arc::new((*image).clone().with_faces_as_layers()));
-        Texture { image, integer, compared: Compared::default(), anisotropy: 0, faces }
+        Texture { image, integer, compared: Compared::default(), faces }
     }
 
     /// Returns the texels that instructions sample, in the cube form or not.
@@ -116,10 +115,10 @@ impl Textures {
     /// Returns whether both have the same samplers and textures that share their images.
     pub(crate) fn is_same(&self, other: &Textures) -> bool {
         let texture = |((id, one), (number, other)): ((&u8, &Texture), (&u8, &Texture))| {
-            let Texture { image, integer, compared, anisotropy, faces: _ } = one;
+            let Texture { image, integer, compared, faces: _ } = one;
             id == number
                 && Arc::ptr_eq(image, &other.image)
-                && (*integer, *compared, *anisotropy) == (other.integer, other.compared, other.anisotropy)
+                && (*integer, *compared) == (other.integer, other.compared)
         };
         self.textures.len() == other.textures.len()
             && self.textures.iter().zip(&other.textures).all(texture)
@@ -260,13 +259,16 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     let compares = sampler.compare.is_some();
     let of = |lane: usize| sources(&request.quad[lane], request.count, image.shape(), compares);
     let here = of(request.place);
+    let mut footprint = Footprint::default();
     let lod = match request.read {
         Read::Lod => f32::from_bits(here.last),
         Read::Auto | Read::Gather | Read::Bias | Read::QueryLod if request.derivatives => {
             let bias = if request.read == Read::Bias { f32::from_bits(here.last) } else { 0.0 };
             // 0 upper left, 1 upper right, 2 lower left.
             let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
-            lod_of_quad(image, &sampler.sampler, here.coordinates.map(f32::from_bits), quad) + bias
+            let [dx, dy] = gradients_of_quad(image, here.coordinates.map(f32::from_bits), quad);
+            footprint = Footprint::new(image, &sampler.sampler, [dx, dy]);
+            lod_of_gradients(image, &sampler.sampler, dx, dy) + bias
         }
         // No change from pixel to pixel: the logarithm of zero, whatever is added to it.
         Read::Auto | Read::Bias | Read::Gather | Read::Fetch | Read::Size | Read::Prep | Read::QueryLod => {
@@ -290,53 +292,14 @@ pub fn read(bound: &Textures, request: &Request) -> Result<[u32; 4], Cause> {
     Ok(match sampler.compare {
         Some(compare) => {
             let reference = f32::from_bits(texture.compared.reference(here.reference));
-            texture.compared.spread(sample_compare(image, &sampler.sampler, &position, compare, reference))
+            let share = |place: &Position| {
+                [sample_compare(image, &sampler.sampler, place, compare, reference).to_bits(); 4]
+            };
+            texture.compared.spread(f32::from_bits(footprint.mean(image, &position, share)[0]))
         }
         None if texture.integer => sample_bits(image, &sampler.sampler, &position),
-        None if texture.anisotropy > 1 && request.read == Read::Auto && request.derivatives => {
-            let quad = [0, 1, 2].map(|lane| of(lane).coordinates.map(f32::from_bits));
-            sample_along(image, &sampler.sampler, &position, quad, texture.anisotropy)
-        }
-        None => sample(image, &sampler.sampler, &position),
+        None => footprint.mean(image, &position, |place| sample(image, &sampler.sampler, place)),
     })
-}
-
-/// Reads up to `most` places along the longer side of a pixel, at equal distances, and returns their mean. `quad` has the
-/// coordinates of three lanes: the origin, the one to its right and the one below.
-///
-/// **Open**: how the chip chooses the places. Their number here is that of EXT_texture_filter_anisotropic, the length of the longer
-/// side by that of the shorter one, rounded up. The driver resolves eight samples of a pixel, four in a row, with two places, and NV92
-/// passes all tests of such resolves.
-fn sample_along(
-    image: &Image,
-    sampler: &Sampler,
-    at: &Position,
-    [origin, right, below]: [[f32; 3]; 3],
-    most: u8,
-) -> [u32; 4] {
-    let Level { width, height, depth, .. } = image.levels()[0];
-    let sizes = match sampler.unnormalised {
-        true => [1.0; 3],
-        false => [width, height, depth].map(|size| size as f32),
-    };
-    let (axes, _) = target(image.shape());
-    let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - origin[axis]);
-    let length = |change: &[f32; 3]| {
-        let texels = change.iter().zip(sizes).take(axes).map(|(change, size)| change * size);
-        texels.map(|texels| texels * texels).sum::<f32>().sqrt()
-    };
-    let [one, other] = [change(right), change(below)];
-    let (longer, shorter) = if length(&one) >= length(&other) { (one, other) } else { (other, one) };
-    let count = (length(&longer) / length(&shorter)).ceil();
-    let count = if count >= 1.0 { count.min(most.into()) } else { 1.0 };
-    let mut sum = [0.0; 4];
-    for number in 0..count as u8 {
-        let along = (f32::from(number) + 0.5) / count - 0.5;
-        let coordinates = [0, 1, 2].map(|axis| at.coordinates[axis] + longer[axis] * along);
-        let texel = sample(image, sampler, &Position { coordinates, ..*at });
-        sum = [0, 1, 2, 3].map(|chan| sum[chan] + f32::from_bits(texel[chan]));
-    }
-    sum.map(|sum| (sum / count).to_bits())
 }
 
 /// x, y, z, layer and level of detail as integers. **Open**: a position outside reads 0.
@@ -387,7 +350,7 @@ fn size(image: &Image, level: u32) -> [u32; 4] {
 
 #[cfg(test)]
 mod tests {
-    use reconverge_simt::texture::{Filter, MipFilter, Wrap};
+    use reconverge_simt::texture::{Filter, Level, MipFilter, Wrap};
 
     use super::*;
 
@@ -468,13 +431,13 @@ mod tests {
     fn a_filter_along_the_longer_side_of_a_pixel_is_the_mean_of_its_texels() {
         let linear =
             Sampler { mag: Filter::Linear, min: Filter::Linear, unnormalised: true, ..Sampler::default() };
-        let mut textures = bound(image(Shape::D2, &[[8, 4, 1]]), linear, None);
+        let textures =
+            |anisotropy: u8| bound(image(Shape::D2, &[[8, 4, 1]]), Sampler { anisotropy, ..linear }, None);
         let at = |x: f32, y: f32| [f(x), f(y), 0, 0];
         let quad = [at(2.0, 1.0), at(6.0, 1.0), at(2.0, 3.0), at(6.0, 3.0)];
         // The two texels in the middle, in both rows, without it.
-        assert_eq!(red(&textures, &request(Read::Auto, &quad, 2)), 5.5);
-        textures.textures.entry(2).and_modify(|texture| texture.anisotropy = 2);
-        let pixel = |place: usize| red(&textures, &Request { place, ..request(Read::Auto, &quad, 2) });
+        assert_eq!(red(&textures(1), &request(Read::Auto, &quad, 2)), 5.5);
+        let pixel = |place: usize| red(&textures(2), &Request { place, ..request(Read::Auto, &quad, 2) });
         // Texels 0 to 3 and 8 to 11; those to the right, and below.
         assert_eq!([0, 1, 2].map(pixel), [5.5, 9.5, 21.5]);
     }

@@ -78,5 +78,6 @@ pub fn sampler(random: &mut Random) -> Sampler {
         lod_bias: if random.once_in(3) { lod(random) } else { 0.0 },
         unnormalised: random.once_in(4),
         seamless: random.once_in(3),
+        anisotropy: if random.once_in(3) { random.below(17) as u8 } else { 0 },
     }
 }

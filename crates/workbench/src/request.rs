@@ -152,6 +152,9 @@ pub struct SamplerValues {
     /// Linear filtering of a cube mixes texels of several faces at their edges.
     #[serde(default)]
     pub seamless: bool,
+    /// The largest number of places of an anisotropic filter.
+    #[serde(default)]
+    pub anisotropy: u8,
 }
 
 impl SamplerValues {
@@ -161,8 +164,8 @@ impl SamplerValues {
     /// Names that are unknown, and a border that is not four numbers.
     pub(crate) fn sampler(&self, files: &dyn Files) -> Result<(Sampler, Compare), Error> {
         let place = format!("sampler {}", self.number);
-        let Self { unnormalised, seamless, .. } = *self;
-        let mut sampler = Sampler { unnormalised, seamless, ..Sampler::default() };
+        let Self { unnormalised, seamless, anisotropy, .. } = *self;
+        let mut sampler = Sampler { unnormalised, seamless, anisotropy, ..Sampler::default() };
         if let Some(names) = &self.wrap {
             for (wrap, name) in sampler.wrap.iter_mut().zip(names) {
                 *wrap = choose(&place, name, &WRAPS)?;

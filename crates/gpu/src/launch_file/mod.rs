@@ -205,8 +205,19 @@ fn sampler(
     (sampler, compare): (&Sampler, Option<Compare>),
     store: &mut dyn Store,
 ) -> Result<(), String> {
-    let Sampler { wrap, mag, min, mip, border, min_lod, max_lod, lod_bias, unnormalised, seamless } =
-        *sampler;
+    let Sampler {
+        wrap,
+        mag,
+        min,
+        mip,
+        border,
+        min_lod,
+        max_lod,
+        lod_bias,
+        unnormalised,
+        seamless,
+        anisotropy,
+    } = *sampler;
     let mut fields = vec![
         ("number", number.to_string()),
         ("wrap", format!("{:?}", wrap.map(|wrap| named(&WRAPS, wrap)))),
@@ -221,6 +232,7 @@ fn sampler(
     fields.extend(compare.map(|compare| ("compare", format!("{:?}", named(&COMPARES, compare)))));
     fields.extend(unnormalised.then(|| ("unnormalised", "true".to_owned())));
     fields.extend(seamless.then(|| ("seamless", "true".to_owned())));
+    fields.extend((anisotropy > 1).then(|| ("anisotropy", anisotropy.to_string())));
     text.table("sampler", &fields);
     Ok(())
 }

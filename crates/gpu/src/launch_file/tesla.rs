@@ -81,10 +81,7 @@ fn resources(text: &mut LaunchText, setup: &Setup, store: &mut dyn Store) -> Res
         let values = typed("constants", "bits", (4, &words.collect::<Vec<_>>()), store)?;
         text.table("constant", &[("bank", bank.to_string()), ("values", values)]);
     }
-    for (unit, Texture { image: found, integer, compared, anisotropy, .. }) in &setup.textures.textures {
-        if *anisotropy > 1 {
-            return Err(format!("texture {unit} has an anisotropic filter: a launch file cannot say it"));
-        }
+    for (unit, Texture { image: found, integer, compared, .. }) in &setup.textures.textures {
         let mut fields = image(*unit, found, store)?;
         let select: String = compared
             .components

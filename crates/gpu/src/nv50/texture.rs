@@ -90,6 +90,9 @@ pub(super) fn bind(
         let unnormalised = words.is_some_and(|words| words[2] >> 31 == 0);
         let mut sampler = sampler(&sampler_words.unwrap_or_default(), unnormalised);
         sampler.sampler.seamless = fields!(unknown, TexMisc, state.word(m::TEX_MISC)).seamless_cube_map;
+        if let Some(most) = words.and_then(|words| anisotropy_of_texture(&words)) {
+            sampler.sampler.anisotropy = most;
+        }
         let compares = read.samples && sampler.compare.is_some();
         let found = match words {
             Some(words) => image(images, (chip, &words), memory, compares),
@@ -157,8 +160,6 @@ struct Words {
     pitch: usize,
     size: [usize; 3],
     levels: std::ops::RangeInclusive<usize>,
-    /// See [`Texture::anisotropy`].
-    anisotropy: u8,
 }
 
 impl Words {
@@ -181,8 +182,6 @@ impl Words {
             pitch: field(3, 19, 0) as usize,
             size: [field(4, 29, 0), field(5, 15, 0), field(5, 27, 16)].map(|size| (size as usize).max(1)),
             levels: first as usize..=last.max(first) as usize,
-            // The driver resolves eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
-            anisotropy: if field(3, 29, 29) != 0 { 1 << field(6, 29, 27).min(4) } else { 0 },
         }
     }
 }
@@ -376,7 +375,6 @@ fn image(
         let clamps = !matches!(words.kinds[depth_component(words.format)], 7);
         let mut texture = Texture::new(Arc::new(image), integer);
         texture.compared = Compared { components, clamps };
-        texture.anisotropy = words.anisotropy;
         Ok::<_, String>(texture)
     })?;
     Ok((texture, range))
@@ -386,6 +384,12 @@ fn image(
 fn depth_component(format: u32) -> usize {
     // Stencil lies below depth.
     usize::from(format == 0x29)
+}
+
+/// The largest number of places of an anisotropic filter that the entry of a texture has instead of the sampler's: the driver resolves
+/// eight samples with USE_HEADER_OPT_CONTROL and MAX_ANISOTROPY of the entry.
+fn anisotropy_of_texture(words: &[u32; 8]) -> Option<u8> {
+    (words[3] >> 29 & 1 != 0).then(|| 1 << (words[6] >> 27 & 7).min(4))
 }
 
 /// A sampler. Whether coordinates count texels is a property of the texture.
@@ -421,6 +425,8 @@ fn sampler(words: &[u32; 8], unnormalised: bool) -> TextureSampler {
             lod_bias: bias as f32 / 256.,
             unnormalised,
             seamless: false,
+            // Mesa, `nv50_sampler_state_create`.
+            anisotropy: [1, 2, 4, 6, 8, 10, 12, 16][field(0, 22, 20) as usize],
         },
         compare: (field(0, 9, 9) != 0).then(|| Compare::ALL[field(0, 12, 10) as usize]),
     }
@@ -494,5 +500,12 @@ mod tests {
         let found = sampler(&[0x0002_6000, 0xd2, 0x00f0_0000, 0, 0, 0, 0, 0], false);
         assert_eq!((found.sampler.mag, found.sampler.min), (Filter::Linear, Filter::Nearest));
         assert_eq!((found.sampler.mip, found.compare, found.sampler.max_lod), (MipFilter::Linear, None, 15.));
+    }
+
+    /// Mesa `nv50_sampler_state_create` writes half of an anisotropy up to 10, then 6 for 12 and 7 for 16.
+    #[test]
+    fn the_anisotropy_of_a_sampler_is_a_code() {
+        let read = |code: u32| sampler(&[code << 20, 0, 0, 0, 0, 0, 0, 0], false).sampler.anisotropy;
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(read), [1, 2, 4, 6, 8, 10, 12, 16]);
     }
 }

@@ -23,7 +23,7 @@ use crate::texels::{self, LevelPlace, Select, TexelElement};
 /// Bytes by which the padding of a texture may lie behind the end of its buffer.
 const SLACK: usize = 1 << 20;
 
-/// The code of an anisotropic filter, which is read as a linear one.
+/// The code of an anisotropic filter, which is linear at each of its places.
 const ANISOTROPIC: u8 = 3;
 
 /// The difference between a level of detail of OpenGL and that of the chip, in steps of LOD_BIAS: 1/32. No document has it. Mesa adds
@@ -198,9 +198,6 @@ impl TextureUnit {
 pub(super) fn unit(state: &mut State, unit: usize) -> Result<TextureUnit, String> {
     let filter0 = fields!(state, TxFilter0, state.nth(reg::TX_FILTER0_0, unit));
     let filter1 = fields!(state, TxFilter1, state.nth(reg::TX_FILTER1_0, unit));
-    if filter0.max_aniso > 0 && [filter0.mag_filter, filter0.min_filter].contains(&ANISOTROPIC) {
-        state.unknown.note("TX_FILTER0_0.MAX_ANISO: anisotropic filter");
-    }
     let format0 = fields!(state, TxFormat0, state.nth(reg::TX_FORMAT0_0, unit));
     let format1 = fields!(state, TxFormat1, state.nth(reg::TX_FORMAT1_0, unit));
     let format2 = fields!(state, TxFormat2, state.nth(reg::TX_FORMAT2_0, unit));
@@ -310,6 +307,12 @@ fn border(word: u32, (texel, srgb): (Texel, bool), errata: Errata) -> [u32; 4] {
 fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sampler {
     let wrap = |code: u8| sampling::WRAPS[usize::from(code)];
     let filter = |code: u8| if code >= 2 { Filter::Linear } else { Filter::Nearest };
+    // Inferred from Mesa's `r500_anisotropy`, which maps 1 to 16 to numbers up to 63, for its option of a better filter: the field of
+    // R500 replaces the other one, in steps of a quarter.
+    let most = match filter1.aniso {
+        0 => sampling::anisotropy(filter0.max_aniso.into()),
+        finer => 1 + finer / 4,
+    };
     Sampler {
         wrap: [wrap(filter0.clamp_s), wrap(filter0.clamp_t), wrap(filter0.clamp_r)],
         mag: filter(filter0.mag_filter),
@@ -318,6 +321,8 @@ fn sampler(filter0: &TxFilter0, filter1: &TxFilter1, border: [u32; 4]) -> Sample
         border,
         min_lod: f32::from(filter0.max_mip_level),
         lod_bias: (filter1.lod_bias as f32 - LOD_BEHIND) / 32.,
+        // The driver has a linear filter for magnification without one for minification anisotropic too: it has no use there.
+        anisotropy: if filter0.min_filter == ANISOTROPIC { most } else { 0 },
         ..Sampler::default()
     }
 }

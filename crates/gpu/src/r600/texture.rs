@@ -278,8 +278,9 @@ impl Place {
 pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> TextureSampler {
     let field = |word: usize, high: u32, low: u32| words[word] >> low & (u32::MAX >> (31 - (high - low)));
     let wrap = |low: u32| sampling::WRAPS[field(0, low + 2, low) as usize];
-    // Anisotropic filters read as bilinear ones.
+    // 0 point, 1 bilinear; 4 and 5 the same with anisotropy. (REG, SQ_TEX_SAMPLER_WORD0)
     let filter = |low: u32| if field(0, low + 2, low) & 1 != 0 { Filter::Linear } else { Filter::Nearest };
+    let is_anisotropic = |low: u32| matches!(field(0, low + 2, low), 4 | 5);
     let fixed = |value: u32| value as f32 / 64.;
     let one = 1f32.to_bits();
     let bias = (field(1, 31, 20) << 20) as i32 >> 20;
@@ -300,6 +301,8 @@ pub(super) fn sampler(words: [u32; 3], border: [u32; 4], cube_wrap: bool) -> Tex
             lod_bias: bias as f32 / 64.,
             unnormalised: false,
             seamless: cube_wrap,
+            // The driver writes both filters alike: Mesa, `r600_tex_filter`.
+            anisotropy: if is_anisotropic(12) { sampling::anisotropy(field(0, 21, 19)) } else { 0 },
         },
         compare: Compare::ALL[field(0, 28, 26) as usize],
     }
@@ -348,6 +351,18 @@ mod tests {
         assert_eq!((found.sampler.mip, found.compare), (MipFilter::Linear, Compare::LessEqual));
         assert_eq!(found.sampler.max_lod, 15.);
         assert!(!found.sampler.seamless);
+    }
+
+    /// Mesa `r600_tex_aniso_filter`: MAX_ANISO_RATIO is the logarithm. REG: filters 4 and 5 are anisotropic, of points and bilinear.
+    #[test]
+    fn a_ratio_counts_with_an_anisotropic_filter() {
+        let read = |filter: u32, ratio: u32| {
+            let found = sampler([filter << 9 | filter << 12 | ratio << 19, 0, 0], [0; 4], false).sampler;
+            (found.min, found.anisotropy)
+        };
+        let bilinear = [0, 1, 2, 3, 4].map(|ratio| read(5, ratio));
+        assert_eq!(bilinear, [1, 2, 4, 8, 16].map(|ratio| (Filter::Linear, ratio)));
+        assert_eq!([read(4, 2), read(1, 2)], [(Filter::Nearest, 4), (Filter::Linear, 0)]);
     }
 
     /// Captured of `arb_seamless_cubemap`: SQ_TEX_CLAMP_LAST_TEXEL along all axes.

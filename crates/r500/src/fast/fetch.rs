@@ -1,6 +1,7 @@
 //! Texture fetches on whole rows: what [`crate::texture::fetch`] does for a lane.
 
 use reconverge_simt::texture::Shape;
+use reconverge_simt::texture::anisotropy::Gradients;
 use reconverge_simt::texture::rows::{Positions, Read, lods_of_gradients, lods_of_quads, lods_on_faces};
 use reconverge_simt::wide::Wide;
 
@@ -8,6 +9,7 @@ use super::lanes::{Body, CHUNK, Lanes, Operation};
 use super::operands::Place;
 use super::operands::{Fetch, Written};
 use crate::group::WIDEST;
+use crate::texture::Coordinates;
 use crate::words::TexOp;
 
 /// A texture fetch, by number, for the lanes of the set.
@@ -52,6 +54,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     } else {
         [s, t, r]
     };
+    let derivatives = fetch.derivatives.map(|places| places.map(|place| row(lanes, place)));
     let mut lods = [0; N];
     if fetch.plan.needs_lod::<N>(Read::Floats) {
         let of_quads = || lods_of_quads(wide, &fetch.image, &fetch.sampler, coordinates, fetching);
@@ -64,19 +67,41 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
                 lods
             }
             TexOp::LOD => *q,
-            TexOp::DXDY => {
-                let derivatives = fetch.derivatives.map(|places| places.map(|place| row(lanes, place)));
-                lods_of_derivatives(wide, fetch, coordinates, derivatives, fetching)
-            }
+            TexOp::DXDY => lods_of_derivatives(wide, fetch, coordinates, derivatives, fetching),
             TexOp::LD | TexOp::PROJ | TexOp::NOP | TexOp::TEXKILL => of_quads(),
         };
     }
     let at = Positions { coordinates, layer: &[0; N], offset: [0; 3], lod: &lods };
     let mut values = [[0; N]; 4];
-    fetch.plan.read(wide, &fetch.image, Read::Floats, &at, fetching, &mut values);
+    if fetch.op == TexOp::LOD {
+        fetch.plan.read(wide, &fetch.image, Read::Floats, &at, fetching, &mut values);
+    } else {
+        let gradients = |lane| gradients(fetch, [s, t, r, q], &derivatives, lane);
+        let along = (&fetch.sampler, gradients);
+        fetch.plan.read_along(wide, &fetch.image, Read::Floats, &at, along, fetching, &mut values);
+    }
     for written in fetch.dst.iter().flatten() {
         put(wide, lanes, written, fetching, &values[written.component]);
     }
+}
+
+/// The changes of a lane's coordinates, for an anisotropic filter.
+#[inline(never)]
+fn gradients<const N: usize>(
+    fetch: &Fetch,
+    src: [&[u32; N]; 4],
+    derivatives: &[[&[u32; N]; 3]; 2],
+    lane: usize,
+) -> Gradients {
+    let of_lane = |lane: usize| src.map(|row| f32::from_bits(row[lane]));
+    let [dx, dy] = derivatives.map(|rows| {
+        let [s, t, r] = rows.map(|row| f32::from_bits(row[lane]));
+        Some([s, t, r, 0.0])
+    });
+    let first = lane & !3;
+    let quad = [0, 1, 2, 3].map(|place| of_lane(first + place));
+    let at = Coordinates { position: of_lane(lane), quad, dx, dy, unscaled: false };
+    at.gradients(&fetch.image, fetch.op).unwrap_or_default()
 }
 
 /// Writes a channel of what was fetched.

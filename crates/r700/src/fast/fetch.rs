@@ -1,8 +1,9 @@
 //! Runs fetch clauses on whole rows: texture instructions here, [`super::memory`] the others.
 
 use reconverge_simt::level::Task;
+use reconverge_simt::texture::anisotropy::Gradients;
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_differences, lods_of_gradients};
-use reconverge_simt::texture::{Image, Sampler, Shape};
+use reconverge_simt::texture::{Image, Sampler, Shape, lod_of_gradients};
 use reconverge_simt::wide::Wide;
 use reconverge_simt::{Event, Mask, Observer, Path, Trap};
 
@@ -16,7 +17,7 @@ use crate::control::Lod;
 use crate::flow::{Before, Changes};
 use crate::lane;
 use crate::launch::Launch;
-use crate::reference::texture::{clamp, lod_of_lane};
+use crate::reference::texture::{clamp, gradients_of_lane};
 use crate::texture::{Component, Texture};
 use crate::wave::{At, Held, Values, Wave};
 
@@ -316,10 +317,42 @@ fn sample_rows<W: Wide>(
             layer = **index;
         }
         let at = Positions { coordinates: directions.each_ref(), layer: &layer, ..plain };
-        plan.read(wide, image, read, &at, lanes, values);
+        read_along(wide, sample, image, read, &at, (src, held, lanes), values);
     } else {
-        plan.read(wide, image, read, &plain, lanes, values);
+        read_along(wide, sample, image, read, &plain, (src, held, lanes), values);
     }
+}
+
+/// Reads the image, for anisotropic filters with the changes of coordinates that the instruction has.
+#[inline(always)]
+fn read_along<W: Wide>(
+    wide: W,
+    sample: &Sample,
+    image: &Image,
+    read: Read<'_, LANES>,
+    at: &Positions<'_, LANES>,
+    (src, held, lanes): (&[&[u32; LANES]; 4], &Held, u64),
+    values: &mut Values,
+) {
+    let Sample { plan, sampler, kind, .. } = sample;
+    if matches!(kind.lod, Lod::Register | Lod::Zero) {
+        return plan.read(wide, image, read, at, lanes, values);
+    }
+    let gradients = |lane| gradients(image, kind.lod, src, held, lane);
+    plan.read_along(wide, image, read, at, (sampler, gradients), lanes, values);
+}
+
+/// The changes of a lane's coordinates.
+#[inline(never)]
+fn gradients(image: &Image, lod: Lod, src: &[&[u32; LANES]; 4], held: &Held, lane: usize) -> Gradients {
+    if lod == Lod::Gradients {
+        let loaded = held.gradients.each_ref().map(Option::as_deref);
+        let of_lane = |rows: &Values| [0, 1, 2].map(|axis| f32::from_bits(rows[axis][lane]));
+        return loaded.map(|rows| rows.map_or([0.0; 3], of_lane));
+    }
+    let of_lane = |lane: usize| [0, 1, 2].map(|axis| f32::from_bits(src[axis][lane]));
+    let [x, y, z] = of_lane(lane);
+    gradients_of_lane(image, [x, y, z, 0.0], [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
 /// Computes the levels of detail of quads whose lanes lie on several faces of a cube, lane by lane.
@@ -338,7 +371,8 @@ fn lods_of_several_faces(
         let quad = [first, first + 1, first + 2].map(coordinates);
         for lane in first..first + 4 {
             let [x, y, z] = coordinates(lane);
-            lods[lane] = lod_of_lane(image, sampler, [x, y, z, 0.], quad).to_bits();
+            let [dx, dy] = gradients_of_lane(image, [x, y, z, 0.], quad);
+            lods[lane] = lod_of_gradients(image, sampler, dx, dy).to_bits();
         }
     }
 }

@@ -6,8 +6,9 @@
 //! filters' arithmetic: results other than nearest texels are a recommended reading.
 
 use reconverge_isa::word::sign_extend;
+use reconverge_simt::texture::anisotropy::{Footprint, Gradients};
 use reconverge_simt::texture::{
-    Image, Position, Sampler, Shape, gather, lod_of_gradients, lod_of_quad, sample, sample_bits,
+    Face, Image, Position, Sampler, Shape, gather, gradients_of_quad, lod_of_gradients, sample, sample_bits,
     sample_compare, weights,
 };
 use reconverge_simt::{Fidelity, Lane, Mask, Observer};
@@ -208,15 +209,21 @@ impl Wave {
                 let first = lane & !3;
                 [first, first + 1, first + 2].map(|lane| [0, 1, 2].map(|axis| coordinate(axis, lane)))
             };
-            let lod = match (&gradients, kind.lod) {
-                (Some([h, v]), _) => {
+            let changes: Option<Gradients> = match (&gradients, kind.lod) {
+                (Some(both), _) => {
                     let of = |values: &Values| [0, 1, 2].map(|axis| f32::from_bits(values[axis][lane]));
-                    lod_of_gradients(image, &sampler, of(h), of(v))
+                    Some([of(&both[0]), of(&both[1])])
                 }
-                (None, Lod::Register) => own[3],
-                (None, Lod::Zero) => 0.0,
-                (None, Lod::Quad | Lod::Gradients) => lod_of_lane(image, &sampler, own, quad()),
+                (None, Lod::Register | Lod::Zero) => None,
+                (None, Lod::Quad | Lod::Gradients) => Some(gradients_of_lane(image, own, quad())),
             };
+            let lod = match changes {
+                Some([dx, dy]) => lod_of_gradients(image, &sampler, dx, dy),
+                None if kind.lod == Lod::Register => own[3],
+                None => 0.0,
+            };
+            let footprint =
+                changes.map(|changes| Footprint::new(image, &sampler, changes)).unwrap_or_default();
             let lod = lod + bias + if kind.biased { own[3] } else { 0.0 };
             let position = position(image, own, offset, lod, index.map(|index| f32::from_bits(index[lane])));
             let texel = if inst == TexInst::GET_LOD {
@@ -232,11 +239,13 @@ impl Wave {
             } else if kind.compare {
                 let reference = own[kind.reference_component()];
                 let reference = if texture.fractions { clamp(reference) } else { reference };
-                [sample_compare(image, &sampler, &position, state.compare, reference).to_bits(); 4]
+                footprint.mean(image, &position, |place| {
+                    [sample_compare(image, &sampler, place, state.compare, reference).to_bits(); 4]
+                })
             } else if texture.integer {
                 sample_bits(image, &sampler, &position)
             } else {
-                sample(image, &sampler, &position)
+                footprint.mean(image, &position, |place| sample(image, &sampler, place))
             };
             let told = matches!(inst, TexInst::GET_LOD | TexInst::GET_LERP);
             store(lane, if told { texel } else { texture.select.map(|component| component.of(&texel)) });
@@ -280,7 +289,7 @@ pub(crate) fn load(image: &Image, [x, y, z, level]: [u32; 4], offset: [i32; 3]) 
 /// Nearest texels are as documented; what is filtered is our reading of the filter.
 pub(crate) fn exactness(sampler: &Sampler, image: &Image) -> Fidelity {
     use reconverge_simt::texture::Filter;
-    let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest;
+    let nearest = sampler.mag == Filter::Nearest && sampler.min == Filter::Nearest && sampler.anisotropy <= 1;
     if nearest && image.levels().len() == 1 { Fidelity::Specified } else { Fidelity::Recommended }
 }
 
@@ -294,22 +303,22 @@ pub(crate) fn offsets(third: &TexDword2) -> [i32; 3] {
     [third.offset_x, third.offset_y, third.offset_z].map(|offset| sign_extend(offset.into(), 5) >> 1)
 }
 
-/// Returns the level of detail of a lane. `quad` has the coordinates of the first lane of its quad, the lane to the right and the lane
-/// below.
+/// Returns the changes of coordinates that the level of detail and the footprint of a lane depend on. `quad` has the coordinates of the
+/// first lane of its quad, the lane to the right and the lane below.
 ///
 /// Lanes on other faces of a cube have coordinates on those faces. They are projected onto the lane's own face: inferred from
 /// `tex-miplevel-selection`, which RV770 passes with quads that several faces share.
-pub(crate) fn lod_of_lane(image: &Image, sampler: &Sampler, own: [f32; 4], quad: [[f32; 3]; 3]) -> f32 {
+pub(crate) fn gradients_of_lane(image: &Image, own: [f32; 4], quad: [[f32; 3]; 3]) -> Gradients {
     let [origin, right, below] = quad;
     if matches!(image.shape(), Shape::Cube | Shape::CubeArray)
         && quad.iter().any(|[_, _, z]| face_number(*z) != face_number(own[2]))
     {
         let direction = |[x, y, z]: [f32; 3]| position(image, [x, y, z, 0.], [0; 3], 0., None).coordinates;
         let [x, y, z, _] = own;
-        return lod_of_quad(image, sampler, direction([x, y, z]), quad.map(direction));
+        return gradients_of_quad(image, direction([x, y, z]), quad.map(direction));
     }
     let change = |other: [f32; 3]| [0, 1, 2].map(|axis| other[axis] - origin[axis]);
-    lod_of_gradients(image, sampler, change(right), change(below))
+    [change(right), change(below)]
 }
 
 /// The number of the face and element that the z of a cube's coordinates means.
@@ -332,15 +341,7 @@ pub(crate) fn position(
         Shape::D1 | Shape::D2 | Shape::D3 | Shape::D1Array | Shape::D2Array => plain,
         Shape::Cube | Shape::CubeArray => {
             let number = face_number(z);
-            let (sc, tc) = ((x - 1.5) * 2.0, (y - 1.5) * 2.0);
-            let coordinates = match number % 8 {
-                0 => [1.0, -tc, -sc],
-                1 => [-1.0, -tc, sc],
-                2 => [sc, 1.0, tc],
-                3 => [sc, -1.0, -tc],
-                4 => [sc, -tc, 1.0],
-                _ => [-sc, -tc, -1.0],
-            };
+            let coordinates = Face((number % 8) as u8).direction([(x - 1.5) * 2.0, (y - 1.5) * 2.0]);
             Position { coordinates, layer: index.unwrap_or((number / 8) as f32), ..plain }
         }
     }

@@ -7,9 +7,10 @@
 //! lanes, and each lane keeps its own. The faces of a cube are layers, onto which `cube.rs` projects the directions first.
 //! [`Plan::fetch`] reads texels by their numbers. `lods.rs` has levels of detail.
 //!
+//! [`Plan::read_along`], in `along.rs`, reads the places of anisotropic filters.
+//!
 //! Left to the sampler lane by lane: lanes that lie 2^22 texels or more from the image's origin, and those at the edges of the faces
-//! of a seamless cube. The rest of a fetch does not
-//! become slower by such lanes.
+//! of a seamless cube. They do not slow down the rest of a fetch.
 
 use super::{
     Compare, Filter, Image, Level, MipFilter, Position, QUIET_NAN, Sampler, Shape, Texels, Wrap, filter_of,
@@ -19,7 +20,9 @@ use crate::level::{self, Task};
 use crate::mask::members;
 use crate::wide::{Eight, Wide, Words8};
 
+mod along;
 mod cube;
+mod fetch;
 mod lods;
 mod near;
 mod stored;
@@ -27,6 +30,7 @@ mod stored;
 mod tests;
 
 use cube::Project;
+use fetch::FetchRows;
 pub use lods::{lods_of_differences, lods_of_gradients, lods_of_quads, lods_on_faces};
 use near::{Along, Near, reads_border};
 use stored::{Fields, Fractions, OfFractions, Stored, Wholes};
@@ -160,7 +164,9 @@ impl Plan {
 
     /// Returns the level of which all lanes read single texels as floats, if nothing can change that.
     pub fn nearest_level(&self) -> Option<usize> {
-        self.fixed.filter(|(filter, _)| *filter == Filter::Nearest).map(|(_, level)| level)
+        let single =
+            self.fixed.filter(|(filter, _)| *filter == Filter::Nearest && self.sampler.anisotropy <= 1);
+        single.map(|(_, level)| level)
     }
 
     /// Whether the level of detail can change what is read.
@@ -906,97 +912,4 @@ fn mix<E: Eight, const C: usize>(
         }
     }
     mixed
-}
-
-/// [`Plan::fetch`] by rows.
-struct FetchRows<'a> {
-    plan: &'a Plan,
-    image: &'a Image,
-    numbers: [&'a [Words8]; 3],
-    offset: [i32; 3],
-    level: &'a [Words8],
-    lanes: u64,
-    values: [&'a mut [Words8]; 4],
-}
-
-impl FetchRows<'_> {
-    /// Reads the rows, as [`ReadRows::at_level`].
-    #[inline(never)]
-    fn at_level(self, level: level::Level) {
-        level.run(self);
-    }
-}
-
-impl Task for FetchRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<W: Wide>(self, wide: W) {
-        let wide = wide.eight();
-        let FetchRows { plan, image, numbers, offset, level: levels, lanes, mut values } = self;
-        for (vector, of_vector) in vectors(lanes) {
-            let mut left = of_vector;
-            while left != 0 {
-                let number = levels[vector][left.trailing_zeros() as usize & (EIGHT - 1)];
-                let of_lanes = wide.load(&levels[vector]);
-                let same = wide.equal_ints(of_lanes, wide.ints(number as i32));
-                left &= !wide.lanes(same);
-                let (Some(level), Some(grid)) =
-                    (image.levels.get(number as usize), plan.grids.get(number as usize))
-                else {
-                    continue;
-                };
-                let (mut inside, mut places) = (same, wide.ints(grid.first));
-                for axis in 0..3 {
-                    let (zero, size) = (wide.ints(0), wide.ints(grid.size[axis]));
-                    // A sum that overflows is far outside as well.
-                    let index = wide.load(&numbers[axis][vector]);
-                    let index = wide.add_ints(index, wide.ints(offset[axis]));
-                    let holds = wide.and_not(wide.greater_ints(size, index), wide.greater_ints(zero, index));
-                    inside = wide.and(inside, holds);
-                    let step = wide.mul_ints(wide.and(index, holds), wide.ints(grid.steps[axis]));
-                    places = wide.add_ints(places, step);
-                }
-                let values = values.each_mut().map(|row| &mut row[vector]);
-                wide.call(Fetching {
-                    grid,
-                    level,
-                    places: wide.store(places),
-                    inside: wide.lanes(inside),
-                    values,
-                });
-            }
-        }
-    }
-}
-
-/// Texels at places of a level, for the lanes that are inside.
-struct Fetching<'a> {
-    grid: &'a Grid,
-    level: &'a Level,
-    places: Words8,
-    inside: u32,
-    values: [&'a mut Words8; 4],
-}
-
-impl Task for Fetching<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<W: Wide>(self, wide: W) {
-        let wide = wide.eight();
-        let places = wide.load(&self.places);
-        let texels = match (&self.level.texels, &self.grid.fractions) {
-            (Texels::Words(words), _) => Stored::<4>::read(&Wholes(words), wide, places),
-            (Texels::Later(words), _) => Stored::<4>::read(&Wholes(words), wide, places),
-            (Texels::Elements(elements), Some(fractions)) => {
-                OfFractions::new(elements, fractions).read(wide, places)
-            }
-            (Texels::Elements(elements), None) => Fields::new(elements).read(wide, places),
-        };
-        let inside = wide.mask(self.inside);
-        for (value, texel) in self.values.into_iter().zip(texels) {
-            *value = wide.store(wide.choose(inside, texel, wide.load(value)));
-        }
-    }
 }

@@ -1,6 +1,8 @@
 //! Texture reads and quad operations of a warp: what [`crate::texture::read`] and [`crate::lane::quad`] do for a lane, on
 //! rows.
 
+use reconverge_simt::texture::anisotropy::Gradients;
+use reconverge_simt::texture::gradients_of_quad;
 use reconverge_simt::texture::rows::{Positions, Read, Texel, lods_of_quads};
 use reconverge_simt::wide::Wide;
 
@@ -99,13 +101,27 @@ fn sampled<W: Wide>(
         }
     };
     let at = Positions { coordinates, layer: &layers, offset: tex.offset, lod: &lods };
-    plan.read(wide, &tex.image, read, &at, executing.into(), values);
+    let executing = u64::from(executing);
+    match sample.lod {
+        Lod::Quad | Lod::Bias => {
+            let gradients = |lane| gradients(tex, coordinates, lane);
+            plan.read_along(wide, &tex.image, read, &at, (sampler, gradients), executing, values);
+        }
+        Lod::Last | Lod::Still => plan.read(wide, &tex.image, read, &at, executing, values),
+    }
     if let Kind::Compare(.., compared) = sample.kind {
         for lane in 0..WARP {
             let components = compared.spread(f32::from_bits(values[0][lane]));
             (0..4).for_each(|component| values[component][lane] = components[component]);
         }
     }
+}
+
+/// The changes of a lane's coordinates, for an anisotropic filter.
+#[inline(never)]
+fn gradients(tex: &Tex, coordinates: [&[u32; WARP]; 3], lane: usize) -> Gradients {
+    let of_lane = |lane: usize| coordinates.map(|row| f32::from_bits(row[lane]));
+    gradients_of_quad(&tex.image, of_lane(lane), [0, 1, 2].map(|place| of_lane((lane & !3) + place)))
 }
 
 /// The sums over the lanes of quads, as [`quad::quadop`]; the third row has no meaning.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::*;
 use crate::level::Level as Vectors;
 use crate::random::Random;
+use crate::texture::anisotropy::{Footprint, Gradients};
 use crate::texture::elements::{Channel, Elements, Field, Strides};
 use crate::texture::{Wrap, lod_of_gradients, lod_of_quad};
 
@@ -262,6 +263,28 @@ impl<const N: usize> Task for Numbered<'_, N> {
     }
 }
 
+/// [`Plan::read_along`] with the changes of each lane.
+struct OfFootprints<'a, 'b, const N: usize>(
+    &'a Plan,
+    &'a Image,
+    Read<'a, N>,
+    &'a Positions<'b, N>,
+    (&'a Sampler, &'a [Gradients]),
+    u64,
+);
+
+impl<const N: usize> Task for OfFootprints<'_, '_, N> {
+    type Output = [Words<N>; 4];
+
+    #[inline(always)]
+    fn run<W: Wide>(self, wide: W) -> Self::Output {
+        let OfFootprints(plan, image, read, at, (sampler, gradients), lanes) = self;
+        let mut values = [[0; N]; 4];
+        plan.read_along(wide, image, read, at, (sampler, |lane| gradients[lane]), lanes, &mut values);
+        values
+    }
+}
+
 /// Compares texels by their numbers, inside and outside of the image.
 fn compare_numbers<const N: usize>(plan: &Plan, image: &Image, random: &mut Random) {
     let mut numbers = [[0; N]; 3];
@@ -340,6 +363,31 @@ fn compare<const N: usize>(image: &Image, sampler: &Sampler, random: &mut Random
             }
         }
     }
+    // Changes of about a texel, with sides up to 16 times as long as the other.
+    let change = |random: &mut Random| (random.below(64) as f32 - 32.0) / (1 << random.below(8)) as f32;
+    let sides: Vec<Gradients> = (0..N)
+        .map(|_| match random.below(8) {
+            0 => [(); 2].map(|()| [(); 3].map(|()| f32::from_bits(number(random)))),
+            _ => [(); 2].map(|()| [(); 3].map(|()| change(random) / size[0] as f32)),
+        })
+        .collect();
+    for read in [Read::Floats, Read::Bits, compares, Read::Gather] {
+        let several = matches!(read, Read::Floats | Read::Compare(..)) && sampler.anisotropy > 1;
+        for vectors in Vectors::available() {
+            let of_lanes = (sampler, &sides[..]);
+            let found = vectors.run(OfFootprints(&plan, image, read, &at, of_lanes, lanes));
+            for lane in members(lanes) {
+                let read_at = |place: &Position| plain((image, sampler), read, place, lane);
+                let expected = match several {
+                    true => Footprint::new(image, sampler, sides[lane]).mean(image, &at.of(lane), read_at),
+                    false => read_at(&at.of(lane)),
+                };
+                let found = found.each_ref().map(|row| row[lane]);
+                let place = (vectors.name(), image.shape, sampler, read_name(read), at.of(lane), sides[lane]);
+                assert_eq!(found.map(Hex), expected.map(Hex), "{place:?}");
+            }
+        }
+    }
     compare_numbers::<N>(&plan, image, random);
     let gradients = [coordinates, [&layer, &lod, &reference]];
     for vectors in Vectors::available() {
@@ -414,6 +462,7 @@ fn rows_give_what_lanes_give_for_every_shape_wrap_filter_and_level() {
                         lod_bias: if random.once_in(3) { lod(&mut random) } else { 0.0 },
                         unnormalised: random.once_in(3),
                         seamless: random.once_in(3),
+                        anisotropy: if random.once_in(2) { random.below(17) as u8 } else { 0 },
                     };
                     compare::<64>(&image, &sampler, &mut random);
                     compare::<32>(&image, &sampler, &mut random);

@@ -20,8 +20,6 @@ impl Lower<'_> {
         let texture = self.context.setup.textures.textures.get(&tex.texture)?;
         let sources = [0, 1, 2, 3].map(|word| self.register(tex.base.saturating_add(word)));
         let work = match tex.op {
-            // The mean of several places is rare.
-            TexOp::Auto if texture.anisotropy > 1 && !texture.integer => return None,
             TexOp::Fetch => Work::Fetch(Box::new(self.fetch(tex, texture, sources))),
             TexOp::Auto | TexOp::Bias | TexOp::Lod | TexOp::Gather => {
                 Work::Sample(Box::new(self.sample(tex, texture, sources)?))

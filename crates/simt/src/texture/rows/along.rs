@@ -1,0 +1,141 @@
+//! Anisotropic filters over rows of lanes: what [`Footprint::mean`] gives lane by lane, bit for bit.
+
+use super::super::anisotropy::{Footprint, Gradients, along};
+use super::super::{Image, Sampler};
+use super::{Plan, Positions, Read, Words, is_cube};
+use crate::mask::members;
+use crate::wide::Wide;
+
+/// Returns whether a read of this kind has several places.
+fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool {
+    sampler.anisotropy > 1 && matches!(read, Read::Floats | Read::Compare(..))
+}
+
+impl Plan {
+    /// Reads as [`Plan::read`], or the mean of the places of each lane's footprint if `sampler`, for which the plan was made, has an
+    /// anisotropic filter. `gradients` returns the changes of a lane's coordinates.
+    #[inline(always)]
+    pub fn read_along<W: Wide, const N: usize>(
+        &self,
+        wide: W,
+        image: &Image,
+        read: Read<'_, N>,
+        at: &Positions<'_, N>,
+        (sampler, gradients): (&Sampler, impl Fn(usize) -> Gradients),
+        lanes: u64,
+        values: &mut [Words<N>; 4],
+    ) {
+        if !is_anisotropic(sampler, read) {
+            return self.read(wide, image, read, at, lanes, values);
+        }
+        let mut rows = Footprints {
+            of_lanes: [Footprint::default(); N],
+            counts: [1.0; N],
+            finer: [0.0; N],
+            longer: [[0.0; N]; 3],
+        };
+        let mut before = None;
+        for lane in members(lanes) {
+            let gradients = gradients(lane);
+            // Mostly the lanes of a quad have one footprint.
+            let footprint = match before {
+                Some((same, footprint)) if same == gradients => footprint,
+                _ => Footprint::new(image, sampler, gradients),
+            };
+            before = Some((gradients, footprint));
+            rows.set(lane, footprint);
+        }
+        self.read_footprints(wide, image, read, (at, &rows), lanes, values);
+    }
+
+    /// Reads place by place, each for the lanes that have it.
+    #[inline(never)]
+    fn read_footprints<W: Wide, const N: usize>(
+        &self,
+        wide: W,
+        image: &Image,
+        read: Read<'_, N>,
+        (at, footprints): (&Positions<'_, N>, &Footprints<N>),
+        lanes: u64,
+        values: &mut [Words<N>; 4],
+    ) {
+        let mut sums = [[0.0; N]; 4];
+        for number in 0..=u8::MAX {
+            let reading = footprints.with_place(number) & lanes;
+            if reading == 0 {
+                break;
+            }
+            let (coordinates, lod) = match is_cube(image) {
+                true => footprints.places_of_cube(image, at, number),
+                false => footprints.places(at, number),
+            };
+            let places = Positions { coordinates: coordinates.each_ref(), lod: &lod, ..*at };
+            let mut texels = [[0; N]; 4];
+            self.read(wide, image, read, &places, reading, &mut texels);
+            for (sums, texels) in sums.iter_mut().zip(&texels) {
+                for lane in 0..N {
+                    let sum = sums[lane] + f32::from_bits(texels[lane]);
+                    sums[lane] = if footprints.counts[lane] > number.into() { sum } else { sums[lane] };
+                }
+            }
+            if number == 0 {
+                *values = texels;
+            }
+        }
+        // The texel of a single place keeps its bits.
+        for lane in members(lanes & footprints.with_place(1)) {
+            let footprint = &footprints.of_lanes[lane];
+            (0..4).for_each(|channel| values[channel][lane] = footprint.share(sums[channel][lane]));
+        }
+    }
+}
+
+/// The footprints of lanes, and their fields as rows.
+struct Footprints<const N: usize> {
+    of_lanes: [Footprint; N],
+    counts: [f32; N],
+    finer: [f32; N],
+    longer: [[f32; N]; 3],
+}
+
+impl<const N: usize> Footprints<N> {
+    fn set(&mut self, lane: usize, footprint: Footprint) {
+        self.of_lanes[lane] = footprint;
+        (self.counts[lane], self.finer[lane]) = (footprint.count().into(), footprint.finer);
+        (0..3).for_each(|axis| self.longer[axis][lane] = footprint.longer[axis]);
+    }
+
+    /// The lanes that have a place of this number.
+    fn with_place(&self, number: u8) -> u64 {
+        let has = |lane: usize| u64::from(self.counts[lane] > number.into()) << lane;
+        (0..N).fold(0, |set, lane| set | has(lane))
+    }
+
+    /// The coordinates and levels of detail of a place of each lane: as [`Footprint::place`].
+    fn places(&self, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
+        let (mut coordinates, mut lods, mut places) = ([[0; N]; 3], [0; N], [0.0; N]);
+        for lane in 0..N {
+            places[lane] = along(number, self.counts[lane]);
+            lods[lane] = (f32::from_bits(at.lod[lane]) - self.finer[lane]).to_bits();
+        }
+        for axis in 0..3 {
+            for lane in 0..N {
+                let from = at.coordinates[axis][lane];
+                let moved = f32::from_bits(from) + self.longer[axis][lane] * places[lane];
+                coordinates[axis][lane] = if self.counts[lane] > 1.0 { moved.to_bits() } else { from };
+            }
+        }
+        (coordinates, lods)
+    }
+
+    /// The same on a cube, lane by lane.
+    fn places_of_cube(&self, image: &Image, at: &Positions<'_, N>, number: u8) -> ([Words<N>; 3], Words<N>) {
+        let (mut coordinates, mut lods) = ([[0; N]; 3], [0; N]);
+        for lane in 0..N {
+            let place = self.of_lanes[lane].place(image, &at.of(lane), number);
+            (0..3).for_each(|axis| coordinates[axis][lane] = place.coordinates[axis].to_bits());
+            lods[lane] = place.lod.to_bits();
+        }
+        (coordinates, lods)
+    }
+}
