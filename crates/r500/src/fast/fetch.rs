@@ -78,7 +78,7 @@ fn run<W: Wide, const N: usize>(wide: W, lanes: &mut Lanes<'_>, fetch: &Fetch, f
     } else {
         let gradients = |lane| gradients(fetch, [s, t, r, q], &derivatives, lane);
         let along = (&fetch.sampler, gradients);
-        fetch.plan.read_along(wide, &fetch.image, Read::Floats, &at, along, fetching, &mut values);
+        fetch.plan.read_along(wide, &fetch.image, Read::Floats, (&at, fetching), along, &mut values);
     }
     for written in fetch.dst.iter().flatten() {
         put(wide, lanes, written, fetching, &values[written.component]);

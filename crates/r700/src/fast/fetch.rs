@@ -339,7 +339,7 @@ fn read_along<W: Wide>(
         return plan.read(wide, image, read, at, lanes, values);
     }
     let gradients = |lane| gradients(image, kind.lod, src, held, lane);
-    plan.read_along(wide, image, read, at, (sampler, gradients), lanes, values);
+    plan.read_along(wide, image, read, (at, lanes), (sampler, gradients), values);
 }
 
 /// The changes of a lane's coordinates.

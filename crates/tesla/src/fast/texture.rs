@@ -105,7 +105,7 @@ fn sampled<W: Wide>(
     match sample.lod {
         Lod::Quad | Lod::Bias => {
             let gradients = |lane| gradients(tex, coordinates, lane);
-            plan.read_along(wide, &tex.image, read, &at, (sampler, gradients), executing, values);
+            plan.read_along(wide, &tex.image, read, (&at, executing), (sampler, gradients), values);
         }
         Lod::Last | Lod::Still => plan.read(wide, &tex.image, read, &at, executing, values),
     }

@@ -13,16 +13,15 @@ fn is_anisotropic<const N: usize>(sampler: &Sampler, read: Read<'_, N>) -> bool 
 
 impl Plan {
     /// Reads as [`Plan::read`], or the mean of the places of each lane's footprint if `sampler`, for which the plan was made, has an
-    /// anisotropic filter. `gradients` returns the changes of a lane's coordinates.
+    /// anisotropic filter. `at` has the coordinates of the lanes that read, and `gradients` returns their changes.
     #[inline(always)]
     pub fn read_along<W: Wide, const N: usize>(
         &self,
         wide: W,
         image: &Image,
         read: Read<'_, N>,
-        at: &Positions<'_, N>,
+        (at, lanes): (&Positions<'_, N>, u64),
         (sampler, gradients): (&Sampler, impl Fn(usize) -> Gradients),
-        lanes: u64,
         values: &mut [Words<N>; 4],
     ) {
         if !is_anisotropic(sampler, read) {

@@ -280,7 +280,7 @@ impl<const N: usize> Task for OfFootprints<'_, '_, N> {
     fn run<W: Wide>(self, wide: W) -> Self::Output {
         let OfFootprints(plan, image, read, at, (sampler, gradients), lanes) = self;
         let mut values = [[0; N]; 4];
-        plan.read_along(wide, image, read, at, (sampler, |lane| gradients[lane]), lanes, &mut values);
+        plan.read_along(wide, image, read, (at, lanes), (sampler, |lane| gradients[lane]), &mut values);
         values
     }
 }
