@@ -22,7 +22,7 @@ use signal_hook::iterator::Signals;
 
 use super::named_counts;
 use super::recording::RecordingFiles;
-use super::setup::Setup;
+use super::setup::{Setup, absolute};
 use super::window::ScreenWindow;
 use crate::args::Answer;
 use crate::messages;
@@ -262,9 +262,4 @@ impl Drop for Report {
             let _ = std::fs::remove_file(&self.path);
         }
     }
-}
-
-/// A path from the root.
-pub(super) fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use super::host::absolute;
+use super::setup::absolute;
 
 /// A recording, which may have several files.
 pub(super) struct RecordingFiles {
