@@ -14,12 +14,11 @@ use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use reconverge_board::screen::{KEYBOARD, POINTER};
+use reconverge_board::screen::{KEYBOARD, POINTER, PREFERRED};
 
 use crate::ioctls::{Errno, Plain};
 use crate::messages::say_once;
 use crate::real;
-use crate::screen;
 use crate::sockets::{self, Mark};
 use crate::user;
 
@@ -232,8 +231,8 @@ pub(crate) fn answer(
         // EVIOCGABS
         (0x40..=0x7f, true) if device == InputDevice::Pointer => {
             let maximum = match number {
-                0x40 => screen::preferred()[0] as i32 - 1,
-                0x41 => screen::preferred()[1] as i32 - 1,
+                0x40 => i32::from(PREFERRED[0]) - 1,
+                0x41 => i32::from(PREFERRED[1]) - 1,
                 _ => 0,
             };
             let axis = AbsoluteAxis([0, 0, maximum, 0, 0, 0]);

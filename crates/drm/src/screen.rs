@@ -143,11 +143,6 @@ impl Shown {
     }
 }
 
-/// Returns the width and the height of the preferred mode.
-pub(crate) fn preferred() -> [u32; 2] {
-    reconverge_board::screen::PREFERRED.map(u32::from)
-}
-
 impl Screen {
     /// A screen whose frames are written into a folder, if there is one.
     pub(crate) fn new(folder: Option<PathBuf>) -> Screen {
