@@ -1,7 +1,7 @@
 //! The functions of libudev, for programs that look for devices with it.
 //!
 //! Where a chip is selected, all functions of libudev are answered here, so that no object comes from one library and goes to the other.
-//! The devices are those of [`tree`], and no others; none is added or removed later. Otherwise the calls go on to libudev.
+//! The devices are those of `udev/tree.rs`, and no others; none is added or removed later. Otherwise the calls go on to libudev.
 //!
 //! A program finds these functions in place of libudev's if it is linked with libudev, or looks for them in all libraries (`RTLD_DEFAULT`).
 //!
