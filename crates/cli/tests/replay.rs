@@ -156,7 +156,7 @@ fn draws_of_a_trace_without_frames_are_compared() {
     assert_eq!(found["first_frame"], Value::Null);
 }
 
-/// Makes a folder with scripts that replace apitrace's programs. Returns a file that replaces a trace, and a search path.
+/// Returns a file that stands for a trace, and a search path on which scripts replace apitrace's programs.
 fn scripts(name: &str, api: &str, eglretrace: &str) -> (PathBuf, String) {
     let folder = fresh(name);
     let trace = folder.join("a.trace");

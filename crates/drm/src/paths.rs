@@ -149,7 +149,7 @@ macro_rules! describing {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As for the function of the C library.
+        /// The conditions are those of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(path: *const c_char, status: *mut libc::stat) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
@@ -183,7 +183,7 @@ macro_rules! describing_at {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As for the function of the C library.
+        /// The conditions are those of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(
             folder: c_int,
@@ -215,7 +215,7 @@ describing_at! {
 /// `statx`: the fields of `stat`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn statx(
     folder: c_int,
@@ -264,7 +264,7 @@ fn allowed(named: NodePath, mode: c_int) -> c_int {
 /// `access`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"access");
@@ -277,7 +277,7 @@ pub unsafe extern "C-unwind" fn access(path: *const c_char, mode: c_int) -> c_in
 /// `faccessat`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn faccessat(
     folder: c_int,
@@ -344,7 +344,7 @@ fn listing(address: *mut libc::DIR) -> Option<*mut FolderListing> {
 /// `opendir`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
     static REAL: Symbol = Symbol::new(c"opendir");
@@ -365,7 +365,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
 /// `readdir`: the next entry, which the next call overwrites.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir(folder: *mut libc::DIR) -> *mut libc::dirent {
     static REAL: Symbol = Symbol::new(c"readdir");
@@ -384,7 +384,7 @@ pub unsafe extern "C-unwind" fn readdir(folder: *mut libc::DIR) -> *mut libc::di
 /// `readdir64`: see [`readdir`].
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn readdir64(folder: *mut libc::DIR) -> *mut libc::dirent {
     // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
@@ -394,7 +394,7 @@ pub unsafe extern "C-unwind" fn readdir64(folder: *mut libc::DIR) -> *mut libc::
 /// `rewinddir`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn rewinddir(folder: *mut libc::DIR) {
     static REAL: Symbol = Symbol::new(c"rewinddir");
@@ -408,7 +408,7 @@ pub unsafe extern "C-unwind" fn rewinddir(folder: *mut libc::DIR) {
 /// `closedir`.
 ///
 /// # Safety
-/// As for the function of the C library.
+/// The conditions are those of the function in the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn closedir(folder: *mut libc::DIR) -> c_int {
     static REAL: Symbol = Symbol::new(c"closedir");
@@ -474,7 +474,7 @@ macro_rules! scanning {
         $(#[$doc])*
         ///
         /// # Safety
-        /// As for the function of the C library.
+        /// The conditions are those of the function in the C library.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C-unwind" fn $name(
             path: *const c_char,

@@ -210,7 +210,7 @@ pub(crate) unsafe fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 }
 
 /// # Safety
-/// As for `read`.
+/// The conditions are those of `read`.
 pub(crate) unsafe fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
     let address = READ.address();
     call!(address, fn(c_int, *mut c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)

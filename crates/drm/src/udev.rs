@@ -175,7 +175,7 @@ macro_rules! functions {
         #[doc = concat!("`", stringify!($name), "`.")]
         ///
         /// # Safety
-        /// As for the function of libudev.
+        /// The conditions are those of the function in libudev.
         #[cfg_attr(not(test), unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($argument: $kind),*) -> $answer {
             const NAME: &CStr = match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {

@@ -267,13 +267,13 @@ impl Setup {
         }
     }
 
-    /// Makes an OpenGL context in these surroundings and looks at its `GL_RENDERER`; gives its `GL_VERSION`.
+    /// Checks that an OpenGL context in these surroundings has the chip's `GL_RENDERER`. Returns its `GL_VERSION`.
     ///
-    /// Where Mesa's driver cannot start, a program gets a software renderer and draws well: nothing else would say that
-    /// the chip has no part in it.
+    /// If Mesa's driver cannot start, a program gets a software renderer. The program draws well, and no message says that
+    /// the chip is not used.
     ///
     /// # Errors
-    /// It is not the chip's renderer; says what is, and what may be missing.
+    /// The renderer is another one. The message names it, and what may be missing.
     pub(crate) fn check_renderer(&self) -> Result<String> {
         let (answer, messages) = self.probed(None)?;
         let expected = self.board.renderer();

@@ -140,9 +140,9 @@ const NEAR: u8 = 16;
 pub(super) struct PixelCounts {
     /// Within the tolerance.
     pub(super) agree: u64,
-    /// At an edge, and not within the tolerance.
+    /// The pixels at an edge that are not within the tolerance.
     pub(super) at_edges: u64,
-    /// Within 16/255, and neither of the two before.
+    /// The other pixels that are within 16/255.
     pub(super) near: u64,
     /// All others.
     pub(super) rest: u64,
