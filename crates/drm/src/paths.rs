@@ -425,7 +425,8 @@ pub unsafe extern "C-unwind" fn closedir(folder: *mut libc::DIR) -> c_int {
 
 /// Chooses entries, and compares two. (The arguments of `scandir`)
 type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
-type Compare = unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
+type CompareEntries =
+    unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
 
 /// Lists a folder as `scandir` does. Returns the number of entries, or -1 with `errno`.
 ///
@@ -435,7 +436,7 @@ unsafe fn scanned(
     folder: NodePath,
     list: *mut *mut *mut libc::dirent,
     choose: Option<Choose>,
-    compare: Option<Compare>,
+    compare: Option<CompareEntries>,
 ) -> c_int {
     let room = entries(folder).len();
     // SAFETY: room for addresses, and for an entry each, which the program frees. The functions are the program's.
@@ -480,7 +481,7 @@ macro_rules! scanning {
             path: *const c_char,
             list: *mut *mut *mut libc::dirent,
             choose: Option<Choose>,
-            compare: Option<Compare>,
+            compare: Option<CompareEntries>,
         ) -> c_int {
             static REAL: Symbol = Symbol::new($symbol);
             match NodePath::at(path).filter(|named| named.is_folder()) {
@@ -488,7 +489,7 @@ macro_rules! scanning {
                 Some(folder) => unsafe { scanned(folder, list, choose, compare) },
                 None => call!(
                     REAL.address(),
-                    fn(*const c_char, *mut *mut *mut libc::dirent, Option<Choose>, Option<Compare>) -> c_int,
+                    fn(*const c_char, *mut *mut *mut libc::dirent, Option<Choose>, Option<CompareEntries>) -> c_int,
                     (path, list, choose, compare), else real::missing()
                 ),
             }

@@ -18,7 +18,7 @@ use crate::real::{self, Symbol, call};
 use crate::sockets;
 
 pub use tree::UdevList;
-use tree::{Entry, Tree};
+use tree::{Tree, UdevEntry};
 
 /// The context of a program.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub struct Udev {
 pub struct UdevDevice {
     references: AtomicUsize,
     udev: *mut Udev,
-    entry: &'static Entry,
+    entry: &'static UdevEntry,
     /// The parent, which lasts as long as this device.
     parent: *mut UdevDevice,
 }
@@ -42,7 +42,7 @@ pub struct UdevDevice {
 pub struct UdevSearch {
     references: AtomicUsize,
     udev: *mut Udev,
-    rules: Vec<Rule>,
+    rules: Vec<SearchRule>,
     found: Vec<UdevList>,
     /// The texts of `found`.
     texts: Vec<CString>,
@@ -61,7 +61,7 @@ pub type UdevQueue = UdevMonitor;
 
 /// A condition of a search. Texts are patterns of `fnmatch`.
 #[derive(Debug)]
-enum Rule {
+enum SearchRule {
     Subsystem(CString),
     NotSubsystem(CString),
     Attribute(CString, Option<CString>),
@@ -211,13 +211,13 @@ fn address(text: Option<&CStr>) -> *const c_char {
 }
 
 /// Hands out a device with its parents.
-fn handed_out(udev: *mut Udev, entry: &'static Entry) -> *mut UdevDevice {
+fn handed_out(udev: *mut Udev, entry: &'static UdevEntry) -> *mut UdevDevice {
     let parent = tree().parent(entry).map_or(null_mut(), |parent| handed_out(udev, parent));
     Box::into_raw(Box::new(UdevDevice { references: first(), udev, entry, parent }))
 }
 
 /// Hands out a device that was found; otherwise fails as for a device that does not exist.
-fn handed_out_if(udev: *mut Udev, found: Option<&'static Entry>) -> *mut UdevDevice {
+fn handed_out_if(udev: *mut Udev, found: Option<&'static UdevEntry>) -> *mut UdevDevice {
     found.map_or_else(|| fails(libc::ENODEV), |entry| handed_out(udev, entry))
 }
 
@@ -225,7 +225,7 @@ fn handed_out_if(udev: *mut Udev, found: Option<&'static Entry>) -> *mut UdevDev
 ///
 /// # Safety
 /// Null, or a device that was handed out here.
-unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static Entry) -> T) -> T {
+unsafe fn of_entry<T: Nothing>(device: *mut UdevDevice, find: impl FnOnce(&'static UdevEntry) -> T) -> T {
     // SAFETY: the caller's promise.
     match unsafe { device.as_ref() } {
         Some(device) => find(device.entry),
@@ -261,29 +261,31 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
 }
 
 /// Whether an entry fits all rules. If there are several subsystems, properties, names, tags or parents, one has to fit.
-fn is_found(rules: &[Rule], entry: &Entry) -> bool {
+fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     // Whether there is a rule of each kind, and whether one fits.
     let mut kinds = [(false, false); 5];
     for rule in rules {
         let (kind, holds) = match rule {
-            Rule::NotSubsystem(name) if fits(name, entry.subsystem) => return false,
-            Rule::Attribute(name, value) if !fits_value(value.as_ref(), entry.attribute(name)) => {
+            SearchRule::NotSubsystem(name) if fits(name, entry.subsystem) => return false,
+            SearchRule::Attribute(name, value) if !fits_value(value.as_ref(), entry.attribute(name)) => {
                 return false;
             }
-            Rule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => {
+            SearchRule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => {
                 return false;
             }
-            Rule::NotSubsystem(_) | Rule::Attribute(..) | Rule::NotAttribute(..) => continue,
-            Rule::Subsystem(name) => (0, fits(name, entry.subsystem)),
-            Rule::Property(name, value) => (
+            SearchRule::NotSubsystem(_) | SearchRule::Attribute(..) | SearchRule::NotAttribute(..) => {
+                continue;
+            }
+            SearchRule::Subsystem(name) => (0, fits(name, entry.subsystem)),
+            SearchRule::Property(name, value) => (
                 1,
                 entry.properties.iter().any(|property| {
                     fits(name, property.name()) && fits_value(value.as_ref(), property.value())
                 }),
             ),
-            Rule::Name(name) => (2, fits(name, entry.name())),
-            Rule::Tag(tag) => (3, entry.has_tag(tag)),
-            Rule::Below(path) => (4, entry.is_below(path)),
+            SearchRule::Name(name) => (2, fits(name, entry.name())),
+            SearchRule::Tag(tag) => (3, entry.has_tag(tag)),
+            SearchRule::Below(path) => (4, entry.is_below(path)),
         };
         kinds[kind] = (true, kinds[kind].1 || holds);
     }
@@ -294,7 +296,7 @@ fn is_found(rules: &[Rule], entry: &Entry) -> bool {
 ///
 /// # Safety
 /// Null, or a search that was handed out here.
-unsafe fn add(search: *mut UdevSearch, rule: Option<Rule>) -> c_int {
+unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
     // SAFETY: the caller's promise.
     match unsafe { search.as_mut() } {
         Some(search) => {
@@ -320,7 +322,7 @@ fn monitor(udev: *mut Udev) -> *mut UdevMonitor {
 }
 
 /// Returns the subsystem and name of `+drm:card0`, or the kind and number of `c226:0`. (`libudev.h`, "device id")
-fn of_id(id: &CStr) -> Option<&'static Entry> {
+fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     let id = id.to_str().ok()?;
     let (kind, rest) = id.split_at_checked(1)?;
     let (left, right) = rest.split_once(':')?;
@@ -511,34 +513,34 @@ functions! {
         search.as_ref().map_or_else(|| fails(libc::EINVAL), |search| search.udev)
     }
     fn udev_enumerate_add_match_subsystem(search: *mut UdevSearch, name: *const c_char) -> c_int {
-        add(search, text(name).map(Rule::Subsystem))
+        add(search, text(name).map(SearchRule::Subsystem))
     }
     fn udev_enumerate_add_nomatch_subsystem(search: *mut UdevSearch, name: *const c_char) -> c_int {
-        add(search, text(name).map(Rule::NotSubsystem))
+        add(search, text(name).map(SearchRule::NotSubsystem))
     }
     fn udev_enumerate_add_match_sysattr(
         search: *mut UdevSearch, name: *const c_char, value: *const c_char
     ) -> c_int {
-        add(search, text(name).map(|name| Rule::Attribute(name, text(value))))
+        add(search, text(name).map(|name| SearchRule::Attribute(name, text(value))))
     }
     fn udev_enumerate_add_nomatch_sysattr(
         search: *mut UdevSearch, name: *const c_char, value: *const c_char
     ) -> c_int {
-        add(search, text(name).map(|name| Rule::NotAttribute(name, text(value))))
+        add(search, text(name).map(|name| SearchRule::NotAttribute(name, text(value))))
     }
     fn udev_enumerate_add_match_property(
         search: *mut UdevSearch, name: *const c_char, value: *const c_char
     ) -> c_int {
-        add(search, text(name).map(|name| Rule::Property(name, text(value))))
+        add(search, text(name).map(|name| SearchRule::Property(name, text(value))))
     }
     fn udev_enumerate_add_match_sysname(search: *mut UdevSearch, name: *const c_char) -> c_int {
-        add(search, text(name).map(Rule::Name))
+        add(search, text(name).map(SearchRule::Name))
     }
     fn udev_enumerate_add_match_tag(search: *mut UdevSearch, tag: *const c_char) -> c_int {
-        add(search, text(tag).map(Rule::Tag))
+        add(search, text(tag).map(SearchRule::Tag))
     }
     fn udev_enumerate_add_match_parent(search: *mut UdevSearch, parent: *mut UdevDevice) -> c_int {
-        add(search, parent.as_ref().map(|parent| Rule::Below(parent.entry.path.clone())))
+        add(search, parent.as_ref().map(|parent| SearchRule::Below(parent.entry.path.clone())))
     }
     // All devices are.
     fn udev_enumerate_add_match_is_initialized(search: *mut UdevSearch) -> c_int { add(search, None) }
@@ -638,7 +640,7 @@ mod tests {
 
     use super::*;
 
-    fn found(rules: &[Rule]) -> Vec<String> {
+    fn found(rules: &[SearchRule]) -> Vec<String> {
         let tree = Tree::new(&device::Device::new(Board::named("rv770").unwrap()));
         let found = tree.entries.iter().filter(|entry| is_found(rules, entry));
         found.map(|entry| entry.name().to_str().unwrap().to_owned()).collect()
@@ -646,20 +648,20 @@ mod tests {
 
     #[test]
     fn rules_of_a_search_are_patterns() {
-        let subsystem = |name: &CStr| Rule::Subsystem(name.to_owned());
-        let name = |name: &CStr| Rule::Name(name.to_owned());
+        let subsystem = |name: &CStr| SearchRule::Subsystem(name.to_owned());
+        let name = |name: &CStr| SearchRule::Name(name.to_owned());
         // Weston, then libinput.
         assert_eq!(found(&[subsystem(c"drm"), name(c"card[0-9]*")]), ["card0"]);
         assert_eq!(found(&[subsystem(c"input"), name(c"event*")]), ["event0", "event1"]);
         // Several subsystems, as Xorg asks for.
         assert_eq!(found(&[subsystem(c"input"), subsystem(c"tty"), subsystem(c"drm")]).len(), 6);
-        let property = Rule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
+        let property = SearchRule::Property(c"ID_INPUT_MOUSE".to_owned(), Some(c"1".to_owned()));
         // As with systemd's rules, the parent has the property as well.
         assert_eq!(found(&[property]), ["input1", "event1"]);
-        let attribute = Rule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
+        let attribute = SearchRule::Attribute(c"vendor".to_owned(), Some(c"0x1002".to_owned()));
         assert_eq!(found(&[attribute]), ["0000:01:00.0"]);
-        assert_eq!(found(&[Rule::Tag(c"seat".to_owned()), subsystem(c"drm")]), ["card0"]);
-        assert_eq!(found(&[Rule::NotSubsystem(c"*".to_owned())]).len(), 0);
+        assert_eq!(found(&[SearchRule::Tag(c"seat".to_owned()), subsystem(c"drm")]), ["card0"]);
+        assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
     /// systemd's manual of `udev_util_encode_string`: unsafe bytes are `\x` and two digits.

@@ -65,7 +65,7 @@ pub(super) fn first(list: &[UdevList]) -> *const UdevList {
 
 /// A device.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct UdevEntry {
     /// The path in `/sys`.
     pub(super) path: CString,
     pub(super) subsystem: &'static CStr,
@@ -80,7 +80,7 @@ pub(super) struct Entry {
 /// Texts of a new entry, by name.
 type Texts = Vec<(&'static str, String)>;
 
-impl Entry {
+impl UdevEntry {
     /// An entry that is never freed, as are its texts.
     fn new(
         path: &str,
@@ -89,7 +89,7 @@ impl Entry {
         properties: Texts,
         attributes: Texts,
         tags: &[&'static CStr],
-    ) -> Entry {
+    ) -> UdevEntry {
         let mut all: Texts = vec![
             ("DEVPATH", path["/sys".len()..].to_owned()),
             ("SUBSYSTEM", subsystem.to_string_lossy().into_owned()),
@@ -121,7 +121,7 @@ impl Entry {
         }
         let lines: Vec<String> = uevent.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
         files.push(("uevent", lines.join("\n")));
-        Entry {
+        UdevEntry {
             path: CString::new(path).unwrap_or_default(),
             subsystem,
             node,
@@ -188,7 +188,7 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 /// All devices.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<UdevEntry>,
 }
 
 /// The path of the board. The bus is that of `GET_UNIQUE` and of libdrm's description.
@@ -206,26 +206,26 @@ impl Tree {
         Tree { entries }
     }
 
-    pub(super) fn of_path(&self, path: &CStr) -> Option<&Entry> {
+    pub(super) fn of_path(&self, path: &CStr) -> Option<&UdevEntry> {
         self.entries.iter().find(|entry| *entry.path == *path)
     }
 
-    pub(super) fn of_number(&self, number: libc::dev_t) -> Option<&Entry> {
+    pub(super) fn of_number(&self, number: libc::dev_t) -> Option<&UdevEntry> {
         self.entries.iter().find(|entry| entry.node.is_some() && entry.number == number)
     }
 
-    pub(super) fn of_name(&self, subsystem: &CStr, name: &CStr) -> Option<&Entry> {
+    pub(super) fn of_name(&self, subsystem: &CStr, name: &CStr) -> Option<&UdevEntry> {
         self.entries.iter().find(|entry| entry.subsystem == subsystem && entry.name() == name)
     }
 
     /// The nearest device in whose folder a device is.
-    pub(super) fn parent(&self, entry: &Entry) -> Option<&Entry> {
+    pub(super) fn parent(&self, entry: &UdevEntry) -> Option<&UdevEntry> {
         let others = self.entries.iter().filter(|other| other.path != entry.path);
         others.filter(|other| entry.is_below(&other.path)).max_by_key(|other| other.path.as_bytes().len())
     }
 }
 
-fn board(device: &Device) -> Entry {
+fn board(device: &Device) -> UdevEntry {
     let (vendor, id) = (device.board.driver.vendor(), device.pci);
     let properties = vec![
         ("DRIVER", device.board.driver.kernel().to_owned()),
@@ -245,16 +245,16 @@ fn board(device: &Device) -> Entry {
         ("boot_vga", "1".to_owned()),
         ("enable", "1".to_owned()),
     ];
-    Entry::new(BOARD, c"pci", (None, 0), properties, attributes, &[])
+    UdevEntry::new(BOARD, c"pci", (None, 0), properties, attributes, &[])
 }
 
-fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'static CStr]) -> Entry {
+fn graphics(name: &str, node: &'static CStr, number: libc::dev_t, tags: &[&'static CStr]) -> UdevEntry {
     let properties = vec![
         ("DEVTYPE", "drm_minor".to_owned()),
         ("ID_PATH", "pci-0000:01:00.0".to_owned()),
         ("ID_PATH_TAG", "pci-0000_01_00_0".to_owned()),
     ];
-    Entry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
+    UdevEntry::new(&format!("{BOARD}/drm/{name}"), c"drm", (Some(node), number), properties, Vec::new(), tags)
 }
 
 /// The words of a set of bits, as the kernel prints it: hexadecimal, the highest first.
@@ -267,7 +267,7 @@ fn words(bits: &[u8]) -> String {
 }
 
 /// The kernel's input device, and its node of events.
-fn input_entries(device: InputDevice) -> [Entry; 2] {
+fn input_entries(device: InputDevice) -> [UdevEntry; 2] {
     let number = device.number();
     let path = format!("/sys/devices/virtual/input/input{number}");
     let text = |text: &CStr| text.to_string_lossy().into_owned();
@@ -317,8 +317,8 @@ fn input_entries(device: InputDevice) -> [Entry; 2] {
         InputDevice::Pointer => paths::POINTER,
     };
     [
-        Entry::new(&path, c"input", (None, 0), properties, attributes, &[c"seat"]),
-        Entry::new(
+        UdevEntry::new(&path, c"input", (None, 0), properties, attributes, &[c"seat"]),
+        UdevEntry::new(
             &format!("{path}/event{number}"),
             c"input",
             (Some(node), paths::input_number(device)),
