@@ -16,7 +16,7 @@ use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
 use crate::nouveau;
-use crate::open_files;
+use crate::open_files::{self, NodeKind};
 use crate::paths::{NodePath, describe};
 use crate::radeon;
 use crate::real;
@@ -29,7 +29,8 @@ use crate::user;
 /// Opens a path of this library's devices; `None` for any other path.
 fn opened(path: *const c_char, flags: c_int) -> Option<c_int> {
     match NodePath::at(path)? {
-        NodePath::Card | NodePath::Render => Some(answer(node::open(flags))),
+        NodePath::Card => Some(answer(node::open(NodeKind::Card, flags))),
+        NodePath::Render => Some(answer(node::open(NodeKind::Render, flags))),
         NodePath::Input(device) => Some(answer(input::open(device, flags))),
         NodePath::Terminal | NodePath::ShownTerminal => Some(answer(terminal::open(flags))),
         NodePath::Folder | NodePath::InputFolder => None,
@@ -147,7 +148,7 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
 /// Replaces the description of a pipe or a socket by that of the device it stands for, if it does.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
     let named = match status.st_mode & libc::S_IFMT {
-        libc::S_IFIFO => node::of_any(descriptor).map(|_| NodePath::Render),
+        libc::S_IFIFO => node::of_any(descriptor).map(|_| NodePath::of_node(descriptor)),
         libc::S_IFSOCK if device::chosen().is_some() => sockets::mark(descriptor).map(NodePath::of_mark),
         _ => None,
     };

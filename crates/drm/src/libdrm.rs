@@ -4,7 +4,7 @@
 
 #![allow(non_snake_case, reason = "libdrm's names")]
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use crate::device;
@@ -12,7 +12,7 @@ use crate::ioctls::ScreenEvent;
 use crate::lock::Lock;
 use crate::node;
 use crate::open_files;
-use crate::paths::{CARD, CARD_NUMBER, NUMBER, PATH};
+use crate::paths::{CARD, CARD_NUMBER, NUMBER, NodePath, PATH};
 use crate::real::{Symbol, call};
 use crate::screen::vblank;
 
@@ -110,10 +110,15 @@ unsafe fn free(device: *mut Device) -> bool {
     true
 }
 
-/// A copy of the node's path for a caller that frees it.
-fn path() -> *mut c_char {
+/// Whether an open file was opened as the node that has the screen.
+fn is_card(descriptor: c_int) -> bool {
+    NodePath::of_node(descriptor) == NodePath::Card
+}
+
+/// A copy of a path for a caller that frees it.
+fn copied(path: &CStr) -> *mut c_char {
     // SAFETY: the path is a C string.
-    unsafe { libc::strdup(PATH.as_ptr()) }
+    unsafe { libc::strdup(path.as_ptr()) }
 }
 
 /// `drmGetDevice2`: the device of a descriptor.
@@ -253,7 +258,7 @@ pub unsafe extern "C" fn drmFreeDevices(devices: *mut *mut Device, count: c_int)
 pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetRenderDeviceNameFromFd");
     if node::of_any(descriptor).is_some() {
-        return path();
+        return copied(PATH);
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
@@ -266,7 +271,7 @@ pub unsafe extern "C" fn drmGetRenderDeviceNameFromFd(descriptor: c_int) -> *mut
 pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_char {
     static REAL: Symbol = Symbol::new(c"drmGetDeviceNameFromFd2");
     if node::of_any(descriptor).is_some() {
-        return path();
+        return copied(if is_card(descriptor) { CARD } else { PATH });
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> *mut c_char, (descriptor), else null_mut())
 }
@@ -279,7 +284,7 @@ pub unsafe extern "C" fn drmGetDeviceNameFromFd2(descriptor: c_int) -> *mut c_ch
 pub unsafe extern "C" fn drmGetNodeTypeFromFd(descriptor: c_int) -> c_int {
     static REAL: Symbol = Symbol::new(c"drmGetNodeTypeFromFd");
     if node::of_any(descriptor).is_some() {
-        return RENDER as c_int;
+        return if is_card(descriptor) { PRIMARY } else { RENDER } as c_int;
     }
     call!(REAL.address_in_libdrm(), fn(c_int) -> c_int, (descriptor), else -1)
 }

@@ -20,7 +20,7 @@ use crate::lock::{AroundFork, Guard, Lock, Refused};
 use crate::mapped;
 use crate::memory::{BYTES, Memory};
 use crate::messages::{say_once, say_unusable};
-use crate::open_files;
+use crate::open_files::{self, NodeKind};
 use crate::report::{self, Record};
 use crate::screen::Screen;
 use crate::shared::SharedBuffers;
@@ -71,17 +71,17 @@ static NODE: AtomicPtr<Node> = AtomicPtr::new(null_mut());
 /// Held by the thread that opens the node first.
 pub(crate) static OPENING: Lock<()> = Lock::new(());
 
-/// Opens the node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
+/// Opens a node: a descriptor that `ioctl`, `fstat` and `mmap` take. `flags` are those of `open`.
 ///
 /// # Errors
 /// `ENODEV` if no chip is selected, or if the system refuses its memory. The errors of `pipe`.
-pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
+pub(crate) fn open(kind: NodeKind, flags: c_int) -> Result<c_int, Errno> {
     if opened().is_none() {
         first()?;
     }
     PROCESS.store(process::id() as i32, Ordering::Relaxed);
     end_closed();
-    open_files::open(flags & libc::O_NONBLOCK != 0)
+    open_files::open(kind, flags & libc::O_NONBLOCK != 0)
 }
 
 /// Makes the node. If another thread has made it meanwhile, returns that one.

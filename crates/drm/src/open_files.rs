@@ -66,11 +66,30 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
+/// The node that an open file was opened as. The value is the signal of the file (`F_SETSIG`), by which another process
+/// recognizes the file. The signals are real-time ones near the last; the kernel sends them only for files with `O_ASYNC`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKind {
+    /// The render node.
+    Render = 62,
+    /// The node that has the screen.
+    Card = 58,
+}
+
+/// Returns the node that a descriptor of an open file was opened as. Leaves `errno` unchanged.
+pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
+    let errno = real::errno();
+    // SAFETY: a plain system call.
+    let signal = unsafe { libc::fcntl(descriptor, GET_SIGNAL) };
+    real::set_errno(errno);
+    [NodeKind::Render, NodeKind::Card].into_iter().find(|kind| *kind as c_int == signal)
+}
+
 /// Creates an open file and returns its first descriptor.
 ///
 /// # Errors
 /// As `pipe`.
-pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
+pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     let mut ends: [c_int; 2] = [NONE; 2];
     // `exec` closes the descriptor, with or without O_CLOEXEC: the node does not exist in the next program.
     // SAFETY: room for two descriptors.
@@ -88,7 +107,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
     };
     PIPES.store(st_dev, Ordering::Relaxed);
     // SAFETY: a plain system call on a descriptor of our own.
-    unsafe { libc::fcntl(descriptor, SET_SIGNAL, MARK) };
+    unsafe { libc::fcntl(descriptor, SET_SIGNAL, kind as c_int) };
     enlist(inode, moved_away(watch));
     Ok(descriptor)
 }
@@ -97,11 +116,7 @@ pub(crate) fn open(nonblocking: bool) -> Result<c_int, Errno> {
 /// such a file. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
     let Some(status) = real::status(descriptor) else { return false };
-    let errno = real::errno();
-    // SAFETY: a plain system call.
-    let is_marked = status.st_mode & libc::S_IFMT == libc::S_IFIFO
-        && unsafe { libc::fcntl(descriptor, GET_SIGNAL) } == MARK;
-    real::set_errno(errno);
+    let is_marked = status.st_mode & libc::S_IFMT == libc::S_IFIFO && kind(descriptor).is_some();
     if is_marked && !places().any(|place| place.inode.load(Ordering::Acquire) == status.st_ino) {
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
@@ -112,9 +127,6 @@ pub(crate) fn adopt(descriptor: c_int) -> bool {
 /// Requests for the signal of a file that is ready. (`F_SETSIG`, `F_GETSIG`)
 pub(crate) const SET_SIGNAL: c_int = 10;
 pub(crate) const GET_SIGNAL: c_int = 11;
-/// The signal of an open file of the node, by which another process recognizes it: the last real-time signal but two. The kernel
-/// sends it only for files with `O_ASYNC`.
-const MARK: c_int = 62;
 
 /// Adds an open file to the list.
 fn enlist(inode: u64, watch: c_int) {
@@ -271,7 +283,7 @@ mod tests {
     #[test]
     fn a_duplicate_is_the_same_file_and_another_open_is_not() {
         let _alone = alone();
-        let [one, other] = [open(false).unwrap(), open(true).unwrap()];
+        let [one, other] = [open(NodeKind::Render, false).unwrap(), open(NodeKind::Render, true).unwrap()];
         // SAFETY: a plain system call.
         let duplicate = unsafe { libc::dup(one) };
         let file = of(one).unwrap();
@@ -289,7 +301,7 @@ mod tests {
     #[test]
     fn a_watch_that_was_closed_is_not_mistaken_for_the_file_that_has_its_number() {
         let _alone = alone();
-        let descriptor = open(true).unwrap();
+        let descriptor = open(NodeKind::Render, true).unwrap();
         let file = of(descriptor).unwrap();
         let watch = place(file).watch().unwrap();
         let mut others: [c_int; 2] = [NONE; 2];
@@ -317,7 +329,7 @@ mod tests {
     #[test]
     fn nothing_is_written_to_a_file_or_read_where_nothing_is() {
         let _alone = alone();
-        let descriptor = open(true).unwrap();
+        let descriptor = open(NodeKind::Render, true).unwrap();
         let mut byte = 0_u8;
         // SAFETY: plain system calls, with room for one byte.
         unsafe {

@@ -9,6 +9,7 @@ use std::ptr::null_mut;
 use crate::device;
 use crate::input::InputDevice;
 use crate::lock::Lock;
+use crate::open_files::{self, NodeKind};
 use crate::real::{self, Symbol, call};
 use crate::sockets::Mark;
 use crate::terminal;
@@ -77,6 +78,14 @@ impl NodePath {
         }
     }
 
+    /// Returns the path that an open file of a node was opened as.
+    pub(crate) fn of_node(descriptor: c_int) -> NodePath {
+        match open_files::kind(descriptor) {
+            Some(NodeKind::Card) => NodePath::Card,
+            _ => NodePath::Render,
+        }
+    }
+
     fn is_folder(self) -> bool {
         matches!(self, NodePath::Folder | NodePath::InputFolder)
     }
@@ -103,12 +112,12 @@ pub(crate) const fn input_number(device: InputDevice) -> libc::dev_t {
     libc::makedev(INPUT_MAJOR, FIRST_EVENT + device as c_uint)
 }
 
-/// Minor device number of the file system of devices. All open files of the node have this device and [`INODE`].
+/// Minor device number of the file system of devices. All open files of a node have this device, and the node's inode.
 const DEVTMPFS: c_uint = 5;
-/// Inode of the node.
+/// Inode of the render node.
 const INODE: libc::ino_t = 0x8000_0080;
 
-/// Fills in the description of a path. An open file is always described as the node without a screen.
+/// Fills in the description of a path.
 pub(crate) fn describe(named: NodePath, status: &mut libc::stat) {
     (status.st_dev, status.st_nlink) = (libc::makedev(0, DEVTMPFS), 1);
     (status.st_mode, status.st_rdev, status.st_ino) = match named {

@@ -184,10 +184,7 @@ impl ScreenWindow {
         for (key, is_down) in changes {
             self.keyboard.key(keys::code(key), is_down);
         }
-        if !self.window.is_active() {
-            // Their releases go to another window.
-            self.keyboard.release_all();
-        }
+        self.keyboard.set_active(self.window.is_active());
         let buttons = [MouseButton::Left, MouseButton::Right, MouseButton::Middle]
             .map(|button| self.window.get_mouse_down(button));
         // A drag continues outside of the window.

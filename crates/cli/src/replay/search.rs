@@ -78,9 +78,15 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
         unknown: BTreeMap::new(),
         only_on_chip: Vec::new(),
     };
-    match reference {
-        Some(_) => search.compared(frames, &mut found)?,
-        None => search.timed(&mut found)?,
+    let replayed = match reference {
+        Some(_) => search.compared(frames, &mut found),
+        None => search.timed(&mut found),
+    };
+    if let Err(why) = replayed {
+        return Err(match remedy(&recording.failed_contexts().unwrap_or_default()) {
+            Some(remedy) => anyhow::anyhow!("{why:#}\n{remedy}"),
+            None => why,
+        });
     }
     if interrupt::asked() {
         tell!("interrupted");
@@ -108,6 +114,26 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
         None if frames.is_empty() => bail!("{spelled}: the trace shows no frame"),
         None => bail!("{spelled}: the trace has frames 0 to {}", frames.len() - 1),
     }
+}
+
+/// How to remove calls that did not create a context. A program that tries several versions records them, and apitrace ends
+/// when one fails again.
+fn remedy(failed: &[TracedCall]) -> Option<String> {
+    let first = failed.first()?;
+    let starts = std::iter::once(0).chain(failed.iter().map(|call| call.number + 1));
+    let ends = failed.iter().map(|call| Some(call.number)).chain([None]);
+    let kept: Vec<String> = starts
+        .zip(ends)
+        .filter(|(start, end)| end.is_none_or(|end| *start < end))
+        .map(|(start, end)| format!("{start}-{}", end.map(|end| (end - 1).to_string()).unwrap_or_default()))
+        .collect();
+    Some(format!(
+        "call {} {} failed when the trace was recorded, and apitrace cannot replay such a call; `apitrace trim --calls={} -o COPY FILE` \
+         removes it",
+        first.number,
+        first.function(),
+        kept.join(",")
+    ))
 }
 
 /// Two pictures of a call that differ.
@@ -468,5 +494,22 @@ impl Temporary {
 impl Drop for Temporary {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_created_no_context_are_left_out_of_the_copy() {
+        let call = |number| TracedCall { number, text: "eglCreateContext(dpy = 0x1) = NULL".to_owned() };
+        let kept = |numbers: &[u64]| {
+            let said = remedy(&numbers.iter().map(|number| call(*number)).collect::<Vec<_>>()).unwrap();
+            said.split_once("--calls=").unwrap().1.split(' ').next().unwrap().to_owned()
+        };
+        assert_eq!(kept(&[80]), "0-79,81-");
+        assert_eq!(kept(&[0, 1, 5]), "2-4,6-");
+        assert_eq!(remedy(&[]), None);
     }
 }

@@ -87,6 +87,12 @@ impl TraceFile {
         Ok(calls.into_iter().find(|call| call.number == number).unwrap_or_else(missing))
     }
 
+    /// Returns the calls that should have created a context, and failed.
+    pub(super) fn failed_contexts(&self) -> Result<Vec<TracedCall>> {
+        let creations = self.calls("*", Some("CreateContext"))?;
+        Ok(creations.into_iter().filter(|call| call.text.ends_with("= NULL")).collect())
+    }
+
     /// Whether a call draws into a window, rather than into a framebuffer object: decided by the last call that binds one.
     pub(super) fn draws_into_window(&self, number: u64) -> Result<bool> {
         Ok(binds_window(&self.calls(&format!("0-{number}"), Some("^glBindFramebuffer"))?))

@@ -183,6 +183,10 @@ static void the_node_has_paths(int socket) {
     (void)socket;
     struct stat card, render, folder;
     HOLDS(stat("/dev/dri/card0", &card) == 0 && S_ISCHR(card.st_mode) && card.st_rdev == makedev(226, 0));
+    struct stat opened_card;
+    int file = open("/dev/dri/card0", O_RDWR | O_CLOEXEC);
+    HOLDS(fstat(file, &opened_card) == 0 && opened_card.st_rdev == card.st_rdev && opened_card.st_ino == card.st_ino);
+    HOLDS(close(file) == 0);
     HOLDS(lstat("/dev/dri/renderD128", &render) == 0 && render.st_rdev == makedev(226, 128));
     HOLDS(stat("/dev/dri", &folder) == 0 && S_ISDIR(folder.st_mode));
     HOLDS(access("/dev/dri/card0", R_OK | W_OK) == 0);

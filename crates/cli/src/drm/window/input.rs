@@ -32,6 +32,8 @@ pub(super) struct Device {
     connections: Vec<Connection>,
     /// Keys that are pressed.
     pressed: BTreeSet<u16>,
+    /// Whether the window has the focus.
+    is_active: bool,
 }
 
 /// A program that reads a device.
@@ -48,7 +50,7 @@ impl Device {
     /// The system's.
     pub(super) fn new(listener: UnixListener) -> io::Result<Device> {
         listener.set_nonblocking(true)?;
-        Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new() })
+        Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new(), is_active: false })
     }
 
     /// Accepts the connections that wait. Returns whether there are any.
@@ -71,8 +73,16 @@ impl Device {
         }
     }
 
-    /// Releases all keys.
-    pub(super) fn release_all(&mut self) {
+    /// Releases all keys if the window has lost the focus: their releases go to another window.
+    ///
+    /// On an X server without a window manager, no window ever has the focus, and keys go to the one under the pointer.
+    pub(super) fn set_active(&mut self, is_active: bool) {
+        if std::mem::replace(&mut self.is_active, is_active) && !is_active {
+            self.release_all();
+        }
+    }
+
+    fn release_all(&mut self) {
         let events: Vec<_> =
             std::mem::take(&mut self.pressed).into_iter().map(|code| event(EV_KEY, code, 0)).collect();
         self.send(&events);
@@ -244,7 +254,11 @@ mod tests {
         device.key(Some(30), true);
         device.key(Some(30), true);
         device.key(None, true);
-        device.release_all();
+        // Only the loss of the focus releases it.
+        device.set_active(false);
+        assert!(!device.pressed.is_empty());
+        device.set_active(true);
+        device.set_active(false);
         let mut read = |program: usize| {
             let mut bytes = [0; InputEvent::LENGTH];
             programs[program].read_exact(&mut bytes).unwrap();
