@@ -24,6 +24,7 @@ use std::ffi::{CString, c_int};
 
 use crate::buffers::BufferId;
 use crate::ioctls::{DMA_BUF_SYNC, Errno, PrimeHandle, Request};
+use crate::messages::say_once;
 use crate::node::State;
 use crate::open_files::moved_away;
 use crate::real;
@@ -46,17 +47,28 @@ struct SharedBuffer {
     descriptor: c_int,
 }
 
-/// The shared buffers of this process, by the inodes of their files.
+/// A file, in all file systems: its device and its inode.
+type FileKey = (libc::dev_t, libc::ino_t);
+
+/// Returns the file of a descriptor.
+fn file(descriptor: c_int) -> Option<FileKey> {
+    real::status(descriptor).map(|status| (status.st_dev, status.st_ino))
+}
+
+/// The shared buffers of this process, by their files.
 #[derive(Debug, Default)]
 pub(crate) struct SharedBuffers {
-    files: BTreeMap<u64, SharedBuffer>,
+    files: BTreeMap<FileKey, SharedBuffer>,
 }
 
 impl SharedBuffers {
     /// Closes the file of a buffer that is freed, if it has one. Other processes keep theirs.
     pub(crate) fn end(&mut self, buffer: BufferId) {
-        for (_, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
-            real::close_own(ended.descriptor);
+        for (key, ended) in self.files.extract_if(.., |_, shared| shared.buffer == buffer) {
+            // The program may have closed it, and opened another file with its number.
+            if file(ended.descriptor) == Some(key) {
+                real::close_own(ended.descriptor);
+            }
         }
     }
 }
@@ -91,16 +103,22 @@ impl Stored {
 /// `PRIME_HANDLE_TO_FD`: returns a descriptor of the file of a buffer.
 ///
 /// # Errors
-/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EBUSY` if the program may have mappings of the buffer
+/// `ENOENT` for an unknown handle, `EINVAL` for unknown flags, `EIO` if the program has closed the descriptor of this library, `EBUSY` if the program may have mappings of the buffer
 /// that are not known, and the errors of the system for a new file.
 pub(crate) fn export(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     if asked.flags & !(CLOEXEC | READ_WRITE) != 0 {
         return Err(Errno(libc::EINVAL));
     }
     let id = state.buffers.id(asked.handle)?;
-    let known = state.shared.files.values().find(|shared| shared.buffer == id);
+    let known = state.shared.files.iter().find(|(_, shared)| shared.buffer == id);
     let descriptor = match known {
-        Some(shared) => shared.descriptor,
+        Some((key, shared)) if file(shared.descriptor) == Some(*key) => shared.descriptor,
+        Some(_) => {
+            say_once(
+                "a shared buffer has lost its file: the program has closed a descriptor that is not its own",
+            );
+            return Err(Errno(libc::EIO));
+        }
         None => new_file(state, asked.handle, id)?,
     };
     let kind = if asked.flags & CLOEXEC != 0 { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
@@ -130,10 +148,9 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
         }
     };
     let moved = if sealed() { state.memory.move_to(&range, descriptor) } else { Err(Errno(real::errno())) };
-    let inode = real::status(descriptor).map(|status| status.st_ino).ok_or(Errno(libc::EIO));
-    match moved.and(inode) {
-        Ok(inode) => {
-            state.shared.files.insert(inode, SharedBuffer { buffer: id, descriptor });
+    match moved.and(file(descriptor).ok_or(Errno(libc::EIO))) {
+        Ok(key) => {
+            state.shared.files.insert(key, SharedBuffer { buffer: id, descriptor });
             state.others_write(&range);
             Ok(descriptor)
         }
@@ -151,7 +168,8 @@ fn new_file(state: &mut State, handle: u32, id: BufferId) -> Result<c_int, Errno
 /// `EBADF` for an unknown descriptor, `EINVAL` for a file that is not the file of a buffer, and the errors of a new buffer.
 pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), Errno> {
     let status = real::status(asked.descriptor).ok_or(Errno(libc::EBADF))?;
-    if let Some(known) = state.shared.files.get(&status.st_ino) {
+    let key = (status.st_dev, status.st_ino);
+    if let Some(known) = state.shared.files.get(&key) {
         asked.handle = state.buffers.name_once(known.buffer)?;
         return Ok(());
     }
@@ -181,7 +199,7 @@ pub(crate) fn import(state: &mut State, asked: &mut PrimeHandle) -> Result<(), E
     }
     let buffer = state.buffers.get_mut(handle)?;
     (buffer.tiling, buffer.pitch) = (stored.tiling, stored.pitch);
-    state.shared.files.insert(status.st_ino, SharedBuffer { buffer: id, descriptor: moved_away(own) });
+    state.shared.files.insert(key, SharedBuffer { buffer: id, descriptor: moved_away(own) });
     state.replaced(&(range.start as usize..range.end as usize));
     state.others_write(&range);
     asked.handle = handle;
@@ -283,6 +301,40 @@ mod tests {
         assert_eq!(other.lock().buffers.used(u32::MAX), 0);
         assert!(handle_of(&other, descriptors[1]).is_ok(), "a buffer again");
         descriptors.into_iter().for_each(real::close_own);
+    }
+
+    #[test]
+    fn a_descriptor_that_the_program_has_closed_is_not_used() {
+        let node = process();
+        let [one, other] = [0; 2].map(|_| node.lock().create(1, 0, 4).unwrap());
+        let [first, second] = [one, other].map(|handle| file_of(&node, handle).unwrap());
+        let own = |handle: u32| {
+            let state = node.lock();
+            let id = state.buffers.id(handle).unwrap();
+            state.shared.files.values().find(|shared| shared.buffer == id).unwrap().descriptor
+        };
+        // As after `closefrom`: the number of the first buffer's file means another one.
+        // SAFETY: a plain system call.
+        assert_eq!(unsafe { libc::dup2(second, own(one)) }, own(one));
+        assert_eq!(file_of(&node, one), Err(Errno(libc::EIO)));
+        let kept = own(one);
+        node.lock().close(one).unwrap();
+        assert!(file(kept).is_some(), "it is the program's");
+        [first, second, kept].into_iter().for_each(real::close_own);
+    }
+
+    #[test]
+    fn a_file_of_another_file_system_with_the_same_inode_is_refused() {
+        let node = process();
+        let handle = node.lock().create(1, 0, 4).unwrap();
+        let descriptor = file_of(&node, handle).unwrap();
+        let key = file(descriptor).unwrap();
+        let mut state = node.lock();
+        let shared = state.shared.files.remove(&key).unwrap();
+        state.shared.files.insert((key.0 + 1, key.1), shared);
+        drop(state);
+        assert_ne!(handle_of(&node, descriptor), Ok(handle));
+        real::close_own(descriptor);
     }
 
     #[test]

@@ -236,24 +236,29 @@ impl Report {
         }
         let mut seen = Seen { processes: last.len(), ..Seen::default() };
         for line in last.values() {
-            seen.resets += line["resets"].as_u64().unwrap_or(0);
-            seen.draws += line["draws"].as_u64().unwrap_or(0);
-            seen.frames += line["frames"].as_u64().unwrap_or(0);
-            seen.pictures += line["pictures"].as_u64().unwrap_or(0);
-            seen.captured += line["captured"].as_u64().unwrap_or(0);
-            seen.patched += line["patched"].as_u64().unwrap_or(0);
+            add(&mut seen.resets, &line["resets"]);
+            add(&mut seen.draws, &line["draws"]);
+            add(&mut seen.frames, &line["frames"]);
+            add(&mut seen.pictures, &line["pictures"]);
+            add(&mut seen.captured, &line["captured"]);
+            add(&mut seen.patched, &line["patched"]);
             for (field, sums) in [
                 ("uncaptured", &mut seen.uncaptured),
                 ("lost", &mut seen.lost),
                 ("unknown", &mut seen.unknown),
             ] {
                 for (name, count) in line[field].as_object().into_iter().flatten() {
-                    *sums.entry(name.clone()).or_default() += count.as_u64().unwrap_or(0);
+                    add(sums.entry(name.clone()).or_default(), count);
                 }
             }
         }
         Ok(seen)
     }
+}
+
+/// Adds a count of a report line. The program may have written the line itself, with any count.
+fn add(sum: &mut u64, count: &Value) {
+    *sum = sum.saturating_add(count.as_u64().unwrap_or(0));
 }
 
 impl Drop for Report {

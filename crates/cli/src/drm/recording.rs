@@ -1,8 +1,9 @@
 //! The files of `--record`. The driver library writes them, see `screen/record.rs` there.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader};
+use std::fs::{self, Metadata, OpenOptions};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -72,16 +73,20 @@ impl RecordingFiles {
     }
 }
 
+/// Length of the first line of a recording, at most, in bytes.
+const LONGEST_LINE: u64 = 256;
+
 /// Returns the number of complete frames in a file.
 fn frames(path: &Path) -> Option<u64> {
-    let file = File::open(path).ok()?;
-    let length = file.metadata().ok()?.len();
+    // A pipe of this name is not waited for.
+    let file = OpenOptions::new().read(true).custom_flags(nix::libc::O_NONBLOCK).open(path).ok()?;
+    let about = file.metadata().ok().filter(Metadata::is_file)?;
     let mut line = String::new();
-    BufReader::new(file).read_line(&mut line).ok()?;
+    BufReader::new(file.take(LONGEST_LINE)).read_line(&mut line).ok()?;
     let size = |letter: char| line.split(' ').find_map(|word| word.strip_prefix(letter)?.parse::<u64>().ok());
     // A line of six bytes and three planes.
-    let frame = 6 + 3 * size('W')? * size('H')?;
-    Some((length - line.len() as u64) / frame)
+    let frame = size('W')?.checked_mul(size('H')?)?.checked_mul(3)?.checked_add(6)?;
+    Some(about.len().checked_sub(line.len() as u64)? / frame)
 }
 
 #[cfg(test)]
@@ -103,6 +108,12 @@ mod tests {
         }
         let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
         assert_eq!(recording.files(), found);
+        // What is not a recording has no frames: a pipe, a size that overflows, and no line.
+        let pipe = std::process::Command::new("mkfifo").arg(folder.join("a-11.y4m")).status().unwrap();
+        assert!(pipe.success());
+        fs::write(folder.join("a-12.y4m"), format!("YUV4MPEG2 W2 H{} F60:1\n", u64::MAX / 6)).unwrap();
+        fs::write(folder.join("a-13.y4m"), [0xff; 1000]).unwrap();
+        assert_eq!(recording.files()[2..].iter().map(|(_, frames)| *frames).collect::<Vec<_>>(), [0; 3]);
         let refused = |path: &Path| format!("{:#}", RecordingFiles::new(path).err().unwrap());
         assert!(
             refused(&path).ends_with("a.y4m: a-2.y4m exists; name a new file, or remove the old recording")

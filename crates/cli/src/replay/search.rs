@@ -36,6 +36,14 @@ pub(super) fn run(args: &Replay) -> Result<Answer> {
     args.errata.check(board)?;
     let recording = TraceFile::open(&args.trace)?;
     let frames = chosen(args, &recording)?;
+    if let Some(warning) = &recording.warning {
+        tell!("warning: {}: {warning}", crate::shown::path(&args.trace));
+    }
+    let unused = [("--debug", args.debug), ("--output", args.output.is_some()), ("--all", args.all)];
+    if let (Reference::None, Some((option, _))) = (args.compare, unused.into_iter().find(|(_, given)| *given))
+    {
+        bail!("{option}: --compare none compares nothing");
+    }
     let reference = match args.compare {
         Reference::Llvmpipe => Some("llvmpipe"),
         Reference::Softpipe => Some("softpipe"),

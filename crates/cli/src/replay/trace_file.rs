@@ -21,6 +21,8 @@ pub(super) struct TraceFile {
     pub(super) api: String,
     /// The frames of the trace, if it shows any.
     pub(super) frames: Vec<TracedFrame>,
+    /// What apitrace says of the file, if it is not complete.
+    pub(super) warning: Option<String>,
 }
 
 /// The calls of a frame.
@@ -62,12 +64,12 @@ impl TraceFile {
         }
         // A name with a dash at its start would be an option.
         let path = std::path::absolute(path).with_context(shown)?;
-        let info = apitrace(&path, &["info"])?;
+        let (info, warning) = apitrace(&path, &["info"])?;
         let api = api(&info).with_context(|| format!("{}: not a trace of apitrace", shown()))?;
         if !api.contains(OPENGL) {
             bail!("{}: a trace of {api}; OpenGL and OpenGL ES are replayed", shown());
         }
-        let mut recording = TraceFile { path, api, frames: Vec::new() };
+        let mut recording = TraceFile { path, api, frames: Vec::new(), warning };
         recording.frames = frames(&recording.calls("*/frame", None)?);
         Ok(recording)
     }
@@ -77,7 +79,7 @@ impl TraceFile {
         let (set, grep) = (format!("--calls={set}"), function.map(|function| format!("--grep={function}")));
         let mut arguments = vec!["dump", "--color=never", "--multiline=no", &set];
         arguments.extend(grep.as_deref());
-        Ok(calls(&apitrace(&self.path, &arguments)?))
+        Ok(calls(&apitrace(&self.path, &arguments)?.0))
     }
 
     /// Returns a call with its arguments.
@@ -99,8 +101,9 @@ impl TraceFile {
     }
 }
 
-/// Runs a command of apitrace on a trace and returns its output.
-fn apitrace(path: &Path, arguments: &[&str]) -> Result<String> {
+/// Runs a command of apitrace on a trace. Returns its output, and what it says of the file: a trace that ends in the middle is
+/// read up to there.
+fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
     let output = output.with_context(|| format!("apitrace: {INSTALL}"))?;
@@ -109,7 +112,9 @@ fn apitrace(path: &Path, arguments: &[&str]) -> Result<String> {
         let path = crate::shown::path(path);
         bail!("{path}: apitrace {}: {} ({})", arguments[0], said.trim(), output.status);
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    let said = String::from_utf8_lossy(&output.stderr);
+    let warning = said.lines().find_map(|line| Some(line.strip_prefix("warning: ")?.trim().to_owned()));
+    Ok((String::from_utf8_lossy(&output.stdout).into_owned(), warning))
 }
 
 /// The interface in the answer of `apitrace info`; `None` if the file is not a trace.

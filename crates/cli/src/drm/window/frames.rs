@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use reconverge_board::screen::FrameHeader;
 
-/// The time for which the rest of a frame is waited for: a process may be stopped in the middle of one.
+/// The time in which a frame arrives: a process may be stopped in the middle of one.
 const LONGEST: Duration = Duration::from_secs(1);
 /// The time over which frames are counted for their rate.
 const SECOND: Duration = Duration::from_secs(1);
@@ -134,10 +134,7 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
         if shared.lock().is_over {
             return;
         }
-        let read = accepted.and_then(|(stream, _)| {
-            stream.set_read_timeout(Some(LONGEST))?;
-            read(stream)
-        });
+        let read = accepted.and_then(|(stream, _)| read(Timed { stream, end: Instant::now() + LONGEST }));
         match read {
             Ok((header, frame)) => {
                 let mut state = shared.lock();
@@ -154,6 +151,23 @@ fn read_all(listener: &UnixListener, shared: &Handover) {
                 std::thread::sleep(Duration::from_millis(10));
             }
         }
+    }
+}
+
+/// A stream that is read until some time.
+struct Timed {
+    stream: UnixStream,
+    end: Instant,
+}
+
+impl Read for Timed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_read_timeout(Some(left))?;
+        self.stream.read(bytes)
     }
 }
 
@@ -189,6 +203,22 @@ mod tests {
             assert_eq!(read(&bytes[..length]).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
         }
         assert_eq!(read(&[0; 48][..]).unwrap_err().to_string(), "not a frame of the driver library");
+    }
+
+    #[test]
+    fn a_frame_that_comes_in_drops_ends_at_its_time() {
+        let [reader, mut writer] = <[_; 2]>::from(UnixStream::pair().unwrap());
+        let drops = std::thread::spawn(move || {
+            // The header and eight bytes of pixels are complete after 48 drops.
+            while writer.write_all(&[0]).is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let mut timed = Timed { stream: reader, end: Instant::now() + Duration::from_millis(100) };
+        let kind = timed.read_exact(&mut [0; 48]).unwrap_err().kind();
+        assert!(matches!(kind, io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{kind}");
+        drop(timed);
+        drops.join().unwrap();
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Source: the kernel's `include/uapi/linux/input-event-codes.h` for the numbers.
 
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
@@ -53,8 +53,9 @@ impl Device {
         Ok(Device { listener, connections: Vec::new(), pressed: BTreeSet::new(), is_active: false })
     }
 
-    /// Accepts the connections that wait. Returns whether there are any.
+    /// Drops the connections that are closed, and accepts those that wait. Returns whether there are any new ones.
     pub(super) fn accept(&mut self) -> bool {
+        self.connections.retain(Connection::is_open);
         let before = self.connections.len();
         while let Ok((stream, _)) = self.listener.accept() {
             if stream.set_nonblocking(true).is_ok() {
@@ -103,6 +104,15 @@ impl Device {
 }
 
 impl Connection {
+    /// Whether the program still has its end. What it has sent is dropped.
+    fn is_open(&self) -> bool {
+        let mut bytes = [0; 256];
+        match (&self.stream).read(&mut bytes) {
+            Ok(count) => count > 0,
+            Err(error) => matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+        }
+    }
+
     /// Sends a group, and before it that groups were lost if they were. Returns whether the connection is of further use.
     fn send(&mut self, group: &[u8], lost: &[u8]) -> bool {
         let before = if self.has_dropped { lost } else { &[] };
@@ -194,8 +204,6 @@ fn scaled((x, y): (f32, f32), window: [f32; 2], picture: [u32; 2]) -> Option<[i3
 
 #[cfg(test)]
 mod tests {
-    use std::io::Read;
-
     use super::*;
 
     #[test]
@@ -281,6 +289,10 @@ mod tests {
         assert_eq!([0; 3].map(|_| read(0)), [[0, 0, 0], [3, 1, 2], [0, 0, 0]]);
         drop(programs);
         device.key(Some(30), true);
+        assert_eq!(device.connections.len(), 0);
+        // A device that sends nothing loses them, too.
+        drop(UnixStream::connect(&path).unwrap());
+        assert!(device.accept() && !device.accept());
         assert_eq!(device.connections.len(), 0);
         std::fs::remove_file(path).unwrap();
     }
