@@ -124,7 +124,7 @@ fn chosen<'a>(args: &Replay, recording: &'a TraceFile) -> Result<&'a [TracedFram
     }
 }
 
-/// How to remove calls that did not create a context. A program that tries several versions records them, and apitrace ends
+/// Returns how to remove calls that did not create a context. A program that tries several versions records them, and apitrace ends
 /// when one fails again.
 fn remedy(failed: &[TracedCall]) -> Option<String> {
     let first = failed.first()?;

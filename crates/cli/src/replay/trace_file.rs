@@ -101,8 +101,8 @@ impl TraceFile {
     }
 }
 
-/// Runs a command of apitrace on a trace. Returns its output, and what it says of the file: a trace that ends in the middle is
-/// read up to there.
+/// Runs a command of apitrace on a trace. Returns its output and its warning, if the file is
+/// not complete. apitrace reads a truncated trace up to its end.
 fn apitrace(path: &Path, arguments: &[&str]) -> Result<(String, Option<String>)> {
     let mut command = Command::new("apitrace");
     let output = command.args(arguments).arg(path).stdin(Stdio::null()).output();
