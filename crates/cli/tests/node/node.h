@@ -134,6 +134,8 @@ static inline uint32_t framebuffer(int node, uint32_t *handle) {
 static inline int shown(int node, uint32_t framebuffer) {
     uint32_t connector = 3;
     struct crtc crtc = {.connectors = (uint64_t)&connector, .count = 1, .id = 1, .framebuffer = framebuffer, .valid = 1};
-    crtc.mode.across[0] = crtc.mode.down[0] = 16;
+    crtc.mode.clock = 1;
+    for (int at = 0; at < 4; at++)
+        crtc.mode.across[at] = crtc.mode.down[at] = 16;
     return ioctl(node, SETCRTC, &crtc);
 }
