@@ -11,7 +11,7 @@ use reconverge_board::Driver;
 
 use crate::device;
 use crate::input;
-use crate::ioctls::{Errno, Request};
+use crate::ioctls::{Errno, Request, ScreenEvent};
 use crate::mapped;
 use crate::messages::say_once;
 use crate::node::{self, Client};
@@ -207,7 +207,7 @@ fn asked_of(
     argument: *mut c_void,
 ) -> Result<(), Errno> {
     let answer = AssertUnwindSafe(|| {
-        if let Some(answer) = screen::answer(client, request, argument) {
+        if let Some(answer) = screen::answer(client, descriptor, request, argument) {
             for event in client.events() {
                 if !open_files::notify(descriptor, &event) {
                     say_once("the screen: the program does not read its events, and the queue is full");
@@ -384,14 +384,38 @@ fn refusing(descriptor: c_int, why: c_int, call: impl FnOnce() -> isize) -> isiz
     -1
 }
 
-/// `read`: an input device whose window was closed returns `ENODEV`, as the kernel does for one that was removed or revoked.
+/// Returns as many bytes as a read of the node may take: whole events. `None` where not even the first one fits: the kernel's
+/// `drm_read` then waits for an event, and leaves it.
+fn whole_events(count: usize) -> Option<usize> {
+    let whole = count - count % size_of::<ScreenEvent>();
+    (whole > 0).then_some(whole)
+}
+
+/// Waits until the node has an event, unless it is opened without waiting. Returns 0, or -1 and `errno`.
+fn wait_for_event(descriptor: c_int) -> isize {
+    let mut asked = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: plain system calls, and one structure of this kind.
+    let ready = unsafe {
+        let waits = libc::fcntl(descriptor, libc::F_GETFL) & libc::O_NONBLOCK == 0;
+        libc::poll(&raw mut asked, 1, if waits { -1 } else { 0 })
+    };
+    if ready == 0 {
+        real::set_errno(libc::EAGAIN);
+    }
+    if ready > 0 { 0 } else { -1 }
+}
+
+/// `read`: the node gives whole events. An input device whose window was closed returns `ENODEV`, as the kernel does for one that was removed or revoked.
 ///
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
-    // SAFETY: the caller's promises are those of the function that is called.
-    let result = unsafe { real::read(descriptor, bytes, count) };
+    let of_node = count > 0 && node::of(descriptor).is_some();
+    let whole = if of_node { whole_events(count) } else { Some(count) };
+    let Some(taken) = whole else { return wait_for_event(descriptor) };
+    // SAFETY: the caller's promises are those of the function that is called. No more bytes are read than it asks for.
+    let result = unsafe { real::read(descriptor, bytes, taken) };
     let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
     if is_empty && input::is_removed(descriptor) {
         real::set_errno(libc::ENODEV);

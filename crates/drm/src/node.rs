@@ -263,6 +263,12 @@ impl Client<'_> {
         Client { node, file: FileId(file) }
     }
 
+    /// The node as another open file.
+    #[cfg(test)]
+    pub(crate) fn as_file(&self, file: u64) -> Self {
+        Client { file: FileId(file), ..*self }
+    }
+
     /// What is emulated.
     pub(crate) fn device(&self) -> &'static Device {
         self.node.device()

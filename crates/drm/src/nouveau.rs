@@ -46,9 +46,8 @@ const MOST_SEGMENTS: u32 = 512;
 /// `EINVAL` for what is not answered, and as the kernel's for what is.
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
-        VERSION => request.exchange(argument, |version| {
-            describe(node.device().board.driver, [1, 3, 1], "emulated GeForce", version)
-        }),
+        VERSION => request
+            .exchange(argument, |version| describe(node.device().board.driver, "emulated GeForce", version)),
         GEM_CLOSE => request.exchange(argument, |close: &mut GemClose| node.lock().close(close.handle)),
         NOUVEAU_GETPARAM => request.exchange(argument, |asked: &mut GetParam| {
             let unanswered = || node.lock().unanswered(format!("NOUVEAU_GETPARAM {}", asked.parameter));

@@ -30,9 +30,8 @@ pub(crate) const BACKENDS: u32 = 4;
 pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void) -> Result<(), Errno> {
     match request.number() {
         // 2.50, the last that drove these chips.
-        VERSION => request.exchange(argument, |version| {
-            describe(node.device().board.driver, [2, 50, 0], "emulated Radeon", version)
-        }),
+        VERSION => request
+            .exchange(argument, |version| describe(node.device().board.driver, "emulated Radeon", version)),
         GEM_INFO => request.exchange(argument, |info| {
             *info = GemInfo { gart: VRAM, vram: VRAM, vram_visible: VRAM };
             Ok(())
@@ -75,17 +74,20 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
+/// Version of the kernel's driver, which decides what Mesa requests.
+pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
+    match driver {
+        Driver::Nv50 => [1, 3, 1],
+        _ => [2, 50, 0],
+    }
+}
+
 /// Gives the name and the version of a driver.
 ///
 /// # Errors
 /// `EFAULT` if a text cannot be written.
-pub(crate) fn describe(
-    driver: Driver,
-    numbers: [i32; 3],
-    description: &str,
-    version: &mut Version,
-) -> Result<(), Errno> {
-    [version.major, version.minor, version.patch] = numbers;
+pub(crate) fn describe(driver: Driver, description: &str, version: &mut Version) -> Result<(), Errno> {
+    [version.major, version.minor, version.patch] = kernel_version(driver);
     let texts = [
         (driver.kernel(), version.name, &mut version.name_length),
         ("20080528", version.date, &mut version.date_length),

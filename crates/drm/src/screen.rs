@@ -3,8 +3,9 @@
 //! A frame is shown when it is asked for: a page flip is done before its request returns, and its event waits for
 //! `drmHandleEvent`. Nothing is waited for, so that frames do not depend on the host's clock.
 //!
-//! A new size, a flip, and the note that the shown framebuffer has changed each show a frame. Where
-//! `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from the
+//! A new size, a flip, the note that the shown framebuffer has changed, and each other request that changes the picture show
+//! a frame: the cursor, the gamma table, the power, and the end of the framebuffer on the screen. The end of an open file does
+//! not: the last picture stays. Where `RECONVERGE_DRM_SCREEN` names a folder, each frame that is shown is written there, `frame-0001.ppm` and so on, from the
 //! upper row down. If the names are taken, as by another process, they are `frame-p2-0001.ppm` and so on. Files are
 //! complete, see [`whole`](crate::whole). The report counts frames and files. `RECONVERGE_DRM_RECORD` names a file that
 //! records frames, and `RECONVERGE_DRM_WINDOW` a window that shows them.
@@ -31,12 +32,15 @@ pub(crate) mod vblank;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::c_void;
+use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
+
+use reconverge_board::Driver;
 
 use crate::buffers::{BufferId, FileId};
 use crate::ioctls::*;
 use crate::node::{Client, State};
+use crate::radeon::kernel_version;
 use crate::report;
 use crate::shared;
 use crate::user;
@@ -69,6 +73,12 @@ const MOST_RECTANGLES: u32 = 256;
 /// Flags of a page flip. (`DRM_MODE_PAGE_FLIP_EVENT`, `DRM_MODE_PAGE_FLIP_ASYNC`)
 const FLIP_EVENT: u32 = 1;
 const FLIP_ASYNC: u32 = 2;
+/// A framebuffer of two fields. (`DRM_MODE_FB_INTERLACED`)
+const INTERLACED: u32 = 1;
+/// Modes of three dimensions are listed, and modes have aspect ratios. (`DRM_CLIENT_CAP_STEREO_3D`,
+/// `DRM_CLIENT_CAP_ASPECT_RATIO`)
+const STEREO_3D: u64 = 1;
+const ASPECT_RATIO: u64 = 4;
 /// Planes of all kinds are listed for a program that says so. (`DRM_CLIENT_CAP_UNIVERSAL_PLANES`)
 const UNIVERSAL_PLANES: u64 = 2;
 /// The properties of atomic requests. (`DRM_CLIENT_CAP_ATOMIC`)
@@ -79,8 +89,9 @@ const FORMATS: [[u8; 4]; 5] = [*b"XR24", *b"AR24", *b"XB24", *b"AB24", *b"RG16"]
 /// A framebuffer: a buffer as a picture.
 #[derive(Clone, Copy, Debug)]
 struct Framebuffer {
-    /// The open file that created it. The framebuffer ends with this file.
-    file: FileId,
+    /// The open file that created it. The framebuffer ends with this file. Absent after `CLOSEFB` of the framebuffer on the
+    /// screen, which ends when the screen shows another one.
+    file: Option<FileId>,
     /// The buffer, which lasts as long as the framebuffer.
     buffer: BufferId,
     width: u32,
@@ -124,6 +135,8 @@ pub(crate) struct Screen {
     process: u32,
     /// Number of frames that the parent of this process has shown.
     others: u64,
+    /// Number of events that the open file of the current request has not read.
+    unread: usize,
     /// Events of which the program is not notified yet.
     events: Vec<(FileId, ScreenEvent)>,
 }
@@ -131,6 +144,7 @@ pub(crate) struct Screen {
 /// The framebuffer on the screen.
 #[derive(Clone, Copy, Debug)]
 struct Shown {
+    /// The identifier, or 0 while the plane of the screen is off.
     framebuffer: u32,
     mode: ModeInfo,
     /// The first pixel of the framebuffer that is on the screen.
@@ -191,9 +205,14 @@ impl Screen {
         id
     }
 
+    /// Whether a framebuffer can be seen.
+    fn is_seen(&self) -> bool {
+        !self.is_off() && self.shown.is_some_and(|shown| shown.framebuffer != 0)
+    }
+
     /// Removes a framebuffer of an open file. Returns its buffer, whose reference the caller drops.
     fn remove(&mut self, id: u32, file: FileId) -> Result<BufferId, Errno> {
-        let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == file);
+        let found = self.framebuffers.get(&id).filter(|framebuffer| framebuffer.file == Some(file));
         let buffer = found.ok_or(Errno(libc::ENOENT))?.buffer;
         self.framebuffers.remove(&id);
         self.shown.take_if(|shown| shown.framebuffer == id);
@@ -216,13 +235,21 @@ impl Screen {
 /// Answers a request about the screen or the right to control it; `None` for any other.
 pub(crate) fn answer(
     node: &Client<'_>,
+    descriptor: c_int,
     request: Request,
     argument: *mut c_void,
 ) -> Option<Result<(), Errno>> {
+    // The state for a request that queues an event.
+    let counted = || {
+        let mut state = node.lock();
+        state.screen.unread = vblank::unread(descriptor);
+        state
+    };
     Some({
         match request.number() {
             GET_CAP => request.exchange(argument, |cap: &mut GetCap| {
-                cap.value = capability(cap.capability);
+                cap.value = 0;
+                cap.value = capability(cap.capability)?;
                 Ok(())
             }),
             PRIME_HANDLE_TO_FD => request.exchange(argument, |asked| shared::export(&mut node.lock(), asked)),
@@ -245,28 +272,31 @@ pub(crate) fn answer(
                 Ok(())
             }),
             SET_VERSION => request.exchange(argument, |version: &mut SetVersion| {
-                let [major, minor] = version.interface;
-                *version = SetVersion { interface: [1, 4], driver: [2, 50] };
-                if major == -1 || (major, minor) <= (1, 4) { Ok(()) } else { Err(Errno(libc::EINVAL)) }
+                let [major, minor, _] = kernel_version(node.device().board.driver);
+                let own = SetVersion { interface: [1, 4], driver: [major, minor] };
+                let asked = std::mem::replace(version, own);
+                let fits = |asked: [i32; 2], own: [i32; 2]| {
+                    asked[0] == -1 || asked[0] == own[0] && (0..=own[1]).contains(&asked[1])
+                };
+                let both = fits(asked.interface, own.interface) && fits(asked.driver, own.driver);
+                if both { Ok(()) } else { Err(Errno(libc::EINVAL)) }
             }),
             SET_CLIENT_CAP => request.exchange(argument, |cap| client_capability(&mut node.lock(), cap)),
-            WAIT_VBLANK => request.exchange(argument, |asked| vblank::wait(&mut node.lock(), asked)),
+            WAIT_VBLANK => request.exchange(argument, |asked| vblank::wait(&mut counted(), asked)),
             CRTC_GET_SEQUENCE => {
                 request.exchange(argument, |asked| vblank::count(&node.lock().screen, asked))
             }
-            CRTC_QUEUE_SEQUENCE => request.exchange(argument, |asked| vblank::queue(&mut node.lock(), asked)),
+            CRTC_QUEUE_SEQUENCE => request.exchange(argument, |asked| vblank::queue(&mut counted(), asked)),
             MODE_CURSOR => request.exchange(argument, |cursor| picture::set_cursor(&mut node.lock(), cursor)),
             MODE_CURSOR2 => request.exchange(argument, |asked: &mut ModeCursor2| {
                 let ModeCursor2 { flags, crtc, place, size, handle, .. } = *asked;
                 picture::set_cursor(&mut node.lock(), &ModeCursor { flags, crtc, place, size, handle })
             }),
             MODE_GETGAMMA => request.exchange(argument, |asked| picture::gamma(&node.lock().screen, asked)),
-            MODE_SETGAMMA => {
-                request.exchange(argument, |asked| picture::set_gamma(&mut node.lock().screen, asked))
-            }
+            MODE_SETGAMMA => request.exchange(argument, |asked| picture::set_gamma(&mut node.lock(), asked)),
             MODE_GETPROPERTY => request.exchange(argument, objects::describe),
             MODE_SETPROPERTY => {
-                request.exchange(argument, |asked| objects::set_of_connector(&mut node.lock().screen, asked))
+                request.exchange(argument, |asked| objects::set_of_connector(&mut node.lock(), asked))
             }
             MODE_GETPROPBLOB => request.exchange(argument, |asked| objects::data(&node.lock().screen, asked)),
             MODE_CREATEPROPBLOB => request.exchange(argument, |asked| objects::keep(&mut node.lock(), asked)),
@@ -279,7 +309,7 @@ pub(crate) fn answer(
             }
             MODE_OBJ_SETPROPERTY => request.exchange(argument, |asked: &mut ModeObjectProperty| {
                 let ModeObjectProperty { value, property, object, kind, .. } = *asked;
-                objects::set(&mut node.lock().screen, [kind, object], property, value)
+                objects::set(&mut node.lock(), [kind, object], property, value)
             }),
             MODE_GETPLANERESOURCES => request.exchange(argument, |asked: &mut ModePlanes| {
                 let state = node.lock();
@@ -290,13 +320,14 @@ pub(crate) fn answer(
             MODE_GETPLANE => request.exchange(argument, |asked: &mut ModePlane| {
                 known(asked.plane, PLANE)?;
                 let shown = node.lock().screen.shown;
-                give(&FORMATS.map(u32::from_le_bytes), asked.formats, &mut asked.format_count)?;
+                give_all(&FORMATS.map(u32::from_le_bytes), asked.formats, &mut asked.format_count)?;
                 (asked.crtcs, asked.gamma_size) = (1, 0);
-                asked.crtc = if shown.is_some() { CRTC } else { 0 };
                 asked.framebuffer = shown.map_or(0, |shown| shown.framebuffer);
+                asked.crtc = if asked.framebuffer != 0 { CRTC } else { 0 };
                 Ok(())
             }),
-            MODE_SETPLANE => request.exchange(argument, |asked| set_plane(&mut node.lock(), asked)),
+            MODE_SETPLANE => request
+                .exchange(argument, |asked| set_plane(&mut node.lock(), node.device().board.driver, asked)),
             MODE_GETFB => request.exchange(argument, |asked: &mut ModeFramebuffer| {
                 let state = &mut *node.lock();
                 let (framebuffer, handle) = handed_out(state, asked.framebuffer)?;
@@ -321,15 +352,10 @@ pub(crate) fn answer(
             // Refused as a driver without atomic requests does, see `client_capability`.
             MODE_ATOMIC => Err(Errno(libc::EOPNOTSUPP)),
             MODE_CLOSEFB => request.exchange(argument, |asked: &mut ModeCloseFramebuffer| {
-                let state = &mut *node.lock();
-                let file = state.buffers.file();
-                // A framebuffer that is shown stays on the screen, and ends with its open file.
-                if state.screen.shown.is_some_and(|shown| shown.framebuffer == asked.framebuffer) {
-                    return Ok(());
+                if asked.padding != 0 {
+                    return Err(Errno(libc::EINVAL));
                 }
-                let buffer = state.screen.remove(asked.framebuffer, file)?;
-                state.release(buffer);
-                Ok(())
+                close(&mut node.lock(), asked.framebuffer)
             }),
             MODE_GETRESOURCES => request.exchange(argument, |asked| {
                 let state = node.lock();
@@ -358,17 +384,18 @@ pub(crate) fn answer(
             }),
             MODE_ADDFB2 => request.exchange(argument, |asked: &mut ModeFramebuffer2| {
                 let ModeFramebuffer2 { width, height, format, handles, pitches, offsets, .. } = *asked;
+                // The kernel accepts what a program has left in the other planes, but no modifier in them.
+                if asked.flags & !INTERLACED != 0 || asked.modifiers != [0; 4] {
+                    return Err(Errno(libc::EINVAL));
+                }
                 let plane = [handles[0], pitches[0], offsets[0]];
                 asked.framebuffer = add(&mut node.lock(), [width, height, format], plane)?;
                 Ok(())
             }),
             MODE_RMFB => request.exchange(argument, |asked: &mut ModeFramebufferId| {
-                let state = &mut *node.lock();
-                let buffer = state.screen.remove(asked.framebuffer, state.buffers.file())?;
-                state.release(buffer);
-                Ok(())
+                remove(&mut node.lock(), asked.framebuffer)
             }),
-            MODE_PAGE_FLIP => request.exchange(argument, |flip| self::flip(&mut node.lock(), flip)),
+            MODE_PAGE_FLIP => request.exchange(argument, |flip| self::flip(&mut counted(), flip)),
             MODE_DIRTYFB => request.exchange(argument, |dirty: &mut ModeDirty| {
                 if dirty.count > MOST_RECTANGLES || (dirty.count == 0) != (dirty.rectangles == 0) {
                     return Err(Errno(libc::EINVAL));
@@ -399,8 +426,11 @@ pub(crate) fn answer(
 const BUS: &[u8] = b"pci:0000:01:00.0";
 
 /// What the node can do, by the number of the question: buffers of plain pixels, 24 bits of colour. (`DRM_CAP_*`)
-fn capability(question: u64) -> u64 {
-    match question {
+///
+/// # Errors
+/// `EINVAL` for a question that the kernel does not have either.
+fn capability(question: u64) -> Result<u64, Errno> {
+    Ok(match question {
         1 => 1,                 // DUMB_BUFFER
         2 => 1,                 // VBLANK_HIGH_CRTC
         3 => 24,                // DUMB_PREFERRED_DEPTH
@@ -409,17 +439,27 @@ fn capability(question: u64) -> u64 {
         7 => 1,                 // ASYNC_PAGE_FLIP
         8 | 9 => CURSOR.into(), // CURSOR_WIDTH, CURSOR_HEIGHT
         0x12 => 1,              // CRTC_IN_VBLANK_EVENT
-        _ => 0,
-    }
+        // DUMB_PREFER_SHADOW, ADDFB2_MODIFIERS, PAGE_FLIP_TARGET, SYNCOBJ, SYNCOBJ_TIMELINE, ATOMIC_ASYNC_PAGE_FLIP
+        4 | 0x10 | 0x11 | 0x13..=0x15 => 0,
+        _ => return Err(Errno(libc::EINVAL)),
+    })
 }
 
 fn known(asked: u32, id: u32) -> Result<(), Errno> {
     if asked == id { Ok(()) } else { Err(Errno(libc::ENOENT)) }
 }
 
-/// Stores values if the program has room for all of them, and then their number.
+/// Stores the number of all values, and those values for which the program has room, from the first one on.
 fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
-    if address != 0 && *count as usize >= values.len() {
+    user::write_list(address, &values[..values.len().min(*count as usize)])?;
+    *count = values.len() as u32;
+    Ok(())
+}
+
+/// Stores values if the program has room for all of them, and then their number. This is how the kernel gives the modes and the
+/// encoders of a connector and the formats of a plane; other lists are given by [`give`].
+fn give_all<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Errno> {
+    if *count as usize >= values.len() {
         user::write_list(address, values)?;
     }
     *count = values.len() as u32;
@@ -428,7 +468,7 @@ fn give<T: Plain>(values: &[T], address: u64, count: &mut u32) -> Result<(), Err
 
 /// Lists the outputs of the board and the framebuffers of an open file.
 fn resources(screen: &Screen, file: FileId, asked: &mut ModeResources) -> Result<(), Errno> {
-    let own = screen.framebuffers.iter().filter(|(_, framebuffer)| framebuffer.file == file);
+    let own = screen.framebuffers.iter().filter(|(_, framebuffer)| framebuffer.file == Some(file));
     let framebuffers: Vec<u32> = own.map(|(id, _)| *id).collect();
     give(&framebuffers, asked.framebuffers, &mut asked.framebuffer_count)?;
     give(&[CRTC], asked.crtcs, &mut asked.crtc_count)?;
@@ -441,8 +481,8 @@ fn resources(screen: &Screen, file: FileId, asked: &mut ModeResources) -> Result
 /// The connector and its modes.
 fn connected(screen: &Screen, asked: &mut ModeConnector) -> Result<(), Errno> {
     known(asked.connector, CONNECTOR)?;
-    give(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
-    give(&MODES, asked.modes, &mut asked.mode_count)?;
+    give_all(&[ENCODER], asked.encoders, &mut asked.encoder_count)?;
+    give_all(&MODES, asked.modes, &mut asked.mode_count)?;
     objects::of_connector(screen, asked)?;
     asked.encoder = if screen.shown.is_some() { ENCODER } else { 0 };
     (asked.kind, asked.number) = (DVI, 1);
@@ -459,6 +499,8 @@ fn client_capability(state: &mut State, asked: &ClientCap) -> Result<(), Errno> 
     match (asked.capability, asked.value) {
         (UNIVERSAL_PLANES, 1) => _ = state.screen.universal.insert(file),
         (UNIVERSAL_PLANES, 0) => _ = state.screen.universal.remove(&file),
+        // No mode here has three dimensions or an aspect ratio, so there is nothing to show or to hide.
+        (STEREO_3D | ASPECT_RATIO, 0 | 1) => {}
         (ATOMIC, _) => return Err(Errno(libc::EOPNOTSUPP)),
         _ => return Err(Errno(libc::EINVAL)),
     }
@@ -485,34 +527,81 @@ fn current(screen: &Screen, asked: &mut ModeCrtc) -> Result<(), Errno> {
 fn set(state: &mut State, asked: &mut ModeCrtc) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.valid == 0 {
-        state.screen.shown = None;
+        if asked.connector_count != 0 {
+            return Err(Errno(libc::EINVAL));
+        }
+        blank(state, None);
         return Ok(());
     }
-    let framebuffer = match (asked.framebuffer, state.screen.shown) {
-        (UNCHANGED, Some(shown)) => shown.framebuffer,
-        (other, _) => other,
+    let framebuffer = match asked.framebuffer {
+        UNCHANGED => {
+            let shown = state.screen.shown.filter(|shown| shown.framebuffer != 0);
+            shown.ok_or(Errno(libc::EINVAL))?.framebuffer
+        }
+        other => other,
     };
-    if asked.connectors == 0 || asked.connector_count != 1 {
+    let shown = Shown { framebuffer, mode: asked.mode, place: asked.place };
+    known_framebuffer(&state.screen, framebuffer)?;
+    if !modes::is_valid(&asked.mode) {
+        return Err(Errno(libc::EINVAL));
+    }
+    fitting(&state.screen, &shown)?;
+    if asked.connector_count != 1 {
         return Err(Errno(libc::EINVAL));
     }
     known(user::read(asked.connectors)?, CONNECTOR)?;
-    show(state, Shown { framebuffer, mode: asked.mode, place: asked.place })?;
     // As the kernel does: a screen that is set is on.
     state.screen.power = 0;
+    show(state, shown)
+}
+
+/// `RMFB`: ends a framebuffer. A screen that shows it is switched off.
+fn remove(state: &mut State, id: u32) -> Result<(), Errno> {
+    let seen = state.screen.shown.filter(|shown| state.screen.is_seen() && shown.framebuffer == id);
+    let buffer = state.screen.remove(id, state.buffers.file())?;
+    state.release(buffer);
+    if let Some(seen) = seen {
+        frame(state, Shown { framebuffer: 0, ..seen });
+    }
+    Ok(())
+}
+
+/// `CLOSEFB`: ends a framebuffer. If it is on the screen, it ends when the screen shows another one.
+///
+/// # Errors
+/// `ENOENT` for a framebuffer of another open file, and for one that was closed.
+fn close(state: &mut State, id: u32) -> Result<(), Errno> {
+    let file = state.buffers.file();
+    if state.screen.shown.is_some_and(|shown| shown.framebuffer == id) {
+        let framebuffer = known_framebuffer(&state.screen, id)?;
+        if framebuffer.file != Some(file) {
+            return Err(Errno(libc::ENOENT));
+        }
+        state.screen.framebuffers.insert(id, Framebuffer { file: None, ..framebuffer });
+        return Ok(());
+    }
+    let buffer = state.screen.remove(id, file)?;
+    state.release(buffer);
     Ok(())
 }
 
 /// Shows another framebuffer of the same size.
 fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
-    if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 {
+    // The field counts frames for flags that only drivers with `DRM_CAP_PAGE_FLIP_TARGET` have.
+    if asked.flags & !(FLIP_EVENT | FLIP_ASYNC) != 0 || asked.padding != 0 {
         return Err(Errno(libc::EINVAL));
     }
     let shown = state.screen.shown.ok_or(Errno(libc::EBUSY))?;
-    if asked.flags & FLIP_EVENT != 0 && state.screen.events.len() >= vblank::WAITING {
-        return Err(Errno(libc::ENOMEM));
+    let old = known_framebuffer(&state.screen, shown.framebuffer).map_err(|_| Errno(libc::EBUSY))?;
+    let shown = Shown { framebuffer: asked.framebuffer, ..shown };
+    if fitting(&state.screen, &shown)?.code != old.code {
+        return Err(Errno(libc::EINVAL));
     }
-    show(state, Shown { framebuffer: asked.framebuffer, ..shown })?;
+    if asked.flags & FLIP_EVENT != 0 {
+        state.screen.room_for_event(state.buffers.file())?;
+    }
+    show(state, shown)?;
     if asked.flags & FLIP_EVENT != 0 {
         let event = vblank::event(FLIP_COMPLETE, state.screen.count, asked.user);
         state.screen.queue(state.buffers.file(), event)?;
@@ -520,14 +609,19 @@ fn flip(state: &mut State, asked: &mut PageFlip) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Shows a framebuffer on the plane of the screen, or none.
+/// Shows a framebuffer on the plane of the screen, or none. The screen keeps its size without one.
 ///
 /// # Errors
-/// `EINVAL` for a part that would be scaled or does not fill the screen, which no plane here does.
-fn set_plane(state: &mut State, asked: &mut ModeSetPlane) -> Result<(), Errno> {
+/// `EINVAL` for a part that would be scaled or does not fill the screen, which no plane here does; on a Radeon, for no
+/// framebuffer (the kernel's `drm_plane_helper.c`).
+fn set_plane(state: &mut State, driver: Driver, asked: &mut ModeSetPlane) -> Result<(), Errno> {
     known(asked.plane, PLANE)?;
     if asked.framebuffer == 0 {
-        state.screen.shown = None;
+        if driver != Driver::Nv50 {
+            return Err(Errno(libc::EINVAL));
+        }
+        let shown = state.screen.shown.map(|shown| Shown { framebuffer: 0, ..shown });
+        blank(state, shown);
         return Ok(());
     }
     known(asked.crtc, CRTC)?;
@@ -571,34 +665,82 @@ fn add(
     if !fits {
         return Err(Errno(libc::EINVAL));
     }
-    let (file, buffer) = (state.buffers.file(), state.buffers.hold(handle)?);
+    let (file, buffer) = (Some(state.buffers.file()), state.buffers.hold(handle)?);
     Ok(state.screen.add(Framebuffer { file, buffer, width, height, offset, pitch, pixels, code }))
 }
 
-/// Shows a framebuffer: a frame.
-fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
-    let framebuffer = *state.screen.framebuffers.get(&shown.framebuffer).ok_or(Errno(libc::ENOENT))?;
-    let [width, height] = shown.size();
-    let ends = [0, 1].map(|way| shown.place[way].checked_add([width, height][way]));
+fn known_framebuffer(screen: &Screen, id: u32) -> Result<Framebuffer, Errno> {
+    screen.framebuffers.get(&id).copied().ok_or(Errno(libc::ENOENT))
+}
+
+/// Returns a framebuffer of which a part can be on the screen.
+///
+/// # Errors
+/// `ENOENT` for a framebuffer that does not exist, `ENOSPC` for one that is too small.
+fn fitting(screen: &Screen, shown: &Shown) -> Result<Framebuffer, Errno> {
+    let framebuffer = known_framebuffer(screen, shown.framebuffer)?;
+    let size = shown.size();
+    let ends = [0, 1].map(|way| shown.place[way].checked_add(size[way]));
     if ends[0].is_none_or(|end| end > framebuffer.width) || ends[1].is_none_or(|end| end > framebuffer.height)
     {
         return Err(Errno(libc::ENOSPC));
     }
-    state.screen.shown = Some(shown);
-    state.screen.frames += 1;
-    state.screen.count += 1;
-    frames::put(state, &framebuffer, shown.place, [width, height]);
-    report::publish(state);
+    Ok(framebuffer)
+}
+
+/// Shows a framebuffer: a frame.
+fn show(state: &mut State, shown: Shown) -> Result<(), Errno> {
+    fitting(&state.screen, &shown)?;
+    replace(state, Some(shown));
+    frame(state, shown);
     Ok(())
+}
+
+/// Shows no framebuffer: a black frame, unless nothing was seen before.
+fn blank(state: &mut State, shown: Option<Shown>) {
+    let seen = state.screen.shown.filter(|_| state.screen.is_seen());
+    replace(state, shown);
+    if let Some(seen) = seen {
+        frame(state, Shown { framebuffer: 0, ..seen });
+    }
+}
+
+/// Changes what is on the screen. A framebuffer that was closed ends when it leaves the screen.
+fn replace(state: &mut State, shown: Option<Shown>) {
+    let old = std::mem::replace(&mut state.screen.shown, shown).map(|old| old.framebuffer);
+    let gone = old.filter(|old| shown.is_none_or(|shown| shown.framebuffer != *old));
+    let Some(id) = gone else { return };
+    if let Ok(Framebuffer { file: None, buffer, .. }) = known_framebuffer(&state.screen, id) {
+        state.screen.framebuffers.remove(&id);
+        state.release(buffer);
+    }
+}
+
+/// Shows the picture again, since something above the framebuffer has changed.
+fn refresh(state: &mut State) {
+    if let Some(shown) = state.screen.shown {
+        frame(state, shown);
+    }
+}
+
+/// Counts a frame, and puts its picture where frames go.
+fn frame(state: &mut State, shown: Shown) {
+    let framebuffer = known_framebuffer(&state.screen, shown.framebuffer).ok();
+    state.screen.frames += 1;
+    state.screen.count = state.screen.count.wrapping_add(1);
+    frames::put(state, framebuffer.as_ref(), shown.place, shown.size());
+    report::publish(state);
 }
 
 /// Makes a buffer of plain pixels, which a program maps and fills.
 fn create(state: &mut State, dumb: &mut DumbCreate) -> Result<(), Errno> {
-    let sized = [dumb.width, dumb.height].iter().all(|size| (1..=LARGEST).contains(size));
-    if !sized || !(1..=32).contains(&dumb.bits) {
+    let bytes = dumb.bits.div_ceil(8);
+    if [dumb.width, dumb.height, dumb.bits].contains(&0) || dumb.bits > u32::MAX - 8 {
         return Err(Errno(libc::EINVAL));
     }
-    dumb.pitch = (dumb.width * dumb.bits.div_ceil(8)).next_multiple_of(256);
+    // Row and size have 32 bits, but any width and height that give them are accepted.
+    let row = dumb.width.checked_mul(bytes).filter(|row| row.checked_mul(dumb.height).is_some());
+    dumb.pitch = row.and_then(|row| row.checked_next_multiple_of(256)).ok_or(Errno(libc::EINVAL))?;
     dumb.size = u64::from(dumb.pitch) * u64::from(dumb.height);
     // 1 is the processor's memory, which no driver asks to use.
     dumb.handle = state.create(dumb.size, 0, 1)?;

@@ -131,9 +131,13 @@ static inline uint32_t framebuffer(int node, uint32_t *handle) {
     return made.id;
 }
 
+/* Returns a mode of 16x16 pixels. */
+static inline struct mode square(void) {
+    return (struct mode){.clock = 1, .across = {16, 16, 16, 16}, .down = {16, 16, 16, 16}};
+}
+
 static inline int shown(int node, uint32_t framebuffer) {
     uint32_t connector = 3;
-    struct crtc crtc = {.connectors = (uint64_t)&connector, .count = 1, .id = 1, .framebuffer = framebuffer, .valid = 1};
-    crtc.mode.across[0] = crtc.mode.down[0] = 16;
+    struct crtc crtc = {(uint64_t)&connector, 1, .id = 1, .framebuffer = framebuffer, .valid = 1, .mode = square()};
     return ioctl(node, SETCRTC, &crtc);
 }

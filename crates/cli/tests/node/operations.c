@@ -35,5 +35,19 @@ int main(void) {
     memcpy(&event, bytes, sizeof event);
     HOLDS(event.kind == 2 && event.length == 32 && event.user == flip.user && event.crtc == 1 && event.frame == 2);
     FAILS(read(node, bytes, sizeof bytes), EAGAIN);
+
+    /* As many events wait as 4096 bytes hold. Later requests for one are refused, and a read takes whole events. */
+    flip.user = 0;
+    while (flip.user < 999 && ioctl(node, PAGE_FLIP, &flip) == 0)
+        flip.user++;
+    HOLDS(errno == ENOMEM && flip.user == 128);
+    HOLDS(read(node, bytes, sizeof event - 1) == 0);
+    HOLDS(read(node, bytes, 1000) == 992);
+    HOLDS(ioctl(node, PAGE_FLIP, &flip) == 0);
+    for (int number = 31; number < 129; number++) {
+        HOLDS(read(node, &event, sizeof event) == sizeof event);
+        HOLDS(event.length == 32 && event.user == (uint64_t)number);
+    }
+    FAILS(read(node, bytes, sizeof event - 1), EAGAIN);
     return 0;
 }

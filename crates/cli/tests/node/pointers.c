@@ -43,18 +43,20 @@ int main(void) {
         struct info info = {.request = 0x11, .value = address};
         FAILS(ioctl(node, INFO, &info), EFAULT);
         uint32_t fb_handle;
-        struct crtc crtc = {.connectors = address, .count = 1, .id = 1, .framebuffer = framebuffer(node, &fb_handle), .valid = 1};
-        if (address)
-            FAILS(ioctl(node, SETCRTC, &crtc), EFAULT);
-        for (int list = 0; list < 4 && address; list++) {
+        struct crtc crtc = {address, 1, .id = 1, .framebuffer = framebuffer(node, &fb_handle), .valid = 1, .mode = square()};
+        FAILS(ioctl(node, SETCRTC, &crtc), EFAULT);
+        for (int list = 0; list < 4; list++) {
             /* There are framebuffers: every list has an element. */
-            struct resources asked = {.counts = {99, 99, 99, 99}};
+            struct resources asked = {0};
             asked.lists[list] = address;
+            asked.counts[list] = 99;
             FAILS(ioctl(node, GETRESOURCES, &asked), EFAULT);
         }
-        for (int list = 0; list < 2 && address; list++) {
-            struct connector asked = {.counts = {99, 0, 99}, .id = 3};
+        for (int list = 0; list < 2; list++) {
+            /* The encoders come first, but the number of modes. */
+            struct connector asked = {.id = 3};
             asked.lists[list] = address;
+            asked.counts[list == 0 ? 2 : 0] = 99;
             FAILS(ioctl(node, GETCONNECTOR, &asked), EFAULT);
         }
         for (int text = 0; text < 3 && address; text++) {

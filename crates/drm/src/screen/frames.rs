@@ -16,10 +16,11 @@ const WRITTEN: u64 = 10_000;
 /// Number of processes that can write frames into a folder.
 const PROCESSES: u32 = 10_000;
 
-/// Writes, records and shows the part of a framebuffer that is on the screen, of this size and from this place on.
+/// Writes, records and shows the part of a framebuffer that is on the screen, of this size and from this place on. Without a
+/// framebuffer, it is black.
 ///
 /// A frame that could not be written or recorded is counted, and the first one is reported.
-pub(super) fn put(state: &mut State, framebuffer: &Framebuffer, place: [u32; 2], size: [u32; 2]) {
+pub(super) fn put(state: &mut State, framebuffer: Option<&Framebuffer>, place: [u32; 2], size: [u32; 2]) {
     let writes = state.screen.folder.is_some() && !is_past_the_last(&state.screen);
     if !writes && state.screen.recording.is_none() && state.screen.window.is_none() {
         return;

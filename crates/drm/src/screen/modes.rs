@@ -42,6 +42,15 @@ const fn mode(name: &[u8], clock: u32, across: [u16; 4], down: [u16; 4], pulses:
     }
 }
 
+/// Whether a screen can have this mode: it has a clock, and each direction has pixels, and the parts of its line in their order.
+///
+/// Source: the kernel's `drm_mode_validate_basic`. Flags are not looked at.
+pub(super) fn is_valid(mode: &ModeInfo) -> bool {
+    let ordered =
+        |[seen, start, end, all, _]: [u16; 5]| seen > 0 && seen <= start && start <= end && end <= all;
+    mode.clock != 0 && ordered(mode.horizontal) && ordered(mode.vertical)
+}
+
 /// The monitor's description of itself, version 1.3 (E-EDID, section 3): a digital monitor with the modes of [`MODES`].
 pub(super) fn edid() -> [u8; 128] {
     let mut edid = [0_u8; 128];

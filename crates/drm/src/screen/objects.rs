@@ -10,7 +10,7 @@ use crate::node::State;
 use crate::user;
 
 use super::modes::edid;
-use super::{CONNECTOR, CRTC, ENCODER, PLANE, Screen, give};
+use super::{CONNECTOR, CRTC, ENCODER, PLANE, Screen, give, refresh};
 
 /// Kinds of objects. (`DRM_MODE_OBJECT_*`)
 const OBJECT_CRTC: u32 = 0xcccc_cccc;
@@ -23,8 +23,9 @@ const OBJECT_ANY: u32 = 0;
 
 /// The data of the monitor's description.
 const EDID_BLOB: u32 = 31;
-/// Most bytes, and most pieces, of the data that a program hands over.
-const MOST_DATA: u32 = 64 << 10;
+/// Most bytes, and most pieces, of the data that programs hand over. The kernel has no limit but its memory, and that of a
+/// length with a sign.
+const MOST_DATA: usize = 64 << 20;
 const MOST_BLOBS: usize = 256;
 
 /// Flags of a property. (`DRM_MODE_PROP_*`)
@@ -101,7 +102,7 @@ pub(super) fn of_connector(screen: &Screen, asked: &mut ModeConnector) -> Result
     give_both(&properties, asked.properties, asked.values, &mut asked.property_count)
 }
 
-/// Stores the numbers of properties and their values, if the program has room for all of them, and then their number.
+/// Stores how many properties there are, and the numbers and values of those for which the program has room.
 fn give_both(properties: &[(u32, u64)], numbers: u64, values: u64, count: &mut u32) -> Result<(), Errno> {
     let (ids, contents): (Vec<u32>, Vec<u64>) = properties.iter().copied().unzip();
     let mut room = *count;
@@ -141,22 +142,26 @@ fn letters(name: &str) -> [u8; 32] {
 ///
 /// # Errors
 /// `ENOENT` for an object or a property that it does not have, `EINVAL` for a property or a value that cannot be set.
-pub(super) fn set(screen: &mut Screen, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
-    let known = properties(screen, kind, object)?;
+pub(super) fn set(state: &mut State, [kind, object]: [u32; 2], id: u32, value: u64) -> Result<(), Errno> {
+    let known = properties(&state.screen, kind, object)?;
     known.iter().find(|(known, _)| *known == id).ok_or(Errno(libc::ENOENT))?;
     let Property { flags, names, .. } = property(id)?;
     if flags & IMMUTABLE != 0 || value >= names.len() as u64 {
         return Err(Errno(libc::EINVAL));
     }
     if id == DPMS {
-        screen.power = value;
+        let was_seen = state.screen.is_seen();
+        state.screen.power = value;
+        if state.screen.is_seen() != was_seen {
+            refresh(state);
+        }
     }
     Ok(())
 }
 
 /// `SETPROPERTY`
-pub(super) fn set_of_connector(screen: &mut Screen, asked: &ModeConnectorProperty) -> Result<(), Errno> {
-    set(screen, [OBJECT_CONNECTOR, asked.connector], asked.property, asked.value)
+pub(super) fn set_of_connector(state: &mut State, asked: &ModeConnectorProperty) -> Result<(), Errno> {
+    set(state, [OBJECT_CONNECTOR, asked.connector], asked.property, asked.value)
 }
 
 /// `GETPROPBLOB`
@@ -176,15 +181,15 @@ pub(super) fn data(screen: &Screen, asked: &mut ModeBlob) -> Result<(), Errno> {
 /// `CREATEPROPBLOB`: keeps data of a program until it ends it.
 ///
 /// # Errors
-/// `EINVAL` for no data or too much, `ENOMEM` with too many pieces, `EFAULT` for data that cannot be read.
+/// `EINVAL` for no data and a negative length, `ENOMEM` for too many, `EFAULT` for data that cannot be read.
 pub(super) fn keep(state: &mut State, asked: &mut ModeNewBlob) -> Result<(), Errno> {
-    if !(1..=MOST_DATA).contains(&asked.length) {
-        return Err(Errno(libc::EINVAL));
-    }
-    if state.screen.blobs.len() >= MOST_BLOBS {
+    let length = usize::try_from(asked.length as i32).ok().filter(|length| *length > 0);
+    let length = length.ok_or(Errno(libc::EINVAL))?;
+    let kept: usize = state.screen.blobs.values().map(|(_, data)| data.len()).sum();
+    if state.screen.blobs.len() >= MOST_BLOBS || kept + length > MOST_DATA {
         return Err(Errno(libc::ENOMEM));
     }
-    let data = user::read_list(asked.data, asked.length as usize)?;
+    let data = user::read_list(asked.data, length)?;
     asked.blob = state.screen.number();
     state.screen.blobs.insert(asked.blob, (state.buffers.file(), data));
     Ok(())

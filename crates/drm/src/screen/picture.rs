@@ -8,7 +8,7 @@ use crate::ioctls::{Errno, ModeCursor, ModeGamma};
 use crate::node::State;
 use crate::user;
 
-use super::{CRTC, Framebuffer, Screen, known};
+use super::{CRTC, Framebuffer, Screen, Shown, known, refresh};
 
 /// The order of red, green and blue in the bytes of a pixel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,22 +90,23 @@ pub(super) struct ScreenCursor {
     pub(super) place: [i32; 2],
 }
 
-/// Returns the picture on the screen. Each pixel has three bytes, and the upper row comes first.
+/// Returns the picture on the screen. Each pixel has three bytes, and the upper row comes first. It is black without a framebuffer,
+/// and while the power is off.
 ///
 /// # Errors
 /// A framebuffer without its buffer.
 pub(super) fn picture(
     state: &State,
-    framebuffer: &Framebuffer,
+    framebuffer: Option<&Framebuffer>,
     place: [u32; 2],
     [width, height]: [u32; 2],
 ) -> io::Result<Vec<u8>> {
     let screen = &state.screen;
     let mut picture = Vec::with_capacity(3 * width as usize * height as usize);
-    if screen.is_off() {
+    let Some(framebuffer) = framebuffer.filter(|_| !screen.is_off()) else {
         picture.resize(3 * width as usize * height as usize, 0);
         return Ok(picture);
-    }
+    };
     let Some(buffer) = state.buffers.held(framebuffer.buffer) else {
         return Err(io::Error::other("a framebuffer without its buffer"));
     };
@@ -157,6 +158,7 @@ pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Er
     if asked.flags == 0 || asked.flags & !(CURSOR_PICTURE | CURSOR_MOVE) != 0 {
         return Err(Errno(libc::EINVAL));
     }
+    let (was_seen, was_at) = (is_cursor_seen(&state.screen), state.screen.cursor.place);
     if asked.flags & CURSOR_PICTURE != 0 {
         let new = if asked.handle == 0 { None } else { Some(cursor_buffer(state, asked)?) };
         let old = std::mem::replace(&mut state.screen.cursor.buffer, new);
@@ -166,7 +168,24 @@ pub(super) fn set_cursor(state: &mut State, asked: &ModeCursor) -> Result<(), Er
     if asked.flags & CURSOR_MOVE != 0 {
         state.screen.cursor.place = asked.place.map(|at| at as i32);
     }
+    // A program may have drawn into the buffer of the cursor, and set it again.
+    let is_changed = asked.flags & CURSOR_PICTURE != 0 || state.screen.cursor.place != was_at;
+    if is_changed && (was_seen || is_cursor_seen(&state.screen)) {
+        refresh(state);
+    }
     Ok(())
+}
+
+/// Whether a part of the cursor is on the screen.
+fn is_cursor_seen(screen: &Screen) -> bool {
+    let ScreenCursor { buffer, size, place, .. } = &screen.cursor;
+    let covers = |shown: Shown| {
+        (0..2).all(|way| {
+            let start = i64::from(place[way]);
+            start < i64::from(shown.size()[way]) && start + i64::from(size[way]) > 0
+        })
+    };
+    buffer.is_some() && screen.is_seen() && screen.shown.is_some_and(covers)
 }
 
 /// Returns the buffer of a new cursor, to which a reference is added.
@@ -191,13 +210,19 @@ pub(super) fn gamma(screen: &Screen, asked: &mut ModeGamma) -> Result<(), Errno>
 }
 
 /// `MODE_SETGAMMA`
-pub(super) fn set_gamma(screen: &mut Screen, asked: &mut ModeGamma) -> Result<(), Errno> {
+pub(super) fn set_gamma(state: &mut State, asked: &mut ModeGamma) -> Result<(), Errno> {
     known(asked.crtc, CRTC)?;
     if asked.size as usize != GAMMA {
         return Err(Errno(libc::EINVAL));
     }
     let [red, green, blue] = asked.tables.map(|address| user::read_list::<u16>(address, GAMMA));
     let table = [red?, green?, blue?];
-    screen.gamma = (table != straight()).then_some(table);
+    let table = (table != straight()).then_some(table);
+    if table != state.screen.gamma {
+        state.screen.gamma = table;
+        if state.screen.is_seen() {
+            refresh(state);
+        }
+    }
     Ok(())
 }

@@ -11,7 +11,11 @@ use crate::device::Device;
 use crate::node::Node;
 
 fn node(folder: Option<PathBuf>) -> Client<'static> {
-    let board = Board::named("rv770").unwrap();
+    node_of("rv770", folder)
+}
+
+fn node_of(chip: &str, folder: Option<PathBuf>) -> Client<'static> {
+    let board = Board::named(chip).unwrap();
     let device = Box::leak(Box::new(Device { execute: false, screen: folder, ..Device::new(board) }));
     Client::new(Box::leak(Box::new(Node::new(device, None).unwrap())), 1)
 }
@@ -20,7 +24,7 @@ fn node(folder: Option<PathBuf>) -> Client<'static> {
 fn ask<T: Plain>(node: &Client<'_>, number: u8, argument: &mut T) -> Result<(), Errno> {
     let request =
         Request((3 << 30 | size_of::<T>() << 16 | usize::from(b'd') << 8 | usize::from(number)) as _);
-    answer(node, request, std::ptr::from_mut(argument).cast()).expect("a request of the screen")
+    answer(node, -1, request, std::ptr::from_mut(argument).cast()).expect("a request of the screen")
 }
 
 fn address<T>(pointer: *const T) -> u64 {
@@ -339,9 +343,14 @@ fn colored(name: &str, color: u32) -> (Client<'static>, u32, PathBuf) {
     (node, framebuffer, folder)
 }
 
-/// Notes that a framebuffer has changed, and returns a pixel of the frame with this number.
-fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, [x, y]: [usize; 2]) -> [u8; 3] {
+/// Notes that a framebuffer has changed, and returns a pixel of a frame.
+fn changed(node: &Client<'_>, framebuffer: u32, frame: &Path, place: [usize; 2]) -> [u8; 3] {
     ask(node, MODE_DIRTYFB, &mut ModeDirty { framebuffer, ..ModeDirty::default() }).unwrap();
+    pixel(frame, place)
+}
+
+/// Returns a pixel of a frame.
+fn pixel(frame: &Path, [x, y]: [usize; 2]) -> [u8; 3] {
     let picture = fs::read(frame).unwrap();
     let at = 15 + 3 * (y * 640 + x);
     [picture[at], picture[at + 1], picture[at + 2]]
@@ -365,15 +374,25 @@ fn the_cursor_lies_above_the_framebuffer_and_moves() {
     };
     ask(&node, MODE_CURSOR, &mut cursor).unwrap();
     let frame = |number: u32| folder.join(format!("frame-{number:04}.ppm"));
-    assert_eq!(changed(&node, framebuffer, &frame(2), [3, 470]), [0x40, 0x20, 0x20]);
-    assert_eq!(changed(&node, framebuffer, &frame(3), [4, 470]), [0x40; 3]);
+    let pixel = |number, place| pixel(&frame(number), place);
+    assert_eq!((pixel(2, [3, 470]), pixel(2, [4, 470])), ([0x40, 0x20, 0x20], [0x40; 3]));
     // The buffer lasts as long as the cursor.
     ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
     let mut moved = ModeCursor2 { flags: CURSOR_MOVE, crtc: CRTC, place: [4, 470], ..ModeCursor2::default() };
     ask(&node, MODE_CURSOR2, &mut moved).unwrap();
-    assert_eq!(changed(&node, framebuffer, &frame(4), [4, 470]), [0x40, 0x20, 0x20]);
+    assert_eq!(pixel(3, [4, 470]), [0x40, 0x20, 0x20]);
+    ask(&node, MODE_CURSOR2, &mut moved).unwrap();
+    assert_eq!(node.lock().screen.frames, 3, "nothing has moved");
+    for x in [640, 641] {
+        moved.place = [x, 0];
+        ask(&node, MODE_CURSOR2, &mut moved).unwrap();
+    }
+    assert_eq!(node.lock().screen.frames, 4, "it leaves the screen, and moves beside it");
     let mut none = ModeCursor { flags: CURSOR_PICTURE, crtc: CRTC, ..ModeCursor::default() };
     ask(&node, MODE_CURSOR, &mut none).unwrap();
+    moved.place = [4, 470];
+    ask(&node, MODE_CURSOR2, &mut moved).unwrap();
+    assert_eq!(node.lock().screen.frames, 4, "there is none to move");
     assert_eq!(changed(&node, framebuffer, &frame(5), [4, 470]), [0x40; 3]);
     for wrong in [ModeCursor { flags: 0, ..cursor }, ModeCursor { flags: 4, ..cursor }] {
         assert_eq!(ask(&node, MODE_CURSOR, &mut wrong.clone()), Err(Errno(libc::EINVAL)));
@@ -388,8 +407,11 @@ fn the_gamma_table_and_the_power_change_the_picture() {
     let frame = |number: u32| folder.join(format!("frame-{number:04}.ppm"));
     let inverted: Vec<u16> = (0..256).map(|value| (255 - value) * 0x101).collect();
     let tables = [address(inverted.as_ptr()); 3];
-    ask(&node, MODE_SETGAMMA, &mut ModeGamma { crtc: CRTC, size: 256, tables }).unwrap();
-    assert_eq!(changed(&node, framebuffer, &frame(2), [0, 0]), [0xef, 0xdf, 0xcf]);
+    for _ in 0..2 {
+        ask(&node, MODE_SETGAMMA, &mut ModeGamma { crtc: CRTC, size: 256, tables }).unwrap();
+        assert_eq!(node.lock().screen.frames, 2, "the same table changes nothing");
+    }
+    assert_eq!(pixel(&frame(2), [0, 0]), [0xef, 0xdf, 0xcf]);
     let mut table = vec![0_u16; 256];
     let tables = [address(table.as_mut_ptr()); 3];
     ask(&node, MODE_GETGAMMA, &mut ModeGamma { crtc: CRTC, size: 256, tables }).unwrap();
@@ -398,10 +420,258 @@ fn the_gamma_table_and_the_power_change_the_picture() {
         ask(&node, MODE_SETGAMMA, &mut ModeGamma { crtc: CRTC, size: 255, tables }),
         Err(Errno(libc::EINVAL))
     );
-    let mut off = ModeConnectorProperty { value: 3, property: 17, connector: CONNECTOR };
-    ask(&node, MODE_SETPROPERTY, &mut off).unwrap();
-    assert_eq!(changed(&node, framebuffer, &frame(3), [0, 0]), [0; 3]);
+    let power = |value| {
+        let mut power = ModeConnectorProperty { value, property: 17, connector: CONNECTOR };
+        ask(&node, MODE_SETPROPERTY, &mut power).unwrap();
+        node.lock().screen.frames
+    };
+    assert_eq!([power(0), power(3), power(3), power(1)], [2, 3, 3, 3], "only a change is seen");
+    assert_eq!(pixel(&frame(3), [0, 0]), [0; 3]);
+    assert_eq!(power(0), 4);
+    assert_eq!(pixel(&frame(4), [0, 0]), [0xef, 0xdf, 0xcf]);
+    // A screen that is set is on.
+    assert_eq!(power(3), 5);
+    shown(&node, framebuffer).unwrap();
+    assert_eq!(pixel(&frame(6), [0, 0]), [0xef, 0xdf, 0xcf]);
     fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_screen_that_is_switched_off_or_loses_its_framebuffer_is_black() {
+    let (node, framebuffer, folder) = colored("off", 0x0010_2030);
+    let frame = |number: u32| folder.join(format!("frame-{number:04}.ppm"));
+    let mut off = ModeCrtc { crtc: CRTC, ..ModeCrtc::default() };
+    ask(&node, MODE_SETCRTC, &mut off).unwrap();
+    assert_eq!(pixel(&frame(2), [639, 479]), [0; 3]);
+    ask(&node, MODE_SETCRTC, &mut off).unwrap();
+    assert_eq!(node.lock().screen.frames, 2, "it is off");
+    shown(&node, framebuffer).unwrap();
+    assert_eq!(pixel(&frame(3), [639, 479]), [0x10, 0x20, 0x30]);
+    ask(&node, MODE_RMFB, &mut ModeFramebufferId { framebuffer }).unwrap();
+    assert_eq!(pixel(&frame(4), [639, 479]), [0; 3]);
+    let mut crtc = ModeCrtc { crtc: CRTC, ..ModeCrtc::default() };
+    ask(&node, MODE_GETCRTC, &mut crtc).unwrap();
+    assert_eq!((crtc.valid, node.lock().screen.frames), (0, 4));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The kernel's `drm_mode_closefb_ioctl`.
+#[test]
+fn a_closed_framebuffer_stays_on_the_screen_and_ends_when_it_leaves() {
+    let node = node(None);
+    let (first, dumb) = framebuffer(&node, 640, 480);
+    shown(&node, first).unwrap();
+    ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
+    let close = |framebuffer, padding, file| {
+        let node = node.as_file(file);
+        ask(&node, MODE_CLOSEFB, &mut ModeCloseFramebuffer { framebuffer, padding })
+    };
+    assert_eq!(close(first, 1, 1), Err(Errno(libc::EINVAL)));
+    assert_eq!(close(first, 0, 2), Err(Errno(libc::ENOENT)), "it is of another open file");
+    assert_eq!(close(first, 0, 1), Ok(()));
+    assert_eq!(close(first, 0, 1), Err(Errno(libc::ENOENT)), "it is closed");
+    let listed = || {
+        let mut asked = ModeResources::default();
+        ask(&node, MODE_GETRESOURCES, &mut asked).unwrap();
+        asked.framebuffer_count
+    };
+    let crtc = || {
+        let mut crtc = ModeCrtc { crtc: CRTC, ..ModeCrtc::default() };
+        ask(&node, MODE_GETCRTC, &mut crtc).unwrap();
+        crtc.framebuffer
+    };
+    assert_eq!((listed(), crtc()), (0, first));
+    assert_eq!(node.lock().screen.end(FileId(1)), [], "nor does it end with its open file");
+    let (second, dumb) = framebuffer(&node, 640, 480);
+    ask(&node, MODE_PAGE_FLIP, &mut PageFlip { crtc: CRTC, framebuffer: second, ..PageFlip::default() })
+        .unwrap();
+    assert_eq!(node.lock().screen.framebuffers.keys().copied().collect::<Vec<_>>(), [second]);
+    assert_eq!(close(second, 0, 1), Ok(()));
+    ask(&node, MODE_DESTROY_DUMB, &mut DumbDestroy { handle: dumb.handle }).unwrap();
+    assert_ne!(node.lock().buffers.used(u32::MAX), 0);
+    ask(&node, MODE_SETCRTC, &mut ModeCrtc { crtc: CRTC, ..ModeCrtc::default() }).unwrap();
+    assert_eq!(node.lock().buffers.used(u32::MAX), 0, "the buffers end with their framebuffers");
+}
+
+/// The kernel's `drm_mode_setcrtc` and `drm_mode_validate_basic`.
+#[test]
+fn a_mode_that_no_screen_has_and_a_screen_without_framebuffer_are_errors() {
+    let node = node(None);
+    let (framebuffer, _) = framebuffer(&node, 640, 480);
+    let connector = CONNECTOR;
+    let set = |framebuffer, valid, mode, count: u32| {
+        let mut crtc =
+            ModeCrtc { crtc: CRTC, connectors: address(&raw const connector), ..ModeCrtc::default() };
+        (crtc.framebuffer, crtc.valid, crtc.mode, crtc.connector_count) = (framebuffer, valid, mode, count);
+        ask(&node, MODE_SETCRTC, &mut crtc)
+    };
+    let invalid = Err(Errno(libc::EINVAL));
+    assert_eq!(set(framebuffer, 1, ModeInfo::default(), 1), invalid);
+    for wrong in [
+        ModeInfo { clock: 0, ..MODES[0] },
+        ModeInfo { horizontal: [0, 656, 752, 800, 0], ..MODES[0] },
+        ModeInfo { horizontal: [640, 639, 752, 800, 0], ..MODES[0] },
+        ModeInfo { vertical: [480, 490, 489, 525, 0], ..MODES[0] },
+        ModeInfo { vertical: [480, 490, 492, 491, 0], ..MODES[0] },
+    ] {
+        assert_eq!(set(framebuffer, 1, wrong, 1), invalid, "{wrong:?}");
+    }
+    assert_eq!(set(framebuffer, 1, MODES[1], 1), Err(Errno(libc::ENOSPC)));
+    assert_eq!(set(UNCHANGED, 1, MODES[0], 1), invalid, "nothing is shown");
+    assert_eq!(set(framebuffer, 1, MODES[0], 0), invalid);
+    assert_eq!(set(0, 0, ModeInfo::default(), 1), invalid, "off, with a connector");
+    assert_eq!(set(framebuffer, 1, MODES[0], 1), Ok(()));
+    assert_eq!(set(UNCHANGED, 1, MODES[0], 1), Ok(()));
+}
+
+/// The kernel's `drm_mode_page_flip_ioctl` and `drm_internal_framebuffer_create`.
+#[test]
+fn a_flip_keeps_the_format_and_framebuffers_have_no_modifiers() {
+    let node = node(None);
+    let (framebuffer, dumb) = framebuffer(&node, 640, 480);
+    let made = |code: &[u8; 4], flags, modifier, unused| {
+        let mut asked = ModeFramebuffer2 {
+            width: 640,
+            height: 480,
+            format: u32::from_le_bytes(*code),
+            flags,
+            handles: [dumb.handle, unused, 0, 0],
+            pitches: [dumb.pitch, unused, 0, 0],
+            modifiers: [0, modifier, 0, 0],
+            ..ModeFramebuffer2::default()
+        };
+        ask(&node, MODE_ADDFB2, &mut asked).map(|()| asked.framebuffer)
+    };
+    let invalid = Err(Errno(libc::EINVAL));
+    assert_eq!((made(b"XR24", 2, 0, 0), made(b"XR24", 0xff00, 0, 0)), (invalid, invalid));
+    assert_eq!(made(b"XR24", 0, 1, 0), invalid);
+    assert!(made(b"XR24", 1, 0, 0).is_ok(), "two fields");
+    assert!(made(b"XR24", 0, 0, 99).is_ok(), "old programs do not clear the unused planes");
+    shown(&node, framebuffer).unwrap();
+    let flipped = |framebuffer, padding| {
+        let mut flip = PageFlip { crtc: CRTC, framebuffer, padding, ..PageFlip::default() };
+        ask(&node, MODE_PAGE_FLIP, &mut flip)
+    };
+    assert_eq!(flipped(made(b"RG16", 0, 0, 0).unwrap(), 0), Err(Errno(libc::EINVAL)));
+    assert_eq!(flipped(made(b"AR24", 0, 0, 0).unwrap(), 0), Err(Errno(libc::EINVAL)));
+    assert_eq!(flipped(framebuffer, 7), Err(Errno(libc::EINVAL)));
+    assert_eq!(flipped(framebuffer, 0), Ok(()));
+}
+
+/// The kernel's `drm_mode_getresources`, `drm_mode_object_get_properties`, `drm_mode_getconnector` and `drm_mode_getplane`.
+#[test]
+fn lists_are_given_in_part_where_the_kernel_does_so() {
+    let node = node(None);
+    let (first, _) = framebuffer(&node, 640, 480);
+    framebuffer(&node, 640, 480);
+    let mut ids = [0_u32; 4];
+    let framebuffers = address(ids.as_mut_ptr());
+    let mut asked = ModeResources { framebuffers, framebuffer_count: 1, ..ModeResources::default() };
+    ask(&node, MODE_GETRESOURCES, &mut asked).unwrap();
+    assert_eq!((asked.framebuffer_count, ids), (2, [first, 0, 0, 0]));
+    let mut nowhere = ModeResources { crtc_count: 1, ..ModeResources::default() };
+    assert_eq!(ask(&node, MODE_GETRESOURCES, &mut nowhere), Err(Errno(libc::EFAULT)));
+    let mut values = [9_u64; 4];
+    let (properties, values_at) = (address(ids.as_mut_ptr()), address(values.as_mut_ptr()));
+    let mut asked = ModeObjectProperties { properties, values: values_at, count: 2, ..Default::default() };
+    asked.object = CONNECTOR;
+    ask(&node, MODE_OBJ_GETPROPERTIES, &mut asked).unwrap();
+    assert_eq!((asked.count, ids, values), (4, [16, 17, 0, 0], [31, 0, 9, 9]));
+    let mut modes = [ModeInfo::default(); 3];
+    let mut asked = ModeConnector { connector: CONNECTOR, mode_count: 2, ..ModeConnector::default() };
+    asked.modes = address(modes.as_mut_ptr());
+    ask(&node, MODE_GETCONNECTOR, &mut asked).unwrap();
+    assert_eq!((asked.mode_count, modes[0].clock), (3, 0), "all modes or none");
+    let mut asked = ModePlane { plane: PLANE, format_count: 5, ..ModePlane::default() };
+    assert_eq!(ask(&node, MODE_GETPLANE, &mut asked), Err(Errno(libc::EFAULT)));
+    asked.format_count = 4;
+    assert_eq!((ask(&node, MODE_GETPLANE, &mut asked), asked.format_count), (Ok(()), 5));
+}
+
+/// The kernel's `drm_plane_helper.c` for a Radeon. The driver of a GeForce switches the plane off alone.
+#[test]
+fn a_screen_without_a_plane_keeps_its_size() {
+    for (chip, answer) in [("rv770", Err(Errno(libc::EINVAL))), ("gt215", Ok(()))] {
+        let node = node_of(chip, None);
+        let (framebuffer, _) = framebuffer(&node, 640, 480);
+        shown(&node, framebuffer).unwrap();
+        let mut none = ModeSetPlane { plane: PLANE, ..ModeSetPlane::default() };
+        assert_eq!(ask(&node, MODE_SETPLANE, &mut none), answer, "{chip}");
+        let mut crtc = ModeCrtc { crtc: CRTC, ..ModeCrtc::default() };
+        ask(&node, MODE_GETCRTC, &mut crtc).unwrap();
+        assert_eq!((crtc.valid, crtc.mode.clock), (1, MODES[0].clock), "{chip}");
+        assert_eq!(crtc.framebuffer == 0, answer.is_ok(), "{chip}");
+        let mut flip = PageFlip { crtc: CRTC, framebuffer, ..PageFlip::default() };
+        let flipped = if answer.is_ok() { Err(Errno(libc::EBUSY)) } else { Ok(()) };
+        assert_eq!(ask(&node, MODE_PAGE_FLIP, &mut flip), flipped, "{chip}");
+        let mut whole = ModeSetPlane { crtc: CRTC, framebuffer, size: [640, 480], ..none };
+        (whole.from_width, whole.from_height) = (640 << 16, 480 << 16);
+        assert_eq!(ask(&node, MODE_SETPLANE, &mut whole), Ok(()), "{chip}");
+    }
+}
+
+/// The kernel's `drm_setversion`, `drm_getcap` and `drm_setclientcap`.
+#[test]
+fn versions_and_abilities_are_checked() {
+    for (chip, [major, minor]) in [("rv770", [2, 50]), ("gt215", [1, 3])] {
+        let node = node_of(chip, None);
+        let set = |interface, driver| {
+            let mut version = SetVersion { interface, driver };
+            let answer = ask(&node, SET_VERSION, &mut version);
+            assert_eq!((version.interface, version.driver), ([1, 4], [major, minor]), "{chip}");
+            answer
+        };
+        assert_eq!(set([-1, -1], [-1, -1]), Ok(()));
+        assert_eq!(set([1, 1], [major, minor]), Ok(()));
+        for (interface, driver) in [
+            ([0, 0], [-1, -1]),
+            ([1, 5], [-1, -1]),
+            ([1, -1], [-1, -1]),
+            ([1, 1], [77, 0]),
+            ([1, 1], [major, minor + 1]),
+        ] {
+            assert_eq!(set(interface, driver), Err(Errno(libc::EINVAL)), "{interface:?} {driver:?}");
+        }
+    }
+    let node = node(None);
+    let mut cap = GetCap { capability: 0x7777, value: 5 };
+    assert_eq!((ask(&node, GET_CAP, &mut cap), cap.value), (Err(Errno(libc::EINVAL)), 0));
+    let mut cap = GetCap { capability: 0x10, value: 5 };
+    assert_eq!((ask(&node, GET_CAP, &mut cap), cap.value), (Ok(()), 0), "no modifiers");
+    let client = |capability, value| ask(&node, SET_CLIENT_CAP, &mut ClientCap { capability, value });
+    assert_eq!(
+        (client(STEREO_3D, 1), client(ASPECT_RATIO, 1), client(ASPECT_RATIO, 0)),
+        (Ok(()), Ok(()), Ok(()))
+    );
+    assert_eq!((client(STEREO_3D, 2), client(5, 1)), (Err(Errno(libc::EINVAL)), Err(Errno(libc::EINVAL))));
+}
+
+/// The kernel's `drm_property_create_blob` and `drm_mode_create_dumb` have no limits of their own.
+#[test]
+fn large_data_and_wide_buffers_are_accepted() {
+    let node = node(None);
+    let data = vec![7_u8; 100_000];
+    let mut made = ModeNewBlob { data: address(data.as_ptr()), length: 100_000, blob: 0 };
+    assert_eq!(ask(&node, MODE_CREATEPROPBLOB, &mut made), Ok(()));
+    made.length = i32::MAX as u32;
+    assert_eq!(ask(&node, MODE_CREATEPROPBLOB, &mut made), Err(Errno(libc::ENOMEM)));
+    let dumb = |width, height, bits| {
+        let mut dumb = DumbCreate { width, height, bits, ..DumbCreate::default() };
+        ask(&node, MODE_CREATE_DUMB, &mut dumb).map(|()| (dumb.pitch, dumb.size))
+    };
+    assert_eq!(dumb(9000, 1, 32), Ok((36_096, 36_096)));
+    assert_eq!(dumb(2, 2, 64), Ok((256, 512)));
+    for (width, height, bits) in [
+        (0, 1, 32),
+        (1, 0, 32),
+        (1, 1, 0),
+        (1, 1, u32::MAX),
+        (1 << 30, 1, 32),
+        (1 << 15, 1 << 15, 32),
+        ((1 << 30) - 1, 1, 32),
+    ] {
+        assert_eq!(dumb(width, height, bits), Err(Errno(libc::EINVAL)), "{width} {height} {bits}");
+    }
 }
 
 /// The kernel's `drm_wait_vblank_ioctl`. Nothing waits for the host's clock.
@@ -430,8 +700,29 @@ fn a_wait_moves_the_count_of_frames() {
     let mut count = CrtcSequence { crtc: CRTC, ..CrtcSequence::default() };
     ask(&node, CRTC_GET_SEQUENCE, &mut count).unwrap();
     assert_eq!((count.active, count.sequence, count.nanos), (1, 10, 10 * 1_000_000_000 / 60));
-    let mut far = QueueSequence { sequence: u64::MAX, ..queued };
+    let mut far = QueueSequence { sequence: 1 << 40, ..queued };
     assert_eq!(ask(&node, CRTC_QUEUE_SEQUENCE, &mut far), Err(Errno(libc::EINVAL)));
+}
+
+/// The kernel's `drm_vblank_passed`: counts wrap, and 32 bits of them are compared in `WAIT_VBLANK`.
+#[test]
+fn waits_go_on_where_a_count_has_more_than_32_bits_and_where_it_wraps() {
+    let node = node(None);
+    let (framebuffer, _) = framebuffer(&node, 640, 480);
+    shown(&node, framebuffer).unwrap();
+    for start in [(1 << 33) - 1, u64::MAX - 1] {
+        node.lock().screen.count = start - 1;
+        let mut queued = QueueSequence { crtc: CRTC, sequence: start, ..QueueSequence::default() };
+        ask(&node, CRTC_QUEUE_SEQUENCE, &mut queued).unwrap();
+        let mut flip = PageFlip { crtc: CRTC, framebuffer, ..PageFlip::default() };
+        ask(&node, MODE_PAGE_FLIP, &mut flip).unwrap();
+        let mut next = WaitVblank { kind: 1, sequence: 1, ..WaitVblank::default() };
+        ask(&node, WAIT_VBLANK, &mut next).unwrap();
+        assert_eq!(next.sequence, start.wrapping_add(2) as u32);
+        let mut over = WaitVblank { sequence: start as u32, ..WaitVblank::default() };
+        ask(&node, WAIT_VBLANK, &mut over).unwrap();
+        assert_eq!(node.lock().screen.count, start.wrapping_add(2), "it is over");
+    }
 }
 
 #[test]

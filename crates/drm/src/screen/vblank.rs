@@ -5,9 +5,12 @@
 //!
 //! Source: the kernel's `drm.h` and `drm_vblank.c`.
 
+use std::ffi::c_int;
+
 use crate::buffers::FileId;
 use crate::ioctls::*;
 use crate::node::State;
+use crate::real;
 
 use super::{CRTC, Screen, known};
 
@@ -39,8 +42,9 @@ pub(crate) fn event(kind: u32, count: u64, user: u64) -> ScreenEvent {
     let mut event =
         ScreenEvent { kind, length: size_of::<ScreenEvent>() as u32, user, ..ScreenEvent::zeroed() };
     if kind == SEQUENCE {
-        let time = count * 1_000_000_000 / RATE;
-        (event.time, event.place) = (halves(time), halves(count));
+        // The product has more than 64 bits for a count of 9 years.
+        let time = u128::from(count) * 1_000_000_000 / u128::from(RATE);
+        (event.time, event.place) = (halves(time as u64), halves(count));
     } else {
         event.time = [(count / RATE) as u32, (count % RATE * 1_000_000 / RATE) as u32];
         event.place = [count as u32, CRTC];
@@ -58,27 +62,48 @@ pub(crate) fn whole([low, high]: [u32; 2]) -> u64 {
     u64::from(high) << 32 | u64::from(low)
 }
 
+/// Returns the number of events that wait in an open file.
+pub(super) fn unread(descriptor: c_int) -> usize {
+    let mut bytes: c_int = 0;
+    // SAFETY: room for the number. The request is one of pipes, and no open file is something else.
+    let answer = unsafe { real::ioctl(descriptor, libc::FIONREAD, (&raw mut bytes).cast()) };
+    if answer == 0 { bytes as usize / size_of::<ScreenEvent>() } else { 0 }
+}
+
 impl Screen {
+    /// Checks that an open file has room for a further event.
+    ///
+    /// # Errors
+    /// `ENOMEM` if too many wait.
+    pub(super) fn room_for_event(&self, file: FileId) -> Result<(), Errno> {
+        let queued = self.events.iter().filter(|(asked, _)| *asked == file).count();
+        if self.unread + queued < WAITING { Ok(()) } else { Err(Errno(libc::ENOMEM)) }
+    }
+
     /// Queues an event for an open file.
     ///
     /// # Errors
     /// `ENOMEM` if too many wait.
     pub(super) fn queue(&mut self, file: FileId, event: ScreenEvent) -> Result<(), Errno> {
-        if self.events.len() >= WAITING {
-            return Err(Errno(libc::ENOMEM));
-        }
+        self.room_for_event(file)?;
         self.events.push((file, event));
         Ok(())
     }
 }
 
-/// Counts of four years. The time of a larger one would not fit into nanoseconds.
-const LAST_COUNT: u64 = 1 << 33;
+/// The longest wait: four years. The count moves there at once, where the kernel would wait.
+const LONGEST: u64 = 1 << 33;
 
 /// Returns the count at which a wait ends: one that is over ends now, or at the next count.
+///
+/// A count wraps. The one of the wait is over if it is before the current one in half of all counts; in the kernel
+/// (`drm_vblank_passed`), in the last 2^23.
 fn until_of(now: u64, until: u64, next_on_miss: bool) -> Result<u64, Errno> {
-    let until = if next_on_miss { until.max(now + 1) } else { until.max(now) };
-    if until < LAST_COUNT { Ok(until) } else { Err(Errno(libc::EINVAL)) }
+    match until.wrapping_sub(now) as i64 {
+        ..=0 => Ok(now.wrapping_add(next_on_miss.into())),
+        ahead if ahead as u64 <= LONGEST => Ok(until),
+        _ => Err(Errno(libc::EINVAL)),
+    }
 }
 
 /// `WAIT_VBLANK`
@@ -92,10 +117,10 @@ pub(super) fn wait(state: &mut State, asked: &mut WaitVblank) -> Result<(), Errn
     }
     let now = screen.count;
     let until = if asked.kind & RELATIVE != 0 {
-        now + u64::from(asked.sequence)
+        now.wrapping_add(asked.sequence.into())
     } else {
         // The count has 32 bits in this request: the nearest one with these.
-        now.saturating_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
+        now.wrapping_add_signed(i64::from(asked.sequence.wrapping_sub(now as u32) as i32))
     };
     let until = until_of(now, until, asked.kind & NEXT_ON_MISS != 0)?;
     if asked.kind & EVENT != 0 {
@@ -131,7 +156,7 @@ pub(super) fn queue(state: &mut State, asked: &mut QueueSequence) -> Result<(), 
     }
     let now = screen.count;
     let from = if asked.flags & QUEUE_RELATIVE != 0 { now } else { 0 };
-    let until = until_of(now, from.saturating_add(asked.sequence), asked.flags & QUEUE_NEXT_ON_MISS != 0)?;
+    let until = until_of(now, from.wrapping_add(asked.sequence), asked.flags & QUEUE_NEXT_ON_MISS != 0)?;
     screen.queue(state.buffers.file(), event(SEQUENCE, until, asked.user))?;
     screen.count = until;
     asked.sequence = until;

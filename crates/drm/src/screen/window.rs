@@ -3,8 +3,10 @@
 //! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]; then, and if
 //! the window is closed, it continues without the window.
 
+use std::ffi::c_char;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process;
@@ -45,13 +47,14 @@ pub(super) fn show(state: &mut State, picture: &[u8], size: [u32; 2]) {
 /// The system's, or `TimedOut`.
 fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) -> io::Result<()> {
     let begun = Instant::now();
-    let stream = UnixStream::connect(folder.join(FRAMES))?;
-    stream.set_write_timeout(Some(longest))?;
+    let left = || longest.checked_sub(begun.elapsed()).filter(|left| !left.is_zero());
+    let stream = connect(&folder.join(FRAMES), || left().ok_or(ErrorKind::TimedOut.into()))?;
     let mut bytes = Vec::with_capacity(FrameHeader::LENGTH + header.pixel_bytes());
     bytes.extend(header.to_bytes());
     bytes.extend(picture.as_chunks::<3>().0.iter().flat_map(|[r, g, b]| [*b, *g, *r, 0]));
     let mut rest = &bytes[..];
     while !rest.is_empty() {
+        stream.set_write_timeout(Some(left().ok_or(ErrorKind::TimedOut)?))?;
         // SAFETY: the address and the length are those of a slice.
         let sent = unsafe {
             // `write` would end the program if the window is closed meanwhile.
@@ -65,11 +68,48 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
                 error => return Err(error),
             },
         }
-        if !rest.is_empty() && begun.elapsed() > longest {
-            return Err(ErrorKind::TimedOut.into());
-        }
     }
     Ok(())
+}
+
+/// Connects to the window, in the time that `left` returns. The window may be stopped, with as many connections as its queue
+/// holds.
+///
+/// # Errors
+/// The system's, or `TimedOut`.
+fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<UnixStream> {
+    let name = path.as_os_str().as_bytes();
+    // SAFETY: a structure of integers.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    // The last byte remains zero.
+    if name.len() >= address.sun_path.len() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "the path of the socket is too long"));
+    }
+    for (to, from) in address.sun_path.iter_mut().zip(name) {
+        *to = *from as c_char;
+    }
+    // SAFETY: a plain system call.
+    let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
+    if socket < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor, which nothing else has.
+    let stream = unsafe { UnixStream::from_raw_fd(socket) };
+    loop {
+        // `connect` waits for as long as a write does (`socket(7)`, `SO_SNDTIMEO`).
+        stream.set_write_timeout(Some(left()?))?;
+        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
+        // SAFETY: the address and the length are those of the structure.
+        if unsafe { libc::connect(socket, (&raw const address).cast(), length) } == 0 {
+            return Ok(stream);
+        }
+        match io::Error::last_os_error() {
+            error if error.kind() == ErrorKind::Interrupted => {}
+            error if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+            error => return Err(error),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -117,5 +157,27 @@ mod tests {
         drop(listener);
         assert_eq!(kind(&HEADER, &[0; 6]), ErrorKind::ConnectionRefused);
         fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_window_that_does_not_accept_is_an_error_and_not_a_wait_for_ever() {
+        let folder = folder("stopped");
+        let listener = UnixListener::bind(folder.join(FRAMES)).unwrap();
+        // The queue holds one connection more than this.
+        // SAFETY: a plain system call.
+        assert_eq!(unsafe { libc::listen(listener.as_raw_fd(), 0) }, 0);
+        let sent =
+            || send(&folder, &HEADER, &[0; 6], Duration::from_millis(20)).map_err(|error| error.kind());
+        assert_eq!(sent(), Ok(()));
+        assert_eq!(sent(), Err(ErrorKind::TimedOut));
+        listener.accept().unwrap();
+        assert_eq!(sent(), Ok(()));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_path_that_no_socket_can_have_is_an_error() {
+        let folder = PathBuf::from("x".repeat(200));
+        assert_eq!(send(&folder, &HEADER, &[0; 6], LONGEST).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 }
