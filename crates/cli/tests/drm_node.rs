@@ -140,3 +140,44 @@ fn input_devices_answer_as_the_kernel_does() {
 fn events_of_a_window_are_read() {
     holds("devices", "rv515", &["events_of_a_window_are_read"]);
 }
+
+#[test]
+fn searches_and_null_are_as_with_libudev() {
+    holds("devices", "rv770", &["searches_and_null_are_as_with_libudev"]);
+}
+
+#[test]
+fn events_of_a_window_are_read_and_written_whole() {
+    holds("inputs", "rv770", &["events_are_read_whole"]);
+    holds("inputs", "rv770", &["events_are_written_whole"]);
+}
+
+#[test]
+fn a_file_with_o_async_sends_sigio() {
+    holds("inputs", "rv770", &["a_file_with_o_async_sends_sigio"]);
+}
+
+#[test]
+fn an_input_file_is_one_in_another_program() {
+    holds("inputs", "rv770", &["a_file_is_one_after_exec"]);
+}
+
+#[test]
+fn an_open_file_outlives_its_opener() {
+    holds("processes", "rv770", &["an_open_file_outlives_its_opener"]);
+}
+
+#[test]
+fn a_folder_is_listed_by_every_function() {
+    holds("folders", "rv770", &["a_folder_is_listed_by_every_function"]);
+}
+
+#[test]
+fn programs_list_the_folders_and_nothing_is_left() {
+    holds("folders", "gt215", &["programs_list_the_folders_and_nothing_is_left"]);
+}
+
+#[test]
+fn paths_are_resolved_opened_and_described() {
+    holds("folders", "rv770", &["paths_are_resolved_opened_and_described"]);
+}

@@ -4,13 +4,15 @@
 //! functions. With all arguments present they are found in the same registers by the calling conventions of Linux on
 //! x86-64 and aarch64; one that the caller left out is passed on as it was found, and looked at by neither side.
 
-use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
 
 use reconverge_board::Driver;
 
 use crate::device;
-use crate::input;
+use crate::folders;
+use crate::input::{self, InputFile};
 use crate::ioctls::{Errno, Request, ScreenEvent};
 use crate::mapped;
 use crate::messages::say_once;
@@ -19,22 +21,26 @@ use crate::nouveau;
 use crate::open_files::{self, NodeKind};
 use crate::paths::{NodePath, describe};
 use crate::radeon;
-use crate::real;
+use crate::real::{self, Symbol, call};
 use crate::screen;
 use crate::shared;
 use crate::sockets::{self, Mark};
 use crate::terminal;
 use crate::user;
 
-/// Opens a path of this library's devices; `None` for any other path.
-fn opened(path: *const c_char, flags: c_int) -> Option<c_int> {
-    match NodePath::at(path)? {
-        NodePath::Card => Some(answer(node::open(NodeKind::Card, flags))),
-        NodePath::Render => Some(answer(node::open(NodeKind::Render, flags))),
-        NodePath::Input(device) => Some(answer(input::open(device, flags))),
-        NodePath::Terminal | NodePath::ShownTerminal => Some(answer(terminal::open(flags))),
-        NodePath::Folder | NodePath::InputFolder => None,
-    }
+/// Opens a path of this library's devices, which may be relative to a folder; `None` for any other path.
+fn opened(folder: c_int, path: *const c_char, flags: c_int) -> Option<c_int> {
+    let named = NodePath::beside(folder, path)?;
+    let exists = libc::O_CREAT | libc::O_EXCL;
+    Some(answer(match named {
+        _ if flags & exists == exists => Err(Errno(libc::EEXIST)),
+        NodePath::Folder | NodePath::InputFolder => folders::open(named, flags),
+        _ if flags & libc::O_DIRECTORY != 0 => Err(Errno(libc::ENOTDIR)),
+        NodePath::Card => node::open(NodeKind::Card, flags),
+        NodePath::Render => node::open(NodeKind::Render, flags),
+        NodePath::Input(device) => input::open(device, flags),
+        NodePath::Terminal | NodePath::ShownTerminal => terminal::open(flags),
+    }))
 }
 
 /// Gives what a function of the C library gives: zero or more, or -1 and `errno`.
@@ -52,7 +58,7 @@ fn answer(result: Result<c_int, Errno>) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { opened(path, flags).unwrap_or_else(|| real::OPEN.call(path, flags, mode)) }
+    unsafe { opened(libc::AT_FDCWD, path, flags).unwrap_or_else(|| real::OPEN.call(path, flags, mode)) }
 }
 
 /// `open64`.
@@ -62,7 +68,7 @@ pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: c_
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { opened(path, flags).unwrap_or_else(|| real::OPEN64.call(path, flags, mode)) }
+    unsafe { opened(libc::AT_FDCWD, path, flags).unwrap_or_else(|| real::OPEN64.call(path, flags, mode)) }
 }
 
 /// `openat`.
@@ -77,7 +83,7 @@ pub unsafe extern "C-unwind" fn openat(
     mode: c_uint,
 ) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { opened(path, flags).unwrap_or_else(|| real::OPENAT.call(folder, path, flags, mode)) }
+    unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT.call(folder, path, flags, mode)) }
 }
 
 /// `openat64`.
@@ -92,7 +98,7 @@ pub unsafe extern "C-unwind" fn openat64(
     mode: c_uint,
 ) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
-    unsafe { opened(path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
+    unsafe { opened(folder, path, flags).unwrap_or_else(|| real::OPENAT64.call(folder, path, flags, mode)) }
 }
 
 /// `__open_2`: `open` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
@@ -113,6 +119,71 @@ pub unsafe extern "C-unwind" fn __open_2(path: *const c_char, flags: c_int) -> c
 pub unsafe extern "C-unwind" fn __open64_2(path: *const c_char, flags: c_int) -> c_int {
     // SAFETY: the caller's promises are those of the function that is called.
     unsafe { open64(path, flags, 0) }
+}
+
+/// `__openat_2`: `openat` without a mode, as programs built with `_FORTIFY_SOURCE` call it.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn __openat_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { openat(folder, path, flags, 0) }
+}
+
+/// `__openat64_2`: see [`__openat_2`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn __openat64_2(folder: c_int, path: *const c_char, flags: c_int) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { openat64(folder, path, flags, 0) }
+}
+
+/// Opens a path of this library's devices as a stream of the C library; `None` for any other path.
+///
+/// # Safety
+/// As for `fopen`.
+unsafe fn opened_stream(path: *const c_char, mode: *const c_char) -> Option<*mut libc::FILE> {
+    NodePath::at(path)?;
+    // SAFETY: the caller's promise: a C string.
+    let letters = unsafe { CStr::from_ptr(mode) }.to_bytes();
+    let access = match letters.first() {
+        Some(_) if letters.contains(&b'+') => libc::O_RDWR,
+        Some(b'r') => libc::O_RDONLY,
+        _ => libc::O_WRONLY,
+    };
+    let flags = access | if letters.contains(&b'e') { libc::O_CLOEXEC } else { 0 };
+    let descriptor = opened(libc::AT_FDCWD, path, flags)?;
+    // SAFETY: the caller's promise.
+    Some(if descriptor < 0 { null_mut() } else { unsafe { libc::fdopen(descriptor, mode) } })
+}
+
+/// `fopen`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fopen(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    static REAL: Symbol = Symbol::new(c"fopen");
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { opened_stream(path, mode) }.unwrap_or_else(|| {
+        call!(REAL.address(), fn(*const c_char, *const c_char) -> *mut libc::FILE, (path, mode), else null_mut())
+    })
+}
+
+/// `fopen64`.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fopen64(path: *const c_char, mode: *const c_char) -> *mut libc::FILE {
+    static REAL: Symbol = Symbol::new(c"fopen64");
+    // SAFETY: the caller's promises are those of the function that is called.
+    unsafe { opened_stream(path, mode) }.unwrap_or_else(|| {
+        call!(REAL.address(), fn(*const c_char, *const c_char) -> *mut libc::FILE, (path, mode), else null_mut())
+    })
 }
 
 /// `fstat`.
@@ -145,14 +216,9 @@ pub unsafe extern "C-unwind" fn fstat64(descriptor: c_int, status: *mut libc::st
     result
 }
 
-/// Replaces the description of a pipe or a socket by that of the device it stands for, if it does.
+/// Replaces the description of a pipe, a socket or a folder by that of the path it stands for, if it does.
 fn redescribe(descriptor: c_int, status: &mut libc::stat) {
-    let named = match status.st_mode & libc::S_IFMT {
-        libc::S_IFIFO => node::of_any(descriptor).map(|_| NodePath::of_node(descriptor)),
-        libc::S_IFSOCK if device::chosen().is_some() => sockets::mark(descriptor).map(NodePath::of_mark),
-        _ => None,
-    };
-    if let Some(named) = named {
+    if let Some(named) = NodePath::of_descriptor(descriptor, status) {
         describe(named, status);
     }
 }
@@ -405,34 +471,76 @@ fn wait_for_event(descriptor: c_int) -> isize {
     if ready > 0 { 0 } else { -1 }
 }
 
-/// `read`: the node gives whole events. An input device whose window was closed returns `ENODEV`, as the kernel does for one that was removed or revoked.
+/// `read`: whole events of the node and of an input device. An input device whose window was closed returns `ENODEV`, as the kernel
+/// does for one that was removed or revoked.
 ///
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -> isize {
+    if let Some(file) = InputFile::of(descriptor) {
+        // SAFETY: the caller's promises are those of the function that is called.
+        return unsafe { file.read(bytes, count) };
+    }
     let of_node = count > 0 && node::of(descriptor).is_some();
     let whole = if of_node { whole_events(count) } else { Some(count) };
     let Some(taken) = whole else { return wait_for_event(descriptor) };
     // SAFETY: the caller's promises are those of the function that is called. No more bytes are read than it asks for.
-    let result = unsafe { real::read(descriptor, bytes, taken) };
-    let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
-    if is_empty && input::is_removed(descriptor) {
-        real::set_errno(libc::ENODEV);
-        return -1;
-    }
-    result
+    unsafe { real::read(descriptor, bytes, taken) }
 }
 
-/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. The lights of a keyboard are
-/// not shown.
+/// `__read_chk`: `read` into a buffer of `room` bytes, as programs built with `_FORTIFY_SOURCE` call it.
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn __read_chk(
+    descriptor: c_int,
+    bytes: *mut c_void,
+    count: usize,
+    room: usize,
+) -> isize {
+    static REAL: Symbol = Symbol::new(c"__read_chk");
+    if count <= room {
+        // SAFETY: the caller's promises are those of the function that is called.
+        return unsafe { read(descriptor, bytes, count) };
+    }
+    // This ends the program.
+    call!(
+        REAL.address(),
+        fn(c_int, *mut c_void, usize, usize) -> isize,
+        (descriptor, bytes, count, room), else real::missing() as isize
+    )
+}
+
+/// `readv`: see [`read()`].
+///
+/// # Safety
+/// As for the function of the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    let Some(file) = InputFile::of(descriptor) else {
+        // SAFETY: the caller's promises are those of the function that is called.
+        return unsafe { real::readv(descriptor, parts, count) };
+    };
+    file.each_part(parts, count, |file, bytes, count| {
+        // SAFETY: as above, for one of the parts.
+        unsafe { file.read(bytes, count) }
+    })
+}
+
+/// `write`: a device without this operation returns `EINVAL`, and a read end of a pipe `EBADF`. Input
+/// devices take events, and the terminal takes text.
 ///
 /// # Safety
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
-    if input::of_opened(descriptor).is_some() {
-        return count as isize;
+    if let Some(file) = InputFile::of(descriptor) {
+        return file.write(bytes, count);
+    }
+    if let Some((Mark::Terminal, access)) = sockets::marked(descriptor) {
+        return terminal::write(access, bytes, count);
     }
     // SAFETY: the caller's promises are those of the function that is called.
     refusing(descriptor, libc::EINVAL, || unsafe { real::write(descriptor, bytes, count) })
@@ -444,6 +552,9 @@ pub unsafe extern "C-unwind" fn write(descriptor: c_int, bytes: *const c_void, c
 /// As for the function of the C library.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn writev(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    if let Some(file) = InputFile::of(descriptor) {
+        return file.each_part(parts, count, |file, bytes, count| file.write(bytes, count));
+    }
     // SAFETY: the caller's promises are those of the function that is called.
     refusing(descriptor, libc::EINVAL, || unsafe { real::writev(descriptor, parts, count) })
 }

@@ -21,7 +21,6 @@ use crate::lock::{AroundFork, thread_id};
 use crate::mapped;
 use crate::messages;
 use crate::node;
-use crate::paths;
 use crate::wiped;
 
 /// The time for which a fork waits for requests of other threads.
@@ -44,7 +43,6 @@ fn each(mut visit: impl FnMut(u32, &dyn AroundFork)) {
     }
     visit(3, &libdrm::GIVEN);
     visit(4, &messages::SAID);
-    visit(5, &paths::LISTINGS);
 }
 
 extern "C" fn before() {

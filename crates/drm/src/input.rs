@@ -5,14 +5,13 @@
 //!
 //! [`reconverge_board::screen`] has the protocol. The time of an event is that of `CLOCK_MONOTONIC`, and programs repeat keys themselves.
 //!
-//! A closed window is a device that was removed: `read` returns `ENODEV`.
+//! A closed window is a device that was removed: `read`, `write` and `ioctl` return `ENODEV`.
 //!
 //! Left out: repeated keys (`EV_REP`), the state of keys at the time of opening, grabs between programs, masks of events, and force
 //! feedback. Lights (`EV_LED`) are accepted and not shown.
 
 use std::ffi::{CStr, c_int, c_ulong, c_void};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use reconverge_board::screen::{KEYBOARD, POINTER, PREFERRED};
 
@@ -136,15 +135,11 @@ impl InputDevice {
     }
 }
 
-/// Whether a device was opened in this process. `read` and `write` look at descriptors only then.
-static OPENED: AtomicBool = AtomicBool::new(false);
-
 /// Opens a device. `flags` are those of `open`.
 ///
 /// # Errors
 /// As `socket`.
 pub(crate) fn open(device: InputDevice, flags: c_int) -> Result<c_int, Errno> {
-    OPENED.store(true, Ordering::Relaxed);
     if let Some(folder) = std::env::var_os("RECONVERGE_DRM_WINDOW").filter(|folder| !folder.is_empty()) {
         let name = match device {
             InputDevice::Keyboard => KEYBOARD,
@@ -168,14 +163,132 @@ pub(crate) fn of(descriptor: c_int) -> Option<InputDevice> {
     InputDevice::ALL.into_iter().find(|device| device.mark() == mark)
 }
 
-/// Returns the device of a descriptor if one was opened in this process, and so the descriptor may be one.
-pub(crate) fn of_opened(descriptor: c_int) -> Option<InputDevice> {
-    if OPENED.load(Ordering::Relaxed) { of(descriptor) } else { None }
+/// An open file of a device. It has nothing to drop: a thread may be cancelled while it reads.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InputFile {
+    descriptor: c_int,
+    /// `O_RDONLY`, `O_WRONLY` or `O_RDWR`
+    access: c_int,
+}
+
+/// Bytes of an event: two words of the time, then type, code and value. (`struct input_event`)
+const EVENT: usize = size_of::<InputEvent>();
+
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct InputEvent([u64; 3]);
+
+// SAFETY: integers.
+unsafe impl Plain for InputEvent {}
+
+/// Sets `errno`, and returns the answer of a function that fails.
+fn failed(errno: c_int) -> isize {
+    real::set_errno(errno);
+    -1
+}
+
+impl InputFile {
+    /// Returns the open file of a descriptor, if it is one of a device. Leaves `errno` unchanged.
+    pub(crate) fn of(descriptor: c_int) -> Option<InputFile> {
+        let (mark, access) = sockets::marked(descriptor)?;
+        (mark != Mark::Terminal).then_some(InputFile { descriptor, access })
+    }
+
+    /// Reads events as the kernel does: whole ones only. (`evdev_read`, `drivers/input/evdev.c`)
+    ///
+    /// # Safety
+    /// The conditions are those of `read`.
+    pub(crate) unsafe fn read(self, bytes: *mut c_void, count: usize) -> isize {
+        if self.access == libc::O_WRONLY {
+            return failed(libc::EBADF);
+        }
+        if count != 0 && count < EVENT {
+            return failed(libc::EINVAL);
+        }
+        // SAFETY: the caller's promise.
+        let result = unsafe { real::read(self.descriptor, bytes, count - count % EVENT) };
+        let is_empty = result == 0 && count > 0 || result < 0 && real::errno() == libc::EAGAIN;
+        if is_empty && is_removed(self.descriptor) {
+            return failed(libc::ENODEV);
+        }
+        let Ok(mut done) = usize::try_from(result) else { return result };
+        // The socket is a stream. Its other end sends whole events, and the kernel may pass on a part of one first.
+        while done % EVENT != 0 {
+            let rest = EVENT - done % EVENT;
+            // SAFETY: the caller's promise. The whole event has room.
+            match unsafe { real::read(self.descriptor, bytes.wrapping_byte_add(done), rest) } {
+                // The window was closed in the middle of an event.
+                0 if done < EVENT => return failed(libc::ENODEV),
+                0 => break,
+                more @ 1.. => done += more.unsigned_abs(),
+                _ if real::errno() == libc::EAGAIN => self.wait(),
+                _ if real::errno() == libc::EINTR => (),
+                _ => break,
+            }
+        }
+        (done - done % EVENT) as isize
+    }
+
+    /// Waits until there are bytes to read.
+    fn wait(self) {
+        let mut asked = libc::pollfd { fd: self.descriptor, events: libc::POLLIN, revents: 0 };
+        // SAFETY: one structure of this kind.
+        unsafe { libc::poll(&raw mut asked, 1, -1) };
+    }
+
+    /// Takes events from the program and drops them: the lights of a keyboard are not shown. (`evdev_write`)
+    pub(crate) fn write(self, bytes: *const c_void, count: usize) -> isize {
+        if self.access == libc::O_RDONLY {
+            return failed(libc::EBADF);
+        }
+        if count != 0 && count < EVENT {
+            return failed(libc::EINVAL);
+        }
+        if is_removed(self.descriptor) {
+            return failed(libc::ENODEV);
+        }
+        let address = bytes.expose_provenance() as u64;
+        for number in 0..count / EVENT {
+            if user::read::<InputEvent>(address.wrapping_add((number * EVENT) as u64)).is_err() {
+                return failed(libc::EFAULT);
+            }
+        }
+        (count - count % EVENT) as isize
+    }
+
+    /// Reads or writes parts one after another, as the kernel does for a device that only has `read` and `write`.
+    /// (`do_loop_readv_writev`, `fs/read_write.c`)
+    pub(crate) fn each_part(
+        self,
+        parts: *const libc::iovec,
+        count: c_int,
+        one: impl Fn(InputFile, *mut c_void, usize) -> isize,
+    ) -> isize {
+        if !(0..=libc::UIO_MAXIOV).contains(&count) {
+            return failed(libc::EINVAL);
+        }
+        let mut total = 0;
+        for number in 0..count as u64 {
+            let address = parts.expose_provenance() as u64 + number * size_of::<libc::iovec>() as u64;
+            let part =
+                user::read::<u64>(address).and_then(|start| Ok((start, user::read::<u64>(address + 8)?)));
+            let Ok((start, length)) = part else { return failed(libc::EFAULT) };
+            let done = one(self, std::ptr::with_exposed_provenance_mut(start as usize), length as usize);
+            if done < 0 {
+                return if total > 0 { total } else { done };
+            }
+            total += done;
+            if done.unsigned_abs() as u64 != length {
+                break;
+            }
+        }
+        total
+    }
 }
 
 /// Whether a descriptor is one of a device whose window was closed, or that was revoked. Leaves `errno` unchanged.
 pub(crate) fn is_removed(descriptor: c_int) -> bool {
-    if of_opened(descriptor).is_none() {
+    if of(descriptor).is_none() {
         return false;
     }
     let errno = real::errno();
@@ -194,7 +307,7 @@ pub(crate) fn is_request(request: c_ulong) -> bool {
 /// Answers a request to a device.
 ///
 /// # Errors
-/// As in the kernel (`drivers/input/evdev.c`): `EINVAL` for a request that does not exist and for values of such axes and codes,
+/// As in the kernel (`drivers/input/evdev.c`): `ENODEV` for a device that was removed or revoked, `EINVAL` for a request that does not exist and for values of such axes and codes,
 /// `ENOENT` for a text that does not exist, `ENOSYS` for the speed of a repetition that does not exist, `EFAULT`.
 pub(crate) fn answer(
     device: InputDevice,
@@ -209,6 +322,9 @@ pub(crate) fn answer(
         let bytes = &bytes[..bytes.len().min(size)];
         user::write_list(address, bytes).map(|()| bytes.len() as c_int)
     };
+    if is_removed(descriptor) {
+        return Err(Errno(libc::ENODEV));
+    }
     let read_request = request >> 31 & 1 == 1;
     match (number, read_request) {
         // EVIOCGVERSION, EVIOCGID

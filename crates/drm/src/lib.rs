@@ -8,6 +8,7 @@
 //! program, Mesa, libdrm
 //!    |  open, fstat, ioctl, mmap, close ...      files.rs  --- not the node ---> real.rs: the C library
 //!    |  drmGetDevices2 and others, read /sys     libdrm.rs --- not the node ---> real.rs: libdrm
+//!    |  opendir, readdir ...                     folders.rs --- another folder ---> real.rs: the C library
 //!    |  stat, access ...                         paths.rs --- not the node ---> real.rs: the C library
 //!    |  udev_new and others                      udev.rs --- no chip ---> real.rs: libudev
 //!    v
@@ -58,6 +59,7 @@ mod buffers;
 mod capture;
 mod device;
 pub mod files;
+pub mod folders;
 mod fork;
 mod gl;
 mod input;

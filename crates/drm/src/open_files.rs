@@ -66,23 +66,22 @@ pub(crate) fn of(descriptor: c_int) -> Option<FileId> {
     places().any(|place| place.inode.load(Ordering::Acquire) == inode).then_some(FileId(inode))
 }
 
-/// The node that an open file was opened as. The value is the signal of the file (`F_SETSIG`), by which another process
-/// recognizes the file. The signals are real-time ones near the last; the kernel sends them only for files with `O_ASYNC`.
+/// The node that an open file was opened as. The value is the mode of the pipe's inode, by which another process recognizes the
+/// file (see `sockets.rs`). No program sets the sticky bit of a pipe. A process of another user may open a watch, so everyone may
+/// write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeKind {
     /// The render node.
-    Render = 62,
+    Render = 0o1622,
     /// The node that has the screen.
-    Card = 58,
+    Card = 0o1666,
 }
 
 /// Returns the node that a descriptor of an open file was opened as. Leaves `errno` unchanged.
 pub(crate) fn kind(descriptor: c_int) -> Option<NodeKind> {
-    let errno = real::errno();
-    // SAFETY: a plain system call.
-    let signal = unsafe { libc::fcntl(descriptor, GET_SIGNAL) };
-    real::set_errno(errno);
-    [NodeKind::Render, NodeKind::Card].into_iter().find(|kind| *kind as c_int == signal)
+    let mode = real::status(descriptor)?.st_mode;
+    let marks = |kind: &NodeKind| libc::S_IFIFO | *kind as libc::mode_t == mode;
+    [NodeKind::Render, NodeKind::Card].into_iter().find(marks)
 }
 
 /// Creates an open file and returns its first descriptor.
@@ -107,7 +106,7 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
     };
     PIPES.store(st_dev, Ordering::Relaxed);
     // SAFETY: a plain system call on a descriptor of our own.
-    unsafe { libc::fcntl(descriptor, SET_SIGNAL, kind as c_int) };
+    unsafe { libc::fchmod(descriptor, kind as libc::mode_t) };
     enlist(inode, moved_away(watch));
     Ok(descriptor)
 }
@@ -115,18 +114,18 @@ pub(crate) fn open(kind: NodeKind, nonblocking: bool) -> Result<c_int, Errno> {
 /// Takes over an open file that another process opened, and sent or left to this one. Returns whether the descriptor is one of
 /// such a file. Leaves `errno` unchanged.
 pub(crate) fn adopt(descriptor: c_int) -> bool {
-    let Some(status) = real::status(descriptor) else { return false };
-    let is_marked = status.st_mode & libc::S_IFMT == libc::S_IFIFO && kind(descriptor).is_some();
-    if is_marked && !places().any(|place| place.inode.load(Ordering::Acquire) == status.st_ino) {
+    let Some(status) = real::status(descriptor).filter(|_| kind(descriptor).is_some()) else { return false };
+    let is_file = |place: &&FileSlot| place.inode.load(Ordering::Acquire) == status.st_ino;
+    if places().find(is_file).is_none() {
+        let errno = real::errno();
         PIPES.store(status.st_dev, Ordering::Relaxed);
         enlist(status.st_ino, NONE);
+        // A pipe without a write end is at its end. The opener may end before this process.
+        places().find(is_file).and_then(|place| place.watch_or_anew(descriptor));
+        real::set_errno(errno);
     }
-    is_marked
+    true
 }
-
-/// Requests for the signal of a file that is ready. (`F_SETSIG`, `F_GETSIG`)
-pub(crate) const SET_SIGNAL: c_int = 10;
-pub(crate) const GET_SIGNAL: c_int = 11;
 
 /// Adds an open file to the list.
 fn enlist(inode: u64, watch: c_int) {

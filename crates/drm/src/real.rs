@@ -144,15 +144,16 @@ pub(crate) unsafe fn ioctl(descriptor: c_int, request: c_ulong, argument: *mut c
 /// # Safety
 /// As for `fstat`.
 pub(crate) unsafe fn fstat(descriptor: c_int, status: *mut libc::stat) -> c_int {
-    static FSTAT: Symbol = Symbol::new(c"fstat");
     call!(FSTAT.address(), fn(c_int, *mut libc::stat) -> c_int, (descriptor, status), else missing())
 }
 
+static FSTAT: Symbol = Symbol::new(c"fstat");
 static CLOSE: Symbol = Symbol::new(c"close");
 static CLOSEFROM: Symbol = Symbol::new(c"closefrom");
 static DUP2: Symbol = Symbol::new(c"dup2");
 static DUP3: Symbol = Symbol::new(c"dup3");
 static READ: Symbol = Symbol::new(c"read");
+static READV: Symbol = Symbol::new(c"readv");
 static WRITE: Symbol = Symbol::new(c"write");
 static WRITEV: Symbol = Symbol::new(c"writev");
 static PWRITE: Symbol = Symbol::new(c"pwrite");
@@ -168,7 +169,7 @@ extern "C" fn when_loaded() {
     for symbol in [&OPEN.0, &OPEN64.0, &OPENAT.0, &OPENAT64.0, &WRITE, &WRITEV, &PWRITE, &FALLOCATE] {
         symbol.address();
     }
-    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3, &READ] {
+    for symbol in [&CLOSE, &CLOSEFROM, &DUP2, &DUP3, &READ, &READV, &FSTAT] {
         symbol.address();
     }
 }
@@ -221,6 +222,13 @@ pub(crate) unsafe fn read(descriptor: c_int, bytes: *mut c_void, count: usize) -
 pub(crate) unsafe fn write(descriptor: c_int, bytes: *const c_void, count: usize) -> isize {
     let address = WRITE.address();
     call!(address, fn(c_int, *const c_void, usize) -> isize, (descriptor, bytes, count), else missing() as isize)
+}
+
+/// # Safety
+/// The conditions are those of `readv`.
+pub(crate) unsafe fn readv(descriptor: c_int, parts: *const libc::iovec, count: c_int) -> isize {
+    let address = READV.address();
+    call!(address, fn(c_int, *const libc::iovec, c_int) -> isize, (descriptor, parts, count), else missing() as isize)
 }
 
 /// # Safety

@@ -1,37 +1,46 @@
 //! Descriptors that stand for an input device or the terminal: sockets with a mark.
 //!
-//! The mark is the signal of the open file (`F_SETSIG`), which the kernel sends only with `O_ASYNC`. Duplicates have it too, and
-//! so does a descriptor that another process has received. So no list of descriptors is needed.
+//! The mark is the mode of the socket's inode, which `fchmod` sets and `fstat` gives. The kernel does not use the mode of a
+//! socket without a path. Duplicates have it too, and so does a descriptor that another process has received or that was kept
+//! over `exec`. So no list of descriptors is needed. The signal of the open file (`F_SETSIG`) would be such a value as well, but
+//! the kernel sends that signal instead of `SIGIO`.
 
 use std::ffi::c_int;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use crate::ioctls::Errno;
-use crate::open_files::{GET_SIGNAL, SET_SIGNAL};
 use crate::real;
 
-/// The device that a socket stands for. The values are real-time signals next to that of the node's open files.
+/// The device that a socket stands for. A mode has the value at bit 3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mark {
     /// The keyboard.
-    Keyboard = 61,
+    Keyboard = 1,
     /// The pointer.
-    Pointer = 60,
+    Pointer = 2,
     /// The terminal.
-    Terminal = 59,
+    Terminal = 3,
+}
+
+/// Returns the mode of a socket with a mark. The sticky bit separates it from other modes. The lowest bits are how the device
+/// was opened: the kernel opens every socket for reading and writing.
+fn mode(mark: Mark, flags: c_int) -> libc::mode_t {
+    libc::S_IFSOCK | libc::S_ISVTX | (mark as libc::mode_t) << 3 | (flags & libc::O_ACCMODE) as libc::mode_t
+}
+
+/// Returns the mark of a socket, if it has one, and whether the device was opened with `O_RDONLY`, `O_WRONLY` or `O_RDWR`. Leaves
+/// `errno` unchanged.
+pub(crate) fn marked(descriptor: c_int) -> Option<(Mark, c_int)> {
+    let found = real::status(descriptor)?.st_mode;
+    let access = found as c_int & libc::O_ACCMODE;
+    let marks = [Mark::Keyboard, Mark::Pointer, Mark::Terminal];
+    marks.into_iter().find(|mark| mode(*mark, access) == found).map(|mark| (mark, access))
 }
 
 /// Returns the mark of a socket, if it has one. Leaves `errno` unchanged.
 pub(crate) fn mark(descriptor: c_int) -> Option<Mark> {
-    let errno = real::errno();
-    // SAFETY: a plain system call.
-    let signal = unsafe { libc::fcntl(descriptor, GET_SIGNAL) };
-    real::set_errno(errno);
-    let found =
-        [Mark::Keyboard, Mark::Pointer, Mark::Terminal].into_iter().find(|mark| *mark as c_int == signal)?;
-    let is_socket = real::status(descriptor)?.st_mode & libc::S_IFMT == libc::S_IFSOCK;
-    is_socket.then_some(found)
+    marked(descriptor).map(|(mark, _)| mark)
 }
 
 /// Creates a socket with a mark, on which nothing ever arrives. `flags` are those of `open`.
@@ -81,7 +90,7 @@ fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno
             return Err(Errno(real::errno()));
         }
         if let Some(mark) = mark {
-            libc::fcntl(descriptor, SET_SIGNAL, mark as c_int);
+            libc::fchmod(descriptor, mode(mark, flags) & !libc::S_IFMT);
         }
         Ok(descriptor)
     }

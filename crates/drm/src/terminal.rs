@@ -6,24 +6,35 @@
 //! Source: the kernel's `include/uapi/linux/vt.h` and `kd.h`.
 
 use std::ffi::{c_int, c_ulong, c_void};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::ioctls::{Errno, Plain};
+use crate::real;
 use crate::sockets::{self, Mark};
 use crate::user;
 
 /// Number of the terminal.
 pub(crate) const NUMBER: u32 = 1;
 
+/// `KD_GRAPHICS`
+const GRAPHICS: u64 = 1;
+/// `KD_TEXT1`: the modes 2 and 3 mean `KD_TEXT`. (`vt_kdsetmode`, `drivers/tty/vt/vt_ioctl.c`)
+const TEXTS: u64 = 3;
+/// `VT_AUTO` and `VT_PROCESS`
+const AUTO: u8 = 0;
+const PROCESS: u8 = 1;
 /// `KD_TEXT` or `KD_GRAPHICS`
 static MODE: AtomicU32 = AtomicU32::new(0);
 /// The mode of the keyboard: `K_UNICODE`, until a program sets another.
 static KEYBOARD: AtomicU32 = AtomicU32::new(3);
 
-/// The way in which the shown terminal changes. (`struct vt_mode`)
+/// The mode that `VT_SETMODE` stored last, and `VT_GETMODE` gives: `VT_AUTO`, until a program sets another.
+static SWITCH: AtomicU64 = AtomicU64::new(0);
+
+/// The way in which the shown terminal changes: the mode in the first byte. (`struct vt_mode`)
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct SwitchMode([u8; 8]);
+struct SwitchMode(u64);
 
 /// The terminal that is shown, and those in use. (`struct vt_stat`)
 #[derive(Clone, Copy)]
@@ -43,6 +54,17 @@ pub(crate) fn open(flags: c_int) -> Result<c_int, Errno> {
     sockets::silent(Some(Mark::Terminal), flags)
 }
 
+/// Takes text that a program writes, and drops it: no text is drawn. Returns the number of bytes, or -1 with `errno`.
+pub(crate) fn write(access: c_int, bytes: *const c_void, count: usize) -> isize {
+    let errno = match access {
+        libc::O_RDONLY => libc::EBADF,
+        _ if bytes.is_null() && count > 0 => libc::EFAULT,
+        _ => return count as isize,
+    };
+    real::set_errno(errno);
+    -1
+}
+
 /// Whether a request is one of terminals with a screen.
 pub(crate) fn is_request(request: c_ulong) -> bool {
     (0x4b00..0x4c00).contains(&request) || (0x5600..0x5700).contains(&request)
@@ -56,7 +78,8 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
     let address = argument.expose_provenance() as u64;
     match request {
         // KDSETMODE, KDGETMODE
-        0x4b3a => MODE.store(address as u32, Ordering::Relaxed),
+        0x4b3a if address <= TEXTS => MODE.store(u32::from(address == GRAPHICS), Ordering::Relaxed),
+        0x4b3a => return Err(Errno(libc::EINVAL)),
         0x4b3b => user::write(address, &MODE.load(Ordering::Relaxed))?,
         // KDGKBMODE, KDSKBMODE
         0x4b44 => user::write(address, &KEYBOARD.load(Ordering::Relaxed))?,
@@ -68,9 +91,18 @@ pub(crate) fn answer(request: c_ulong, argument: *mut c_void) -> Result<c_int, E
         0x4b65 | 0x4b32 | 0x4b51 | 0x5605 | 0x5608 | 0x560b | 0x560c => (),
         // VT_OPENQRY
         0x5600 => user::write(address, &NUMBER)?,
-        // VT_GETMODE: VT_AUTO. VT_SETMODE: there is no other terminal to show.
-        0x5601 => user::write(address, &SwitchMode([0; 8]))?,
-        0x5602 => _ = user::read::<SwitchMode>(address)?,
+        // VT_GETMODE. VT_SETMODE: there is no other terminal to show, so the mode is only kept.
+        0x5601 => user::write(address, &SwitchMode(SWITCH.load(Ordering::Relaxed)))?,
+        0x5602 => {
+            let SwitchMode(mode) = user::read(address)?;
+            if !matches!(mode.to_ne_bytes()[0], AUTO | PROCESS) {
+                return Err(Errno(libc::EINVAL));
+            }
+            // The kernel drops the last signal, `frsig`, which it does not use.
+            let mut kept = mode.to_ne_bytes();
+            kept[6..].fill(0);
+            SWITCH.store(u64::from_ne_bytes(kept), Ordering::Relaxed);
+        }
         // VT_GETSTATE
         0x5603 => user::write(address, &TerminalState([NUMBER as u16, 0, 1 << 0 | 1 << NUMBER]))?,
         // VT_ACTIVATE, VT_WAITACTIVE
@@ -98,5 +130,20 @@ mod tests {
         assert_eq!((activate(1), activate(2)), (Ok(0), Err(Errno(libc::ENXIO))));
         assert_eq!(answer(0x5600, std::ptr::null_mut()), Err(Errno(libc::EFAULT)));
         assert_eq!(answer(0x56ff, std::ptr::null_mut()), Err(Errno(libc::ENOTTY)));
+    }
+
+    /// `drivers/tty/vt/vt_ioctl.c`: `vt_kdsetmode` and `VT_SETMODE` refuse modes that do not exist; `VT_GETMODE` gives the last.
+    #[test]
+    fn modes_are_kept_and_unknown_ones_refused() {
+        let set = |mode: usize| answer(0x4b3a, std::ptr::without_provenance_mut(mode));
+        let invalid = Err(Errno(libc::EINVAL));
+        assert_eq!((set(1), set(77), set(2), set(0)), (Ok(0), invalid, Ok(0), Ok(0)));
+        // VT_PROCESS, and two signals.
+        let mut mode = [1_u8, 0, 10, 0, 12, 0, 0, 0];
+        assert_eq!(answer(0x5602, mode.as_mut_ptr().cast()), Ok(0));
+        let mut found = [0_u8; 8];
+        assert_eq!((answer(0x5601, found.as_mut_ptr().cast()), found), (Ok(0), mode));
+        mode[0] = 9;
+        assert_eq!(answer(0x5602, mode.as_mut_ptr().cast()), invalid);
     }
 }

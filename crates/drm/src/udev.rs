@@ -11,6 +11,7 @@ mod tree;
 
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_ulonglong, c_void};
 use std::ptr::{null, null_mut};
+use std::str::Utf8Chunk;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::device;
@@ -260,10 +261,10 @@ fn fits_value(pattern: Option<&CString>, value: Option<&CStr>) -> bool {
     value.is_some_and(|value| pattern.is_none_or(|pattern| fits(pattern, value)))
 }
 
-/// Whether an entry fits all rules. If there are several subsystems, properties, names, tags or parents, one has to fit.
+/// Whether an entry fits all rules. If there are several subsystems, properties or names, one has to fit.
 fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
     // Whether there is a rule of each kind, and whether one fits.
-    let mut kinds = [(false, false); 5];
+    let mut kinds = [(false, false); 3];
     for rule in rules {
         let (kind, holds) = match rule {
             SearchRule::NotSubsystem(name) if fits(name, entry.subsystem) => return false,
@@ -273,19 +274,23 @@ fn is_found(rules: &[SearchRule], entry: &UdevEntry) -> bool {
             SearchRule::NotAttribute(name, value) if fits_value(value.as_ref(), entry.attribute(name)) => {
                 return false;
             }
-            SearchRule::NotSubsystem(_) | SearchRule::Attribute(..) | SearchRule::NotAttribute(..) => {
-                continue;
-            }
+            SearchRule::Tag(tag) if !entry.has_tag(tag) => return false,
+            SearchRule::Below(path) if !entry.is_below(path) => return false,
+            SearchRule::NotSubsystem(_)
+            | SearchRule::Attribute(..)
+            | SearchRule::NotAttribute(..)
+            | SearchRule::Tag(_)
+            | SearchRule::Below(_) => continue,
             SearchRule::Subsystem(name) => (0, fits(name, entry.subsystem)),
+            // A property without a value would fit a rule without one. All have values.
             SearchRule::Property(name, value) => (
                 1,
-                entry.properties.iter().any(|property| {
-                    fits(name, property.name()) && fits_value(value.as_ref(), property.value())
-                }),
+                value.is_some()
+                    && entry.properties.iter().any(|property| {
+                        fits(name, property.name()) && fits_value(value.as_ref(), property.value())
+                    }),
             ),
             SearchRule::Name(name) => (2, fits(name, entry.name())),
-            SearchRule::Tag(tag) => (3, entry.has_tag(tag)),
-            SearchRule::Below(path) => (4, entry.is_below(path)),
         };
         kinds[kind] = (true, kinds[kind].1 || holds);
     }
@@ -305,6 +310,25 @@ unsafe fn add(search: *mut UdevSearch, rule: Option<SearchRule>) -> c_int {
         }
         None => -libc::EINVAL,
     }
+}
+
+/// Adds a rule for a parent, which replaces an earlier one. (`sd_device_enumerator_add_match_parent`)
+///
+/// # Safety
+/// As for [`add`].
+unsafe fn add_parent(search: *mut UdevSearch, path: CString) -> c_int {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if let Some(search) = search.as_mut() {
+            search.rules.retain(|rule| !matches!(rule, SearchRule::Below(_)));
+        }
+        add(search, Some(SearchRule::Below(path)))
+    }
+}
+
+/// The error of a function of an object that is null, or gets a text that is; 0 otherwise.
+fn error_of_null<T>(object: *mut T, texts: &[*const c_char]) -> c_int {
+    if object.is_null() || texts.iter().any(|text| text.is_null()) { -libc::EINVAL } else { 0 }
 }
 
 impl UdevSearch {
@@ -336,11 +360,19 @@ fn of_id(id: &CStr) -> Option<&'static UdevEntry> {
     }
 }
 
-/// Encodes a text for the name of a link: letters, digits and a few signs remain, other bytes are `\xNN`.
+/// Encodes a text for the name of a link: letters, digits, a few signs and the other characters of valid UTF-8 remain, other bytes
+/// are `\xNN`. (`encode_devnode_name`)
 fn encoded(text: &[u8]) -> Vec<u8> {
-    let is_kept = |byte: u8| byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"#+-.:=@_".contains(&byte);
-    let encode = |byte: &u8| if is_kept(*byte) { vec![*byte] } else { format!("\\x{byte:02x}").into_bytes() };
-    text.iter().flat_map(encode).collect()
+    let is_kept =
+        |letter: char| letter.is_ascii_alphanumeric() || !letter.is_ascii() || "#+-.:=@_".contains(letter);
+    let hex = |byte: u8| format!("\\x{byte:02x}");
+    let chunk = |chunk: Utf8Chunk<'_>| -> String {
+        // Only ASCII characters of valid text are not kept.
+        let valid = chunk.valid().chars();
+        let valid = valid.map(|letter| if is_kept(letter) { letter.to_string() } else { hex(letter as u8) });
+        valid.chain(chunk.invalid().iter().copied().map(hex)).collect()
+    };
+    text.utf8_chunks().map(chunk).collect::<String>().into_bytes()
 }
 
 functions! {
@@ -540,12 +572,15 @@ functions! {
         add(search, text(tag).map(SearchRule::Tag))
     }
     fn udev_enumerate_add_match_parent(search: *mut UdevSearch, parent: *mut UdevDevice) -> c_int {
-        add(search, parent.as_ref().map(|parent| SearchRule::Below(parent.entry.path.clone())))
+        let Some(parent) = parent.as_ref() else { return add(search, None) };
+        add_parent(search, parent.entry.path.clone())
     }
     // All devices are.
     fn udev_enumerate_add_match_is_initialized(search: *mut UdevSearch) -> c_int { add(search, None) }
     fn udev_enumerate_add_syspath(search: *mut UdevSearch, path: *const c_char) -> c_int {
-        let (Some(search), Some(path)) = (search.as_mut(), text(path)) else { return -libc::EINVAL };
+        let Some(search) = search.as_mut() else { return -libc::EINVAL };
+        // Nothing is added, and nothing is wrong.
+        let Some(path) = text(path) else { return 0 };
         if tree().of_path(&path).is_none() {
             return -libc::ENODEV;
         }
@@ -562,7 +597,10 @@ functions! {
     }
     fn udev_enumerate_scan_subsystems(search: *mut UdevSearch) -> c_int {
         let Some(search) = search.as_mut() else { return -libc::EINVAL };
-        search.find([c"/sys/bus/pci", c"/sys/class/drm", c"/sys/class/input"].into_iter().map(CStr::to_owned));
+        let rules = std::mem::take(&mut search.rules);
+        let found = tree().subsystems.iter().filter(|entry| is_found(&rules, entry));
+        search.find(found.map(|entry| entry.path.clone()));
+        search.rules = rules;
         0
     }
     fn udev_enumerate_get_list_entry(search: *mut UdevSearch) -> *const UdevList {
@@ -573,26 +611,33 @@ functions! {
         }
     }
 
-    fn udev_monitor_new_from_netlink(udev: *mut Udev, _name: *const c_char) -> *mut UdevMonitor {
-        monitor(udev)
+    fn udev_monitor_new_from_netlink(udev: *mut Udev, name: *const c_char) -> *mut UdevMonitor {
+        match text(name).as_deref().map(CStr::to_bytes) {
+            None | Some(b"udev" | b"kernel") => monitor(udev),
+            Some(_) => fails(libc::EINVAL),
+        }
     }
     fn udev_monitor_ref(monitor: *mut UdevMonitor) -> *mut UdevMonitor { refer(monitor) }
     fn udev_monitor_unref(monitor: *mut UdevMonitor) -> *mut UdevMonitor { give_back(monitor) }
     fn udev_monitor_get_udev(monitor: *mut UdevMonitor) -> *mut Udev {
         monitor.as_ref().map_or_else(|| fails(libc::EINVAL), |monitor| monitor.udev)
     }
-    fn udev_monitor_enable_receiving(_monitor: *mut UdevMonitor) -> c_int { 0 }
-    fn udev_monitor_set_receive_buffer_size(_monitor: *mut UdevMonitor, _size: c_int) -> c_int { 0 }
+    fn udev_monitor_enable_receiving(monitor: *mut UdevMonitor) -> c_int { error_of_null(monitor, &[]) }
+    fn udev_monitor_set_receive_buffer_size(monitor: *mut UdevMonitor, _size: c_int) -> c_int {
+        error_of_null(monitor, &[])
+    }
     fn udev_monitor_get_fd(monitor: *mut UdevMonitor) -> c_int {
         monitor.as_ref().map_or(-libc::EINVAL, |monitor| monitor.descriptor)
     }
     fn udev_monitor_receive_device(_monitor: *mut UdevMonitor) -> *mut UdevDevice { fails(libc::EAGAIN) }
     fn udev_monitor_filter_add_match_subsystem_devtype(
-        _monitor: *mut UdevMonitor, _subsystem: *const c_char, _kind: *const c_char
-    ) -> c_int { 0 }
-    fn udev_monitor_filter_add_match_tag(_monitor: *mut UdevMonitor, _tag: *const c_char) -> c_int { 0 }
-    fn udev_monitor_filter_update(_monitor: *mut UdevMonitor) -> c_int { 0 }
-    fn udev_monitor_filter_remove(_monitor: *mut UdevMonitor) -> c_int { 0 }
+        monitor: *mut UdevMonitor, subsystem: *const c_char, _kind: *const c_char
+    ) -> c_int { error_of_null(monitor, &[subsystem]) }
+    fn udev_monitor_filter_add_match_tag(monitor: *mut UdevMonitor, tag: *const c_char) -> c_int {
+        error_of_null(monitor, &[tag])
+    }
+    fn udev_monitor_filter_update(monitor: *mut UdevMonitor) -> c_int { error_of_null(monitor, &[]) }
+    fn udev_monitor_filter_remove(monitor: *mut UdevMonitor) -> c_int { error_of_null(monitor, &[]) }
 
     fn udev_queue_new(udev: *mut Udev) -> *mut UdevQueue { monitor(udev) }
     fn udev_queue_ref(queue: *mut UdevQueue) -> *mut UdevQueue { refer(queue) }
@@ -664,9 +709,21 @@ mod tests {
         assert_eq!(found(&[SearchRule::NotSubsystem(c"*".to_owned())]).len(), 0);
     }
 
+    /// systemd's libudev 252 answers so. Source: `match_tag` and `match_property` in its `device-enumerator.c`.
+    #[test]
+    fn all_tags_have_to_fit_and_a_property_has_a_value() {
+        let tag = |tag: &CStr| SearchRule::Tag(tag.to_owned());
+        assert_eq!(found(&[tag(c"seat"), tag(c"master-of-seat")]), ["card0"]);
+        let property =
+            |value: Option<&CStr>| SearchRule::Property(c"SUBSYSTEM".to_owned(), value.map(CStr::to_owned));
+        assert_eq!((found(&[property(Some(c"*"))]).len(), found(&[property(None)]).len()), (7, 0));
+    }
+
     /// systemd's manual of `udev_util_encode_string`: unsafe bytes are `\x` and two digits.
     #[test]
     fn signs_that_a_name_may_not_have_are_encoded() {
         assert_eq!(encoded(b"A b/c-\\"), b"A\\x20b\\x2fc-\\x5c");
+        // As seen with systemd's libudev 252: valid UTF-8 stays, other bytes do not.
+        assert_eq!(encoded(b"\xc3\xa4\xff!"), b"\xc3\xa4\\xff\\x21");
     }
 }

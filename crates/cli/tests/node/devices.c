@@ -73,6 +73,47 @@ static void devices_are_found_with_libudev(void) {
     udev_unref(udev);
 }
 
+/* As seen with systemd's libudev 252. */
+static void searches_and_null_are_as_with_libudev(void) {
+    FUNCTION(void *, udev_new, void);
+    FUNCTION(void *, udev_enumerate_new, void *);
+    FUNCTION(int, udev_enumerate_add_match_subsystem, void *, const char *);
+    FUNCTION(int, udev_enumerate_add_match_parent, void *, void *);
+    FUNCTION(int, udev_enumerate_add_syspath, void *, const char *);
+    FUNCTION(int, udev_enumerate_scan_devices, void *);
+    FUNCTION(int, udev_enumerate_scan_subsystems, void *);
+    FUNCTION(void *, udev_enumerate_get_list_entry, void *);
+    FUNCTION(void *, udev_list_entry_get_next, void *);
+    FUNCTION(const char *, udev_list_entry_get_name, void *);
+    FUNCTION(void *, udev_device_new_from_subsystem_sysname, void *, const char *, const char *);
+    FUNCTION(void *, udev_monitor_new_from_netlink, void *, const char *);
+    FUNCTION(int, udev_monitor_enable_receiving, void *);
+    FUNCTION(int, udev_monitor_filter_add_match_subsystem_devtype, void *, const char *, const char *);
+    FUNCTION(int, udev_monitor_filter_add_match_tag, void *, const char *);
+
+    void *udev = udev_new(), *search = udev_enumerate_new(udev);
+    HOLDS(udev_enumerate_add_syspath(search, NULL) == 0 && udev_enumerate_get_list_entry(search) == NULL);
+    /* A second parent replaces the first. */
+    void *board = udev_device_new_from_subsystem_sysname(udev, "pci", "0000:01:00.0");
+    void *input = udev_device_new_from_subsystem_sysname(udev, "input", "event0");
+    HOLDS(udev_enumerate_add_match_parent(search, board) == 0 && udev_enumerate_add_match_parent(search, input) == 0);
+    HOLDS(udev_enumerate_scan_devices(search) == 0);
+    void *list = udev_enumerate_get_list_entry(search);
+    HOLDS(strstr(udev_list_entry_get_name(list), "/event0") != NULL && udev_list_entry_get_next(list) == NULL);
+    search = udev_enumerate_new(udev);
+    HOLDS(udev_enumerate_scan_subsystems(search) == 0 && udev_enumerate_get_list_entry(search) != NULL);
+    HOLDS(udev_enumerate_add_match_subsystem(search, "nothing") == 0);
+    HOLDS(udev_enumerate_scan_subsystems(search) == 0 && udev_enumerate_get_list_entry(search) == NULL);
+    HOLDS(udev_monitor_new_from_netlink(udev, "bogus") == NULL && errno == EINVAL);
+    void *monitor = udev_monitor_new_from_netlink(udev, "kernel");
+    HOLDS(monitor != NULL && udev_monitor_enable_receiving(monitor) == 0);
+    HOLDS(udev_monitor_enable_receiving(NULL) == -EINVAL);
+    HOLDS(udev_monitor_filter_add_match_subsystem_devtype(monitor, "drm", NULL) == 0);
+    HOLDS(udev_monitor_filter_add_match_subsystem_devtype(monitor, NULL, NULL) == -EINVAL);
+    HOLDS(udev_monitor_filter_add_match_subsystem_devtype(NULL, "drm", NULL) == -EINVAL);
+    HOLDS(udev_monitor_filter_add_match_tag(monitor, NULL) == -EINVAL);
+}
+
 static int is_event(const struct dirent *entry) { return strncmp(entry->d_name, "event", 5) == 0; }
 
 static void input_devices_answer_as_the_kernel_does(void) {
@@ -98,6 +139,8 @@ static void input_devices_answer_as_the_kernel_does(void) {
     struct vt_stat state;
     HOLDS(fstat(terminal, &status) == 0 && status.st_rdev == makedev(4, 1));
     HOLDS(ioctl(terminal, VT_GETSTATE, &state) == 0 && state.v_active == 1);
+    HOLDS(write(terminal, "text", 4) == 4);
+    FAILS(write(open("/dev/tty0", O_RDONLY), "text", 4), EBADF);
 }
 
 /* The program is its own window. */
@@ -120,6 +163,7 @@ static void events_of_a_window_are_read(void) {
 int main(int argc, char **argv) {
     HOLDS(argc == 2);
     CLAIM(devices_are_found_with_libudev);
+    else CLAIM(searches_and_null_are_as_with_libudev);
     else CLAIM(input_devices_answer_as_the_kernel_does);
     else CLAIM(events_of_a_window_are_read);
     else HOLDS(!"a claim");

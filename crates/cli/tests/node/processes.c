@@ -123,6 +123,34 @@ static void an_open_file_is_used_by_another_process(int socket) {
     ended_well(process);
 }
 
+/* The process that opened the file is dead before the receiver uses it. */
+static void an_open_file_outlives_its_opener(int socket) {
+    char byte;
+    if (socket >= 0) {
+        int node = received(socket);
+        /* The opener is dead. */
+        HOLDS(recv(socket, &byte, 1, 0) == 0);
+        struct version version = {0};
+        struct pollfd asked = {node, POLLIN, 0};
+        HOLDS(ioctl(node, VERSION, &version) == 0 && poll(&asked, 1, 0) == 0);
+        FAILS(read(node, &byte, 1), EAGAIN);
+        /* The last close is noticed still. */
+        int other = opened(), duplicate = dup(node);
+        created(node, BYTES);
+        HOLDS(close(node) == 0 && used(other) == BYTES && close(duplicate) == 0 && used(other) == 0);
+        return;
+    }
+    pid_t process;
+    int other = client("an_open_file_outlives_its_opener", &process), status;
+    pid_t opener = fork();
+    if (opener == 0) {
+        sent(other, open("/dev/dri/renderD128", O_RDWR | O_NONBLOCK | O_CLOEXEC));
+        _exit(0);
+    }
+    HOLDS(waitpid(opener, &status, 0) == opener && status == 0 && close(other) == 0);
+    ended_well(process);
+}
+
 /* Bytes of the files of buffers that this process has. */
 static long shared_bytes(void) {
     char line[256];
@@ -209,6 +237,7 @@ int main(int argc, char **argv) {
     program = argv[0];
     CLAIM(two_processes_share_a_tiled_buffer);
     else CLAIM(an_open_file_is_used_by_another_process);
+    else CLAIM(an_open_file_outlives_its_opener);
     else CLAIM(killed_clients_leave_nothing);
     else CLAIM(the_node_has_paths);
     else HOLDS(!"a claim");

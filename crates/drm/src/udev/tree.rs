@@ -189,6 +189,8 @@ fn leaked(texts: Texts) -> Vec<UdevList> {
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     pub(super) entries: Vec<UdevEntry>,
+    /// The subsystems of the devices, which are in a subsystem of their own.
+    pub(super) subsystems: Vec<UdevEntry>,
 }
 
 /// The path of the board. The bus is that of `GET_UNIQUE` and of libdrm's description.
@@ -203,7 +205,9 @@ impl Tree {
         for device in InputDevice::ALL {
             entries.extend(input_entries(device));
         }
-        Tree { entries }
+        let paths = ["/sys/bus/pci", "/sys/class/drm", "/sys/class/input"];
+        let subsystem = |path| UdevEntry::new(path, c"subsystem", (None, 0), Vec::new(), Vec::new(), &[]);
+        Tree { entries, subsystems: paths.map(subsystem).into() }
     }
 
     pub(super) fn of_path(&self, path: &CStr) -> Option<&UdevEntry> {

@@ -1,0 +1,336 @@
+//! Lists of the emulated folders, `/dev/dri` and `/dev/input`.
+//!
+//! The descriptor of such a folder is one of a real folder that was removed right after it was opened. So its duplicates and the
+//! C library's `DIR` are real too, and `dirfd`, `closedir`, `rewinddir` and `seekdir` need nothing here. The real folder has no
+//! entries: the functions here give the emulated ones. The offset of the descriptor is the number of the next entry.
+//!
+//! The mode of the removed folder is a mark, as for sockets (`sockets.rs`). Names relative to the descriptor are resolved by
+//! `paths.rs`.
+//!
+//! Left out: `glob`, `nftw`, `scandirat`, `getdents64`, `fchdir` into such a folder, and `..` relative to it.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+use crate::input::InputDevice;
+use crate::ioctls::Errno;
+use crate::paths::{NodePath, describe};
+use crate::real::{self, Symbol, call};
+
+/// The folders, with the modes of the removed ones that stand for them.
+const FOLDERS: [(NodePath, libc::mode_t); 2] =
+    [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
+
+/// Templates of paths at which a folder is created. The first that can be written to is used.
+const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
+
+/// Whether a descriptor of a folder was seen in this process. Functions that list a folder look at its descriptor only then.
+static SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Opens a folder. `flags` are those of `open`.
+///
+/// # Errors
+/// `EISDIR` if the flags ask for more than reading. The errors of `mkdir` and `open` if a folder cannot be created.
+pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
+    let mark = FOLDERS.iter().find(|(other, _)| *other == folder).map(|(_, mark)| *mark);
+    let Some(mark) = mark.filter(|_| flags & (libc::O_ACCMODE | libc::O_CREAT) == libc::O_RDONLY) else {
+        return Err(Errno(libc::EISDIR));
+    };
+    let flags = libc::O_DIRECTORY | flags & (libc::O_CLOEXEC | libc::O_NONBLOCK);
+    for place in PLACES {
+        let mut path = [0_u8; 32];
+        path[..place.count_bytes()].copy_from_slice(place.to_bytes());
+        // SAFETY: a C string with the letters that are replaced, and plain system calls. The system call: `openat` is a function
+        // that this library defines.
+        unsafe {
+            if libc::mkdtemp(path.as_mut_ptr().cast()).is_null() {
+                continue;
+            }
+            let descriptor =
+                libc::syscall(libc::SYS_openat, libc::AT_FDCWD, path.as_ptr(), flags, 0) as c_int;
+            let errno = real::errno();
+            libc::rmdir(path.as_ptr().cast());
+            if descriptor < 0 {
+                return Err(Errno(errno));
+            }
+            libc::fchmod(descriptor, mark);
+            SEEN.store(true, Ordering::Relaxed);
+            return Ok(descriptor);
+        }
+    }
+    Err(Errno(real::errno()))
+}
+
+/// Returns the folder that a descriptor stands for, if it does. Leaves `errno` unchanged.
+pub(crate) fn of(descriptor: c_int) -> Option<NodePath> {
+    if descriptor < 0 {
+        return None;
+    }
+    let status = real::status(descriptor).filter(|status| status.st_nlink == 0)?;
+    let (folder, _) = FOLDERS.iter().find(|(_, mark)| libc::S_IFDIR | mark == status.st_mode)?;
+    SEEN.store(true, Ordering::Relaxed);
+    Some(*folder)
+}
+
+/// The entries of a folder, in the order in which they are listed.
+pub(crate) fn entries(folder: NodePath) -> [(&'static CStr, NodePath); 4] {
+    let devices = match folder {
+        NodePath::InputFolder => [
+            (c"event0", NodePath::Input(InputDevice::Keyboard)),
+            (c"event1", NodePath::Input(InputDevice::Pointer)),
+        ],
+        _ => [(c"card0", NodePath::Card), (c"renderD128", NodePath::Render)],
+    };
+    [(c".", folder), (c"..", NodePath::Folder), devices[0], devices[1]]
+}
+
+/// Fills in the entry with a number. Returns whether there is one.
+fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool {
+    let Some((name, named)) = entries(folder).get(number).copied() else { return false };
+    // SAFETY: all bytes zero is a value of this plain structure.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    describe(named, &mut status);
+    (entry.d_ino, entry.d_off) = (status.st_ino, number as libc::off_t + 1);
+    entry.d_reclen = size_of::<libc::dirent>() as u16;
+    entry.d_type = if named.is_folder() { libc::DT_DIR } else { libc::DT_CHR };
+    for (letter, byte) in entry.d_name.iter_mut().zip(name.to_bytes_with_nul()) {
+        *letter = byte.cast_signed();
+    }
+    true
+}
+
+/// Returns the folder of a list, and the descriptor, if the folder is emulated.
+///
+/// # Safety
+/// As for `dirfd`.
+unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
+    if !SEEN.load(Ordering::Relaxed) {
+        return None;
+    }
+    // SAFETY: the caller's promise.
+    let descriptor = unsafe { libc::dirfd(list) };
+    of(descriptor).map(|folder| (folder, descriptor))
+}
+
+/// Fills in the next entry of a folder. Returns its number, or `None` at the end. Leaves `errno` unchanged.
+fn next_entry(folder: NodePath, descriptor: c_int, entry: &mut libc::dirent) -> Option<usize> {
+    // SAFETY: plain system calls.
+    let number = usize::try_from(unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) }).ok()?;
+    if !fill_entry(folder, number, entry) {
+        return None;
+    }
+    // SAFETY: as above.
+    unsafe { libc::lseek(descriptor, number as libc::off_t + 1, libc::SEEK_SET) };
+    Some(number)
+}
+
+fn empty_entry() -> libc::dirent {
+    // SAFETY: all bytes zero is a value of this plain structure.
+    unsafe { std::mem::zeroed() }
+}
+
+/// `opendir`.
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
+    static REAL: Symbol = Symbol::new(c"opendir");
+    let Some(folder) = NodePath::at(path).filter(|named| named.is_folder()) else {
+        return call!(REAL.address(), fn(*const c_char) -> *mut libc::DIR, (path), else null_mut());
+    };
+    match open(folder, libc::O_RDONLY | libc::O_CLOEXEC) {
+        // SAFETY: a descriptor of a folder, which belongs to the list from now on.
+        Ok(descriptor) => unsafe { fdopendir(descriptor) },
+        Err(Errno(errno)) => {
+            real::set_errno(errno);
+            null_mut()
+        }
+    }
+}
+
+/// `fdopendir`: only notes whether the folder is emulated.
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
+    static REAL: Symbol = Symbol::new(c"fdopendir");
+    of(descriptor);
+    call!(REAL.address(), fn(c_int) -> *mut libc::DIR, (descriptor), else null_mut())
+}
+
+/// `readdir`. The entries of emulated folders do not change, so each is made once and never freed.
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir(list: *mut libc::DIR) -> *mut libc::dirent {
+    static REAL: Symbol = Symbol::new(c"readdir");
+    static MADE: [[AtomicPtr<libc::dirent>; 4]; 2] = [const { [const { AtomicPtr::new(null_mut()) }; 4] }; 2];
+    // SAFETY: the caller's promise.
+    let Some((folder, descriptor)) = (unsafe { listed(list) }) else {
+        return call!(REAL.address(), fn(*mut libc::DIR) -> *mut libc::dirent, (list), else null_mut());
+    };
+    let mut entry = empty_entry();
+    let Some(number) = next_entry(folder, descriptor, &mut entry) else { return null_mut() };
+    let made = &MADE[usize::from(folder == NodePath::InputFolder)][number];
+    let known = made.load(Ordering::Acquire);
+    if !known.is_null() {
+        return known;
+    }
+    let new = Box::into_raw(Box::new(entry));
+    match made.compare_exchange(null_mut(), new, Ordering::AcqRel, Ordering::Acquire) {
+        Ok(_) => new,
+        Err(other) => {
+            // SAFETY: made above; another thread was faster.
+            drop(unsafe { Box::from_raw(new) });
+            other
+        }
+    }
+}
+
+/// `readdir64`: see [`readdir`].
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir64(list: *mut libc::DIR) -> *mut libc::dirent {
+    // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
+    unsafe { readdir(list) }
+}
+
+/// `readdir_r`.
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir_r(
+    list: *mut libc::DIR,
+    entry: *mut libc::dirent,
+    result: *mut *mut libc::dirent,
+) -> c_int {
+    static REAL: Symbol = Symbol::new(c"readdir_r");
+    // SAFETY: the caller's promise.
+    let Some((folder, descriptor)) = (unsafe { listed(list) }) else {
+        return call!(
+            REAL.address(),
+            fn(*mut libc::DIR, *mut libc::dirent, *mut *mut libc::dirent) -> c_int,
+            (list, entry, result), else libc::ENOSYS
+        );
+    };
+    // SAFETY: the caller's promise: room for an entry, and for its address.
+    unsafe { *result = next_entry(folder, descriptor, &mut *entry).map_or(null_mut(), |_| entry) };
+    0
+}
+
+/// `readdir64_r`: see [`readdir_r`].
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn readdir64_r(
+    list: *mut libc::DIR,
+    entry: *mut libc::dirent,
+    result: *mut *mut libc::dirent,
+) -> c_int {
+    // SAFETY: the caller's promises are those of the function that is called. Both structures are the same.
+    unsafe { readdir_r(list, entry, result) }
+}
+
+/// `telldir`. The C library gives the place of the last entry that it has read itself.
+///
+/// # Safety
+/// The conditions are those of the function in the C library.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C-unwind" fn telldir(list: *mut libc::DIR) -> libc::c_long {
+    static REAL: Symbol = Symbol::new(c"telldir");
+    // SAFETY: the caller's promise.
+    match unsafe { listed(list) } {
+        // SAFETY: a plain system call.
+        Some((_, descriptor)) => unsafe { libc::lseek(descriptor, 0, libc::SEEK_CUR) },
+        None => call!(REAL.address(), fn(*mut libc::DIR) -> libc::c_long, (list), else -1),
+    }
+}
+
+/// Chooses entries, and compares two. (The arguments of `scandir`)
+type Choose = unsafe extern "C-unwind" fn(*const libc::dirent) -> c_int;
+type CompareEntries =
+    unsafe extern "C-unwind" fn(*mut *const libc::dirent, *mut *const libc::dirent) -> c_int;
+
+/// Lists a folder as `scandir` does. Returns the number of entries, or -1 with `errno`.
+///
+/// # Safety
+/// As for `scandir`.
+unsafe fn scanned(
+    folder: NodePath,
+    list: *mut *mut *mut libc::dirent,
+    choose: Option<Choose>,
+    compare: Option<CompareEntries>,
+) -> c_int {
+    let room = entries(folder).len();
+    // SAFETY: room for addresses, and for an entry each, which the program frees. The functions are the program's.
+    unsafe {
+        let all: *mut *mut libc::dirent = libc::calloc(room, size_of::<*mut libc::dirent>()).cast();
+        let mut count = 0;
+        for number in 0..room {
+            let entry: *mut libc::dirent = libc::calloc(1, size_of::<libc::dirent>()).cast();
+            if all.is_null() || entry.is_null() {
+                real::set_errno(libc::ENOMEM);
+                return -1;
+            }
+            fill_entry(folder, number, &mut *entry);
+            if choose.is_none_or(|choose| choose(entry) != 0) {
+                *all.add(count) = entry;
+                count += 1;
+            } else {
+                libc::free(entry.cast());
+            }
+        }
+        if let Some(compare) = compare {
+            let chosen = std::slice::from_raw_parts_mut(all, count);
+            chosen.sort_by(|one, other| {
+                let (mut one, mut other) = (one.cast_const(), other.cast_const());
+                compare(&raw mut one, &raw mut other).cmp(&0)
+            });
+        }
+        *list = all;
+        count as c_int
+    }
+}
+
+/// Functions that list a folder.
+macro_rules! scanning {
+    ($($(#[$doc:meta])* $name:ident, $symbol:literal;)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// The conditions are those of the function in the C library.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C-unwind" fn $name(
+            path: *const c_char,
+            list: *mut *mut *mut libc::dirent,
+            choose: Option<Choose>,
+            compare: Option<CompareEntries>,
+        ) -> c_int {
+            static REAL: Symbol = Symbol::new($symbol);
+            match NodePath::at(path).filter(|named| named.is_folder()) {
+                // SAFETY: the caller's promises are those of the function that is called.
+                Some(folder) => unsafe { scanned(folder, list, choose, compare) },
+                None => call!(
+                    REAL.address(),
+                    fn(*const c_char, *mut *mut *mut libc::dirent, Option<Choose>, Option<CompareEntries>) -> c_int,
+                    (path, list, choose, compare), else real::missing()
+                ),
+            }
+        }
+    )*};
+}
+
+scanning! {
+    /// `scandir`.
+    scandir, c"scandir";
+    /// `scandir64`.
+    scandir64, c"scandir64";
+}
