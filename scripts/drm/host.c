@@ -268,14 +268,18 @@ static int hammered(int threads) {
   return 0;
 }
 
+/* A mode without borders. */
+static struct mode sized(uint16_t width, uint16_t height) {
+  return (struct mode){ .clock = 1, .across = { width, width, width, width }, .down = { height, height, height, height } };
+}
+
 static int flips(int count, long most) {
   struct dumb dumb = { .height = 64, .width = 64, .bits = 32 };
   if (ioctl(node, REQUEST(0xb2, struct dumb), &dumb)) failed("MODE_CREATE_DUMB");
   struct framebuffer framebuffer = { 0, 64, 64, dumb.pitch, 32, 24, dumb.handle };
   if (ioctl(node, REQUEST(0xae, struct framebuffer), &framebuffer)) failed("MODE_ADDFB");
   uint32_t connector = 3;
-  struct crtc crtc = { (uint64_t)&connector, 1, 1, framebuffer.id, .valid = 1 };
-  crtc.mode.across[0] = crtc.mode.down[0] = 64;
+  struct crtc crtc = { (uint64_t)&connector, 1, 1, framebuffer.id, .valid = 1, .mode = sized(64, 64) };
   if (most >= 0) {
     struct rlimit limit = { most, most };
     signal(SIGXFSZ, SIG_IGN);
@@ -300,9 +304,7 @@ static struct crtc painted(uint32_t width, uint32_t height, uint32_t color) {
   struct framebuffer framebuffer = { 0, width, height, dumb.pitch, 32, 24, dumb.handle };
   if (ioctl(node, REQUEST(0xae, struct framebuffer), &framebuffer)) failed("MODE_ADDFB");
   static uint32_t connector = 3;
-  struct crtc crtc = { (uint64_t)&connector, 1, 1, framebuffer.id, .valid = 1 };
-  crtc.mode.across[0] = width, crtc.mode.down[0] = height;
-  return crtc;
+  return (struct crtc){ (uint64_t)&connector, 1, 1, framebuffer.id, .valid = 1, .mode = sized(width, height) };
 }
 
 static int video(void) {

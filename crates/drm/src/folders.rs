@@ -95,7 +95,7 @@ fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool
     entry.d_reclen = size_of::<libc::dirent>() as u16;
     entry.d_type = if named.is_folder() { libc::DT_DIR } else { libc::DT_CHR };
     for (letter, byte) in entry.d_name.iter_mut().zip(name.to_bytes_with_nul()) {
-        *letter = byte.cast_signed();
+        *letter = *byte as c_char;
     }
     true
 }

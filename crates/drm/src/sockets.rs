@@ -5,7 +5,7 @@
 //! over `exec`. So no list of descriptors is needed. The signal of the open file (`F_SETSIG`) would be such a value as well, but
 //! the kernel sends that signal instead of `SIGIO`.
 
-use std::ffi::c_int;
+use std::ffi::{c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -65,7 +65,7 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
         return Err(Errno(libc::ENAMETOOLONG));
     }
     for (letter, byte) in address.sun_path.iter_mut().zip(bytes) {
-        *letter = byte.cast_signed();
+        *letter = *byte as c_char;
     }
     let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
     // A nonblocking socket connects at once or not at all, as its peer is on this machine.

@@ -398,7 +398,7 @@ functions! {
         handed_out_if(udev, text(path).and_then(|path| tree().of_path(&path)))
     }
     fn udev_device_new_from_devnum(udev: *mut Udev, kind: c_char, number: libc::dev_t) -> *mut UdevDevice {
-        let is_character = kind == b'c'.cast_signed();
+        let is_character = kind == b'c' as c_char;
         handed_out_if(udev, tree().of_number(number).filter(|_| is_character))
     }
     fn udev_device_new_from_subsystem_sysname(
