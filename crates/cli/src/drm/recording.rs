@@ -108,7 +108,7 @@ mod tests {
         }
         let found = [(folder.join("a-2.y4m"), 1), (folder.join("a-10.y4m"), 1)];
         assert_eq!(recording.files(), found);
-        // What is not a recording has no frames: a pipe, a size that overflows, and no line.
+        // A pipe, a size that overflows, and a file without a line have no frames.
         let pipe = std::process::Command::new("mkfifo").arg(folder.join("a-11.y4m")).status().unwrap();
         assert!(pipe.success());
         fs::write(folder.join("a-12.y4m"), format!("YUV4MPEG2 W2 H{} F60:1\n", u64::MAX / 6)).unwrap();

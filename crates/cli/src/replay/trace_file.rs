@@ -21,7 +21,7 @@ pub(super) struct TraceFile {
     pub(super) api: String,
     /// The frames of the trace, if it shows any.
     pub(super) frames: Vec<TracedFrame>,
-    /// What apitrace says of the file, if it is not complete.
+    /// The warning of apitrace about a file that is not complete.
     pub(super) warning: Option<String>,
 }
 

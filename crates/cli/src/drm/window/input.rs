@@ -104,7 +104,7 @@ impl Device {
 }
 
 impl Connection {
-    /// Whether the program still has its end. What it has sent is dropped.
+    /// Whether the program still has its end. Reads what the program has sent, and drops it.
     fn is_open(&self) -> bool {
         let mut bytes = [0; 256];
         match (&self.stream).read(&mut bytes) {
