@@ -207,6 +207,14 @@ pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
     Some(gpu)
 }
 
+/// Version of the kernel's driver, which decides what Mesa requests.
+pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
+    match driver {
+        Driver::Nv50 => [1, 3, 1],
+        _ => [2, 50, 0],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use reconverge_r500::chip::CHIPS as R500_CHIPS;

@@ -11,22 +11,14 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::input::InputDevice;
 use crate::ioctls::Errno;
-use crate::paths::{NodePath, describe};
+use crate::paths::{FOLDER_SEEN, FOLDERS, NodePath, describe, entries, folder_of};
 use crate::real::{self, Symbol, call};
-
-/// The folders, with the modes of the removed ones that stand for them.
-const FOLDERS: [(NodePath, libc::mode_t); 2] =
-    [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
 
 /// Templates of paths at which a folder is created. The first that can be written to is used.
 const PLACES: [&CStr; 3] = [c"/dev/shm/reconverge-XXXXXX", c"/tmp/reconverge-XXXXXX", c"./reconverge-XXXXXX"];
-
-/// Whether a descriptor of a folder was seen in this process. Functions that list a folder look at its descriptor only then.
-static SEEN: AtomicBool = AtomicBool::new(false);
 
 /// Opens a folder. `flags` are those of `open`.
 ///
@@ -55,34 +47,11 @@ pub(crate) fn open(folder: NodePath, flags: c_int) -> Result<c_int, Errno> {
                 return Err(Errno(errno));
             }
             libc::fchmod(descriptor, mark);
-            SEEN.store(true, Ordering::Relaxed);
+            FOLDER_SEEN.store(true, Ordering::Relaxed);
             return Ok(descriptor);
         }
     }
     Err(Errno(real::errno()))
-}
-
-/// Returns the folder that a descriptor stands for, if it does. Leaves `errno` unchanged.
-pub(crate) fn of(descriptor: c_int) -> Option<NodePath> {
-    if descriptor < 0 {
-        return None;
-    }
-    let status = real::status(descriptor).filter(|status| status.st_nlink == 0)?;
-    let (folder, _) = FOLDERS.iter().find(|(_, mark)| libc::S_IFDIR | mark == status.st_mode)?;
-    SEEN.store(true, Ordering::Relaxed);
-    Some(*folder)
-}
-
-/// The entries of a folder, in the order in which they are listed.
-pub(crate) fn entries(folder: NodePath) -> [(&'static CStr, NodePath); 4] {
-    let devices = match folder {
-        NodePath::InputFolder => [
-            (c"event0", NodePath::Input(InputDevice::Keyboard)),
-            (c"event1", NodePath::Input(InputDevice::Pointer)),
-        ],
-        _ => [(c"card0", NodePath::Card), (c"renderD128", NodePath::Render)],
-    };
-    [(c".", folder), (c"..", NodePath::Folder), devices[0], devices[1]]
 }
 
 /// Fills in the entry with a number. Returns whether there is one.
@@ -105,12 +74,12 @@ fn fill_entry(folder: NodePath, number: usize, entry: &mut libc::dirent) -> bool
 /// # Safety
 /// As for `dirfd`.
 unsafe fn listed(list: *mut libc::DIR) -> Option<(NodePath, c_int)> {
-    if !SEEN.load(Ordering::Relaxed) {
+    if !FOLDER_SEEN.load(Ordering::Relaxed) {
         return None;
     }
     // SAFETY: the caller's promise.
     let descriptor = unsafe { libc::dirfd(list) };
-    of(descriptor).map(|folder| (folder, descriptor))
+    folder_of(descriptor).map(|folder| (folder, descriptor))
 }
 
 /// Fills in the next entry of a folder. Returns its number, or `None` at the end. Leaves `errno` unchanged.
@@ -157,7 +126,7 @@ pub unsafe extern "C-unwind" fn opendir(path: *const c_char) -> *mut libc::DIR {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fdopendir(descriptor: c_int) -> *mut libc::DIR {
     static REAL: Symbol = Symbol::new(c"fdopendir");
-    of(descriptor);
+    folder_of(descriptor);
     call!(REAL.address(), fn(c_int) -> *mut libc::DIR, (descriptor), else null_mut())
 }
 

@@ -5,12 +5,11 @@
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::device;
-use crate::folders;
 use crate::input::InputDevice;
 use crate::ioctls::{Errno, Plain};
-use crate::node;
 use crate::open_files::{self, NodeKind};
 use crate::real::{self, Symbol, call};
 use crate::sockets::{self, Mark};
@@ -74,18 +73,20 @@ impl NodePath {
     /// Returns the meaning of a path that may be relative to a folder's descriptor, as [`NodePath::at`] does.
     pub(crate) fn beside(folder: c_int, path: *const c_char) -> Option<NodePath> {
         NodePath::at(path).or_else(|| {
-            let (folder, address) = (folders::of(folder)?, path.expose_provenance() as u64);
+            let (folder, address) = (folder_of(folder)?, path.expose_provenance() as u64);
             let is_named = |name: &CStr| user::is_start(address, name.to_bytes_with_nul());
-            folders::entries(folder).into_iter().find(|(name, _)| is_named(name)).map(|(_, named)| named)
+            entries(folder).into_iter().find(|(name, _)| is_named(name)).map(|(_, named)| named)
         })
     }
 
     /// Returns the path that a descriptor stands for, if it does. The kernel's description of the descriptor is `status`.
     pub(crate) fn of_descriptor(descriptor: c_int, status: &libc::stat) -> Option<NodePath> {
         match status.st_mode & libc::S_IFMT {
-            libc::S_IFIFO => node::of_any(descriptor).map(|_| NodePath::of_node(descriptor)),
+            libc::S_IFIFO if device::chosen().is_some() => {
+                open_files::adopt(descriptor).then(|| NodePath::of_node(descriptor))
+            }
             libc::S_IFSOCK if device::chosen().is_some() => sockets::mark(descriptor).map(NodePath::of_mark),
-            libc::S_IFDIR => folders::of(descriptor),
+            libc::S_IFDIR => folder_of(descriptor),
             _ => None,
         }
     }
@@ -131,6 +132,36 @@ const MINOR: c_uint = 128;
 pub(crate) const NUMBER: libc::dev_t = libc::makedev(MAJOR, MINOR);
 /// The number of the node with the screen.
 pub(crate) const CARD_NUMBER: libc::dev_t = libc::makedev(MAJOR, 0);
+/// The folders, with the modes of the removed ones that stand for them.
+pub(crate) const FOLDERS: [(NodePath, libc::mode_t); 2] =
+    [(NodePath::Folder, libc::S_ISVTX | 0o512), (NodePath::InputFolder, libc::S_ISVTX | 0o521)];
+
+/// Whether a descriptor of a folder was seen in this process. Functions that list a folder look at its descriptor only then.
+pub(crate) static FOLDER_SEEN: AtomicBool = AtomicBool::new(false);
+
+/// Returns the folder that a descriptor stands for, if it does. Leaves `errno` unchanged.
+pub(crate) fn folder_of(descriptor: c_int) -> Option<NodePath> {
+    if descriptor < 0 {
+        return None;
+    }
+    let status = real::status(descriptor).filter(|status| status.st_nlink == 0)?;
+    let (folder, _) = FOLDERS.iter().find(|(_, mark)| libc::S_IFDIR | mark == status.st_mode)?;
+    FOLDER_SEEN.store(true, Ordering::Relaxed);
+    Some(*folder)
+}
+
+/// The entries of a folder, in the order in which they are listed.
+pub(crate) fn entries(folder: NodePath) -> [(&'static CStr, NodePath); 4] {
+    let devices = match folder {
+        NodePath::InputFolder => [
+            (c"event0", NodePath::Input(InputDevice::Keyboard)),
+            (c"event1", NodePath::Input(InputDevice::Pointer)),
+        ],
+        _ => [(c"card0", NodePath::Card), (c"renderD128", NodePath::Render)],
+    };
+    [(c".", folder), (c"..", NodePath::Folder), devices[0], devices[1]]
+}
+
 /// The major device numbers of input devices and terminals. (`include/uapi/linux/major.h`)
 const INPUT_MAJOR: c_uint = 13;
 const TTY_MAJOR: c_uint = 4;

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 
 use reconverge_board::Driver;
 
+use crate::device;
 use crate::ioctls::*;
 use crate::node::{Client, State};
 use crate::submit;
@@ -74,20 +75,12 @@ pub(crate) fn answer(node: &Client<'_>, request: Request, argument: *mut c_void)
     }
 }
 
-/// Version of the kernel's driver, which decides what Mesa requests.
-pub(crate) fn kernel_version(driver: Driver) -> [i32; 3] {
-    match driver {
-        Driver::Nv50 => [1, 3, 1],
-        _ => [2, 50, 0],
-    }
-}
-
 /// Gives the name and the version of a driver.
 ///
 /// # Errors
 /// `EFAULT` if a text cannot be written.
 pub(crate) fn describe(driver: Driver, description: &str, version: &mut Version) -> Result<(), Errno> {
-    [version.major, version.minor, version.patch] = kernel_version(driver);
+    [version.major, version.minor, version.patch] = device::kernel_version(driver);
     let texts = [
         (driver.kernel(), version.name, &mut version.name_length),
         ("20080528", version.date, &mut version.date_length),

@@ -38,9 +38,9 @@ use std::path::PathBuf;
 use reconverge_board::Driver;
 
 use crate::buffers::{BufferId, FileId};
+use crate::device::kernel_version;
 use crate::ioctls::*;
 use crate::node::{Client, State};
-use crate::radeon::kernel_version;
 use crate::report;
 use crate::shared;
 use crate::user;
