@@ -793,9 +793,19 @@ fn frames_reach_the_socket_of_a_window_and_a_program_outlives_it() {
         Some(command.env("RECONVERGE_DRM_WINDOW", &sockets).spawn().unwrap())
     };
     let Some(mut program) = run() else { return };
+    // A program that fails does not connect.
+    listener.set_nonblocking(true).unwrap();
+    let mut next = || loop {
+        let ended = program.try_wait().unwrap();
+        match listener.accept() {
+            Ok((stream, _)) => break stream,
+            Err(_) => assert_eq!(ended, None, "the program ended before its last frame"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    };
     for _ in 0..3 {
         let mut bytes = Vec::new();
-        listener.accept().unwrap().0.read_to_end(&mut bytes).unwrap();
+        next().read_to_end(&mut bytes).unwrap();
         let (header, pixels) = bytes.split_first_chunk().unwrap();
         let header = FrameHeader::from_bytes(header).unwrap();
         assert_eq!((header.size, header.resets, header.unknown), ([64, 64], 0, 0));

@@ -57,6 +57,17 @@ pub(crate) fn silent(mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {
 /// # Errors
 /// As `socket` and `connect`; `ENAMETOOLONG` if the path has no room in an address.
 pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, Errno> {
+    let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
+    // A nonblocking socket connects at once or not at all, as its peer is on this machine.
+    connect(descriptor, path).inspect_err(|_| real::close_own(descriptor))?;
+    Ok(descriptor)
+}
+
+/// Connects a socket to a listening one.
+///
+/// # Errors
+/// As `connect`; `ENAMETOOLONG` if the path has no room in an address.
+pub(crate) fn connect(descriptor: c_int, path: &Path) -> Result<(), Errno> {
     // SAFETY: all bytes zero is a value of this plain structure.
     let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
@@ -67,16 +78,10 @@ pub(crate) fn connected(path: &Path, mark: Mark, flags: c_int) -> Result<c_int, 
     for (letter, byte) in address.sun_path.iter_mut().zip(bytes) {
         *letter = *byte as c_char;
     }
-    let descriptor = created(libc::SOCK_STREAM, Some(mark), flags)?;
-    // A nonblocking socket connects at once or not at all, as its peer is on this machine.
     let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
     // SAFETY: an address of this length.
-    if unsafe { libc::connect(descriptor, (&raw const address).cast(), length) } != 0 {
-        let errno = real::errno();
-        real::close_own(descriptor);
-        return Err(Errno(errno));
-    }
-    Ok(descriptor)
+    let connected = unsafe { libc::connect(descriptor, (&raw const address).cast(), length) };
+    if connected == 0 { Ok(()) } else { Err(Errno(real::errno())) }
 }
 
 fn created(kind: c_int, mark: Option<Mark>, flags: c_int) -> Result<c_int, Errno> {

@@ -3,10 +3,8 @@
 //! The window reads all frames and draws the newest one. A program waits for the window for up to [`LONGEST`]; then, and if
 //! the window is closed, it continues without the window.
 
-use std::ffi::c_char;
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process;
@@ -14,9 +12,11 @@ use std::time::{Duration, Instant};
 
 use reconverge_board::screen::{FRAMES, FrameHeader};
 
+use crate::ioctls::Errno;
 use crate::messages::say_once;
 use crate::node::State;
 use crate::report;
+use crate::sockets;
 
 /// The time for which a program waits for the window.
 const LONGEST: Duration = Duration::from_secs(3);
@@ -78,17 +78,6 @@ fn send(folder: &Path, header: &FrameHeader, picture: &[u8], longest: Duration) 
 /// # Errors
 /// The system's, or `TimedOut`.
 fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<UnixStream> {
-    let name = path.as_os_str().as_bytes();
-    // SAFETY: a structure of integers.
-    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-    // The last byte remains zero.
-    if name.len() >= address.sun_path.len() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "the path of the socket is too long"));
-    }
-    for (to, from) in address.sun_path.iter_mut().zip(name) {
-        *to = *from as c_char;
-    }
     // SAFETY: a plain system call.
     let socket = unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     if socket < 0 {
@@ -99,15 +88,11 @@ fn connect(path: &Path, left: impl Fn() -> io::Result<Duration>) -> io::Result<U
     loop {
         // `connect` waits for as long as a write does (`socket(7)`, `SO_SNDTIMEO`).
         stream.set_write_timeout(Some(left()?))?;
-        let length = size_of::<libc::sockaddr_un>() as libc::socklen_t;
-        // SAFETY: the address and the length are those of the structure.
-        if unsafe { libc::connect(socket, (&raw const address).cast(), length) } == 0 {
-            return Ok(stream);
-        }
-        match io::Error::last_os_error() {
-            error if error.kind() == ErrorKind::Interrupted => {}
-            error if error.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
-            error => return Err(error),
+        match sockets::connect(socket, path) {
+            Ok(()) => return Ok(stream),
+            Err(Errno(libc::EINTR)) => {}
+            Err(Errno(libc::EAGAIN)) => return Err(ErrorKind::TimedOut.into()),
+            Err(Errno(errno)) => return Err(io::Error::from_raw_os_error(errno)),
         }
     }
 }
@@ -178,6 +163,6 @@ mod tests {
     #[test]
     fn a_path_that_no_socket_can_have_is_an_error() {
         let folder = PathBuf::from("x".repeat(200));
-        assert_eq!(send(&folder, &HEADER, &[0; 6], LONGEST).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(send(&folder, &HEADER, &[0; 6], LONGEST).unwrap_err().kind(), ErrorKind::InvalidFilename);
     }
 }
