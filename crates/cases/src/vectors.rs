@@ -282,8 +282,8 @@ fn machine(row: &Row, stage: Stage, lanes: u32, options: &Options) -> Result<(Ru
             compute.block = [lanes, 1, 1];
             // The encodings address g0[]; g14[] is all of memory.
             compute.segments.0[0] = compute.segments.0[14];
-            compute.memory = Memory::new(vec![Buffer { address: WORD, bytes: vec![0; 8] }])
-                .map_err(|error| error.to_string())?;
+            compute.memory =
+                Memory::new(vec![Buffer::new(WORD, vec![0; 8])]).map_err(|error| error.to_string())?;
             Launch::Compute(compute)
         }
     };

@@ -341,8 +341,8 @@ fn warps(bytes: &[u8]) -> Result<u64, String> {
                     Some(random.one_of(&[0x14, 0x40, 0x80, 0x200, 0x1000, 0x3e00, 0x4000]));
             }
             compute.segments.0[0] = compute.segments.0[14];
-            let bytes = (0..300).map(|_| random.next() as u8).collect();
-            let memory = Memory::new(vec![Buffer { address: tesla_programs::OUT, bytes }]);
+            let bytes: Vec<u8> = (0..300).map(|_| random.next() as u8).collect();
+            let memory = Memory::new(vec![Buffer::new(tesla_programs::OUT, bytes)]);
             compute.memory = memory.map_err(|error| error.to_string())?;
             Launch::Compute(compute)
         }

@@ -10,10 +10,12 @@
 //! that committing its bytes gives the same memory. Atomic operations need no special case: they read and write. Running
 //! threads share no data, so there are no locks and no relaxed atomics.
 
+mod bytes;
 mod view;
 
 use thiserror::Error;
 
+pub use bytes::Bytes;
 pub use view::{Footprint, Plan, Shadow, Tracked, Verdict, Written};
 
 /// A run of bytes at an address.
@@ -22,10 +24,15 @@ pub struct Buffer {
     /// Address of the first byte.
     pub address: u32,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Bytes,
 }
 
 impl Buffer {
+    /// A buffer with bytes of its own.
+    pub fn new(address: u32, bytes: impl Into<Bytes>) -> Buffer {
+        Buffer { address, bytes: bytes.into() }
+    }
+
     /// One past its last address, which may be 2^32.
     fn end(&self) -> u64 {
         u64::from(self.address) + self.bytes.len() as u64

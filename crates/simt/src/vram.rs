@@ -18,9 +18,11 @@
 mod fills;
 
 use std::ops::Range;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 pub use self::fills::{Fills, RowFill};
+use crate::memory::Bytes;
 
 /// Bytes of a word.
 const WORD: usize = size_of::<u32>();
@@ -65,6 +67,25 @@ impl<'a> Vram<'a> {
         let (head, words, tail) =
             unsafe { std::slice::from_raw_parts(start.cast::<AtomicU8>(), length).align_to::<AtomicU32>() };
         Vram { head, words, tail, fills: None }
+    }
+
+    /// Returns a range as bytes of a buffer, on which a launch runs in place, or `None` if it is not in memory.
+    ///
+    /// # Safety
+    /// The bytes are dropped before `'a` ends, no other range that is lent at the same time overlaps this one, and no copy of the
+    /// view accesses it meanwhile.
+    pub unsafe fn lend(self, range: Range<usize>) -> Option<Bytes> {
+        let length = range.end.checked_sub(range.start)?;
+        self.place(range.start, length)?;
+        self.settle(range.clone());
+        // The units lie one behind another.
+        let start = match self.head.first() {
+            Some(unit) => unit.as_ptr(),
+            None => self.words.as_ptr().cast_mut().cast::<u8>(),
+        };
+        let start = NonNull::new(start.wrapping_add(range.start))?;
+        // SAFETY: the range is in memory, which is valid during `'a`; the caller is responsible for other accesses.
+        Some(unsafe { Bytes::borrowed(start, length) })
     }
 
     /// Returns the number of bytes.

@@ -33,7 +33,7 @@ fn launch(program: &Program, blocks: u32) -> Launch {
     compute.block = [256, 1, 1];
     compute.params = OUT.to_le_bytes().to_vec();
     let bytes = vec![0; 1024 * blocks as usize];
-    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes }]).expect("one buffer");
+    compute.memory = Memory::new(vec![Buffer::new(OUT, bytes)]).expect("one buffer");
     Launch::Compute(compute)
 }
 

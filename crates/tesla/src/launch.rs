@@ -224,7 +224,7 @@ impl Compute {
             let mut bytes = init.clone();
             bytes.resize(variable.bytes as usize, 0);
             next += (bytes.len() as u64).next_multiple_of(256).max(256);
-            self.memory.insert(Buffer { address: here, bytes }).map_err(LaunchError::Memory)?;
+            self.memory.insert(Buffer::new(here, bytes)).map_err(LaunchError::Memory)?;
             for slot in slots {
                 let value = here.wrapping_add(slot.addend);
                 if !constants.place(slot.bank as usize, slot.offset as usize, &value.to_le_bytes()) {

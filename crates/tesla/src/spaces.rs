@@ -148,13 +148,45 @@ impl Shared {
     }
 }
 
-/// Where a segment of g[] lies in the memory. Linear segments only; the pitched (2D) mode is not modelled.
+/// Where a segment of g[] lies in the memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Address of its byte 0.
     pub base: u32,
-    /// The largest offset that is inside.
+    /// The largest offset that is inside. Of a tiled segment: the last row in bits 31..16, the last byte of a row in 15..0.
     pub limit: u32,
+    /// How its rows lie, if it is tiled.
+    pub tiling: Option<Tiling>,
+}
+
+impl Segment {
+    /// A linear segment.
+    pub const fn linear(base: u32, limit: u32) -> Segment {
+        Segment { base, limit, tiling: None }
+    }
+
+    /// The whole 32-bit space.
+    pub const ALL: Segment = Segment::linear(0, u32::MAX);
+}
+
+/// The layout of a tiled segment: tiles of 64 bytes in some rows, a row of tiles behind another. An offset has the row in
+/// bits 31..16 and the byte of the row in 15..0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiling {
+    /// Bytes from a row of tiles to the next.
+    pub pitch: u32,
+    /// The logarithm of the rows of a tile, 0 to 7.
+    pub rows: u8,
+}
+
+impl Tiling {
+    /// How far the byte of an offset lies behind the start of the segment.
+    #[inline]
+    pub fn place(self, offset: u32) -> Option<u32> {
+        let (x, y, rows) = (offset & 0xffff, offset >> 16, u32::from(self.rows & 7));
+        let tile = (y >> rows).checked_mul(self.pitch)?.checked_add((x >> 6) << (6 + rows))?;
+        tile.checked_add(((y & ((1 << rows) - 1)) << 6) + (x & 63))
+    }
 }
 
 /// The segments g0..g15[].
@@ -165,21 +197,36 @@ impl Default for Segments {
     /// What CUDA sets up: g14[] is the whole 32-bit window, nothing else is bound. (1.7)
     fn default() -> Self {
         let mut segments = [None; BANKS];
-        segments[14] = Some(Segment { base: 0, limit: u32::MAX });
+        segments[14] = Some(Segment::ALL);
         Segments(segments)
     }
 }
 
 impl Segments {
-    /// The memory address of `count` bytes at `offset` of a segment; `None` when they are not all inside.
+    /// The memory address of an access of `count` bytes, 1 to 16, at `offset` of a segment; `None` when they are not all inside.
     #[inline]
     pub fn address(&self, segment: u8, offset: u32, count: u32) -> Option<u32> {
-        let segment = self.0[usize::from(segment) % BANKS]?;
+        let Segment { base, limit, tiling } = self.0[usize::from(segment) % BANKS]?;
         let last = offset.checked_add(count - 1)?;
-        if last > segment.limit {
+        let offset = match tiling {
+            None if last <= limit => offset,
+            // An access is aligned to its size, so that all of it lies in the 64 bytes of a tile's row.
+            Some(tiling) if last & 0xffff <= limit & 0xffff && last >> 16 <= limit >> 16 => {
+                tiling.place(offset)?
+            }
+            _ => return None,
+        };
+        base.checked_add(offset)
+    }
+
+    /// The memory address of the bytes from `first` to `last` of a segment, if they lie one behind another.
+    #[inline]
+    pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
+        let segment = self.0[usize::from(segment) % BANKS]?;
+        if segment.tiling.is_some() || last > segment.limit {
             return None;
         }
-        segment.base.checked_add(offset)
+        segment.base.checked_add(first)
     }
 }
 
@@ -239,11 +286,33 @@ mod tests {
     #[test]
     fn only_what_lies_in_a_segment_has_an_address() {
         let mut segments = Segments::default();
-        segments.0[0] = Some(Segment { base: 0x100, limit: 0xff });
+        segments.0[0] = Some(Segment::linear(0x100, 0xff));
         assert_eq!(segments.address(14, u32::MAX, 1), Some(u32::MAX));
         assert_eq!(segments.address(14, u32::MAX, 2), None);
         assert_eq!(segments.address(0, 0xfc, 4), Some(0x1fc));
         assert_eq!(segments.address(0, 0xfd, 4), None);
         assert_eq!(segments.address(1, 0, 4), None);
+        assert_eq!((segments.row(0, 4, 0xff), segments.row(0, 4, 0x100)), (Some(0x104), None));
+    }
+
+    /// Source: nv50-compute.md, section 6, of a captured image of 11 x 7 texels with tiles of 8 rows, pitch 64.
+    #[test]
+    fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
+        let mut segments = Segments::default();
+        let tiling = Some(Tiling { pitch: 0x400, rows: 3 });
+        segments.0[1] = Some(Segment { base: 0x1000, limit: 0x000f_007f, tiling });
+        for (x, y, expected) in [
+            (0, 0, Some(0x1000)),
+            (60, 0, Some(0x103c)),
+            (64, 0, Some(0x1200)),
+            (4, 7, Some(0x11c4)),
+            (4, 8, Some(0x1404)),
+            (124, 15, Some(0x17fc)),
+            (128, 0, None),
+            (0, 16, None),
+        ] {
+            assert_eq!(segments.address(1, y << 16 | x, 4), expected, "byte {x} of row {y}");
+        }
+        assert_eq!(segments.row(1, 0, 3), None);
     }
 }

@@ -20,8 +20,7 @@ fn both_cubins_give_their_golden_hashes() {
         let mut compute = Compute::of(&image.programs[0], Chip::from_name("sm_10").unwrap()).unwrap();
         (compute.grid, compute.block) = ([BLOCKS, 1], [256, 1, 1]);
         compute.params = OUT.to_le_bytes().to_vec();
-        compute.memory =
-            Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 1024 * BLOCKS as usize] }]).unwrap();
+        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 1024 * BLOCKS as usize])]).unwrap();
         let outcome = run(&image.programs[0], Launch::Compute(compute), &Options::default()).unwrap();
         // FNV-1a over words instead of bytes.
         let words = outcome.memory.at(OUT).unwrap().bytes.as_chunks::<4>().0.iter();

@@ -79,7 +79,7 @@ fn rounds() -> (Compute, Program) {
     let mut compute = Compute::of(&program, CHIP).unwrap();
     compute.block = [70, 1, 1];
     compute.params = OUT.to_le_bytes().to_vec();
-    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4] }]).unwrap();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4])]).unwrap();
     (compute, program)
 }
 
@@ -148,7 +148,7 @@ fn an_if_runs_the_same_in_every_way_whatever_room_the_stack_has_and_whatever_joi
         compute.setup_mut().registers = 16;
         compute.block = [45, 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
-        compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * 45] }]).unwrap();
+        compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * 45])]).unwrap();
         for entries in 0..5 {
             compute.setup_mut().limits.stack_entries = entries;
             for mode in [Mode::Strict, Mode::Lenient] {
@@ -247,8 +247,8 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         compute.params = OUT.to_le_bytes().to_vec();
         // Two buffers that touch: a warp may reach into both.
         let bytes = |random: &mut Random, count| (0..count).map(|_| random.next() as u8).collect();
-        let second = Buffer { address: OUT + 0x80, bytes: bytes(&mut random, 0x1c0) };
-        let first = Buffer { address: OUT, bytes: bytes(&mut random, 0x80) };
+        let second = Buffer::new(OUT + 0x80, bytes(&mut random, 0x1c0));
+        let first = Buffer::new(OUT, bytes(&mut random, 0x80));
         compute.memory = Memory::new(vec![first, second]).unwrap();
         let level = random.one_of(&Level::available());
         let (grid, mut plain) = Grid::new(Launch::Compute(compute), &program, &options).unwrap();

@@ -41,7 +41,7 @@ fn kernel(source: &str, grid: u32, block: [u32; 3], words: usize) -> (Compute, P
     compute.grid = [grid, 1];
     compute.block = block;
     compute.params = OUT.to_le_bytes().to_vec();
-    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 4 * words] }]).unwrap();
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 4 * words])]).unwrap();
     (compute, program)
 }
 

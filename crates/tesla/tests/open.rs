@@ -118,7 +118,7 @@ fn outcome(source: &str, threads: u32, mode: Mode) -> Result<Vec<u32>, RunError>
     let mut compute = Compute::of(&program, Chip::Gt215).unwrap();
     compute.block = [threads, 1, 1];
     compute.params = 0x1000u32.to_le_bytes().to_vec();
-    compute.memory = Memory::new(vec![Buffer { address: 0x1000, bytes: vec![0; 64] }]).unwrap();
+    compute.memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 64])]).unwrap();
     let outcome: Outcome = run(&program, Launch::Compute(compute), &Options { mode, ..Options::default() })?;
     let words = outcome.memory.at(0x1000).unwrap().bytes.as_chunks::<4>().0.iter();
     Ok(words.map(|word| u32::from_le_bytes(*word)).collect())

@@ -28,7 +28,7 @@ fn same_everywhere(source: &str, shared_bytes: u32, [grid, block]: [u32; 2], opt
     launch.params = OUT.to_le_bytes().to_vec();
     launch.shared_bytes = Some(shared_bytes);
     let bytes = vec![0; 4 * (grid * block) as usize];
-    launch.memory = Memory::new(vec![Buffer { address: OUT, bytes }]).expect("one buffer");
+    launch.memory = Memory::new(vec![Buffer::new(OUT, bytes)]).expect("one buffer");
     let outcome = |options: &Options| run(&program, Launch::Compute(launch.clone()), options);
     let expected = outcome(&Options { engine: Engine::Reference, ..*options });
     for placement in [Placement::AtEnd, Placement::AtStart] {

@@ -70,7 +70,7 @@ fn execute(example: &Example) -> Result<Outcome, String> {
             let mut compute = Compute::of(&program, *chip).unwrap();
             compute.setup = setup(*chip).into();
             compute.segments.0[0] = compute.segments.0[14];
-            compute.memory = Memory::new(vec![Buffer { address: 0, bytes: vec![0; 64] }]).unwrap();
+            compute.memory = Memory::new(vec![Buffer::new(0, vec![0; 64])]).unwrap();
             Launch::Compute(compute)
         }
         Stage::Fragment => Launch::Fragment(Fragment::new(setup(*chip), 1)),

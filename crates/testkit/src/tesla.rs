@@ -86,8 +86,8 @@ pub fn machine_with(
             compute.block = [lanes as u32, 1, 1];
             compute.shared_bytes = Some(0x200);
             compute.segments.0[0] = compute.segments.0[14];
-            let bytes = (0..MEMORY_BYTES).map(|_| random.next() as u8).collect();
-            compute.memory = Memory::new(vec![Buffer { address: MEMORY, bytes }]).expect("one buffer");
+            let bytes: Vec<u8> = (0..MEMORY_BYTES).map(|_| random.next() as u8).collect();
+            compute.memory = Memory::new(vec![Buffer::new(MEMORY, bytes)]).expect("one buffer");
             Launch::Compute(compute)
         }
     };
@@ -347,6 +347,6 @@ pub fn compute(random: &mut Random, program: &Program, chip: Chip) -> Compute {
     compute.block = [1 + random.below(70), 1, 1];
     compute.params = OUT.to_le_bytes().to_vec();
     compute.shared_bytes = Some(0x200);
-    compute.memory = Memory::new(vec![Buffer { address: OUT, bytes: vec![0; 300] }]).expect("one buffer");
+    compute.memory = Memory::new(vec![Buffer::new(OUT, vec![0; 300])]).expect("one buffer");
     compute
 }

@@ -3,11 +3,7 @@
 use super::*;
 
 fn memory() -> Memory {
-    Memory::new(vec![
-        Buffer { address: 0x1000, bytes: (0..64).collect() },
-        Buffer { address: 0x10f0, bytes: vec![9; 32] },
-    ])
-    .unwrap()
+    Memory::new(vec![Buffer::new(0x1000, (0..64).collect()), Buffer::new(0x10f0, vec![9; 32])]).unwrap()
 }
 
 fn word(store: &mut impl Store, address: u32) -> Option<u32> {
@@ -17,7 +13,7 @@ fn word(store: &mut impl Store, address: u32) -> Option<u32> {
 
 #[test]
 fn buffers_must_not_overlap_or_reach_beyond_the_last_address() {
-    let at = |address, count| Buffer { address, bytes: vec![0; count] };
+    let at = |address, count| Buffer::new(address, vec![0; count]);
     assert_eq!(
         Memory::new(vec![at(0x20, 4), at(0x10, 0x11)]),
         Err(LayoutError::Overlap { first: 0x10, second: 0x20 })
@@ -28,7 +24,7 @@ fn buffers_must_not_overlap_or_reach_beyond_the_last_address() {
 
 #[test]
 fn a_buffer_is_added_only_where_there_is_room() {
-    let at = |address, count| Buffer { address, bytes: vec![0; count] };
+    let at = |address, count| Buffer::new(address, vec![0; count]);
     let mut memory = Memory::new(vec![at(0x20, 16)]).unwrap();
     let clash = Err(LayoutError::Overlap { first: 0x20, second: 0x2f });
     assert_eq!(memory.insert(at(0x2f, 1)), clash);
@@ -70,7 +66,7 @@ fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
         [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
     let buffers = places.map(|(address, count)| {
         let bytes = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
-        Buffer { address, bytes }
+        Buffer::new(address, bytes)
     });
     let mut before = Memory::new(buffers.into()).unwrap();
     let mut state = 1u32;
@@ -141,7 +137,7 @@ fn reading_back_an_own_write_depends_on_nobody() {
 
 #[test]
 fn a_commit_reaches_every_buffer_of_a_page() {
-    let at = |address| Buffer { address, bytes: vec![0; 4] };
+    let at = |address| Buffer::new(address, vec![0; 4]);
     let before = Memory::new(vec![at(0x10), at(0x14)]).unwrap();
     let (mut memory, mut view) = (before.clone(), Tracked::new(&before));
     assert!(view.store(0x10, &[1, 2, 3, 4]) && view.store(0x14, &[5, 6, 7, 8]));
@@ -247,7 +243,7 @@ fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
     let buffers = places.map(|(address, count)| {
         let bytes = (0..=255).cycle().skip(address as usize % 251).take(count).collect();
-        Buffer { address, bytes }
+        Buffer::new(address, bytes)
     });
     let mut random = Random(1);
     let mut verdicts = [0; 3];
@@ -302,7 +298,7 @@ fn run(group: &[Access], store: &mut impl Store) -> Vec<bool> {
 
 /// Judges a second group by what a first one wrote; with chunks that are paged if they have met before.
 fn verdict(first: impl Fn(&mut Tracked<'_>), second: impl Fn(&mut Tracked<'_>)) -> [Verdict; 2] {
-    let memory = Memory::new(vec![Buffer { address: 0x1000, bytes: vec![0; 1024] }]).unwrap();
+    let memory = Memory::new(vec![Buffer::new(0x1000, vec![0; 1024])]).unwrap();
     let mut plan = Plan::new(&memory);
     [(); 2].map(|()| {
         let [first, second] = [&first as &dyn Fn(&mut Tracked<'_>), &second].map(|act| {

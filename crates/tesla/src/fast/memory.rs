@@ -225,7 +225,7 @@ fn before_g200(context: &Context) -> bool {
 #[inline(always)]
 pub(super) fn place(context: &Context, number: u8, first: u32, last: u32) -> Option<(u32, usize)> {
     let count = (last - first).checked_add(1)?;
-    Some((context.segments.address(number, first, count)?, count as usize))
+    Some((context.segments.row(number, first, last)?, count as usize))
 }
 
 /// The byte address of each lane, its low bits as the access has them. (3.3, 13.18)

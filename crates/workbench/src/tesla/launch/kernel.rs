@@ -184,7 +184,7 @@ fn place(
         .map_err(|_| impossible(LaunchError::Memory(LayoutError::Beyond(address))))?;
     *next = end.max(*next);
     let output = Placed::new(name, address, &array);
-    buffers.push(Buffer { address, bytes: array.bytes });
+    buffers.push(Buffer::new(address, array.bytes));
     Ok(output)
 }
 
