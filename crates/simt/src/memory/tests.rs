@@ -3,7 +3,7 @@
 use super::*;
 
 fn memory() -> Memory {
-    Memory::new(vec![Buffer::new(0x1000, (0..64).collect()), Buffer::new(0x10f0, vec![9; 32])]).unwrap()
+    Memory::new(vec![Buffer::new(0x1000, Vec::from_iter(0..64)), Buffer::new(0x10f0, vec![9; 32])]).unwrap()
 }
 
 fn word(store: &mut impl Store, address: u32) -> Option<u32> {
@@ -65,7 +65,7 @@ fn a_view_is_to_its_group_what_the_memory_itself_would_be() {
     let places =
         [(0x80, 700), (0x80 + 700, 100), (1000, 5000), (size - 100, 3 * size), (5 * size, 9), (6 * size, 0)];
     let buffers = places.map(|(address, count)| {
-        let bytes = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
+        let bytes: Vec<u8> = (0..=255).cycle().skip(address as usize % 251).take(count as usize).collect();
         Buffer::new(address, bytes)
     });
     let mut before = Memory::new(buffers.into()).unwrap();
@@ -242,7 +242,7 @@ impl Access {
 fn groups_that_run_ahead_leave_what_groups_in_order_leave() {
     let places = [(0x80, 700), (0x80 + 700, 100), (1002, 5000), (0x3f9c, 0x9000), (0x20000, 300_000)];
     let buffers = places.map(|(address, count)| {
-        let bytes = (0..=255).cycle().skip(address as usize % 251).take(count).collect();
+        let bytes: Vec<u8> = (0..=255).cycle().skip(address as usize % 251).take(count).collect();
         Buffer::new(address, bytes)
     });
     let mut random = Random(1);

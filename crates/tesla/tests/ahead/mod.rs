@@ -140,7 +140,7 @@ fn blocks_share_words_in_which_each_has_bytes() {
     let (compute, program) = kernel(&source, 400, [3, 1, 1], 300);
     let outcome = any_number_of_threads(&compute, &program);
     let expected: Vec<u8> = (0..1200).map(|n: u32| (n as u8).wrapping_add(1)).collect();
-    assert_eq!(outcome.memory.at(OUT).unwrap().bytes, expected);
+    assert_eq!(outcome.memory.at(OUT).unwrap().bytes[..], expected);
 }
 
 // Every block but the first follows a pointer that the block before it stores; before that it leads nowhere.
