@@ -260,6 +260,7 @@ impl Store for Files<'_> {
 fn described(lanes: &Lanes) -> String {
     match lanes {
         Lanes::Vertices(vertices) => format!(", \"lanes\": {}", vertices.len()),
+        Lanes::Threads(count) => format!(", \"lanes\": {count}"),
         Lanes::Pixels(pixels) => {
             let covered: Vec<&[i32; 3]> = pixels.iter().filter(|pixel| pixel[2] == 1).collect();
             let range = |axis: usize| {

@@ -186,12 +186,14 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
+    let named: Result<Vec<_>, _> = (0..buffers.len() as u32).map(range).collect();
+    let named = named?;
     for (place, word) in writes {
         state.memory.write(place.start, &word.to_le_bytes());
         state.replaced(&place);
     }
     report::submission(state);
-    if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments)) {
+    if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments, &named)) {
         say_once(&why);
         report::reset(node.device(), state);
     }
@@ -228,7 +230,12 @@ mod tests {
             unreachable!("the driver has its commands read from memory")
         }
 
-        fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+        fn push(
+            &mut self,
+            memory: Vram<'_>,
+            segments: &[Range<usize>],
+            _: &[Range<usize>],
+        ) -> Result<(), Fault> {
             let bytes: Vec<u8> = segments.iter().flat_map(|segment| memory.bytes(segment.clone())).collect();
             assert!(memory.write(0, &bytes));
             match bytes.first() {

@@ -66,6 +66,7 @@ pub(crate) fn executed(
     let State { memory, gpu, buffers, .. } = state;
     let gpu = gpu.as_mut()?;
     let result = catch_unwind(AssertUnwindSafe(|| run(gpu.as_mut(), memory.whole())));
+    gpu.take_remarks().iter().for_each(|remark| say_once(remark));
     memory.end_submission(buffers.mapped());
     match result {
         Ok(Ok(())) => None,

@@ -53,6 +53,18 @@ impl Watch {
             Fault::Trap(what) => Fault::Trap(format!("draw {number}: {what}")),
             other => other,
         });
+        self.handed_over(captured, drawn)
+    }
+
+    /// Hands over a draw or a launch, with how it ended; gives that back.
+    ///
+    /// # Errors
+    /// That of the draw or launch.
+    pub(crate) fn handed_over(
+        &mut self,
+        captured: Option<Captured>,
+        drawn: Result<(), Fault>,
+    ) -> Result<(), Fault> {
         if let (Some(observer), Some(mut captured)) = (&mut self.0, captured) {
             captured.trap = drawn.as_ref().err().map(ToString::to_string);
             observer.draw(&captured);

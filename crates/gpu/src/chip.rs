@@ -16,7 +16,12 @@ pub(crate) trait SharedParts: Send {
     fn submit(&mut self, memory: Vram<'_>, submission: &Submission<'_>) -> Result<(), Fault>;
 
     /// See [`Gpu::push`].
-    fn push(&mut self, _memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+    fn push(
+        &mut self,
+        _memory: Vram<'_>,
+        segments: &[Range<usize>],
+        _buffers: &[Range<usize>],
+    ) -> Result<(), Fault> {
         Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }
 
@@ -34,6 +39,11 @@ pub(crate) trait SharedParts: Send {
 
     /// See [`Gpu::draws`].
     fn draws(&self) -> u64;
+
+    /// See [`Gpu::take_remarks`].
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Executes what was submitted. Clears are stored when something reads them, at the end at the latest, unless the maker of the
@@ -54,8 +64,13 @@ impl<C: SharedParts> Gpu for C {
         with_fills(memory, |memory| SharedParts::submit(self, memory, submission))
     }
 
-    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        with_fills(memory, |memory| SharedParts::push(self, memory, segments))
+    fn push(
+        &mut self,
+        memory: Vram<'_>,
+        segments: &[Range<usize>],
+        buffers: &[Range<usize>],
+    ) -> Result<(), Fault> {
+        with_fills(memory, |memory| SharedParts::push(self, memory, segments, buffers))
     }
 
     fn share(&mut self, parts: Option<&[Range<usize>]>) {
@@ -84,5 +99,9 @@ impl<C: SharedParts> Gpu for C {
 
     fn draws(&self) -> u64 {
         SharedParts::draws(self)
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        SharedParts::take_remarks(self)
     }
 }

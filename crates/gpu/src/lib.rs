@@ -78,12 +78,18 @@ pub trait Gpu: Send {
     fn observe(&mut self, observer: Box<dyn Observer>);
 
     /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
-    /// segment is read when it is reached, since commands before it may write it.
+    /// segment is read when it is reached, since commands before it may write it. `buffers` are those that the program names
+    /// with the commands: a compute program reaches no memory outside of them.
     ///
     /// # Errors
     /// See [`Fault`]. A chip to which commands are given takes none from memory.
-    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
-        let _ = memory;
+    fn push(
+        &mut self,
+        memory: Vram<'_>,
+        segments: &[Range<usize>],
+        buffers: &[Range<usize>],
+    ) -> Result<(), Fault> {
+        let _ = (memory, buffers);
         Err(Fault::Malformed(format!("{} segments of memory: this chip reads none", segments.len())))
     }
 
@@ -95,7 +101,12 @@ pub trait Gpu: Send {
         self.unknown().iter().for_each(|(name, count)| visit(name, *count));
     }
 
-    /// Returns the number of draws so far, which is the number of the last draw. A chip without draws has 0.
+    /// Takes what there is to say about the driver, once each: its known faults that came up, with their places in its source.
+    fn take_remarks(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Returns the number of draws and launches so far, which is the number of the last one. A chip without draws has 0.
     fn draws(&self) -> u64 {
         0
     }

@@ -149,7 +149,7 @@ impl Target {
 /// A program that ran, on what, and what it gave.
 #[derive(Clone, Debug)]
 pub struct Launched {
-    /// `vertex` or `fragment`.
+    /// `vertex`, `fragment` or `compute`.
     pub stage: &'static str,
     /// The program, as it ran.
     pub program: ChipProgram,
@@ -180,6 +180,8 @@ pub enum Machine {
     TeslaFragment(Box<reconverge_tesla::launch::Fragment>),
     /// Vertices of Tesla.
     TeslaVertex(Box<reconverge_tesla::launch::Vertex>),
+    /// A grid of Tesla, with the memory that it reaches as it was before.
+    TeslaCompute(Box<reconverge_tesla::launch::Compute>),
 }
 
 impl Machine {
@@ -216,6 +218,8 @@ impl Machine {
                 launch.lanes = count;
                 launch.inputs = inputs.into_iter().map(|(word, rows)| (word, rows.words)).collect();
             }
+            // Threads are numbered by the machine.
+            Machine::TeslaCompute(_) => {}
         }
     }
 }
@@ -227,6 +231,8 @@ pub enum Lanes {
     Vertices(Vec<[u32; 2]>),
     /// x, y, and 1 where the primitive covers the pixel: the others only help with differences.
     Pixels(Vec<[i32; 3]>),
+    /// Threads of a grid; so many.
+    Threads(usize),
 }
 
 /// Words of all lanes.

@@ -70,7 +70,8 @@ impl Stream {
         for (number, word) in self.0.iter().enumerate() {
             memory[PUSH + 4 * number..][..4].copy_from_slice(&word.to_le_bytes());
         }
-        gpu.push(Vram::new(memory), std::slice::from_ref(&(PUSH..PUSH + 4 * self.0.len())))
+        let (segment, all) = (PUSH..PUSH + 4 * self.0.len(), 0..memory.len());
+        gpu.push(Vram::new(memory), &[segment], &[all])
     }
 }
 

@@ -66,6 +66,11 @@ impl Code {
         code
     }
 
+    /// The stage that it is decoded for.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
     fn undecoded(words: &[u32], base: u32, stage: Stage, chip: Chip) -> Self {
         Code { words: words.to_vec(), base, stage, chip, slots: vec![OnceLock::new(); words.len()] }
     }

@@ -188,6 +188,7 @@ impl Grid {
         {
             shared.place(2 + 2 * place, &(value as u16).to_le_bytes());
         }
+        shared.place(0, &compute.grid_id.to_le_bytes());
         shared.place(PARAMETERS as usize, &compute.params);
         // The position in the block, counted on from thread to thread.
         let mut thread = [0; 3];

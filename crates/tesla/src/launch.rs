@@ -156,6 +156,8 @@ pub struct Compute {
     pub shared_bytes: Option<u32>,
     /// Further bytes of s[], behind the others.
     pub dynamic_shared: u32,
+    /// The number of the grid, which goes to s\[0x0\].
+    pub grid_id: u16,
     /// The parameter area, which goes to s\[0x10\] on.
     pub params: Vec<u8>,
     /// Barriers allocated; `None`: unspecified, all may be used.
@@ -178,6 +180,7 @@ impl Compute {
             block: [1, 1, 1],
             shared_bytes: program.resources.shared_bytes,
             dynamic_shared: 0,
+            grid_id: 0,
             params: Vec::new(),
             barriers: program.resources.barriers,
             segments: Segments::default(),

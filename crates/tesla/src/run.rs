@@ -9,12 +9,14 @@
 //! view is only accepted when it equals what the block would have seen in its turn. A program in which a block waits for
 //! a *later* block therefore never ends, and is stopped by the watchdog; hardware gives no such guarantee either.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use reconverge_isa::Program;
 use reconverge_simt::compiling::Extent;
 use reconverge_simt::loaded::Forms;
-use reconverge_simt::memory::Memory;
+use reconverge_simt::memory::{Buffer, LayoutError, Memory};
+use reconverge_simt::vram::Vram;
 use reconverge_simt::{
     CodeFault, Engine, GroupTrap, Level, Observer, Options, Shares, Silent, Statistics, Step, Trap, Watch,
     stepping, stop, watched,
@@ -110,6 +112,41 @@ impl Loaded {
         let (grid, _) = self.grid(launch).map_err(RunError::Launch)?;
         let totals = self.totals(&grid, memory)?;
         Ok(totals.outcome(grid.context(), Memory::default()))
+    }
+
+    /// Executes a launch like [`Loaded::run_on`], on ranges of a chip's memory where they lie: an offset is the address. Only this
+    /// thread may use views of the ranges meanwhile. What others write through mappings of their own may be seen or not.
+    ///
+    /// # Errors
+    /// As [`Loaded::run`], and for ranges that overlap, or are not in memory below 4 GiB.
+    #[allow(unsafe_code)]
+    pub fn run_in_place(
+        &self,
+        launch: Launch,
+        memory: Vram<'_>,
+        ranges: &[Range<usize>],
+    ) -> Result<Outcome, RunError> {
+        let refused = |error| RunError::Launch(LaunchError::Memory(error));
+        let mut apart: Vec<&Range<usize>> = ranges.iter().collect();
+        apart.sort_by_key(|range| range.start);
+        let address = |range: &Range<usize>| {
+            u32::try_from(range.start).map_err(|_| refused(LayoutError::Beyond(u32::MAX)))
+        };
+        for pair in apart.windows(2) {
+            if pair[1].start < pair[0].end {
+                let (first, second) = (address(pair[0])?, address(pair[1])?);
+                return Err(refused(LayoutError::Overlap { first, second }));
+            }
+        }
+        let mut buffers = Vec::with_capacity(ranges.len());
+        for range in apart {
+            let address = address(range)?;
+            // SAFETY: the buffers end with this function, which uses the view for nothing else, and no two of them overlap.
+            let bytes = unsafe { memory.lend(range.clone()) };
+            let bytes = bytes.ok_or_else(|| refused(LayoutError::Beyond(address)))?;
+            buffers.push(Buffer { address, bytes });
+        }
+        self.run_on(launch, &mut Memory::new(buffers).map_err(refused)?)
     }
 
     /// Executes a launch of a graphics stage like [`Loaded::run`] and gives the results of its lanes alone: nothing is counted, and

@@ -87,7 +87,7 @@ fn rounds() -> (Compute, Program) {
 fn warps_take_turns_after_as_many_instructions_in_every_way() {
     let (compute, program) = rounds();
     let outcome = run(Launch::Compute(compute), &program, &Options::default()).unwrap();
-    assert_ne!(outcome.memory.at(OUT).unwrap().bytes, [0; 4]);
+    assert_ne!(outcome.memory.at(OUT).unwrap().bytes[..], [0; 4]);
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn loads_and_stores_do_the_same_on_plain_bytes_and_lane_by_lane() {
         compute.block = [1 + random.below(70), 1, 1];
         compute.params = OUT.to_le_bytes().to_vec();
         // Two buffers that touch: a warp may reach into both.
-        let bytes = |random: &mut Random, count| (0..count).map(|_| random.next() as u8).collect();
+        let bytes = |random: &mut Random, count| Vec::from_iter((0..count).map(|_| random.next() as u8));
         let second = Buffer::new(OUT + 0x80, bytes(&mut random, 0x1c0));
         let first = Buffer::new(OUT, bytes(&mut random, 0x80));
         compute.memory = Memory::new(vec![first, second]).unwrap();

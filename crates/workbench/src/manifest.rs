@@ -199,7 +199,8 @@ impl Manifest {
             };
             bytes.resize(buffer.bytes, 0);
             let (name, address) = (buffer.name.clone(), buffer.address);
-            Ok(BufferValues { name, address, values: Array::from_bytes(bytes).into() })
+            let values = Array::from_bytes(bytes).into();
+            Ok(BufferValues { name, address: Some(address), segment: None, values })
         });
         buffers.collect()
     }

@@ -53,6 +53,7 @@ impl LaunchText {
         match lanes {
             Lanes::Vertices(vertices) => text.vertices(vertices, store)?,
             Lanes::Pixels(pixels) => text.pixels(pixels, store)?,
+            Lanes::Threads(_) => {}
         }
         if launched.integers && program.isa == Isa::R700 {
             text.field("output_type", format_args!("\"u32\""));
@@ -101,6 +102,7 @@ impl LaunchText {
             Machine::Pvs(launch) => r500::vertices(&mut text, launch, store)?,
             Machine::TeslaFragment(launch) => tesla::fragments(&mut text, launch, store)?,
             Machine::TeslaVertex(launch) => tesla::vertices(&mut text, launch, store)?,
+            Machine::TeslaCompute(launch) => tesla::grid(&mut text, launch, store)?,
         }
         Ok(text)
     }

@@ -1,10 +1,12 @@
 //! Launches of Tesla as text.
 
 use reconverge_tesla::flow::Limits;
-use reconverge_tesla::launch::{Fragment, Setup, Varying, Vertex};
+use reconverge_tesla::launch::{Compute, Fragment, Setup, Varying, Vertex};
 use reconverge_tesla::meaning::Modes;
+use reconverge_tesla::spaces::{Segment, Tiling};
 use reconverge_tesla::texture::{Component, Texture};
 
+use crate::nv50::buffer_name;
 use super::{LaunchText, Store, image, sampler, typed};
 
 /// Writes what a launch of fragments has.
@@ -44,6 +46,52 @@ pub(super) fn vertices(text: &mut LaunchText, launch: &Vertex, store: &mut dyn S
     setup(text, &launch.setup)?;
     for (word, values) in &launch.inputs {
         input(text, *word, values, store)?;
+    }
+    resources(text, &launch.setup, store)
+}
+
+/// Writes what a grid has.
+pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Store) -> Result<(), String> {
+    let Compute { grid, block, grid_id, params, segments, memory, .. } = launch;
+    text.field("grid", format_args!("{grid:?}"));
+    text.field("block", format_args!("{block:?}"));
+    text.field("oversized", format_args!("true"));
+    text.field("grid_id", format_args!("{grid_id}"));
+    if let Some(bytes) = launch.shared_bytes {
+        text.field("shared_bytes", format_args!("{bytes}"));
+    }
+    if launch.dynamic_shared != 0 {
+        text.field("shared", format_args!("{}", launch.dynamic_shared));
+    }
+    if let Some(barriers) = launch.barriers {
+        text.field("barriers", format_args!("{barriers}"));
+    }
+    setup(text, &launch.setup)?;
+    if !params.is_empty() {
+        let words: Vec<u32> = params.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let values = typed("parameters", "bits", (words.len(), &words), store)?;
+        let fields = [("name", "\"parameters\"".to_owned()), ("offset", "0".to_owned()), ("value", values)];
+        text.table("param", &fields);
+    }
+    for (number, segment) in segments.0.iter().enumerate() {
+        let Some(Segment { base, limit, tiling }) = segment else { continue };
+        let mut fields = vec![("number", number.to_string())];
+        fields.push(("base", format!("{base:#x}")));
+        fields.push(("limit", format!("{limit:#x}")));
+        if let Some(Tiling { pitch, rows }) = tiling {
+            fields.push(("pitch", pitch.to_string()));
+            fields.push(("tile_rows", (1 << rows).to_string()));
+        }
+        text.table("segment", &fields);
+    }
+    for buffer in memory.buffers() {
+        let words: Vec<u32> = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let values = typed("buffer", "bits", (words.len(), &words), store)?;
+        text.table("buffer", &[
+            ("name", format!("{:?}", buffer_name(buffer.address))),
+            ("address", format!("{:#x}", buffer.address)),
+            ("values", values),
+        ]);
     }
     resources(text, &launch.setup, store)
 }

@@ -1,5 +1,8 @@
 //! Stages of the pipeline, and the constants, textures and samplers that are bound to them.
 
+use std::ops::Range;
+
+use reconverge_simt::vram::Vram;
 use reconverge_tesla::inst::Stage;
 
 /// A stage of the pipeline: the methods that say what it runs.
@@ -37,5 +40,28 @@ impl Default for Bindings {
             textures: std::array::from_fn(|_| vec![None; 256]),
             samplers: [[None; 16]; 3],
         }
+    }
+}
+
+impl Bindings {
+    /// CB_DEF_SET of a constant buffer at `start`.
+    pub(super) fn define(&mut self, start: usize, word: u32) {
+        let size = match word & 0xffff {
+            0 => 0x1_0000,
+            size => size as usize,
+        };
+        self.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
+    }
+
+    /// CB_DATA at a word of CB_ADDR. Returns where it is stored, if it lies in the buffer.
+    pub(super) fn store(&self, memory: Vram<'_>, address: u32, word: u32) -> Option<Range<usize>> {
+        let (start, size) = self.buffers[(address & 0x7f) as usize];
+        let offset = (address >> 8) as usize * 4;
+        if offset >= size {
+            return None;
+        }
+        let at = start.saturating_add(offset);
+        memory.write(at, &word.to_le_bytes());
+        Some(at..at.saturating_add(4))
     }
 }

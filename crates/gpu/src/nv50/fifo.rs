@@ -67,6 +67,11 @@ impl Fifo {
         Ok(None)
     }
 
+    /// Whether the next word is a header.
+    pub(super) fn is_between_packets(&self) -> bool {
+        self.packet.is_none() && self.long.is_none()
+    }
+
     fn begin(&mut self, call: Call, left: u32, increments: bool) {
         self.packet = (left > 0).then_some(Packet { call, left, increments });
     }

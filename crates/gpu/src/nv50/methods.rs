@@ -1,6 +1,6 @@
 //! The methods of the objects: those that are read, and those that change no result.
 //!
-//! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h` and `nv_m2mf.xml.h`; addresses are byte addresses. A method that is called and
+//! Source: Mesa `nv50_3d.xml.h`, `nv50_2d.xml.h`, `nv_m2mf.xml.h` and `nv50_compute.xml.h`; addresses are byte addresses. A method that is called and
 //! not listed here is named once and counted.
 
 use std::sync::LazyLock;
@@ -225,6 +225,39 @@ methods! {
     }
 }
 
+methods! {
+    /// The compute object.
+    compute {
+        CP_ADDRESS_HIGH = 0x0210 * 2;
+        CB_ADDR = 0x0238 * 1;
+        CB_DATA = 0x023c * 16;
+        LOCAL_SIZE_LOG = 0x029c * 1;
+        CB_DEF_ADDRESS_HIGH = 0x02a4 * 2;
+        CB_DEF_SET = 0x02ac * 1;
+        BLOCK_ALLOC = 0x02b4 * 1;
+        CP_REG_ALLOC_TEMP = 0x02c0 * 1;
+        QUERY_ADDRESS_HIGH = 0x0310 * 2;
+        QUERY_SEQUENCE = 0x0318 * 1;
+        QUERY_GET = 0x031c * 1;
+        COND_ADDRESS_HIGH = 0x0320 * 2;
+        COND_MODE = 0x0328 * 1;
+        LAUNCH = 0x0368 * 1;
+        USER_PARAM_COUNT = 0x0374 * 1;
+        CODE_CB_FLUSH = 0x0380 * 1;
+        GRIDID = 0x0388 * 1;
+        GRIDDIM = 0x03a4 * 1;
+        SHARED_SIZE = 0x03a8 * 1;
+        BLOCKDIM_XY = 0x03ac * 1;
+        BLOCKDIM_Z = 0x03b0 * 1;
+        CP_START_ID = 0x03b4 * 1;
+        BIND_TSC = 0x03c0 * 1;
+        BIND_TIC = 0x03c4 * 1;
+        SET_PROGRAM_CB = 0x03c8 * 1;
+        GLOBAL = 0x0400 * 128;
+        USER_PARAM = 0x0600 * 64;
+    }
+}
+
 /// Whether a method of the 3D object acts when it is called, or is an argument of one that does, and no draw depends on its last
 /// word otherwise.
 pub(super) fn acts(method: u32) -> bool {
@@ -316,6 +349,33 @@ const TWOD: &[Method] = &[
     ignored("BLIT_CONTROL", 0x088c, 1, "filters of scales that the driver does not ask for"),
 ];
 
+const OF_3D: &str = "those of the 3D object are read, which the driver sets to the same";
+
+const COMPUTE: &[Method] = &[
+    ignored("DMA_CODE_CB", 0x01c0, 4, SPACES),
+    ignored("STACK_ADDRESS_HIGH", 0x0218, 3, "the token stack has a memory of its own"),
+    ignored("CALL_LIMIT_LOG", 0x0224, 1, "the token stack has a memory of its own"),
+    ignored("TSC_ADDRESS_HIGH", 0x022c, 3, OF_3D),
+    ignored("TSC_FLUSH", 0x027c, 1, SPEED),
+    ignored("TIC_FLUSH", 0x0280, 1, SPEED),
+    ignored("DELAY1", 0x0284, 3, "the watchdog counts instructions"),
+    ignored("UNK0290", 0x0290, 1, "unknown; always 1"),
+    ignored("LOCAL_ADDRESS_HIGH", 0x0294, 2, "local memory is a lane's own"),
+    ignored("UNK02A0", 0x02a0, 1, "unknown; always 1"),
+    ignored("LANES32_ENABLE", 0x02b8, 1, "a warp has 32 lanes"),
+    ignored("TIC_ADDRESS_HIGH", 0x02c4, 3, OF_3D),
+    ignored("BLOCKDIM_LATCH", 0x02f8, 1, "sizes are read at a launch"),
+    ignored("LOCAL_WARPS_LOG_ALLOC", 0x02fc, 4, "local memory is a lane's own"),
+    ignored("LINKED_TSC", 0x0378, 1, FIXED),
+    ignored("UNK037C", 0x037c, 1, "derivatives, which a compute program does not take"),
+    ignored("UNK0384", 0x0384, 1, "unknown; always 100h"),
+    ignored("WRCACHE_FLUSH", 0x0398, 1, SPEED),
+    ignored("REG_MODE", 0x03b8, 1, "how registers lie"),
+    ignored("TEX_LIMITS", 0x03bc, 1, "texture and sampler numbers are those of the instruction"),
+    ignored("TEX_CACHE_CTL", 0x03d0, 1, SPEED),
+    ignored("TEX_MISC", 0x03e8, 1, OF_3D),
+];
+
 const M2MF: &[Method] = &[ignored("FORMAT", 0x0324, 1, FIXED)];
 
 /// What methods of the 3D object hold after a reset.
@@ -331,6 +391,15 @@ const TESLA_INITIAL: &[(u32, u32)] = &[
     (tesla::MSAA_MASK + 12, 0xffff),
 ];
 
+/// The same of the compute object: what the driver's start-up sets, which Mesa 22.3.6 never submits (see `startup`).
+const COMPUTE_INITIAL: &[(u32, u32)] = &[
+    (compute::COND_MODE, 1),
+    (compute::LOCAL_SIZE_LOG, 0xb),
+    // g15[] is all of the memory, linear.
+    (compute::GLOBAL + 0x20 * 15 + 12, u32::MAX),
+    (compute::GLOBAL + 0x20 * 15 + 16, 1),
+];
+
 /// The same of the 2D object: pixels are copied.
 const TWOD_INITIAL: &[(u32, u32)] = &[(twod::OPERATION, 3)];
 
@@ -343,15 +412,21 @@ pub(super) enum Object {
     TwoD,
     /// Copies memory.
     M2mf,
+    /// Launches compute programs.
+    Compute,
 }
 
 impl Object {
+    /// All, in the order of their numbers.
+    const ALL: [Object; 4] = [Object::Tesla, Object::TwoD, Object::M2mf, Object::Compute];
+
     /// The object of a handle: the driver's end in the class.
     pub(super) fn of_handle(handle: u32) -> Option<Object> {
         match handle & 0xffff {
             0x5097 | 0x8297 | 0x8397 | 0x8597 | 0x8697 => Some(Object::Tesla),
             0x502d => Some(Object::TwoD),
             0x5039 => Some(Object::M2mf),
+            0x50c0 | 0x85c0 => Some(Object::Compute),
             _ => None,
         }
     }
@@ -362,6 +437,7 @@ impl Object {
             Object::Tesla => "3D",
             Object::TwoD => "2D",
             Object::M2mf => "M2MF",
+            Object::Compute => "compute",
         }
     }
 
@@ -370,14 +446,14 @@ impl Object {
             Object::Tesla => [tesla::READ, TESLA, COMMON],
             Object::TwoD => [twod::READ, TWOD, COMMON],
             Object::M2mf => [m2mf::READ, M2MF, COMMON],
+            Object::Compute => [compute::READ, COMPUTE, COMMON],
         }
     }
 
     /// The methods at an address, if they are known.
     pub(super) fn method(self, method: u32) -> Option<&'static Method> {
-        static TABLES: LazyLock<[RegisterTable; 3]> = LazyLock::new(|| {
-            [Object::Tesla, Object::TwoD, Object::M2mf].map(|object| RegisterTable::new(&object.methods()))
-        });
+        static TABLES: LazyLock<[RegisterTable; 4]> =
+            LazyLock::new(|| Object::ALL.map(|object| RegisterTable::new(&object.methods())));
         TABLES[self as usize].get(method)
     }
 
@@ -387,6 +463,7 @@ impl Object {
             Object::Tesla => TESLA_INITIAL,
             Object::TwoD => TWOD_INITIAL,
             Object::M2mf => &[],
+            Object::Compute => COMPUTE_INITIAL,
         }
     }
 }
@@ -416,6 +493,22 @@ word! {
         program: u8 [7:4],
         slot: u8 [11:8],
         buffer: u8 [18:12],
+    }
+    /// A constant buffer of a compute program.
+    pub(super) struct ComputeCb(u32) = "SET_PROGRAM_CB" {
+        valid: u8 [7:0],
+        slot: u8 [11:8],
+        buffer: u8 [18:12],
+    }
+    /// Threads of a block, and barriers.
+    pub(super) struct BlockAlloc(u32) = "BLOCK_ALLOC" {
+        threads: u16 [15:0],
+        barriers: u8 [23:16],
+    }
+    /// How a segment of g[] lies in memory.
+    pub(super) struct GlobalMode(u32) = "GLOBAL_MODE" {
+        linear: bool [0:0],
+        tile_rows: u8 [11:8],
     }
     /// How vertices become an attribute.
     pub(super) struct Attrib(u32) = "VERTEX_ARRAY_ATTRIB" {
@@ -493,7 +586,7 @@ mod tests {
 
     #[test]
     fn no_method_is_listed_twice() {
-        for object in [Object::Tesla, Object::TwoD, Object::M2mf] {
+        for object in Object::ALL {
             let mut all: Vec<_> = object.methods().into_iter().flatten().collect();
             all.sort_by_key(|known| known.address);
             for pair in all.windows(2) {

@@ -8,6 +8,7 @@
 //! | `draw`, `multisample` | from methods to a draw |
 //! | `clear`, `query`, `feedback` | clears, results of queries, transform feedback |
 //! | `twod`, `copy` | the 2D object and the copying one |
+//! | `compute`, `faults` | the compute object, and faults of the driver that show in it |
 //! | `surface`, `format` | where the bytes of a surface are, and what they mean |
 //!
 //! A program that traps ends its draw; the commands after it are executed, fences among them, as on the chip. Addresses are
@@ -16,8 +17,10 @@
 
 mod bindings;
 mod clear;
+mod compute;
 mod copy;
 mod draw;
+mod faults;
 mod feedback;
 mod fifo;
 mod format;
@@ -53,7 +56,9 @@ use crate::capture::{self, Watch};
 use crate::observe::Captured;
 use crate::{Fault, Submission, chip};
 use bindings::Bindings;
+pub(crate) use compute::buffer_name;
 use draw::{FragmentResults, FragmentStage, Reads, Window};
+use faults::Faults;
 use feedback::Feedback;
 use fifo::{Call, Fifo, NoHeader};
 use methods::{BindTic, BindTsc, Object, ProgramCb, m2mf, tesla as m, twod as d2};
@@ -112,6 +117,12 @@ struct FragmentParts {
     shader: Shader,
 }
 
+/// The subchannel on which the driver has the compute object.
+const COMPUTE_SUBCHANNEL: usize = 6;
+
+/// The most words of the compute object's start-up: the driver's are 177.
+const MOST_START_UP: usize = 1024;
+
 /// Vertices whose memory is kept from draw to draw, at most.
 const KEPT: usize = 1 << 12;
 
@@ -126,6 +137,10 @@ pub struct Nv50 {
     tesla: State,
     twod: State,
     m2mf: State,
+    compute: State,
+    faults: Faults,
+    /// The buffers that the submission names.
+    buffers: Vec<Range<usize>>,
     unknown: Unknown,
     bindings: Bindings,
     cache: Cache,
@@ -148,6 +163,9 @@ pub struct Nv50 {
     upload: Upload,
     counters: Counters,
     feedback: Feedback,
+    /// Whether the submission binds the 3D object: it is the driver's start-up.
+    starts: bool,
+    /// Draws and launches.
     draws: u64,
     fault: Option<Fault>,
     watch: Watch,
@@ -166,6 +184,9 @@ impl Nv50 {
             tesla: State::new(Object::Tesla),
             twod: State::new(Object::TwoD),
             m2mf: State::new(Object::M2mf),
+            compute: State::new(Object::Compute),
+            faults: Faults::default(),
+            buffers: Vec::new(),
             unknown: Unknown::default(),
             bindings: Bindings::default(),
             cache: Cache::default(),
@@ -184,6 +205,7 @@ impl Nv50 {
             upload: Upload::default(),
             counters: Counters::default(),
             feedback: Feedback::default(),
+            starts: false,
             draws: 0,
             fault: None,
             watch: Watch::default(),
@@ -197,20 +219,68 @@ impl Nv50 {
         self
     }
 
-    /// How many draws were executed.
+    /// Returns the chip with the known faults of Mesa's compute driver handled, as a driver without them would do.
+    #[must_use]
+    pub fn with_driver_fixes(mut self, handled: bool) -> Nv50 {
+        self.faults.handled = handled;
+        self
+    }
+
+    /// How many draws and launches were executed.
     pub fn draws(&self) -> u64 {
         self.draws
+    }
+
+    /// Executes the start-up of the compute object where the driver has left it: in its push buffer, behind the start-up of the
+    /// 3D object. The room behind it is zero.
+    fn submit_start_up(&mut self, memory: Vram<'_>) -> Result<(), Fault> {
+        let Some(at) = self.faults.unsent.filter(|_| self.faults.handled) else { return Ok(()) };
+        let bind = 1 << 18 | (COMPUTE_SUBCHANNEL as u32) << 13;
+        if load(memory, at) != bind || Object::of_handle(load(memory, at + 4)) != Some(Object::Compute) {
+            return Ok(());
+        }
+        self.faults.unsent = None;
+        let words = memory.words(at..at + 4 * MOST_START_UP);
+        for (word, at) in words.into_iter().zip((at..).step_by(4)) {
+            if word == 0 && self.fifo.is_between_packets() {
+                break;
+            }
+            self.take(memory, word, at)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a word of commands, which lies at `at`.
+    fn take(&mut self, memory: Vram<'_>, word: u32, at: usize) -> Result<(), Fault> {
+        match self.fifo.take(word) {
+            Ok(None) => {}
+            Ok(Some(call)) => self.call(memory, call, word),
+            Err(NoHeader(word)) => {
+                self.fifo = Fifo::default();
+                return Err(Fault::Malformed(format!("{word:#010x} at {at:#x} begins no packet")));
+            }
+        }
+        Ok(())
     }
 
     fn call(&mut self, memory: Vram<'_>, call: Call, word: u32) {
         let Call { subchannel, method } = call;
         if method == 0 {
             self.objects[subchannel] = Object::of_handle(word);
+            self.starts |= self.objects[subchannel] == Some(Object::Tesla);
             return;
         }
-        let Some(object) = self.objects[subchannel] else {
-            self.unknown.note(format!("methods of subchannel {subchannel}"));
-            return;
+        let object = match self.objects[subchannel] {
+            Some(object) => object,
+            // The object exists, and the driver's words that bind it were never submitted.
+            None if subchannel == COMPUTE_SUBCHANNEL => {
+                self.faults.name(faults::Fault::StartUp);
+                Object::Compute
+            }
+            None => {
+                self.unknown.note(format!("methods of subchannel {subchannel}"));
+                return;
+            }
         };
         match object.method(method) {
             Some(known) if known.ignored.is_some() => return,
@@ -239,6 +309,7 @@ impl Nv50 {
                     _ => {}
                 }
             }
+            Object::Compute => self.compute_method(memory, method, word),
             Object::M2mf => {
                 self.m2mf.set(method, word);
                 if method == m2mf::BUF_NOTIFY {
@@ -265,14 +336,7 @@ impl Nv50 {
                 1 | 4 => {}
                 other => self.unknown.note(format!("semaphore trigger {other}")),
             },
-            m::CB_DEF_SET => {
-                let size = match word & 0xffff {
-                    0 => 0x1_0000,
-                    size => size as usize,
-                };
-                let start = self.tesla.address(m::CB_DEF_ADDRESS_HIGH);
-                self.bindings.buffers[(word >> 16 & 0x7f) as usize] = (start, size);
-            }
+            m::CB_DEF_SET => self.bindings.define(self.tesla.address(m::CB_DEF_ADDRESS_HIGH), word),
             m::SET_PROGRAM_CB => {
                 let bound = fields!(self.unknown, ProgramCb, word);
                 self.bindings.constants[usize::from(bound.program)][usize::from(bound.slot)] =
@@ -280,12 +344,8 @@ impl Nv50 {
             }
             m::CB_DATA..0x0f44 => {
                 let at = self.tesla.word(m::CB_ADDR);
-                let (start, size) = self.bindings.buffers[(at & 0x7f) as usize];
-                let offset = (at >> 8) as usize * 4;
-                if offset < size {
-                    let at = start.saturating_add(offset);
-                    memory.write(at, &word.to_le_bytes());
-                    self.cache.images.written(&(at..at.saturating_add(4)));
+                if let Some(stored) = self.bindings.store(memory, at, word) {
+                    self.cache.images.written(&stored);
                 }
                 self.tesla.set(m::CB_ADDR, at.wrapping_add(0x100));
             }
@@ -434,15 +494,9 @@ impl Nv50 {
     fn draws_conditionally(&self, memory: Vram<'_>, tesla: bool) -> bool {
         let (state, method) =
             if tesla { (&self.tesla, m::COND_ADDRESS_HIGH) } else { (&self.twod, d2::COND_ADDRESS_HIGH) };
-        let at = state.address(method);
-        let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
-        match state.word(method + 8) {
-            0 if tesla => false,
-            2 => load(memory, at + 4) != 0,
-            3 => long(at) == long(at + 16),
-            4 => long(at) != long(at + 16),
-            _ => true,
-        }
+        // The 2D object has no mode in which it never draws.
+        let mode = state.word(method + 8);
+        (mode == 0 && !tesla) || compute::condition(memory, state.address(method), mode)
     }
 
     fn end(&mut self, memory: Vram<'_>) {
@@ -837,8 +891,17 @@ impl chip::SharedParts for Nv50 {
         Err(Fault::Malformed(format!("{count} words of commands: this chip reads its commands from memory")))
     }
 
-    fn push(&mut self, memory: Vram<'_>, segments: &[Range<usize>]) -> Result<(), Fault> {
+    fn push(
+        &mut self,
+        memory: Vram<'_>,
+        segments: &[Range<usize>],
+        buffers: &[Range<usize>],
+    ) -> Result<(), Fault> {
         self.cache.images.begin();
+        self.buffers.clear();
+        self.buffers.extend_from_slice(buffers);
+        self.submit_start_up(memory)?;
+        self.starts = false;
         for segment in segments {
             if segment.end > memory.len() {
                 return Err(Fault::Malformed(format!("a segment ends at {:#x}", segment.end)));
@@ -846,15 +909,11 @@ impl chip::SharedParts for Nv50 {
             // The chip fetches the words of a segment before it executes them.
             for (word, at) in memory.words(segment.clone()).into_iter().zip(segment.clone().step_by(4)) {
                 self.counters.time += 1;
-                match self.fifo.take(word) {
-                    Ok(None) => {}
-                    Ok(Some(call)) => self.call(memory, call, word),
-                    Err(NoHeader(word)) => {
-                        self.fifo = Fifo::default();
-                        return Err(Fault::Malformed(format!("{word:#010x} at {at:#x} begins no packet")));
-                    }
-                }
+                self.take(memory, word, at)?;
             }
+        }
+        if self.starts {
+            self.faults.unsent = segments.last().map(|segment| segment.end);
         }
         self.fault.take().map_or(Ok(()), Err)
     }
@@ -869,6 +928,10 @@ impl chip::SharedParts for Nv50 {
 
     fn control(&mut self) -> (&mut Options, &mut Watch) {
         (&mut self.options, &mut self.watch)
+    }
+
+    fn take_remarks(&mut self) -> Vec<String> {
+        self.faults.take_remarks()
     }
 
     fn unknown(&self) -> &Unknown {

@@ -32,7 +32,7 @@ use crate::kept::Kept;
 use crate::observe::{Captured, ChipProgram, Machine, Rows};
 
 /// Bytes of the window of a stage's code.
-const WINDOW: u32 = 0x8_0000;
+pub(super) const WINDOW: u32 = 0x8_0000;
 
 /// The word of v[] that says which side is seen.
 pub(super) const FACING: u16 = 0xff;
@@ -60,6 +60,17 @@ pub(super) const GEOMETRY: Unit = Unit {
     registers: m::GP_REG_ALLOC_TEMP,
     program: 2,
     textures: 1,
+};
+
+/// Compute programs. They take the place of fragment programs; the compute object has the start and the registers.
+pub(super) const COMPUTE: Unit = Unit {
+    stage: Stage::Compute,
+    name: "compute program",
+    window: m::FP_ADDRESS_HIGH,
+    start: 0,
+    registers: 0,
+    program: 3,
+    textures: 2,
 };
 
 /// Fragment programs.
@@ -109,13 +120,13 @@ pub(super) struct Key {
 /// A program, decoded.
 #[derive(Clone, Debug)]
 pub(super) struct KeptProgram {
-    words: Arc<[u32]>,
+    pub(super) words: Arc<[u32]>,
     code: Arc<Code>,
-    reads: SortedSet<Read>,
+    pub(super) reads: SortedSet<Read>,
     /// Bytes of each constant buffer that it may read.
     constants: [usize; 16],
     /// Bytes of l[] that it may use.
-    local_bytes: u32,
+    pub(super) local_bytes: u32,
     /// Whether some instruction depends on the lane, or acts outside of it.
     is_special: bool,
     /// Whether what covered lanes leave may depend on which lanes are covered.
@@ -126,6 +137,8 @@ pub(super) struct KeptProgram {
     reads_sample: bool,
     /// The words of v[] that it takes at the centroid of what is covered.
     centroids: SortedSet<u16>,
+    /// The segments of g[] that it may reach, and those that it may write, a bit each.
+    pub(super) segments: [u16; 2],
     /// Lowered for set-ups, which have no constants.
     lowered: Kept<Arc<Setup>, Loaded>,
 }
@@ -135,6 +148,104 @@ pub(super) struct KeptProgram {
 pub(super) struct Cache {
     pub(super) programs: Programs,
     pub(super) images: Images,
+}
+
+/// The program at an address of a window of code.
+pub(super) fn program<'p>(
+    programs: &'p mut Programs,
+    (unit, chip): (Unit, Chip),
+    (window, start): (usize, u32),
+    memory: Vram<'_>,
+    options: Options,
+    watch: &mut Watch,
+) -> &'p mut KeptProgram {
+    let stage = unit.stage;
+    let place = |at: u32| window.saturating_add(at as usize);
+    let found = || Found::new(|at| load(memory, place(at)), start, (chip, stage));
+    let make = |found: Found| {
+        let words: Arc<[u32]> = found.words.as_slice().into();
+        let code = Code::of(&words, start, (stage, chip), &found.insts);
+        let Found { reads, constants, local_bytes, is_special, sees_coverage, .. } = found;
+        let Found { reads_facing, reads_sample, centroids, segments, .. } = found;
+        let program = KeptProgram {
+            words: words.clone(),
+            code: Arc::new(code),
+            reads,
+            constants,
+            local_bytes,
+            is_special,
+            sees_coverage,
+            reads_facing,
+            reads_sample,
+            centroids,
+            segments,
+            lowered: Kept::default(),
+        };
+        Ok::<_, Infallible>((Key { stage, start, words, options }, program))
+    };
+    let alike = |key: &Key| (key.stage, key.start, key.options) == (stage, start, options);
+    let program = match watch.is_on() {
+        false => {
+            programs.get(|key| alike(key) && memory.holds_words(place(start), &key.words), || make(found()))
+        }
+        true => {
+            let mut found = found();
+            let observed = watch.program(chip_program(unit, chip, start, &found.words));
+            if observed.words != found.words {
+                let words = &observed.words;
+                let changed = |at: u32| words.get((at - start) as usize / 4).copied().unwrap_or(0);
+                found = Found::new(changed, start, (chip, stage));
+            }
+            let words = found.words.clone();
+            programs.get(|key| alike(key) && *key.words == *words, || make(found))
+        }
+    };
+    let Ok((_, program)) = program;
+    program
+}
+
+impl KeptProgram {
+    /// The program lowered for a set-up, which it gets.
+    ///
+    /// # Errors
+    /// The set-up does not fit the machine.
+    pub(super) fn loaded(&mut self, setup: Setup, bare: &Setup, options: &Options) -> Result<Loaded, LaunchError> {
+        let stage = self.code.stage();
+        let (_, lowered) = self.lowered.get(
+            |known| known.lowers_alike(bare),
+            || {
+                let bare = Arc::new(bare.clone());
+                let environment = Environment { stage, setup: bare.clone() };
+                Ok((bare, Loaded::of(&self.code, &environment, options)?))
+            },
+        )?;
+        lowered.with_setup(setup.into())
+    }
+
+    /// Places what it may read of the constant buffers that are bound. Returns their slots and places in memory.
+    pub(super) fn place_constants(
+        &self,
+        setup: &mut Setup,
+        bindings: &Bindings,
+        unit: Unit,
+        memory: Vram<'_>,
+        all: bool,
+    ) -> Vec<(usize, Range<usize>)> {
+        let mut buffers = Vec::new();
+        for (slot, bound) in bindings.constants[unit.program].iter().enumerate() {
+            let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
+                continue;
+            };
+            // An observer gets everything.
+            let size = if all { size } else { size.min(self.constants[slot]) };
+            let end = start.saturating_add(size).min(memory.len());
+            setup.constants.place(slot, 0, &memory.bytes(start..end));
+            if size != 0 {
+                buffers.push((slot, start..end));
+            }
+        }
+        buffers
+    }
 }
 
 impl Shader {
@@ -148,47 +259,8 @@ impl Shader {
         options: Options,
         watch: &mut Watch,
     ) -> Result<Shader, Fault> {
-        let stage = unit.stage;
         let (window, start) = (state.address(unit.window), state.word(unit.start) & (WINDOW - 8));
-        let place = |at: u32| window.saturating_add(at as usize);
-        let found = || Found::new(|at| load(memory, place(at)), start, (chip, stage));
-        let make = |found: Found| {
-            let words: Arc<[u32]> = found.words.as_slice().into();
-            let code = Code::of(&words, start, (stage, chip), &found.insts);
-            let Found { reads, constants, local_bytes, is_special, sees_coverage, .. } = found;
-            let Found { reads_facing, reads_sample, centroids, .. } = found;
-            let program = KeptProgram {
-                words: words.clone(),
-                code: Arc::new(code),
-                reads,
-                constants,
-                local_bytes,
-                is_special,
-                sees_coverage,
-                reads_facing,
-                reads_sample,
-                centroids,
-                lowered: Kept::default(),
-            };
-            Ok::<_, Infallible>((Key { stage, start, words, options }, program))
-        };
-        let alike = |key: &Key| (key.stage, key.start, key.options) == (stage, start, options);
-        let program = match watch.is_on() {
-            false => programs
-                .get(|key| alike(key) && memory.holds_words(place(start), &key.words), || make(found())),
-            true => {
-                let mut found = found();
-                let observed = watch.program(chip_program(unit, chip, start, &found.words));
-                if observed.words != found.words {
-                    let words = &observed.words;
-                    let changed = |at: u32| words.get((at - start) as usize / 4).copied().unwrap_or(0);
-                    found = Found::new(changed, start, (chip, stage));
-                }
-                let words = found.words.clone();
-                programs.get(|key| alike(key) && *key.words == *words, || make(found))
-            }
-        };
-        let Ok((_, program)) = program;
+        let program = program(programs, (unit, chip), (window, start), memory, options, watch);
         let mut setup = Setup::new(chip);
         setup.registers = state.word(unit.registers).clamp(4, 128);
         setup.local_bytes = (8 << state.word(m::LOCAL_SIZE_LOG).min(13)).max(program.local_bytes);
@@ -198,32 +270,13 @@ impl Shader {
         let textures =
             texture::bind(&mut setup.textures, (unit, chip), &program.reads, bound, images, memory);
         let fault = |error: LaunchError| Fault::Trap(format!("{}: {error}", unit.name));
-        let lowered = program.lowered.get(
-            |known| known.lowers_alike(&setup),
-            || {
-                let bare = Arc::new(setup.clone());
-                let environment = Environment { stage, setup: bare.clone() };
-                Ok((bare, Loaded::of(&program.code, &environment, &options)?))
-            },
-        );
-        let (_, lowered) = lowered.map_err(fault)?;
-        let mut buffers = Vec::new();
-        for (slot, bound) in bindings.constants[unit.program].iter().enumerate() {
-            let Some((start, size)) = bound.map(|number| bindings.buffers[usize::from(number)]) else {
-                continue;
-            };
-            // An observer gets everything.
-            let size = if watch.is_on() { size } else { size.min(program.constants[slot]) };
-            let end = start.saturating_add(size).min(memory.len());
-            setup.constants.place(slot, 0, &memory.bytes(start..end));
-            if size != 0 {
-                buffers.push((slot, start..end));
-            }
-        }
-        let loaded = lowered.with_setup(setup.into()).map_err(fault)?;
+        let bare = setup.clone();
+        let buffers = program.place_constants(&mut setup, bindings, unit, memory, watch.is_on());
+        let loaded = program.loaded(setup, &bare, &options).map_err(fault)?;
         let KeptProgram { is_special, sees_coverage, reads_facing, reads_sample, .. } = *program;
         let centroids = program.centroids.clone();
-        let (words, place, is_plain) = (program.words.clone(), place(start), !is_special);
+        let (words, is_plain) = (program.words.clone(), !is_special);
+        let place = window.saturating_add(start as usize);
         let shader = Shader {
             unit,
             place,
@@ -358,7 +411,7 @@ fn sees_coverage(inst: &Inst) -> bool {
     }
 }
 
-fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> ChipProgram {
+pub(super) fn chip_program(unit: Unit, chip: Chip, base: u32, words: &[u32]) -> ChipProgram {
     let stage = unit.stage.any();
     ChipProgram { isa: Isa::Tesla, chip: chip.name(), stage, words: words.to_vec(), base, state: Vec::new() }
 }
@@ -428,6 +481,8 @@ struct Found {
     reads_sample: bool,
     /// The words of v[] that it takes at the centroid of what is covered.
     centroids: SortedSet<u16>,
+    /// The segments of g[] that it may reach, and those that it may write, a bit each.
+    segments: [u16; 2],
 }
 
 /// The l[] of a program that uses any.
@@ -465,7 +520,7 @@ impl Found {
             found.sees_coverage |= sees_coverage(&inst);
             found.reads_sample |= inst.src.contains(&Operand::Special(Special::Sampleid));
             let at_centroid = matches!(inst.op, Op::Memory(Memory::Interp { position: Position::Centroid }));
-            for (place, _) in accesses(&inst, stage).memory {
+            for (place, written) in accesses(&inst, stage).memory {
                 found.is_special |= !matches!(place.space, Space::Const(_) | Space::Varying);
                 let fixed = place.base == Base::A(0) && !place.increment;
                 match place.space {
@@ -480,7 +535,15 @@ impl Found {
                             found.centroids.insert(word as u16);
                         }
                     }
-                    Space::Local => found.local_bytes = found.local_bytes.max(LOCAL),
+                    Space::Local => {
+                        let end = (place.offset as u32).saturating_add(place.access.bytes());
+                        found.local_bytes = found.local_bytes.max(if fixed { end } else { LOCAL });
+                    }
+                    Space::Global(segment) => {
+                        let bit = 1 << (segment % 16);
+                        found.segments[0] |= bit;
+                        found.segments[1] |= if written { bit } else { 0 };
+                    }
                     Space::Const(bank) => {
                         let end = usize::from(place.offset as u16) + place.access.bytes() as usize;
                         let bytes = &mut found.constants[usize::from(bank) % 16];

@@ -41,6 +41,13 @@ pub struct Launch {
     pub block: Vec<u32>,
     /// Bytes of dynamic shared memory.
     pub shared: Option<u32>,
+    /// Bytes of shared memory with the parameters, instead of what the container states.
+    pub shared_bytes: Option<u32>,
+    /// Barriers that a block has, likewise.
+    pub barriers: Option<u32>,
+    /// The number of the grid, which programs find in `s[0x0]`; 0 when absent.
+    #[serde(default)]
+    pub grid_id: u16,
     /// Runs blocks that no multiprocessor of the chip can hold, too.
     #[serde(default)]
     pub oversized: bool,
@@ -52,6 +59,9 @@ pub struct Launch {
     /// Buffers in global memory that are no parameters.
     #[serde(default)]
     pub buffer: Vec<BufferValues>,
+    /// Segments of global memory, in addition to those of buffers.
+    #[serde(default)]
+    pub segment: Vec<SegmentValues>,
     /// Contents of constant banks, on top of those in the container.
     #[serde(default)]
     pub constant: Vec<ConstantValues>,
@@ -88,6 +98,8 @@ pub struct ParamValue {
     pub buffer: Option<Values>,
     /// Where the buffer lies, a multiple of 4; chosen when absent.
     pub address: Option<u32>,
+    /// The segment of g[] that is the buffer, 0 to 15, beside g14, which is all of memory.
+    pub segment: Option<u8>,
     /// One number, or several, one after the other.
     pub value: Option<Values>,
     /// First byte in the parameter area; behind the one before, aligned to its size, when absent.
@@ -100,10 +112,30 @@ pub struct ParamValue {
 pub struct BufferValues {
     /// The output of this name.
     pub name: String,
-    /// Where it lies, a multiple of 4.
-    pub address: u32,
+    /// Where it lies, a multiple of 4; chosen when absent.
+    pub address: Option<u32>,
+    /// The segment of g[] that is the buffer, 0 to 15.
+    pub segment: Option<u8>,
     /// Its contents.
     pub values: Values,
+}
+
+/// A segment of global memory.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SegmentValues {
+    /// 0 to 15.
+    pub number: u8,
+    /// The address of its first byte.
+    #[serde(default)]
+    pub base: u32,
+    /// The largest offset that is inside. Of a tiled segment: the last row in the upper half, the last byte of a row in the
+    /// lower half.
+    pub limit: u32,
+    /// Of a tiled segment: bytes from a row of tiles to the next.
+    pub pitch: Option<u32>,
+    /// Rows of a tile: a power of two up to 128.
+    pub tile_rows: Option<u32>,
 }
 
 /// Contents of a constant bank.

@@ -6,9 +6,10 @@ use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, LaunchError};
+use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
 use super::grid::{Outputs, Placed, impossible};
-use super::{Launch, sizes};
+use super::{Launch, SegmentValues, sizes};
 use crate::array::{Array, Dtype};
 use crate::error::{Error, counted};
 use crate::request::Request;
@@ -68,6 +69,9 @@ impl Launch {
         compute.grid = sizes("grid", &self.grid)?;
         compute.block = sizes("block", &self.block)?;
         compute.dynamic_shared = self.shared.unwrap_or(0);
+        compute.shared_bytes = self.shared_bytes.or(compute.shared_bytes);
+        compute.barriers = self.barriers.or(compute.barriers);
+        compute.grid_id = self.grid_id;
         // Without a chip, G80 stands for any.
         let stated = target.chip.as_ref().and(self.registers.or(program.resources.registers));
         if !self.oversized {
@@ -102,15 +106,25 @@ fn parameters(
     let mut placed: Vec<Placed> = Vec::new();
     let mut area: Vec<u8> = Vec::new();
     let mut buffers = Vec::new();
+    for stated in &file.segment {
+        let what = format!("segment {}", stated.number);
+        bind(&what, stated.number, segment(&what, stated)?, &mut compute.segments)?;
+    }
     for buffer in &file.buffer {
         let what = format!("buffer {}", buffer.name);
         let array = buffer.values.load_plain(&what, files)?;
-        placed.push(place(&what, &buffer.name, buffer.address, array, next, &placed, &mut buffers)?);
+        let address = buffer.address.unwrap_or(*next);
+        let output = place(&what, &buffer.name, address, array, next, &placed, &mut buffers)?;
+        assign(&what, buffer.segment, &output, &mut compute.segments)?;
+        placed.push(output);
     }
     for (number, param) in file.param.iter().enumerate() {
         let what = format!("param {}", param.name);
         let declared = declared.get(number);
         let typed = types.as_ref().map(|types| Typed { what: &what, is: types[number] });
+        if param.segment.is_some() && param.buffer.is_none() {
+            return Err(Error::Machine(format!("{what}: a segment is for a buffer")));
+        }
         let (bytes, align) = match (&param.buffer, &param.value) {
             (Some(values), None) => {
                 let array = match &typed {
@@ -127,7 +141,9 @@ fn parameters(
                         )));
                     }
                 };
-                placed.push(place(&what, &param.name, address, array, next, &placed, &mut buffers)?);
+                let output = place(&what, &param.name, address, array, next, &placed, &mut buffers)?;
+                assign(&what, param.segment, &output, &mut compute.segments)?;
+                placed.push(output);
                 (u64::from(address).to_le_bytes()[..size].to_vec(), size)
             }
             (None, Some(values)) => {
@@ -164,6 +180,47 @@ fn parameters(
     compute.memory = Memory::new(buffers).map_err(|error| impossible(LaunchError::Memory(error)))?;
     compute.params = area;
     Ok(placed)
+}
+
+/// Makes a segment the buffer.
+fn assign(
+    what: &str,
+    segment: Option<u8>,
+    placed: &Placed,
+    segments: &mut Segments,
+) -> Result<(), Error> {
+    let Some(number) = segment else { return Ok(()) };
+    let Some(limit) = placed.bytes.checked_sub(1) else {
+        return Err(Error::Machine(format!("{what}: a segment has a byte at least")));
+    };
+    bind(what, number, Segment::linear(placed.address, limit as u32), segments)
+}
+
+/// Binds a segment.
+fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Result<(), Error> {
+    let Some(place) = segments.0.get_mut(usize::from(number)) else {
+        return Err(Error::name(what, number, "0 to 15 fits here"));
+    };
+    let is_default = number == 14 && *place == Some(Segment::ALL);
+    if place.is_some() && !is_default {
+        return Err(Error::Machine(format!("{what}: g{number} is bound twice")));
+    }
+    *place = Some(segment);
+    Ok(())
+}
+
+/// A segment that is stated with its layout.
+fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
+    let SegmentValues { base, limit, pitch, tile_rows, .. } = *stated;
+    let tiling = match (pitch, tile_rows) {
+        (None, None) => None,
+        (Some(pitch), Some(rows)) if rows.is_power_of_two() && rows <= 128 => {
+            Some(Tiling { pitch, rows: rows.ilog2() as u8 })
+        }
+        (Some(_), Some(rows)) => return Err(Error::name(what, rows, "a power of two up to 128 fits tile_rows")),
+        _ => return Err(Error::Machine(format!("{what}: a tiled segment has both pitch and tile_rows"))),
+    };
+    Ok(Segment { base, limit, tiling })
 }
 
 /// Lays out a buffer; `next` is where the one after it may lie.

@@ -1,0 +1,299 @@
+//! The compute object: launches of compute programs over grids of blocks.
+//!
+//! It shares the table of constant buffers, the textures and samplers with the 3D object, and its program takes the place of
+//! the fragment program: code lies in the window of fragment programs, and what is bound to them is bound to it. A launch runs on
+//! the buffers where they lie. Segments of g[] reach no byte outside of the buffers that the submission names. Sources: Mesa
+//! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from it.
+
+use std::ops::Range;
+
+use reconverge_simt::memory::{Buffer, Memory};
+use reconverge_simt::vram::Vram;
+use reconverge_simt::{Options, RunError};
+use reconverge_tesla::launch::{Compute, Launch, Setup};
+use reconverge_tesla::spaces::{Segment, Segments, Tiling};
+
+use super::Nv50;
+use super::methods::{BindTic, BindTsc, BlockAlloc, ComputeCb, GlobalMode, compute as c, tesla as m};
+use super::shader::{self, COMPUTE, Cache, WINDOW};
+use super::state::{State, Unknown, fields, load};
+use super::texture;
+use crate::Fault;
+use crate::observe::{Captured, Lanes, Launched, Machine, Output, Rows};
+
+/// Instructions that a warp of a compute program may issue before it counts as hung: about a second on a host of 2023. Draws
+/// have fewer, since a chip that draws answers sooner.
+const WATCHDOG: u64 = 1 << 28;
+
+/// The words of an entry of GLOBAL, and bytes from one to the next.
+const SEGMENT: [u32; 5] = [0, 4, 8, 12, 16];
+const SEGMENT_STEP: u32 = 0x20;
+
+/// The buffer with plain uniforms, which is c0[] of compute programs, and the one behind it, which is c15[].
+const UNIFORMS: usize = 0x7e;
+const AUXILIARY: usize = 0x7f;
+const BUFFER_BYTES: usize = 0x1_0000;
+
+impl Nv50 {
+    /// Executes a method of the compute object.
+    pub(super) fn compute_method(&mut self, memory: Vram<'_>, method: u32, word: u32) {
+        self.compute.set(method, word);
+        match method {
+            c::CB_DEF_SET => self.bindings.define(self.compute.address(c::CB_DEF_ADDRESS_HIGH), word),
+            c::SET_PROGRAM_CB => {
+                let bound = fields!(self.unknown, ComputeCb, word);
+                self.bindings.constants[COMPUTE.program][usize::from(bound.slot)] =
+                    (bound.valid != 0).then_some(bound.buffer);
+                self.known.fragment = None;
+            }
+            c::CB_DATA..0x027c => {
+                let at = self.compute.word(c::CB_ADDR);
+                if let Some(stored) = self.bindings.store(memory, at, word) {
+                    self.cache.images.written(&stored);
+                }
+                self.compute.set(c::CB_ADDR, at.wrapping_add(0x100));
+            }
+            c::BIND_TSC => {
+                let bound = fields!(self.unknown, BindTsc, word);
+                self.bindings.samplers[COMPUTE.textures][usize::from(bound.unit)] =
+                    bound.valid.then_some(bound.id.into());
+                self.known.fragment = None;
+            }
+            c::BIND_TIC => {
+                let bound = fields!(self.unknown, BindTic, word);
+                let units = &mut self.bindings.textures[COMPUTE.textures];
+                if let Some(place) = units.get_mut(usize::from(bound.unit)) {
+                    *place = bound.valid.then_some(bound.id);
+                }
+                self.known.fragment = None;
+            }
+            c::CODE_CB_FLUSH => self.faults.flushed = true,
+            c::QUERY_GET => self.query(memory, word),
+            c::LAUNCH if self.compute_runs(memory) => self.launch(memory),
+            _ => {}
+        }
+    }
+
+    /// Whether COND_MODE lets launches run.
+    fn compute_runs(&self, memory: Vram<'_>) -> bool {
+        let at = self.compute.address(c::COND_ADDRESS_HIGH);
+        condition(memory, at, self.compute.word(c::COND_MODE))
+    }
+
+    /// Writes the sequence of a query: everything before is done.
+    fn query(&mut self, memory: Vram<'_>, word: u32) {
+        let at = self.compute.address(c::QUERY_ADDRESS_HIGH);
+        let sequence = self.compute.word(c::QUERY_SEQUENCE).to_le_bytes();
+        let is_short = word >> 15 & 1 != 0;
+        let time = self.counters.time.to_le_bytes();
+        let done = memory.write(at, &sequence)
+            && (is_short || memory.write(at + 4, &[0; 4]) && memory.write(at + 8, &time));
+        if !done {
+            self.unknown.note("a query outside of memory");
+        }
+        self.cache.images.written(&(at..at.saturating_add(super::query::MOST_BYTES)));
+    }
+
+    fn launch(&mut self, memory: Vram<'_>) {
+        let dimensions = self.compute.word(c::GRIDDIM);
+        let grid = [dimensions & 0xffff, dimensions >> 16];
+        // A grid with a zero side has no block.
+        if grid.contains(&0) {
+            return;
+        }
+        self.draws += 1;
+        let number = self.draws;
+        let mut captured = self.watch.begin(number, (grid[0] * grid[1]) as usize, 1);
+        let run = self.run_grid(memory, grid, &mut captured).map_err(|fault| match fault {
+            Fault::Trap(what) => Fault::Trap(format!("launch {number}: {what}")),
+            other => other,
+        });
+        if let Err(fault) = self.watch.handed_over(captured, run) {
+            self.fault.get_or_insert(fault);
+        }
+    }
+
+    fn run_grid(
+        &mut self,
+        memory: Vram<'_>,
+        grid: [u32; 2],
+        captured: &mut Option<Captured>,
+    ) -> Result<(), Fault> {
+        let start = self.compute.word(c::CP_START_ID) & (WINDOW - 8);
+        let window = match self.compute.address(c::CP_ADDRESS_HIGH) {
+            0 => self.tesla.address(m::FP_ADDRESS_HIGH),
+            own => own,
+        };
+        let options = self.compute_options();
+        let block = self.compute.word(c::BLOCKDIM_XY);
+        let block = [block & 0xffff, block >> 16, self.compute.word(c::BLOCKDIM_Z)];
+        let params = user_params(&self.compute);
+        self.faults.before_launch(memory, window.saturating_add(start as usize), (block, params.len()));
+        let Cache { programs, images } = &mut self.cache;
+        let program = shader::program(
+            programs,
+            (COMPUTE, self.chip),
+            (window, start),
+            memory,
+            options,
+            &mut self.watch,
+        );
+        self.faults.launched(&program.words, (block, params.len()));
+        let mut setup = Setup::new(self.chip);
+        setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
+        // Not more than the program uses: nothing else reads l[], and sizes of many threads add up.
+        setup.local_bytes = program.local_bytes;
+        setup.code_base = start;
+        let bound = (&self.tesla, &self.bindings, &mut self.unknown);
+        texture::bind(&mut setup.textures, (COMPUTE, self.chip), &program.reads, bound, images, memory);
+        let bare = setup.clone();
+        let bindings = with_uniforms(&self.bindings);
+        program.place_constants(&mut setup, &bindings, COMPUTE, memory, self.watch.is_on());
+        let described = format!("{} of {} words", COMPUTE.name, program.words.len());
+        let fault = |what: String| Fault::Trap(format!("{described}: {what}"));
+        let loaded = program.loaded(setup, &bare, &options).map_err(|error| fault(error.to_string()))?;
+        let mut segments = segments(&self.compute, &mut self.unknown);
+        let [reached, written] = program.segments;
+        self.faults.map_first_segment(&mut segments, reached, params.len());
+        let compute = Compute {
+            setup: loaded.environment().setup.clone(),
+            grid,
+            block,
+            shared_bytes: Some(self.compute.word(c::SHARED_SIZE)),
+            dynamic_shared: 0,
+            grid_id: self.compute.word(c::GRIDID) as u16,
+            params,
+            barriers: Some(fields!(self.unknown, BlockAlloc, self.compute.word(c::BLOCK_ALLOC)).barriers.into()),
+            segments,
+            memory: Memory::default(),
+        };
+        let ranges = ranges(&segments, reached, &self.buffers);
+        let content = || -> Vec<Buffer> {
+            ranges.iter().map(|range| Buffer::new(range.start as u32, memory.bytes(range.clone()))).collect()
+        };
+        let mut launched = captured.as_mut().map(|captured| {
+            captured.primitive = "Blocks".to_owned();
+            let compute = Compute { memory: Memory::new(content()).unwrap_or_default(), ..compute.clone() };
+            let program = shader::chip_program(COMPUTE, self.chip, start, &program.words);
+            Launched {
+                stage: "compute",
+                program,
+                lanes: Lanes::Threads((grid[0] * grid[1]) as usize * block.iter().product::<u32>() as usize),
+                machine: Machine::TeslaCompute(Box::new(compute)),
+                options,
+                outputs: Vec::new(),
+                integers: false,
+                too_large: None,
+            }
+        });
+        let result = loaded.run_in_place(Launch::Compute(compute), memory, &ranges);
+        let mut stored = Segments([None; 16]);
+        (0..16).filter(|number| written >> number & 1 != 0).for_each(|n| stored.0[n] = segments.0[n]);
+        for range in self::ranges(&stored, written, &self.buffers) {
+            self.cache.images.written(&range);
+        }
+        if let (Some(launched), Ok(_)) = (&mut launched, &result) {
+            launched.outputs = content().into_iter().map(output).collect();
+        }
+        if let (Some(captured), Some(launched)) = (captured, launched) {
+            captured.launches.push(launched);
+        }
+        result.map(|_| ()).map_err(|error| match error {
+            RunError::Trap(trap) => fault(trap.to_string()),
+            other => fault(other.to_string()),
+        })
+    }
+
+    /// How compute programs run.
+    fn compute_options(&self) -> Options {
+        Options { watchdog: WATCHDOG, ..self.options }
+    }
+}
+
+/// Whether a condition of COND_MODE holds.
+pub(super) fn condition(memory: Vram<'_>, at: usize, mode: u32) -> bool {
+    let long = |at: usize| u64::from(load(memory, at)) | u64::from(load(memory, at + 4)) << 32;
+    match mode {
+        0 => false,
+        2 => load(memory, at + 4) != 0,
+        3 => long(at) == long(at + 16),
+        4 => long(at) != long(at + 16),
+        _ => true,
+    }
+}
+
+/// The bytes of USER_PARAM, which go to s[0x10] on.
+fn user_params(state: &State) -> Vec<u8> {
+    let count = (state.word(c::USER_PARAM_COUNT) >> 8 & 0xff).min(64) as usize;
+    (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()
+}
+
+/// The bindings with the buffer of uniforms, where nothing has defined it: the driver has one piece of memory for all buffers of
+/// constants, and the start-up that it forgets to submit defines this one (`nv50_screen_compute_setup`).
+fn with_uniforms(bindings: &super::Bindings) -> std::borrow::Cow<'_, super::Bindings> {
+    let (start, _) = bindings.buffers[AUXILIARY];
+    match (bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
+        ((0, 0), Some(before)) => {
+            let mut bindings = bindings.clone();
+            bindings.buffers[UNIFORMS] = (before, BUFFER_BYTES);
+            std::borrow::Cow::Owned(bindings)
+        }
+        _ => std::borrow::Cow::Borrowed(bindings),
+    }
+}
+
+/// The segments that GLOBAL states.
+fn segments(state: &State, unknown: &mut Unknown) -> Segments {
+    let mut segments = Segments([None; 16]);
+    for (number, segment) in (0..).zip(&mut segments.0) {
+        let entry = c::GLOBAL + SEGMENT_STEP * number;
+        let [_, _, pitch, limit, mode] = SEGMENT.map(|word| state.word(entry + word));
+        let address = state.address(entry);
+        let mode = fields!(unknown, GlobalMode, mode);
+        if (address, limit) == (0, 0) {
+            continue;
+        }
+        let Ok(base) = u32::try_from(address) else {
+            unknown.note(format!("g{number}[] beyond 32-bit addresses"));
+            continue;
+        };
+        let tiling = (!mode.linear).then_some(Tiling { pitch, rows: (2 + mode.tile_rows).min(7) });
+        *segment = Some(Segment { base, limit, tiling });
+    }
+    segments
+}
+
+/// The parts of the buffers that segments reach, in ascending order and apart from each other.
+fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
+    let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
+    let mut all = Vec::new();
+    for Segment { base, limit, tiling } in reached {
+        let bytes = match tiling {
+            None => limit as usize + 1,
+            Some(Tiling { pitch, rows }) => ((limit >> 16 >> rows) as usize + 1) * pitch as usize,
+        };
+        let (start, end) = (base as usize, (base as usize + bytes).min(1 << 32));
+        let parts = buffers.iter().map(|buffer| buffer.start.max(start)..buffer.end.min(end));
+        all.extend(parts.filter(|part| !part.is_empty()));
+    }
+    all.sort_by_key(|part| part.start);
+    let mut apart: Vec<Range<usize>> = Vec::with_capacity(all.len());
+    for part in all {
+        match apart.last_mut() {
+            Some(last) if part.start < last.end => last.end = last.end.max(part.end),
+            _ => apart.push(part),
+        }
+    }
+    apart
+}
+
+/// What a buffer holds after a launch, by the name that the launch file has for it.
+fn output(buffer: Buffer) -> (String, Output) {
+    let words = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+    (buffer_name(buffer.address), Output::Words(Rows { width: 1, words }))
+}
+
+/// The name of a buffer in a launch file.
+pub(crate) fn buffer_name(address: u32) -> String {
+    format!("buffer-{address:08x}")
+}
