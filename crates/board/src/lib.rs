@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod driver_fixes;
 pub mod errata;
 mod ids;
 pub mod patch;

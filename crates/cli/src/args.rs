@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_container::Endian;
 use reconverge_isa::Isa;
 use reconverge_isa::program::Stage;
@@ -90,6 +91,12 @@ pub(crate) fn engine() -> impl TypedValueParser<Value = Engine> {
         _ => PossibleValue::new(engine.name()),
     });
     PossibleValuesParser::new(names).try_map(|given| Engine::from_name(&given).ok_or("no such engine"))
+}
+
+/// The parser of faults of drivers that are fixed.
+pub(crate) fn driver_fixes() -> impl TypedValueParser<Value = DriverFixes> {
+    let names = DriverFixes::ALL.map(DriverFixes::name);
+    PossibleValuesParser::new(names).try_map(|given| DriverFixes::from_name(&given).ok_or("no such fixes"))
 }
 
 /// Of the levels, those that this processor has; the others are not offered.

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueEnum;
+use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_board::errata::Errata;
 use reconverge_board::patch::Patch;
 use reconverge_board::{BOARDS, Board};
@@ -66,24 +67,32 @@ pub(crate) struct Drm {
     command: Vec<OsString>,
 }
 
-/// The option that chooses errata of the chip.
+/// The options that choose errata of the chip and faults of its driver.
 #[derive(clap::Args)]
 pub(crate) struct ErrataArgs {
     /// Errata of the chip that are on: all, none, NAME,NAME or all,-NAME,-NAME. As on silicon, all are on when absent.
     /// docs/mesa.md lists them
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub(crate) errata: Option<String>,
+    /// Faults of Mesa's driver that are fixed: nv50-compute. As on silicon, none is when absent. docs/mesa.md lists them
+    #[arg(long, value_name = "FIXES", value_parser = crate::args::driver_fixes())]
+    pub(crate) driver_fixes: Option<DriverFixes>,
 }
 
 impl ErrataArgs {
-    /// Checks the list for the chip of a board.
+    /// Checks the lists for the chip of a board.
     ///
     /// # Errors
-    /// A name that is unknown, or that the chip does not have.
+    /// A name that is unknown, or that the chip or its driver does not have.
     pub(crate) fn check(&self, board: &Board) -> Result<()> {
         let chosen = self.errata.as_deref().map(|list| Errata::chosen(list, board.driver));
         chosen.transpose().map_err(|why| anyhow!("--errata {why}"))?;
-        Ok(())
+        match self.driver_fixes {
+            Some(fixes) if fixes.driver() != board.driver => {
+                bail!("--driver-fixes {fixes}: {} has another driver", board.chip)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -7,6 +7,7 @@
 //! | `RECONVERGE_DRM_EXECUTE` | `yes` (the default): submissions are executed; `none`: only counted |
 //! | `RECONVERGE_DRM_ENGINE` | the engine that runs shaders, as `--engine` spells it; without it [the compiled one](ENGINE) |
 //! | `RECONVERGE_DRM_ERRATA` | the errata of the chip that are on, as `--errata` spells them; without it all |
+//! | `RECONVERGE_DRM_DRIVER_FIXES` | the faults of the driver that are fixed, as `--driver-fixes` spells them; without it none |
 //! | `RECONVERGE_DRM_PROGRAMS` | a folder into which programs are written, see [`programs`](crate::programs) |
 //! | `RECONVERGE_DRM_REPORT` | a file to which [`report`](crate::report) lines are appended |
 //! | `RECONVERGE_DRM_SCREEN` | a folder for the frames that are shown, see [`screen`](crate::screen) |
@@ -24,6 +25,7 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_board::errata::{Errata, ErrataError};
 use reconverge_board::patch::PatchError;
 use reconverge_board::{BOARDS, Board, Driver};
@@ -46,6 +48,8 @@ pub(crate) struct Device {
     pub(crate) engine: Engine,
     /// The errata of the chip that are on.
     pub(crate) errata: Errata,
+    /// The faults of the driver that are fixed.
+    pub(crate) fixes: Option<DriverFixes>,
     /// Where the report goes.
     pub(crate) report: Option<PathBuf>,
     /// Where frames go that are shown.
@@ -67,6 +71,7 @@ impl Device {
             execute: true,
             engine: ENGINE,
             errata: Errata::default(),
+            fixes: None,
             report: None,
             screen: None,
             record: None,
@@ -114,9 +119,10 @@ pub(crate) fn chosen() -> Option<&'static Device> {
                 };
                 let engine = engine(variable("RECONVERGE_DRM_ENGINE").as_deref())?;
                 let errata = errata(variable("RECONVERGE_DRM_ERRATA").as_deref(), device.board)?;
+                let fixes = fixes(variable("RECONVERGE_DRM_DRIVER_FIXES").as_deref(), device.board)?;
                 let [screen, record, window] =
                     ["SCREEN", "RECORD", "WINDOW"].map(|name| path(&format!("RECONVERGE_DRM_{name}")));
-                Ok(Device { engine, errata, screen, record, window, watch, ..device })
+                Ok(Device { engine, errata, fixes, screen, record, window, watch, ..device })
             });
         found.inspect_err(|why| say_once(why)).ok()
     };
@@ -197,9 +203,22 @@ fn errata(list: Option<&OsStr>, board: &Board) -> Result<Errata, String> {
     errata.map_err(|why: ErrataError| format!("RECONVERGE_DRM_ERRATA: {why}"))
 }
 
+/// The faults of the driver that are fixed.
+fn fixes(name: Option<&OsStr>, board: &Board) -> Result<Option<DriverFixes>, String> {
+    let Some(name) = name else { return Ok(None) };
+    let fixes = name.to_str().and_then(DriverFixes::from_name).filter(|fixes| fixes.driver() == board.driver);
+    let refused = || {
+        let all = DriverFixes::ALL.into_iter().filter(|fixes| fixes.driver() == board.driver);
+        let all: Vec<_> = all.map(DriverFixes::name).collect();
+        let there_are = if all.is_empty() { "there are none".to_owned() } else { all.join(", ") };
+        format!("RECONVERGE_DRM_DRIVER_FIXES: {}: for {}: {there_are}", name.display(), board.chip)
+    };
+    fixes.map(Some).ok_or_else(refused)
+}
+
 /// What executes submissions to the device: the only place where a chip is made.
 pub(crate) fn chip(device: &'static Device) -> Option<Box<dyn Gpu>> {
-    let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata)?;
+    let mut gpu = reconverge_gpu::device::chip_with(device.board, device.errata, device.fixes)?;
     gpu.use_engine(device.engine);
     if let Some(watcher) = device.watch.watcher() {
         gpu.observe(watcher);

@@ -1,5 +1,6 @@
 //! The chips of boards.
 
+use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_board::errata::Errata;
 use reconverge_board::{Board, Driver};
 use reconverge_r500::chip::Chip as R500Chip;
@@ -18,14 +19,18 @@ use crate::r600::R600;
 /// assert!(BOARDS.iter().all(|board| reconverge_gpu::device::chip(board).is_some()));
 /// ```
 pub fn chip(board: &Board) -> Option<Box<dyn Gpu>> {
-    chip_with(board, Errata::default())
+    chip_with(board, Errata::default(), None)
 }
 
-/// The chip of a board after a reset, with the errata that are on; `None` if no machine has its name.
-pub fn chip_with(board: &Board, errata: Errata) -> Option<Box<dyn Gpu>> {
+/// The chip of a board after a reset, with the errata that are on and the faults of its driver that are fixed; `None` if no
+/// machine has its name.
+pub fn chip_with(board: &Board, errata: Errata, fixes: Option<DriverFixes>) -> Option<Box<dyn Gpu>> {
     match board.driver {
         Driver::R300 => Some(Box::new(R300::new(R500Chip::named(board.chip)?).with_errata(errata))),
         Driver::R600 => Some(Box::new(R600::new(Chip::named(board.chip)?).with_errata(errata))),
-        Driver::Nv50 => Some(Box::new(Nv50::new(TeslaChip::from_name(board.chip)?).with_errata(errata))),
+        Driver::Nv50 => {
+            let chip = Nv50::new(TeslaChip::from_name(board.chip)?).with_errata(errata);
+            Some(Box::new(chip.with_driver_fixes(fixes == Some(DriverFixes::Nv50Compute))))
+        }
     }
 }

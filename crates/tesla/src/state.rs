@@ -101,11 +101,13 @@ pub struct Warp {
     finalised: LiteMap<Lane, LaneResult>,
 }
 
-/// The bytes of l[] of all lanes, and whether some may not be zero.
+/// The bytes of l[] of all lanes, lane by lane.
 #[derive(Clone, Debug)]
 struct Private {
     bytes: Vec<u8>,
-    touched: bool,
+    /// A bit for each of 64 parts of a lane's bytes in which some lane may have bytes that are not zero. Most programs use a few
+    /// of the bytes that they may have.
+    touched: u64,
 }
 
 /// What the bytes are counts, not how they came to be so.
@@ -118,18 +120,32 @@ impl PartialEq for Private {
 impl Eq for Private {}
 
 impl Private {
-    /// All bytes, for writing.
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        self.touched = true;
+    /// All bytes, for writing from one byte of lanes to another. Each lane has `each` bytes.
+    #[inline]
+    fn bytes_mut(&mut self, each: u32, first: u32, last: u32) -> &mut [u8] {
+        let part = |byte: u32| (byte / part_bytes(each)).min(63);
+        self.touched |= u64::MAX << part(first) & u64::MAX >> (63 - part(last));
         &mut self.bytes
     }
 
-    /// Makes all bytes zero: in most programs nothing has touched them.
-    fn clear(&mut self) {
-        if std::mem::take(&mut self.touched) {
-            self.bytes.fill(0);
+    /// Makes all bytes zero.
+    fn clear(&mut self, each: u32) {
+        let touched = std::mem::take(&mut self.touched);
+        if touched == 0 {
+            return;
+        }
+        let part = part_bytes(each) as usize;
+        for lane in self.bytes.chunks_mut(each.max(1) as usize) {
+            let parts = lane.chunks_mut(part).enumerate();
+            parts.filter(|(number, _)| touched >> number & 1 != 0).for_each(|(_, bytes)| bytes.fill(0));
         }
     }
+}
+
+/// Bytes of a part, if a lane has `each` bytes: a power of two.
+#[inline]
+fn part_bytes(each: u32) -> u32 {
+    (each / 64).max(1)
 }
 
 /// The parts of a warp, each borrowed apart, for engines that work on whole rows.
@@ -162,13 +178,26 @@ impl Local<'_> {
     /// The bytes of the lane's l[] from `address` on; `None` when they reach beyond its size.
     #[inline]
     pub fn at(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        self.private.bytes_mut().get_mut(local_place(self.each, lane, address, count)?)
+        let place = local_place(self.each, lane, address, count)?;
+        self.private.bytes_mut(self.each, address, (address + count).saturating_sub(1)).get_mut(place)
     }
 
-    /// The bytes of all lanes, lane by lane, and how many each has.
+    /// How many bytes each lane has.
     #[inline]
-    pub fn all(&mut self) -> (&mut [u8], u32) {
-        (self.private.bytes_mut(), self.each)
+    pub fn each(&self) -> u32 {
+        self.each
+    }
+
+    /// The bytes of all lanes, lane by lane.
+    #[inline]
+    pub fn all(&self) -> &[u8] {
+        &self.private.bytes
+    }
+
+    /// The same for writing from one byte of lanes to another.
+    #[inline]
+    pub fn all_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
+        self.private.bytes_mut(self.each, first, last)
     }
 }
 
@@ -193,7 +222,7 @@ impl Warp {
             r: Registers::zero(registers.min(MOST_REGISTERS)),
             a: [[0; WARP]; ADDRESS_REGISTERS],
             c: [[0; WARP]; CONDITION_REGISTERS],
-            local: Private { bytes: vec![0; local_bytes as usize * WARP], touched: false },
+            local: Private { bytes: vec![0; local_bytes as usize * WARP], touched: 0 },
             local_bytes,
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -205,12 +234,12 @@ impl Warp {
     /// Becomes a warp at `pc` in which `launched` are running, as [`Warp::new`] gives it for the same limits, mode and
     /// sizes. Its number, its inputs and the engine's room stay.
     pub fn begin(&mut self, pc: u32, launched: Mask) {
-        let Warp { flow, number: _, r, a, c, local, local_bytes: _, inputs: _, outputs, emitted, finalised } =
+        let Warp { flow, number: _, r, a, c, local, local_bytes, inputs: _, outputs, emitted, finalised } =
             self;
         flow.begin(pc, launched);
         r.clear();
         (*a, *c) = ([[0; WARP]; ADDRESS_REGISTERS], [[0; WARP]; CONDITION_REGISTERS]);
-        local.clear();
+        local.clear(*local_bytes);
         outputs.clear();
         emitted.clear();
         finalised.clear();
@@ -360,7 +389,8 @@ impl Warp {
     /// The bytes of the lane's l[], for writing; `None` when they reach beyond its size.
     #[inline]
     pub fn local_mut(&mut self, lane: Lane, address: u32, count: u32) -> Option<&mut [u8]> {
-        self.local.bytes_mut().get_mut(local_place(self.local_bytes, lane, address, count)?)
+        let place = local_place(self.local_bytes, lane, address, count)?;
+        self.local.bytes_mut(self.local_bytes, address, (address + count).saturating_sub(1)).get_mut(place)
     }
 
     /// Gives the warp an input word, instead of one that it may have.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use reconverge_board::driver_fixes::DriverFixes;
 use reconverge_board::{Board, Driver};
 use reconverge_simt::Engine;
 use serde_json::Value;
@@ -74,6 +75,8 @@ pub(crate) struct Setup {
     programs: Option<PathBuf>,
     /// The errata that are on, as the arguments have them, if they do.
     errata: Option<String>,
+    /// The faults of the driver that are fixed.
+    fixes: Option<DriverFixes>,
     /// The window system that piglit's tests use, if it is not the usual one.
     platform: Option<String>,
 }
@@ -101,6 +104,7 @@ impl Setup {
             engine: None,
             programs: None,
             errata: None,
+            fixes: None,
             platform: None,
         })
     }
@@ -118,9 +122,9 @@ impl Setup {
         Ok(Setup { engine: shaders.engine, programs: programs.transpose()?, ..self })
     }
 
-    /// Chooses the errata that are on; an absent list leaves them to the library.
+    /// Chooses the errata that are on, and the faults of the driver that are fixed; what is absent is left to the library.
     pub(crate) fn with_errata(self, args: &ErrataArgs) -> Setup {
-        Setup { errata: args.errata.clone(), ..self }
+        Setup { errata: args.errata.clone(), fixes: args.driver_fixes, ..self }
     }
 
     /// Chooses the engine that runs shaders; `None` leaves it to the library.
@@ -172,6 +176,9 @@ impl Setup {
         }
         if let Some(list) = &self.errata {
             command.env("RECONVERGE_DRM_ERRATA", list);
+        }
+        if let Some(fixes) = self.fixes {
+            command.env("RECONVERGE_DRM_DRIVER_FIXES", fixes.name());
         }
         if let Some(folder) = &self.programs {
             command.env("RECONVERGE_DRM_PROGRAMS", folder);

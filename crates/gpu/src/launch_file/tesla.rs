@@ -6,8 +6,8 @@ use reconverge_tesla::meaning::Modes;
 use reconverge_tesla::spaces::{Segment, Tiling};
 use reconverge_tesla::texture::{Component, Texture};
 
-use crate::nv50::buffer_name;
 use super::{LaunchText, Store, image, sampler, typed};
+use crate::nv50::buffer_name;
 
 /// Writes what a launch of fragments has.
 pub(super) fn fragments(
@@ -85,13 +85,17 @@ pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Stor
         text.table("segment", &fields);
     }
     for buffer in memory.buffers() {
-        let words: Vec<u32> = buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let words: Vec<u32> =
+            buffer.bytes.as_chunks().0.iter().map(|word| u32::from_le_bytes(*word)).collect();
         let values = typed("buffer", "bits", (words.len(), &words), store)?;
-        text.table("buffer", &[
-            ("name", format!("{:?}", buffer_name(buffer.address))),
-            ("address", format!("{:#x}", buffer.address)),
-            ("values", values),
-        ]);
+        text.table(
+            "buffer",
+            &[
+                ("name", format!("{:?}", buffer_name(buffer.address))),
+                ("address", format!("{:#x}", buffer.address)),
+                ("values", values),
+            ],
+        );
     }
     resources(text, &launch.setup, store)
 }

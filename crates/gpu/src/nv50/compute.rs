@@ -34,10 +34,16 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
+/// In c15[]: where descriptions of segments begin, bytes of one, and the place of the tile's slices in it.
+const DESCRIPTION: usize = 0x3c4;
+const DESCRIPTION_BYTES: usize = 0x30;
+const SLICES: usize = 40;
+
 impl Nv50 {
     /// Executes a method of the compute object.
     pub(super) fn compute_method(&mut self, memory: Vram<'_>, method: u32, word: u32) {
         self.compute.set(method, word);
+        self.define_uniforms();
         match method {
             c::CB_DEF_SET => self.bindings.define(self.compute.address(c::CB_DEF_ADDRESS_HIGH), word),
             c::SET_PROGRAM_CB => {
@@ -71,6 +77,15 @@ impl Nv50 {
             c::QUERY_GET => self.query(memory, word),
             c::LAUNCH if self.compute_runs(memory) => self.launch(memory),
             _ => {}
+        }
+    }
+
+    /// Defines the buffer of uniforms, if nothing has: the driver has one piece of memory for all buffers of constants, and the
+    /// start-up that it may forget to submit defines this one (`nv50_screen_compute_setup`).
+    fn define_uniforms(&mut self) {
+        let (start, _) = self.bindings.buffers[AUXILIARY];
+        if let ((0, 0), Some(before)) = (self.bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
+            self.bindings.buffers[UNIFORMS] = (before, BUFFER_BYTES);
         }
     }
 
@@ -147,12 +162,16 @@ impl Nv50 {
         let bound = (&self.tesla, &self.bindings, &mut self.unknown);
         texture::bind(&mut setup.textures, (COMPUTE, self.chip), &program.reads, bound, images, memory);
         let bare = setup.clone();
-        let bindings = with_uniforms(&self.bindings);
-        program.place_constants(&mut setup, &bindings, COMPUTE, memory, self.watch.is_on());
-        let described = format!("{} of {} words", COMPUTE.name, program.words.len());
-        let fault = |what: String| Fault::Trap(format!("{described}: {what}"));
+        program.place_constants(&mut setup, &self.bindings, COMPUTE, memory, self.watch.is_on());
+        let name = format!("{} of {} words", COMPUTE.name, program.words.len());
+        let fault = |what: String| Fault::Trap(format!("{name}: {what}"));
         let loaded = program.loaded(setup, &bare, &options).map_err(|error| fault(error.to_string()))?;
-        let mut segments = segments(&self.compute, &mut self.unknown);
+        // The driver describes each image to the program, the logarithm of slices included (`nv50_set_surface_info`).
+        let described = self.bindings.constants[COMPUTE.program][15];
+        let (described, _) = described.map_or((0, 0), |buffer| self.bindings.buffers[usize::from(buffer)]);
+        let slices = |number: usize| DESCRIPTION + DESCRIPTION_BYTES * number + SLICES;
+        let deep = |number: usize| described != 0 && load(memory, described + slices(number)) != 0;
+        let mut segments = segments(&self.compute, &mut self.unknown, deep);
         let [reached, written] = program.segments;
         self.faults.map_first_segment(&mut segments, reached, params.len());
         let compute = Compute {
@@ -163,7 +182,9 @@ impl Nv50 {
             dynamic_shared: 0,
             grid_id: self.compute.word(c::GRIDID) as u16,
             params,
-            barriers: Some(fields!(self.unknown, BlockAlloc, self.compute.word(c::BLOCK_ALLOC)).barriers.into()),
+            barriers: Some(
+                fields!(self.unknown, BlockAlloc, self.compute.word(c::BLOCK_ALLOC)).barriers.into(),
+            ),
             segments,
             memory: Memory::default(),
         };
@@ -228,25 +249,14 @@ fn user_params(state: &State) -> Vec<u8> {
     (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()
 }
 
-/// The bindings with the buffer of uniforms, where nothing has defined it: the driver has one piece of memory for all buffers of
-/// constants, and the start-up that it forgets to submit defines this one (`nv50_screen_compute_setup`).
-fn with_uniforms(bindings: &super::Bindings) -> std::borrow::Cow<'_, super::Bindings> {
-    let (start, _) = bindings.buffers[AUXILIARY];
-    match (bindings.buffers[UNIFORMS], start.checked_sub(BUFFER_BYTES)) {
-        ((0, 0), Some(before)) => {
-            let mut bindings = bindings.clone();
-            bindings.buffers[UNIFORMS] = (before, BUFFER_BYTES);
-            std::borrow::Cow::Owned(bindings)
-        }
-        _ => std::borrow::Cow::Borrowed(bindings),
-    }
-}
-
-/// The segments that GLOBAL states.
-fn segments(state: &State, unknown: &mut Unknown) -> Segments {
+/// The segments that GLOBAL states. `deep` says whether the tiles of a segment have several slices.
+///
+/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not state slices: a program computes their
+/// places itself.
+fn segments(state: &State, unknown: &mut Unknown, deep: impl Fn(usize) -> bool) -> Segments {
     let mut segments = Segments([None; 16]);
-    for (number, segment) in (0..).zip(&mut segments.0) {
-        let entry = c::GLOBAL + SEGMENT_STEP * number;
+    for (number, segment) in segments.0.iter_mut().enumerate() {
+        let entry = c::GLOBAL + SEGMENT_STEP * number as u32;
         let [_, _, pitch, limit, mode] = SEGMENT.map(|word| state.word(entry + word));
         let address = state.address(entry);
         let mode = fields!(unknown, GlobalMode, mode);
@@ -257,7 +267,12 @@ fn segments(state: &State, unknown: &mut Unknown) -> Segments {
             unknown.note(format!("g{number}[] beyond 32-bit addresses"));
             continue;
         };
-        let tiling = (!mode.linear).then_some(Tiling { pitch, rows: (2 + mode.tile_rows).min(7) });
+        let rows = (2 + mode.tile_rows).min(7);
+        let tiling = match (mode.linear, deep(number)) {
+            (true, _) => None,
+            (false, true) => Some(Tiling { pitch, rows }),
+            (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),
+        };
         *segment = Some(Segment { base, limit, tiling });
     }
     segments

@@ -108,7 +108,8 @@ impl Faults {
         }
         self.name(Fault::OnePlace);
         if self.handled {
-            let bytes: Vec<u8> = self.programs[number].words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let bytes: Vec<u8> =
+                self.programs[number].words.iter().flat_map(|word| word.to_le_bytes()).collect();
             memory.write(place, &bytes);
         }
     }

@@ -17,7 +17,8 @@ use reconverge_tesla::inst::{
 };
 use reconverge_tesla::lane::interpolate::Position;
 use reconverge_tesla::launch::{
-    Environment, Fragment, LaneResult, LaneResults, Launch, LaunchError, RunError, Setup, Varying, Vertex,
+    Environment, Fragment, LaneResult, LaneResults, Launch, LaunchError, MOST_LOCAL, RunError, Setup,
+    Varying, Vertex,
 };
 use reconverge_tesla::run::Loaded;
 use reconverge_tesla::uses::accesses;
@@ -209,7 +210,12 @@ impl KeptProgram {
     ///
     /// # Errors
     /// The set-up does not fit the machine.
-    pub(super) fn loaded(&mut self, setup: Setup, bare: &Setup, options: &Options) -> Result<Loaded, LaunchError> {
+    pub(super) fn loaded(
+        &mut self,
+        setup: Setup,
+        bare: &Setup,
+        options: &Options,
+    ) -> Result<Loaded, LaunchError> {
         let stage = self.code.stage();
         let (_, lowered) = self.lowered.get(
             |known| known.lowers_alike(bare),
@@ -537,7 +543,8 @@ impl Found {
                     }
                     Space::Local => {
                         let end = (place.offset as u32).saturating_add(place.access.bytes());
-                        found.local_bytes = found.local_bytes.max(if fixed { end } else { LOCAL });
+                        let most = if stage == Stage::Compute { MOST_LOCAL } else { LOCAL };
+                        found.local_bytes = found.local_bytes.max(if fixed { end } else { most });
                     }
                     Space::Global(segment) => {
                         let bit = 1 << (segment % 16);

@@ -224,8 +224,12 @@ impl<W: Wide, G: Store> Reach for Memory<'_, '_, W, G> {
         self.context.setup.constants.bank(bank.into())
     }
 
-    fn local(&mut self) -> (&mut [u8], u32) {
-        self.local.all()
+    fn local(&self) -> (&[u8], u32) {
+        (self.local.all(), self.local.each())
+    }
+
+    fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8] {
+        self.local.all_mut(first, last)
     }
 
     fn transfer(&mut self, lanes: &mut Lanes<'_>, transfer: &Transfer) -> bool {

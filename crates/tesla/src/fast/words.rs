@@ -69,7 +69,10 @@ pub(super) trait Reach {
     fn constants(&self, bank: u8) -> &[u8];
 
     /// The l[] of all lanes, one behind another, and the size of each.
-    fn local(&mut self) -> (&mut [u8], u32);
+    fn local(&self) -> (&[u8], u32);
+
+    /// The l[] of all lanes, for stores from one byte of lanes to another.
+    fn local_mut(&mut self, first: u32, last: u32) -> &mut [u8];
 
     /// Any transfer; `false` if some lane cannot, and then nothing has changed but what the reference interpreter, which
     /// executes the instruction then, changes in the same way.
@@ -247,6 +250,7 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
         }
         let mut last = highest.checked_add(size - 1)?;
         let mut offsets = [0; WARP];
+        let of_a_lane = (lowest, last);
         if SPACE == LOCAL {
             // The lanes' own bytes lie one lane behind another.
             let each = memory.local().1;
@@ -298,7 +302,10 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
             true => {
                 let Kind::Store { shift } = transfer.kind else { return None };
                 let Lanes { rows, shared, .. } = lanes;
-                let bytes = Self::writable(shared, memory, transfer, (lowest, last), picked)?;
+                let bytes = match SPACE {
+                    LOCAL => memory.local_mut(of_a_lane.0, of_a_lane.1),
+                    _ => Self::writable(shared, memory, transfer, (lowest, last), picked)?,
+                };
                 for number in 0..(size.div_ceil(4) as usize).min(4) {
                     let values = rows.row(transfer.rows[number]);
                     match size {
@@ -412,7 +419,6 @@ impl<const SPACE: u8, const STORE: bool, const WORD: bool> Words<SPACE, STORE, W
     ) -> Option<&'b mut [u8]> {
         match (SPACE, transfer.mem.space) {
             (SHARED, _) => shared.bytes_mut().get_mut(first as usize..last as usize + 1),
-            (LOCAL, _) => memory.local().0.get_mut(first as usize..last as usize + 1),
             (GLOBAL, Space::Global(segment)) => memory.writing(segment, first, last, picked),
             _ => None,
         }

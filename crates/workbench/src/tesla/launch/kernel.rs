@@ -183,12 +183,7 @@ fn parameters(
 }
 
 /// Makes a segment the buffer.
-fn assign(
-    what: &str,
-    segment: Option<u8>,
-    placed: &Placed,
-    segments: &mut Segments,
-) -> Result<(), Error> {
+fn assign(what: &str, segment: Option<u8>, placed: &Placed, segments: &mut Segments) -> Result<(), Error> {
     let Some(number) = segment else { return Ok(()) };
     let Some(limit) = placed.bytes.checked_sub(1) else {
         return Err(Error::Machine(format!("{what}: a segment has a byte at least")));
@@ -217,7 +212,9 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
         (Some(pitch), Some(rows)) if rows.is_power_of_two() && rows <= 128 => {
             Some(Tiling { pitch, rows: rows.ilog2() as u8 })
         }
-        (Some(_), Some(rows)) => return Err(Error::name(what, rows, "a power of two up to 128 fits tile_rows")),
+        (Some(_), Some(rows)) => {
+            return Err(Error::name(what, rows, "a power of two up to 128 fits tile_rows"));
+        }
         _ => return Err(Error::Machine(format!("{what}: a tiled segment has both pitch and tile_rows"))),
     };
     Ok(Segment { base, limit, tiling })

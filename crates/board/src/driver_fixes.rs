@@ -1,0 +1,27 @@
+//! Fixes of known faults of drivers: the emulated chip then acts as if the driver had none. None is on unless it is named.
+
+use reconverge_isa::choices;
+
+use crate::Driver;
+
+choices! {
+    /// Faults that are fixed together.
+    pub enum DriverFixes {
+        /// Those of Mesa's compute driver for NVIDIA's chips before Fermi. The page `docs/mesa.md` has the list.
+        Nv50Compute = "nv50-compute",
+    }
+}
+
+impl DriverFixes {
+    /// Returns the fixes with this name.
+    pub fn from_name(name: &str) -> Option<DriverFixes> {
+        DriverFixes::ALL.into_iter().find(|fixes| fixes.name() == name)
+    }
+
+    /// Returns the driver that has the faults.
+    pub const fn driver(self) -> Driver {
+        match self {
+            DriverFixes::Nv50Compute => Driver::Nv50,
+        }
+    }
+}
