@@ -66,6 +66,17 @@ impl Code {
         code
     }
 
+    /// The program with other instructions at the same places: those that `map` makes of them.
+    pub(crate) fn mapped(&self, map: impl Fn(usize, &Inst) -> Inst) -> Code {
+        let mapped = Code::undecoded(&self.words, self.base, self.stage, self.chip);
+        for (place, slot) in mapped.slots.iter().enumerate() {
+            slot.get_or_init(|| {
+                self.decoded(place).as_ref().map(|inst| map(place, inst)).map_err(Clone::clone)
+            });
+        }
+        mapped
+    }
+
     /// The stage that it is decoded for.
     pub fn stage(&self) -> Stage {
         self.stage

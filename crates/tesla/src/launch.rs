@@ -16,6 +16,7 @@ use reconverge_simt::fidelity::Report;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
 use thiserror::Error;
 
+use crate::driver_fixes::DriverFixes;
 use crate::flow::{Limits, WARP};
 use crate::inst::{Chip, Stage};
 use crate::meaning::Modes;
@@ -66,6 +67,8 @@ pub struct Setup {
     pub limits: Limits,
     /// Mode bits that change f32 results.
     pub modes: Modes,
+    /// The program is one of Mesa's compiler, and runs with the addresses in s[] that are meant.
+    pub driver_fixes: Option<DriverFixes>,
 }
 
 impl Setup {
@@ -80,6 +83,7 @@ impl Setup {
             textures: Textures::default(),
             limits: Limits::default(),
             modes: Modes::default(),
+            driver_fixes: None,
         }
     }
 
@@ -117,9 +121,20 @@ impl Setup {
     /// Returns whether lowering gives the same program for both: they differ at most in the contents of c[]. Images are the
     /// same only if they are shared.
     pub fn lowers_alike(&self, other: &Setup) -> bool {
-        let Setup { chip, registers, local_bytes, code_base, constants: _, textures, limits, modes } = self;
+        let Setup {
+            chip,
+            registers,
+            local_bytes,
+            code_base,
+            constants: _,
+            textures,
+            limits,
+            modes,
+            driver_fixes,
+        } = self;
         (*chip, *registers, *local_bytes) == (other.chip, other.registers, other.local_bytes)
             && (*code_base, *limits, *modes) == (other.code_base, other.limits, other.modes)
+            && *driver_fixes == other.driver_fixes
             && textures.is_same(&other.textures)
     }
 

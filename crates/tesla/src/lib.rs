@@ -23,6 +23,7 @@ pub mod context;
 pub mod control;
 pub mod decode;
 pub mod draft;
+pub mod driver_fixes;
 pub mod explain;
 pub mod fast;
 pub mod fidelity;

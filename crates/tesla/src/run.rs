@@ -25,6 +25,7 @@ use reconverge_simt::{
 use crate::block::{Block, Executor};
 use crate::code::Code;
 use crate::context::Context;
+use crate::driver_fixes;
 use crate::fast::{Fast, lockstep, parallel};
 use crate::grid::{Grid, LaunchForm, Totals, run_blocks};
 use crate::launch::{Environment, LaneResults, Launch, LaunchError, Outcome, RunError, Setup};
@@ -63,7 +64,8 @@ impl Loaded {
     /// The environment does not fit the machine.
     pub fn of(code: &Arc<Code>, environment: &Environment, options: &Options) -> Result<Loaded, LaunchError> {
         environment.setup.check(code.words().len())?;
-        let (code, environment) = (code.clone(), environment.clone());
+        let code = with_fixes(code.clone(), &environment.setup);
+        let environment = environment.clone();
         Ok(Loaded { environment, code, options: *options, fast: Arc::default() })
     }
 
@@ -453,7 +455,7 @@ impl Run {
         }
         let Context { code, stage, setup, .. } = self.grid.context();
         let code = Code::reachable(words, code.base(), *stage, setup.chip);
-        let grid = self.grid.with_code(Arc::new(code));
+        let grid = self.grid.with_code(with_fixes(Arc::new(code), setup));
         self.block.warps.iter_mut().for_each(|warp| warp.file_mut().remove_room());
         if let Some(fast) = &mut self.fast {
             *fast = Arc::new(Fast::of(&grid, self.level));
@@ -481,6 +483,14 @@ impl Run {
     /// The results; complete once a step has returned [`Step::Done`].
     pub fn outcome(self) -> Outcome {
         self.finished.outcome(self.grid.context(), self.memory)
+    }
+}
+
+/// The program as the set-up has it run.
+fn with_fixes(code: Arc<Code>, setup: &Setup) -> Arc<Code> {
+    match setup.driver_fixes {
+        None => code,
+        Some(fixes) => Arc::new(driver_fixes::fixed(&code, fixes)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Launches of Tesla as text.
 
+use reconverge_tesla::driver_fixes::DriverFixes;
 use reconverge_tesla::flow::Limits;
 use reconverge_tesla::launch::{Compute, Fragment, Setup, Varying, Vertex};
 use reconverge_tesla::meaning::Modes;
@@ -65,6 +66,9 @@ pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Stor
     }
     if let Some(barriers) = launch.barriers {
         text.field("barriers", format_args!("{barriers}"));
+    }
+    if launch.setup.driver_fixes.is_some() {
+        text.field("driver_fixes", format_args!("{:?}", DriverFixes::NAME));
     }
     setup(text, &launch.setup)?;
     if !params.is_empty() {

@@ -10,6 +10,7 @@ use std::ops::Range;
 use reconverge_simt::memory::{Buffer, Memory};
 use reconverge_simt::vram::Vram;
 use reconverge_simt::{Options, RunError};
+use reconverge_tesla::driver_fixes;
 use reconverge_tesla::launch::{Compute, Launch, Setup};
 use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
@@ -154,11 +155,14 @@ impl Nv50 {
             &mut self.watch,
         );
         self.faults.launched(&program.words, (block, params.len()));
+        self.faults.look_at(program.code(), params.len());
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
         // Not more than the program uses: nothing else reads l[], and sizes of many threads add up.
         setup.local_bytes = program.local_bytes;
         setup.code_base = start;
+        let arguments = driver_fixes::DriverFixes { argument_bytes: params.len().saturating_sub(4) as u32 };
+        setup.driver_fixes = self.faults.handled.then_some(arguments);
         let bound = (&self.tesla, &self.bindings, &mut self.unknown);
         texture::bind(&mut setup.textures, (COMPUTE, self.chip), &program.reads, bound, images, memory);
         let bare = setup.clone();

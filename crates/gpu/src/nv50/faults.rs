@@ -12,6 +12,8 @@
 use std::sync::Arc;
 
 use reconverge_simt::vram::Vram;
+use reconverge_tesla::code::Code;
+use reconverge_tesla::driver_fixes::{self, DriverFixes};
 use reconverge_tesla::spaces::{Segment, Segments};
 
 /// A fault of the driver.
@@ -19,10 +21,16 @@ use reconverge_tesla::spaces::{Segment, Segments};
 pub(super) enum Fault {
     /// The words that `nv50_screen_compute_setup` writes stay in the push buffer.
     StartUp,
+    /// Arguments and variables are addressed from s[0x0] on.
+    Offset,
     /// Global memory of kernels is g0[].
     FirstSegment,
     /// Code of compute programs is at offset 0, whichever program it is.
     OnePlace,
+    /// Loads of arguments have no type.
+    Form,
+    /// What an operand in s[] means cannot be told.
+    Ambiguous,
 }
 
 impl Fault {
@@ -33,6 +41,18 @@ impl Fault {
                 "F1: the driver does not submit the compute object's start-up (Mesa 22.3.6, nv50_screen.c: \
                  nv50_screen_init_hwctx kicks the push buffer before nv50_screen_compute_setup fills it); the chip runs with the \
                  values that it would set"
+            }
+            Fault::Offset => {
+                "F2: a compute program addresses `shared` variables or arguments from s[0x0] on, where the chip's own words are \
+                 (nv50_ir_from_nir.cpp: Converter::visit of load_shared, store_shared and load_kernel_input does not add \
+                 inputOffset); --driver-fixes nv50-compute moves them"
+            }
+            Fault::Form => {
+                "F5: a kernel loads an argument without its type and with a divided offset (nv50_ir_emit_nv50.cpp: \
+                 CodeEmitterNV50::emitLOAD of FILE_SHADER_INPUT); --driver-fixes nv50-compute loads what is meant"
+            }
+            Fault::Ambiguous => {
+                "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
             }
             Fault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
@@ -126,6 +146,21 @@ impl Faults {
                 self.programs.push(Uploaded { words: words.clone(), signature });
                 self.last = self.programs.len() - 1;
             }
+        }
+    }
+
+    /// Looks at a program with so many bytes of parameters, of which the first word is the driver's own.
+    pub(super) fn look_at(&mut self, code: &Code, parameters: usize) {
+        let fixes = DriverFixes { argument_bytes: parameters.saturating_sub(4) as u32 };
+        if [Fault::Offset, Fault::Form, Fault::Ambiguous].iter().all(|fault| self.named.contains(fault)) {
+            return;
+        }
+        for (fault, _) in driver_fixes::faults(code, fixes) {
+            self.name(match fault {
+                driver_fixes::Fault::Offset => Fault::Offset,
+                driver_fixes::Fault::Form => Fault::Form,
+                driver_fixes::Fault::Ambiguous => Fault::Ambiguous,
+            });
         }
     }
 

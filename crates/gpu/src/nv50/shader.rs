@@ -206,6 +206,11 @@ pub(super) fn program<'p>(
 }
 
 impl KeptProgram {
+    /// The program, decoded.
+    pub(super) fn code(&self) -> &Code {
+        &self.code
+    }
+
     /// The program lowered for a set-up, which it gets.
     ///
     /// # Errors

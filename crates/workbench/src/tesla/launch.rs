@@ -48,6 +48,8 @@ pub struct Launch {
     /// The number of the grid, which programs find in `s[0x0]`; 0 when absent.
     #[serde(default)]
     pub grid_id: u16,
+    /// Faults of the driver that made the program, which are fixed: `nv50-compute`.
+    pub driver_fixes: Option<String>,
     /// Runs blocks that no multiprocessor of the chip can hold, too.
     #[serde(default)]
     pub oversized: bool,

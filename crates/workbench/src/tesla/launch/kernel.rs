@@ -3,6 +3,7 @@
 use reconverge_isa::Program;
 use reconverge_isa::program::Param;
 use reconverge_simt::memory::{Buffer, LayoutError, Memory};
+use reconverge_tesla::driver_fixes::DriverFixes;
 use reconverge_tesla::flow::WARP;
 use reconverge_tesla::inst::Chip;
 use reconverge_tesla::launch::{Compute, LaunchError};
@@ -88,6 +89,14 @@ impl Launch {
             }
         }
         self.own_constants(compute.setup_mut(), files)?;
+        if let Some(name) = &self.driver_fixes {
+            if name != DriverFixes::NAME {
+                return Err(Error::name("driver_fixes", name, format!("{} fits here", DriverFixes::NAME)));
+            }
+            // The first word of the parameters is the driver's own.
+            let argument_bytes = compute.params.len().saturating_sub(4) as u32;
+            compute.setup_mut().driver_fixes = Some(DriverFixes { argument_bytes });
+        }
         Ok((compute, Outputs::Buffers(placed)))
     }
 }
