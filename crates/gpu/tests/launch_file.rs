@@ -176,6 +176,7 @@ fn numbered(lanes: Lanes) -> (LaunchFile, Shelf) {
     let count = match &lanes {
         Lanes::Pixels(pixels) => pixels.len() as u32,
         Lanes::Vertices(vertices) => vertices.len() as u32,
+        Lanes::Threads(count) => *count as u32,
     };
     let colors: Vec<[u32; 4]> = (0..count).map(|lane| [lane + 1, 0, 0, 0]).collect();
     let mut launch = Launch::new(Chip::RV770, Stage::Pixel, count as usize);
