@@ -241,6 +241,11 @@ impl Buffers {
         buffer.is_some_and(|(_, buffer)| !std::mem::replace(&mut buffer.mapped, true))
     }
 
+    /// The ranges of all buffers.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = &Range<u64>> {
+        self.live.values().map(|buffer| &buffer.range)
+    }
+
     /// The ranges of buffers that programs have mapped.
     pub(crate) fn mapped(&self) -> impl Iterator<Item = &Range<u64>> {
         self.live.values().filter(|buffer| buffer.mapped).map(|buffer| &buffer.range)

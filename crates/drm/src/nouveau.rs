@@ -186,14 +186,15 @@ fn push(node: &Client<'_>, pushbuf: &mut Pushbuf) -> Result<(), Errno> {
     let segments: Result<Vec<_>, _> =
         segments.iter().map(|push| part(push.buffer, push.offset, push.length & LENGTH)).collect();
     let segments = segments?;
-    let named: Result<Vec<_>, _> = (0..buffers.len() as u32).map(range).collect();
-    let named = named?;
+    // Not those of the list alone: a launch may use what the submission before has bound.
+    let all = state.buffers.ranges().map(|range| range.start as usize..range.end as usize);
+    let all: Vec<Range<usize>> = all.collect();
     for (place, word) in writes {
         state.memory.write(place.start, &word.to_le_bytes());
         state.replaced(&place);
     }
     report::submission(state);
-    if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments, &named)) {
+    if let Some(why) = executed(state, |gpu, memory| gpu.push(memory, &segments, &all)) {
         say_once(&why);
         report::reset(node.device(), state);
     }

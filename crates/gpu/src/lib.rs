@@ -78,8 +78,8 @@ pub trait Gpu: Send {
     fn observe(&mut self, observer: Box<dyn Observer>);
 
     /// Executes commands that the chip itself reads from memory: the words of all segments, one behind the other. A
-    /// segment is read when it is reached, since commands before it may write it. `buffers` are those that the program names
-    /// with the commands: a compute program reaches no memory outside of them.
+    /// segment is read when it is reached, since commands before it may write it. `buffers` are all that there are: a
+    /// compute program reaches no memory outside of them.
     ///
     /// # Errors
     /// See [`Fault`]. A chip to which commands are given takes none from memory.

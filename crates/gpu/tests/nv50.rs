@@ -385,7 +385,8 @@ fn indices_of_a_segment_are_read_when_it_is_reached() {
     stream.upload(indices, &[0x0000_0007, 0x0002_0001, 0x0009_0003]);
     stream.0.extend([0x0003_75f0, 3]);
     stream.push(&mut gpu, &mut memory).unwrap();
-    gpu.push(Vram::new(&mut memory), std::slice::from_ref(&(indices..indices + 12))).unwrap();
+    let segment = indices..indices + 12;
+    gpu.push(Vram::new(&mut memory), &[segment], &[]).unwrap();
     let mut stream = Stream::default();
     stream.call(TESLA, 0x15ec, &[0]);
     stream.call(TESLA, 0x15e0, &[0]);

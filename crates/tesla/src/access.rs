@@ -9,7 +9,7 @@ use reconverge_simt::{Lane, Mode};
 use crate::context::Context;
 use crate::inst::{Access, Base, Mem, Space};
 use crate::lane::interpolate::Position;
-use crate::spaces::{Shared, aligned, load_global, store_global};
+use crate::spaces::{Shared, aligned};
 use crate::state::Warp;
 use crate::trap::{Access as Kind, Cause};
 
@@ -74,11 +74,7 @@ pub fn load<G: Store>(
             let bytes = warp.local(lane, at, bytes).ok_or(outside)?;
             bytes.iter().rev().fold(0, |value, byte| value << 8 | u128::from(*byte))
         }
-        Space::Global(segment) => context
-            .segments
-            .address(segment, at, bytes)
-            .and_then(|place| load_global(global, place, bytes))
-            .ok_or(outside)?,
+        Space::Global(segment) => context.load_global(global, segment, at, bytes).ok_or(outside)?,
         Space::Attribute | Space::Varying => {
             part_of_word(input(context, warp, lane, mem.space, at, Position::Centre)?, at)
         }
@@ -116,11 +112,7 @@ pub fn store<G: Store>(
             place.copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
             Ok(())
         }
-        Space::Global(segment) => context
-            .segments
-            .address(segment, at, bytes)
-            .and_then(|place| store_global(global, place, bytes, value))
-            .ok_or(outside),
+        Space::Global(segment) => context.store_global(global, segment, at, bytes, value).ok_or(outside),
         Space::Output => {
             warp.set_output(lane, at as usize / 4, value as u32);
             Ok(())
@@ -149,9 +141,8 @@ pub fn atomic<G: Store>(
     let at = aligned(address, bytes);
     let Space::Global(segment) = mem.space else { return Err(Cause::Undocumented("an atomic outside g[]")) };
     let outside = Cause::Memory { space: mem.space, access: kind, address, bytes };
-    let place = context.segments.address(segment, at, bytes).ok_or_else(|| outside.clone())?;
-    let old = load_global(global, place, bytes).ok_or_else(|| outside.clone())? as u64;
-    store_global(global, place, bytes, u128::from(new(old))).ok_or(outside)?;
+    let old = context.load_global(global, segment, at, bytes).ok_or_else(|| outside.clone())? as u64;
+    context.store_global(global, segment, at, bytes, u128::from(new(old))).ok_or(outside)?;
     Ok(old)
 }
 

@@ -2,7 +2,9 @@
 //! warp with both.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use reconverge_simt::memory::Store;
 use reconverge_simt::{Mask, Mode, Statistics};
 
 use crate::barrier::{BARRIERS, Barriers};
@@ -31,9 +33,55 @@ pub struct Context {
     pub mode: Mode,
     /// Instructions that a block may issue.
     pub watchdog: u64,
+    /// Whether an access beyond a lenient segment's limit was dropped, also in a block that ran again.
+    pub dropped: Arc<AtomicBool>,
 }
 
 impl Context {
+    /// `count` bytes (1 to 16) at `offset` of a segment of g[] as a little-endian number; `None` where they do not exist.
+    #[inline]
+    pub fn load_global<G: Store>(
+        &self,
+        global: &mut G,
+        segment: u8,
+        offset: u32,
+        count: u32,
+    ) -> Option<u128> {
+        let mut bytes = [0; 16];
+        match self.segments.address(segment, offset, count) {
+            Some(address) => global.load(address, &mut bytes[..count as usize]),
+            None => self.drops(segment),
+        }
+        .then(|| u128::from_le_bytes(bytes))
+    }
+
+    /// Stores the low `count` bytes (1 to 16) of `value` at `offset` of a segment of g[]; `None` where they do not exist.
+    #[inline]
+    pub fn store_global<G: Store>(
+        &self,
+        global: &mut G,
+        segment: u8,
+        offset: u32,
+        count: u32,
+        value: u128,
+    ) -> Option<()> {
+        match self.segments.address(segment, offset, count) {
+            Some(address) => global.store(address, &value.to_le_bytes()[..count as usize]),
+            None => self.drops(segment),
+        }
+        .then_some(())
+    }
+
+    /// Whether an access beyond a segment's limit is dropped; if so, that is noted.
+    #[cold]
+    fn drops(&self, segment: u8) -> bool {
+        let drops = self.segments.is_lenient(segment);
+        if drops {
+            self.dropped.store(true, Ordering::Relaxed);
+        }
+        drops
+    }
+
     /// Whether a program may use the barrier. In strict mode only those that are allocated.
     pub fn has_barrier(&self, barrier: u8) -> bool {
         let allocated = match (self.barriers, self.mode) {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use reconverge_isa::Program;
 use reconverge_isa::sets::NumberSet;
@@ -74,6 +75,7 @@ impl Grid {
             vertices,
             mode: options.mode,
             watchdog: options.watchdog,
+            dropped: Arc::default(),
         };
         let local_bytes = setup.local_size()?;
         Ok((Grid { context, launch, local_bytes, uncounted: false }, memory))
@@ -456,7 +458,8 @@ impl Totals {
     /// The results of the launch.
     pub(crate) fn outcome(self, context: &Context, memory: Memory) -> Outcome {
         let Totals { statistics, issued, lanes, .. } = self;
-        let mut outcome = Outcome { memory, lanes, statistics, ..Outcome::default() };
+        let dropped = context.dropped.load(Ordering::Relaxed);
+        let mut outcome = Outcome { memory, lanes, statistics, dropped, ..Outcome::default() };
         for (pc, times) in (context.code.base()..).step_by(4).zip(issued).filter(|(_, times)| *times > 0) {
             if let Ok(inst) = context.code.at(pc) {
                 let (name, grade) = fidelity::of(&inst.op);

@@ -591,4 +591,6 @@ pub struct Outcome {
     pub statistics: Statistics,
     /// What was executed, and how exact it was.
     pub report: Report,
+    /// Whether an access beyond the limit of a lenient segment was dropped.
+    pub dropped: bool,
 }

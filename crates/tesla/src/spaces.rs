@@ -4,7 +4,6 @@
 //! All data is little endian.
 
 use reconverge_simt::guarded::{Guarded, Placement};
-use reconverge_simt::memory::Store;
 
 /// Banks of c[] and segments of g[].
 pub const BANKS: usize = 16;
@@ -157,12 +156,14 @@ pub struct Segment {
     pub limit: u32,
     /// How its rows lie, if it is tiled.
     pub tiling: Option<Tiling>,
+    /// Whether an access beyond the limit reads zeros and stores nothing. Otherwise it is a trap.
+    pub lenient: bool,
 }
 
 impl Segment {
     /// A linear segment.
     pub const fn linear(base: u32, limit: u32) -> Segment {
-        Segment { base, limit, tiling: None }
+        Segment { base, limit, tiling: None, lenient: false }
     }
 
     /// The whole 32-bit space.
@@ -206,7 +207,7 @@ impl Segments {
     /// The memory address of an access of `count` bytes, 1 to 16, at `offset` of a segment; `None` when they are not all inside.
     #[inline]
     pub fn address(&self, segment: u8, offset: u32, count: u32) -> Option<u32> {
-        let Segment { base, limit, tiling } = self.0[usize::from(segment) % BANKS]?;
+        let Segment { base, limit, tiling, .. } = self.0[usize::from(segment) % BANKS]?;
         let last = offset.checked_add(count - 1)?;
         let offset = match tiling {
             None if last <= limit => offset,
@@ -219,6 +220,12 @@ impl Segments {
         base.checked_add(offset)
     }
 
+    /// Whether an access that has no address reads zeros and stores nothing.
+    #[cold]
+    pub fn is_lenient(&self, segment: u8) -> bool {
+        self.0[usize::from(segment) % BANKS].is_some_and(|segment| segment.lenient)
+    }
+
     /// The memory address of the bytes from `first` to `last` of a segment, if they lie one behind another.
     #[inline]
     pub fn row(&self, segment: u8, first: u32, last: u32) -> Option<u32> {
@@ -228,19 +235,6 @@ impl Segments {
         }
         segment.base.checked_add(first)
     }
-}
-
-/// `count` bytes (1 to 16) of g[] as a little-endian number.
-#[inline]
-pub fn load_global<G: Store>(global: &mut G, address: u32, count: u32) -> Option<u128> {
-    let mut bytes = [0; 16];
-    global.load(address, &mut bytes[..count as usize]).then(|| u128::from_le_bytes(bytes))
-}
-
-/// Stores the low `count` bytes (1 to 16) of `value` to g[].
-#[inline]
-pub fn store_global<G: Store>(global: &mut G, address: u32, count: u32, value: u128) -> Option<()> {
-    global.store(address, &value.to_le_bytes()[..count as usize]).then_some(())
 }
 
 /// **Open** (13.18): an address that is not a multiple of the access size: its low bits count as zero.
@@ -300,7 +294,7 @@ mod tests {
     fn an_offset_of_a_tiled_segment_has_a_row_and_a_byte() {
         let mut segments = Segments::default();
         let tiling = Some(Tiling { pitch: 0x400, rows: 3 });
-        segments.0[1] = Some(Segment { base: 0x1000, limit: 0x000f_007f, tiling });
+        segments.0[1] = Some(Segment { base: 0x1000, limit: 0x000f_007f, tiling, lenient: false });
         for (x, y, expected) in [
             (0, 0, Some(0x1000)),
             (60, 0, Some(0x103c)),

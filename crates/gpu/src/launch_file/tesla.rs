@@ -78,7 +78,7 @@ pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Stor
         text.table("param", &fields);
     }
     for (number, segment) in segments.0.iter().enumerate() {
-        let Some(Segment { base, limit, tiling }) = segment else { continue };
+        let Some(Segment { base, limit, tiling, lenient }) = segment else { continue };
         let mut fields = vec![("number", number.to_string())];
         fields.push(("base", format!("{base:#x}")));
         fields.push(("limit", format!("{limit:#x}")));
@@ -86,6 +86,7 @@ pub(super) fn grid(text: &mut LaunchText, launch: &Compute, store: &mut dyn Stor
             fields.push(("pitch", pitch.to_string()));
             fields.push(("tile_rows", (1 << rows).to_string()));
         }
+        fields.extend(lenient.then(|| ("lenient", "true".to_owned())));
         text.table("segment", &fields);
     }
     for buffer in memory.buffers() {

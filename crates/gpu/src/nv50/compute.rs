@@ -2,7 +2,7 @@
 //!
 //! It shares the table of constant buffers, the textures and samplers with the 3D object, and its program takes the place of
 //! the fragment program: code lies in the window of fragment programs, and what is bound to them is bound to it. A launch runs on
-//! the buffers where they lie. Segments of g[] reach no byte outside of the buffers that the submission names. Sources: Mesa
+//! the buffers where they lie. Segments of g[] reach no byte outside of buffers. Sources: Mesa
 //! `nv50_compute.c`, `nv50_compute.xml.h`, and streams captured from it.
 
 use std::ops::Range;
@@ -15,6 +15,7 @@ use reconverge_tesla::launch::{Compute, Launch, Setup};
 use reconverge_tesla::spaces::{Segment, Segments, Tiling};
 
 use super::Nv50;
+use super::faults::{self, Signature};
 use super::methods::{BindTic, BindTsc, BlockAlloc, ComputeCb, GlobalMode, compute as c, tesla as m};
 use super::shader::{self, COMPUTE, Cache, WINDOW};
 use super::state::{State, Unknown, fields, load};
@@ -29,6 +30,9 @@ const WATCHDOG: u64 = 1 << 28;
 /// The words of an entry of GLOBAL, and bytes from one to the next.
 const SEGMENT: [u32; 5] = [0, 4, 8, 12, 16];
 const SEGMENT_STEP: u32 = 0x20;
+
+/// The segment that is all of the memory.
+const FLAT: usize = 15;
 
 /// The buffer with plain uniforms, which is c0[] of compute programs, and the one behind it, which is c15[].
 const UNIFORMS: usize = 0x7e;
@@ -144,7 +148,15 @@ impl Nv50 {
         let block = self.compute.word(c::BLOCKDIM_XY);
         let block = [block & 0xffff, block >> 16, self.compute.word(c::BLOCKDIM_Z)];
         let params = user_params(&self.compute);
-        self.faults.before_launch(memory, window.saturating_add(start as usize), (block, params.len()));
+        let mapped = |number: &u32| self.compute.word(c::GLOBAL + SEGMENT_STEP * number + 12) != 0;
+        let signature = Signature {
+            parameters: params.len(),
+            block,
+            registers: self.compute.word(c::CP_REG_ALLOC_TEMP),
+            shared_bytes: self.compute.word(c::SHARED_SIZE),
+            segments: (0..16).filter(mapped).fold(0, |bits, number| bits | 1 << number),
+        };
+        self.faults.before_launch(memory, window.saturating_add(start as usize), &signature);
         let Cache { programs, images } = &mut self.cache;
         let program = shader::program(
             programs,
@@ -154,7 +166,7 @@ impl Nv50 {
             options,
             &mut self.watch,
         );
-        self.faults.launched(&program.words, (block, params.len()));
+        self.faults.launched(&program.words, signature);
         self.faults.look_at(program.code(), params.len());
         let mut setup = Setup::new(self.chip);
         setup.registers = self.compute.word(c::CP_REG_ALLOC_TEMP).clamp(4, 128);
@@ -223,6 +235,9 @@ impl Nv50 {
         if let (Some(captured), Some(launched)) = (captured, launched) {
             captured.launches.push(launched);
         }
+        if result.as_ref().is_ok_and(|outcome| outcome.dropped) {
+            self.faults.name(faults::Fault::Beyond);
+        }
         result.map(|_| ()).map_err(|error| match error {
             RunError::Trap(trap) => fault(trap.to_string()),
             other => fault(other.to_string()),
@@ -277,7 +292,8 @@ fn segments(state: &State, unknown: &mut Unknown, deep: impl Fn(usize) -> bool) 
             (false, true) => Some(Tiling { pitch, rows }),
             (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),
         };
-        *segment = Some(Segment { base, limit, tiling });
+        // OpenGL asks for zeros where a program reads beyond a buffer or an image, and the driver leaves that to the chip.
+        *segment = Some(Segment { base, limit, tiling, lenient: number != FLAT });
     }
     segments
 }
@@ -286,7 +302,7 @@ fn segments(state: &State, unknown: &mut Unknown, deep: impl Fn(usize) -> bool) 
 fn ranges(segments: &Segments, reached: u16, buffers: &[Range<usize>]) -> Vec<Range<usize>> {
     let reached = (0..16).filter(|number| reached >> number & 1 != 0).filter_map(|n| segments.0[n]);
     let mut all = Vec::new();
-    for Segment { base, limit, tiling } in reached {
+    for Segment { base, limit, tiling, .. } in reached {
         let bytes = match tiling {
             None => limit as usize + 1,
             Some(Tiling { pitch, rows }) => ((limit >> 16 >> rows) as usize + 1) * pitch as usize,

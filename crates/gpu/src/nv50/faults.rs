@@ -27,10 +27,14 @@ pub(super) enum Fault {
     FirstSegment,
     /// Code of compute programs is at offset 0, whichever program it is.
     OnePlace,
+    /// Of several programs, it cannot be told which one the driver means.
+    SeveralPrograms,
     /// Loads of arguments have no type.
     Form,
     /// What an operand in s[] means cannot be told.
     Ambiguous,
+    /// A program reaches beyond a buffer or an image.
+    Beyond,
 }
 
 impl Fault {
@@ -54,9 +58,18 @@ impl Fault {
             Fault::Ambiguous => {
                 "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
             }
+            Fault::Beyond => {
+                "a compute program reaches beyond a buffer or an image: it reads zeros there and stores nothing, as OpenGL \
+                 asks; a chip may trap (nv50_compute.c: nv50_compute_validate_surfaces relies on LIMIT)"
+            }
             Fault::FirstSegment => {
                 "F3: a kernel with arguments uses g0[], which the driver does not map (nv50_compute.c: \
                  nv50_compute_validate_globals maps g15[] only); --driver-fixes nv50-compute maps it"
+            }
+            Fault::SeveralPrograms => {
+                "F4: the driver returns to a compute program that it has uploaded before, and several fit (nv50_program.c: \
+                 nv50_program_upload_code); --driver-fixes nv50-compute takes the one that followed before or ran longest ago, \
+                 of OpenCL the last one"
             }
             Fault::OnePlace => {
                 "F4: the driver launches a compute program whose code another one has overwritten (nv50_program.c: \
@@ -67,14 +80,42 @@ impl Fault {
     }
 }
 
-/// What a launch tells of the program that the driver means: threads of a block, and bytes of arguments.
-type Signature = ([u32; 3], usize);
+/// What a launch tells of the program that the driver means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Signature {
+    /// Bytes of parameters, the driver's own word included.
+    pub(super) parameters: usize,
+    /// Threads of a block. A program of OpenGL has them fixed.
+    pub(super) block: [u32; 3],
+    pub(super) registers: u32,
+    pub(super) shared_bytes: u32,
+    /// The segments of g[] that are mapped, a bit each.
+    pub(super) segments: u16,
+}
+
+impl Signature {
+    /// Whether it is a kernel of OpenCL: programs of OpenGL have no arguments.
+    fn is_kernel(&self) -> bool {
+        self.parameters > 4
+    }
+
+    /// Whether one program can have both.
+    fn fits(&self, other: &Signature) -> bool {
+        let same = (self.parameters, self.registers, self.shared_bytes)
+            == (other.parameters, other.registers, other.shared_bytes);
+        same && (self.is_kernel() || (self.block, self.segments) == (other.block, other.segments))
+    }
+}
 
 /// A program that was uploaded and launched.
 #[derive(Debug)]
 struct Uploaded {
     words: Arc<[u32]>,
     signature: Signature,
+    /// The number of its last launch.
+    launched: u64,
+    /// The number of the program that ran after it.
+    next: Option<usize>,
 }
 
 /// The faults of the driver of a chip.
@@ -91,6 +132,7 @@ pub(super) struct Faults {
     programs: Vec<Uploaded>,
     /// The number of the program that was launched last.
     last: usize,
+    launches: u64,
 }
 
 /// Programs whose words are kept.
@@ -110,42 +152,51 @@ impl Faults {
         std::mem::take(&mut self.remarks)
     }
 
-    /// Finds out whether the driver means another program than the one at `place`.
-    pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: Signature) {
+    /// Finds out whether the driver means another program than the one at `place`: it has said that the program is another one,
+    /// and has not uploaded it. OpenGL's state tracker says so only if it is another one; OpenCL's before each launch.
+    pub(super) fn before_launch(&mut self, memory: Vram<'_>, place: usize, signature: &Signature) {
         let Some(last) = self.programs.get(self.last).filter(|_| self.flushed) else { return };
         // Code that was uploaded since is that of the program.
         if !memory.holds_words(place, &last.words) {
             return;
         }
-        let fits = |number: &usize| self.programs[*number].signature == signature;
-        let others = (0..self.programs.len()).filter(|number| *number != self.last);
-        let meant: Vec<usize> = others.filter(fits).collect();
-        // A launch of the same program again begins with the same words, too.
-        let again = last.signature == signature;
-        let Some(&number) = meant.first() else { return };
-        if again {
+        if signature.is_kernel() && last.signature.fits(signature) {
+            let others = self.programs.iter().filter(|program| program.signature.fits(signature)).count() > 1;
+            if others {
+                self.name(Fault::SeveralPrograms);
+            }
             return;
         }
-        self.name(Fault::OnePlace);
+        let fits = |number: &usize| *number != self.last && self.programs[*number].signature.fits(signature);
+        let meant: Vec<usize> = (0..self.programs.len()).filter(fits).collect();
+        // Of several, the one that followed before, or the one that ran longest ago.
+        let followed = meant.iter().find(|number| last.next == Some(**number));
+        let oldest = meant.iter().min_by_key(|number| self.programs[**number].launched);
+        let Some(&number) = followed.or(oldest) else { return };
+        self.name(if meant.len() > 1 { Fault::SeveralPrograms } else { Fault::OnePlace });
         if self.handled {
-            let bytes: Vec<u8> =
-                self.programs[number].words.iter().flat_map(|word| word.to_le_bytes()).collect();
-            memory.write(place, &bytes);
+            let words = self.programs[number].words.iter();
+            memory.write(place, &words.flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>());
         }
     }
 
     /// Takes the program of a launch.
     pub(super) fn launched(&mut self, words: &Arc<[u32]>, signature: Signature) {
         self.flushed = false;
-        match self.programs.iter().position(|program| program.words == *words) {
-            Some(number) => self.last = number,
-            None => {
-                if self.programs.len() == MOST_PROGRAMS {
-                    self.programs.remove(0);
-                }
-                self.programs.push(Uploaded { words: words.clone(), signature });
-                self.last = self.programs.len() - 1;
+        self.launches += 1;
+        let launched = self.launches;
+        let number = self.programs.iter().position(|program| program.words == *words).unwrap_or_else(|| {
+            if self.programs.len() == MOST_PROGRAMS {
+                self.programs.clear();
+                self.last = 0;
             }
+            self.programs.push(Uploaded { words: words.clone(), signature, launched, next: None });
+            self.programs.len() - 1
+        });
+        self.programs[number].launched = launched;
+        if number != self.last {
+            self.programs[self.last].next = Some(number);
+            self.last = number;
         }
     }
 

@@ -139,7 +139,7 @@ pub struct Nv50 {
     m2mf: State,
     compute: State,
     faults: Faults,
-    /// The buffers that the submission names.
+    /// All buffers, as the last submission gave them.
     buffers: Vec<Range<usize>>,
     unknown: Unknown,
     bindings: Bindings,

@@ -25,7 +25,7 @@ use crate::inst::{Base, Chip, Mem, Space};
 use crate::lane::atomic::{Atomic, Atomic64, atomic32, atomic64};
 use crate::lane::interpolate::Position;
 use crate::reference::truth;
-use crate::spaces::{aligned, load_global, store_global};
+use crate::spaces::aligned;
 use crate::state::Local;
 
 type Row = [u32; WARP];
@@ -317,8 +317,8 @@ fn load_each<G: Store>(
     match transfer.mem.space {
         Space::Global(segment) => {
             for lane in members(*bits) {
-                let place = context.segments.address(segment, addresses[lane], bytes)?;
-                put(values, lane, extended(load_global(global, place, bytes)?, access));
+                let raw = context.load_global(global, segment, addresses[lane], bytes)?;
+                put(values, lane, extended(raw, access));
             }
         }
         Space::Shared => {
@@ -381,8 +381,7 @@ fn store_each<G: Store>(
     match transfer.mem.space {
         Space::Global(segment) => {
             for lane in members(*bits) {
-                let place = context.segments.address(segment, addresses[lane], bytes)?;
-                store_global(global, place, bytes, value(lane))?;
+                context.store_global(global, segment, addresses[lane], bytes, value(lane))?;
             }
         }
         Space::Shared => {
@@ -413,17 +412,16 @@ fn atomic_each<G: Store>(
     Warp { addresses, bits, .. }: &Warp,
 ) -> Option<Row> {
     let Space::Global(segment) = transfer.mem.space else { return None };
-    let place = |lane: usize| context.segments.address(segment, addresses[lane], 4);
     for lane in members(*bits) {
-        load_global(global, place(lane)?, 4)?;
+        context.load_global(global, segment, addresses[lane], 4)?;
     }
     let [src2, src3] = [lanes.row(transfer.rows[1]), lanes.row(transfer.rows[2])];
     let mut values = [0; WARP];
     for lane in members(*bits) {
-        let old = load_global(global, place(lane)?, 4)? as u32;
+        let old = context.load_global(global, segment, addresses[lane], 4)? as u32;
         values[lane] = old;
         let new = atomic32(atomic, signed, before_g200(context), old, src2[lane], src3[lane]);
-        store_global(global, place(lane)?, 4, new.into())?;
+        context.store_global(global, segment, addresses[lane], 4, new.into())?;
     }
     Some(values)
 }
@@ -438,16 +436,16 @@ fn atomic64_each<G: Store>(
     Warp { addresses, bits, .. }: &Warp,
 ) -> Option<[Row; 2]> {
     let Space::Global(segment) = transfer.mem.space else { return None };
-    let place = |lane: usize| context.segments.address(segment, addresses[lane], 8);
     for lane in members(*bits) {
-        load_global(global, place(lane)?, 8)?;
+        context.load_global(global, segment, addresses[lane], 8)?;
     }
     let sources = Pairs::of(lanes, transfer);
     let mut values = [[0; WARP]; 2];
     for lane in members(*bits) {
-        let old = load_global(global, place(lane)?, 8)? as u64;
+        let old = context.load_global(global, segment, addresses[lane], 8)? as u64;
         (values[0][lane], values[1][lane]) = (old as u32, (old >> 32) as u32);
-        store_global(global, place(lane)?, 8, sources.combined(atomic, old, lane).into())?;
+        let new = sources.combined(atomic, old, lane);
+        context.store_global(global, segment, addresses[lane], 8, new.into())?;
     }
     Some(values)
 }

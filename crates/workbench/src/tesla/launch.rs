@@ -138,6 +138,9 @@ pub struct SegmentValues {
     pub pitch: Option<u32>,
     /// Rows of a tile: a power of two up to 128.
     pub tile_rows: Option<u32>,
+    /// Whether an access beyond the limit reads zeros and stores nothing, instead of a trap.
+    #[serde(default)]
+    pub lenient: bool,
 }
 
 /// Contents of a constant bank.

@@ -215,7 +215,7 @@ fn bind(what: &str, number: u8, segment: Segment, segments: &mut Segments) -> Re
 
 /// A segment that is stated with its layout.
 fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
-    let SegmentValues { base, limit, pitch, tile_rows, .. } = *stated;
+    let SegmentValues { base, limit, pitch, tile_rows, lenient, .. } = *stated;
     let tiling = match (pitch, tile_rows) {
         (None, None) => None,
         (Some(pitch), Some(rows)) if rows.is_power_of_two() && rows <= 128 => {
@@ -226,7 +226,7 @@ fn segment(what: &str, stated: &SegmentValues) -> Result<Segment, Error> {
         }
         _ => return Err(Error::Machine(format!("{what}: a tiled segment has both pitch and tile_rows"))),
     };
-    Ok(Segment { base, limit, tiling })
+    Ok(Segment { base, limit, tiling, lenient })
 }
 
 /// Lays out a buffer; `next` is where the one after it may lie.
