@@ -1,7 +1,10 @@
 //! Streams as Mesa's driver sends them to a GT215: a strip of four vertices with one varying, queries, copies, and programs
 //! that go wrong.
 
+mod compute;
+#[path = "../kept/mod.rs"]
 mod kept;
+#[path = "../shelf/mod.rs"]
 mod shelf;
 
 use kept::{Kept, every_pixel_is_that_of_its_launch, seen};
