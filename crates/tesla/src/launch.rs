@@ -348,6 +348,7 @@ pub struct Geometry {
 
 /// Any launch.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant, reason = "there is one a run")]
 pub enum Launch {
     /// A grid of a compute program.
     Compute(Compute),

@@ -39,10 +39,26 @@ const UNIFORMS: usize = 0x7e;
 const AUXILIARY: usize = 0x7f;
 const BUFFER_BYTES: usize = 0x1_0000;
 
-/// In c15[]: where descriptions of segments begin, bytes of one, and the place of the tile's slices in it.
+/// In c15[]: where descriptions of segments begin, and bytes of one.
 const DESCRIPTION: usize = 0x3c4;
 const DESCRIPTION_BYTES: usize = 0x30;
-const SLICES: usize = 40;
+
+/// What the driver tells a program of an image: its size, rows of a layer, and the logarithms of a tile's size.
+/// (`nv50_set_surface_info`)
+struct Description([u32; 12]);
+
+impl Description {
+    /// Whether a tile has several slices.
+    fn is_deep(&self) -> bool {
+        self.0[10] != 0
+    }
+
+    /// The rows of an image without depth, of all its layers.
+    fn rows(&self) -> u32 {
+        let [_, height, layers, _, of_a_layer, ..] = self.0;
+        if of_a_layer == 0 { height } else { of_a_layer.saturating_mul(layers) }
+    }
+}
 
 impl Nv50 {
     /// Executes a method of the compute object.
@@ -182,13 +198,17 @@ impl Nv50 {
         let name = format!("{} of {} words", COMPUTE.name, program.words.len());
         let fault = |what: String| Fault::Trap(format!("{name}: {what}"));
         let loaded = program.loaded(setup, &bare, &options).map_err(|error| fault(error.to_string()))?;
-        // The driver describes each image to the program, the logarithm of slices included (`nv50_set_surface_info`).
         let described = self.bindings.constants[COMPUTE.program][15];
         let (described, _) = described.map_or((0, 0), |buffer| self.bindings.buffers[usize::from(buffer)]);
-        let slices = |number: usize| DESCRIPTION + DESCRIPTION_BYTES * number + SLICES;
-        let deep = |number: usize| described != 0 && load(memory, described + slices(number)) != 0;
-        let mut segments = segments(&self.compute, &mut self.unknown, deep);
+        let description = |number: usize| {
+            let entry = described + DESCRIPTION + DESCRIPTION_BYTES * number;
+            Description(std::array::from_fn(
+                |word| if described == 0 { 0 } else { load(memory, entry + 4 * word) },
+            ))
+        };
+        let mut segments = segments(&self.compute, &mut self.unknown, &description);
         let [reached, written] = program.segments;
+        self.faults.limit_rows(&mut segments, reached, |number| description(number).rows());
         self.faults.map_first_segment(&mut segments, reached, params.len());
         let compute = Compute {
             setup: loaded.environment().setup.clone(),
@@ -268,11 +288,11 @@ fn user_params(state: &State) -> Vec<u8> {
     (0..count).flat_map(|number| state.nth(c::USER_PARAM, number).to_le_bytes()).collect()
 }
 
-/// The segments that GLOBAL states. `deep` says whether the tiles of a segment have several slices.
+/// The segments that GLOBAL states.
 ///
-/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not state slices: a program computes their
-/// places itself.
-fn segments(state: &State, unknown: &mut Unknown, deep: impl Fn(usize) -> bool) -> Segments {
+/// Here a surface whose tiles have one slice has plain rows, see `surface`. GLOBAL does not state slices, since a program computes
+/// their places itself; the driver's description does.
+fn segments(state: &State, unknown: &mut Unknown, description: &dyn Fn(usize) -> Description) -> Segments {
     let mut segments = Segments([None; 16]);
     for (number, segment) in segments.0.iter_mut().enumerate() {
         let entry = c::GLOBAL + SEGMENT_STEP * number as u32;
@@ -287,7 +307,7 @@ fn segments(state: &State, unknown: &mut Unknown, deep: impl Fn(usize) -> bool) 
             continue;
         };
         let rows = (2 + mode.tile_rows).min(7);
-        let tiling = match (mode.linear, deep(number)) {
+        let tiling = match (mode.linear, !mode.linear && description(number).is_deep()) {
             (true, _) => None,
             (false, true) => Some(Tiling { pitch, rows }),
             (false, false) => Some(Tiling { pitch: pitch >> rows, rows: 0 }),

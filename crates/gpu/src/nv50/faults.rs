@@ -6,6 +6,8 @@
 //! | the start-up of the compute object is not submitted | it is executed from the push buffer in which it lies |
 //! | all programs are uploaded to one place, and only once | the words of a program that returns are stored there again |
 //! | kernels of OpenCL address memory through g0[], which is not mapped | g0[] is all of the memory, as g15[] is |
+//! | arguments and variables are addressed from s[0x0] on, loads of arguments have no type | [`driver_fixes`] moves them |
+//! | the limit of an image without layers has 65,536 rows | it has the image's |
 //!
 //! Source: Mesa 22.3.6 and 25.0.7, `src/gallium/drivers/nouveau/nv50`; the functions are named below.
 
@@ -33,6 +35,8 @@ pub(super) enum Fault {
     Form,
     /// What an operand in s[] means cannot be told.
     Ambiguous,
+    /// The limit of an image has too many rows.
+    Rows,
     /// A program reaches beyond a buffer or an image.
     Beyond,
 }
@@ -57,6 +61,10 @@ impl Fault {
             }
             Fault::Ambiguous => {
                 "F2: in a compute program, an operand in s[] may mean an argument or a variable: it is taken for an argument"
+            }
+            Fault::Rows => {
+                "F8: the limit of an image without layers has 65536 rows (nv50_compute.c: nv50_compute_validate_surfaces divides \
+                 max_size, which is 0), so that rows outside of it are other memory; --driver-fixes nv50-compute limits them"
             }
             Fault::Beyond => {
                 "a compute program reaches beyond a buffer or an image: it reads zeros there and stores nothing, as OpenGL \
@@ -212,6 +220,20 @@ impl Faults {
                 driver_fixes::Fault::Form => Fault::Form,
                 driver_fixes::Fault::Ambiguous => Fault::Ambiguous,
             });
+        }
+    }
+
+    /// Limits the rows of images without layers, for which the driver computes 65,536 (F8).
+    pub(super) fn limit_rows(&mut self, segments: &mut Segments, reached: u16, rows: impl Fn(usize) -> u32) {
+        for (number, segment) in segments.0.iter_mut().enumerate().filter(|(n, _)| reached >> n & 1 != 0) {
+            let Some(segment) = segment.as_mut().filter(|segment| segment.tiling.is_some()) else { continue };
+            let known = rows(number);
+            if segment.limit >> 16 == 0xffff && (1..0xffff).contains(&known) {
+                self.name(Fault::Rows);
+                if self.handled {
+                    segment.limit = (known - 1) << 16 | segment.limit & 0xffff;
+                }
+            }
         }
     }
 

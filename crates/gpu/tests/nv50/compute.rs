@@ -180,7 +180,7 @@ fn the_bytes_of_a_tiled_segment_are_those_of_the_surface() {
         let (mut gpu, mut memory) = gpu();
         let mut stream = started();
         // Word 10 of the description of segment 0.
-        stream.call(COMPUTE, 0x0238, &[(0x3c4 + 40) / 4 << 8 | 0x7f]);
+        stream.call(COMPUTE, 0x0238, &[((0x3c4 + 40) / 4) << 8 | 0x7f]);
         stream.repeat(COMPUTE, 0x023c, &[slices]);
         stream.call(COMPUTE, 0x0400, &[0, OUT as u32, 0x400, 0x000f_007f, 0x100]);
         // Row 9, byte 4.
